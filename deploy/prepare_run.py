@@ -44,6 +44,7 @@ def description(environment: Mapping[str, str]) -> RunDescription:
         started_ms=time.time_ns() // 1_000_000,
         brokers=int(environment.get("BRIDGEHEAD_BROKERS") or 3),
         session_timeout_ms=int(environment.get("KAFKA_ZOOKEEPER_SESSION_TIMEOUT_MS") or 6000),
+        request_timeout_ms=int(environment.get("KAFKA_REQUEST_TIMEOUT_MS") or 30_000),
         chroot=slash + chroot,
     )
 

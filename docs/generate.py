@@ -251,6 +251,9 @@ def properties_page() -> str:
         key = f"`{each.key}`"
         witnesses = ", ".join(each.witnesses)
         page.append(_row(each.id, each.name, each.statement, witnesses, each.row, key, gap))
+    page += ["", "## Not judged", "", "No property judges these statements:", ""]
+    page += ["| statement | reason |", "|---|---|"]
+    page += [_row(statement, reason) for statement, reason in properties.UNJUDGED]
     page += ["", "## Quarantine", "", "Every reason to quarantine a line:", ""]
     page += ["| reason | |", "|---|---|"]
     page += [_row(name, meaning) for name, meaning in evidence.QUARANTINE_REASONS.items()]

@@ -56,6 +56,7 @@ class RunDescription:
     started_ms: int = 0
     brokers: int = 0
     session_timeout_ms: int = 0
+    request_timeout_ms: int = 30_000  # the longest one of a broker
     operations_min: int = 0  # T1: how many must succeed before and after the faults
     chroot: str = ""  # "" or "/…"; znodes outside are ignored
     log_folders: list[str] | None = None  # log folder of each member; None: not accessible

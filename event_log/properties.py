@@ -26,6 +26,15 @@ UNKNOWN_CRC: Final = -1
 # checked just before the expiry may be this much later than the expiry.
 RECORDED_LATER_MS_MAX: Final = 100
 
+# L1, F8: a busy machine sends a response, or the last attempt, this much after the time limit.
+ANSWERED_LATER_MS_MAX: Final = 5_000
+# L7: see judge/properties/elections_have_causes.py.
+ELECTIONS_PER_FAULT_MAX: Final = 2
+# F6: the client's error for each error of an Envelope: 7 REQUEST_TIMED_OUT, 35 UNSUPPORTED_VERSION
+# (then the connection is closed), 41 NOT_CONTROLLER. All others become -1 UNKNOWN_SERVER_ERROR.
+ENVELOPE_ERRORS: Final = {7: 7, 35: 35, 41: 7}
+UNMAPPED_ENVELOPE_ERROR: Final = -1
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PropertySpec:
@@ -116,6 +125,15 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         gap_blocks_fail=True,  # the gap may hold the session's owner
     ),
     PropertySpec(
+        id="W7",
+        name="controller_acts_in_its_term",
+        statement="a node acts as controller only between its election and its resignation",
+        witnesses=("events",),
+        row="executions, decisions and sent commits of controllers",
+        key="<node>/<boot>/<seq>",
+        gap_blocks_fail=True,  # the gap may hold the election
+    ),
+    PropertySpec(
         id="D1",
         name="acknowledged_write_is_kept",
         statement="an acknowledged write is committed before its response, and is kept",
@@ -169,6 +187,31 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         gap_blocks_fail=True,  # the gap may hold batches of the log
     ),
     PropertySpec(
+        id="D7",
+        name="every_element_gets_a_result",
+        statement="a response has exactly one result for each element of its request",
+        witnesses=("clients",),
+        row="operations of clients with a definite result",
+        key="<op id>",
+        gap_blocks_fail=True,
+    ),
+    PropertySpec(
+        id="D9",
+        name="validate_only_has_no_effect",
+        statement="a request with validate_only commits nothing",
+        witnesses=("commits", "events"),
+        row="decisions with validate_only",
+        key="<node>/<boot>/<seq>",
+    ),
+    PropertySpec(
+        id="D10",
+        name="topic_id_is_used_once",
+        statement="a topic that is created again has a new id",
+        witnesses=("commits",),
+        row="creations of topics that have an id",
+        key="<zxid>/<topic>",
+    ),
+    PropertySpec(
         id="F1",
         name="principal_is_preserved",
         statement="the controller decides for the principal, host and listener that the broker saw",
@@ -187,6 +230,14 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         gap_blocks_fail=True,  # the gap may hold the decision that was relayed
     ),
     PropertySpec(
+        id="F4",
+        name="answers_keep_their_order",
+        statement="on each connection, responses have the order of the requests",
+        witnesses=("events",),
+        row="responses to requests with a record",
+        key="<request id>",
+    ),
+    PropertySpec(
         id="F5",
         name="not_controller_is_not_relayed",
         statement="no client gets NOT_CONTROLLER for a forwarded request",
@@ -195,12 +246,39 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         key="<request id>",
     ),
     PropertySpec(
+        id="F6",
+        name="envelope_errors_are_mapped",
+        statement="a client gets the error that KIP-590 assigns to the error of an Envelope",
+        witnesses=("events",),
+        row="responses to requests whose last Envelope failed",
+        key="<request id>",
+        gap_blocks_fail=True,  # the gap may hold a later attempt
+    ),
+    PropertySpec(
         id="F7",
         name="replayed_envelope_acts_once",
         statement="an Envelope that arrives more than once has one effect and one outcome",
         witnesses=("commits", "events"),
         row="identities whose Envelope arrived more than once",
         key="<broker>/<incarnation>/<sequence>/<element>",
+    ),
+    PropertySpec(
+        id="F8",
+        name="resends_end_at_deadline",
+        statement="a broker resends a request only until its time limit or its response",
+        witnesses=("events",),
+        row="attempts to forward, except those of frozen brokers",
+        key="<node>/<boot>/<seq>",
+        gap_blocks_fail=True,  # the gap may hold the record of the freeze
+    ),
+    PropertySpec(
+        id="F10",
+        name="executed_envelope_was_sent",
+        statement="a controller executes only Envelopes that brokers sent",
+        witnesses=("events",),
+        row="executions, except those for killed brokers",
+        key="<node>/<boot>/<seq> of the execution",
+        gap_blocks_fail=True,  # the gap may hold the attempt
     ),
     PropertySpec(
         id="A1",
@@ -230,6 +308,23 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         gap_blocks_pass=False,
     ),
     PropertySpec(
+        id="R3",
+        name="reads_are_monotonic",
+        statement="on each connection, a read never returns older metadata than the read before",
+        witnesses=("events",),
+        row="responses of brokers from their own image",
+        key="<request id>",
+    ),
+    PropertySpec(
+        id="R6",
+        name="image_is_committed",
+        statement="an image has no metadata that ZooKeeper did not commit",
+        witnesses=("commits", "events"),
+        row="image_advanced events of this run",
+        key="<node>/<boot>/<seq>",
+        gap_blocks_fail=True,
+    ),
+    PropertySpec(
         id="K1",
         name="metrics_equal_events",
         statement="every counter that a node reports equals the number of events that it counts",
@@ -256,6 +351,15 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         key="<node>/<boot>/<seq>",
     ),
     PropertySpec(
+        id="K4",
+        name="reported_commit_exists",
+        statement="every commit that a controller reports is in ZooKeeper's transaction log",
+        witnesses=("commits", "events"),
+        row="commit_answered events",
+        key="<node>/<boot>/<seq>",
+        gap_blocks_fail=True,
+    ),
+    PropertySpec(
         id="K6",
         name="lines_are_conserved",
         statement="every sealed line was read and is accounted for",
@@ -274,6 +378,25 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         gap_blocks_fail=True,  # the gap may hold the resignation
     ),
     PropertySpec(
+        id="L1",
+        name="request_is_answered_in_time",
+        statement="a forwarded request is answered, or its connection ends, before its time limit",
+        witnesses=("events",),
+        row="forwarded requests, except those to frozen brokers",
+        key="<request id>",
+        gap_blocks_fail=True,  # the gap may hold the response
+        violated="HANG",
+    ),
+    PropertySpec(
+        id="L7",
+        name="elections_have_causes",
+        statement="there are not more elections than the faults of a scenario explain",
+        witnesses=("commits", "events"),
+        row="elections",
+        key="<zxid>",
+        gap_blocks_fail=True,  # the gap may hold a fault
+    ),
+    PropertySpec(
         id="T1",
         name="faults_take_effect",
         statement="each fault had an effect and was healed; clients were active before, during and "
@@ -283,5 +406,88 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         key="<node>/<boot>/<seq>",
         gap_blocks_fail=True,
         violated="NODATA",  # a scenario without effect proves nothing
+    ),
+)
+
+
+# Statements that no property judges, each with the reason; docs/properties.md lists them.
+UNJUDGED: Final[tuple[tuple[str, str], ...]] = (
+    (
+        "a lost controller is replaced within a time limit",
+        "a scenario fails if nothing is acknowledged for 90 s; the pipeline's table "
+        "`controller_terms` has the times of each failover, but no limit holds on a busy machine",
+    ),
+    (
+        "the controller's queue becomes empty after the load",
+        "events report its length only in snapshots of metrics, which no load triggers",
+    ),
+    (
+        "the images of all brokers become equal",
+        "an image_advanced event has no digest of the image; workloads compare what brokers "
+        "describe at the end of a scenario",
+    ),
+    (
+        "the node in /controller answers as controller",
+        "no event asks it; `bridgehead status` and the scenarios do",
+    ),
+    (
+        "clients progress during faults that do not stop writes",
+        "scenarios wait for acknowledgements while such a fault lasts, and hang without them",
+    ),
+    (
+        "there are few unknown outcomes",
+        "scenarios have limits of their own (`open_max`)",
+    ),
+    ("connections, tasks and sessions are released", "tests/integration measure them"),
+    (
+        "no update of a znode is lost",
+        "a commit line has no digest of the content before the write; checks of versions in "
+        "multis prevent it, and tests/integration/test_damaged_znodes.py covers them",
+    ),
+    (
+        "a request has no effect after its time limit",
+        "transactions have wall-clock times only, which may jump",
+    ),
+    (
+        "the sender of an Envelope has the right ClusterAction, and the current broker epoch",
+        "the events of Envelopes have neither; tests/integration/test_inter_broker_channel.py "
+        "covers the refusals",
+    ),
+    (
+        "a broker never forwards to an earlier controller",
+        "forward_sent has the controller's id, but not its epoch; W3 judges the epochs of images",
+    ),
+    (
+        "a controller refuses brokers of another cluster",
+        "Envelopes carry no cluster id",
+    ),
+    (
+        "every denial agrees with the ACLs (A1 judges what was allowed)",
+        "an error code does not tell which right was missing",
+    ),
+    (
+        "a revoked right is denied at every broker at once",
+        "brokers learn ACLs with a delay that Kafka does not limit either",
+    ),
+    (
+        "there is one authorization decision for each resource, and policies are not bypassed",
+        "no event records single decisions of authorizers and policies; "
+        "tests/integration/test_policies.py covers them",
+    ),
+    (
+        "secrets never occur in evidence, and denials reveal nothing",
+        "the judge does not know the secrets; tests/integration compare planted ones and responses",
+    ),
+    (
+        "a read at any broker shows every acknowledged write",
+        "depends on an option; the workload `read_after_write` compares responses",
+    ),
+    (
+        "images with equal zxids are equal, and equal the replay of the log",
+        "an image_advanced event has no digest of the image",
+    ),
+    (
+        "verdicts do not depend on the wall clock",
+        "a statement about the judge: tests/unit/judge/test_wall_clock.py",
     ),
 )

@@ -3,7 +3,7 @@
 The verdict on one property is the first that applies:
 
 1. NODATA   a witness that the property needs is missing: the run has no such files
-2. NODATA   the property does not apply: A1 without an authorizer, T1 outside scenarios
+2. NODATA   the property does not apply: A1 without an authorizer, L7 and T1 outside scenarios
 3. FAIL     a violation was found. For T1 this is NODATA. UNKNOWN replaces FAIL if
             `gap_blocks_fail` is true and a needed witness has a gap: the missing evidence could
             explain the violation
@@ -112,7 +112,7 @@ def inapplicable(spec: PropertySpec, run: RunDescription) -> str:
     """Return why a property does not apply to a run; "" if it does."""
     if spec.id == "A1" and run.super_users is None:
         return NO_AUTHORIZER
-    if spec.id == "T1" and run.scenario is None:
+    if spec.id in ("L7", "T1") and run.scenario is None:
         return NO_SCENARIO
     return ""
 

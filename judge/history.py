@@ -156,6 +156,13 @@ class History:
         return {e["request_id"]: e for e in self.of_kind["request_received"]}
 
     @cached_property
+    def frozen(self) -> frozenset[str]:
+        """The nodes that a fault froze. Their clocks ran on while they did nothing."""
+        return frozenset(
+            e["target"] for e in self.of_kind["fault_injected"] if e["action"] == "freeze"
+        )
+
+    @cached_property
     def responses(self) -> tuple[Response, ...]:
         """Every response that a broker relayed, joined with its decision."""
         decided: dict[tuple[str, int], Event] = {}
@@ -245,7 +252,7 @@ class History:
         """The lifetimes of every topic znode, in order."""
         lives: dict[str, list[Lifetime]] = defaultdict(list)
         for path, line in self.evidence.first.items():
-            if (name := _topic_of(path)) is not None:
+            if (name := topic_of(path)) is not None:
                 lives[name].append(Lifetime(line.czxid, NEVER, None))
         for commit in self.applied:
             creators: dict[str, Identity] = {}
@@ -253,7 +260,7 @@ class History:
                 if outcome.error == NONE:  # The first one created the topic.
                     creators.setdefault(outcome.element, identity_of(outcome))
             for operation in commit.operations:
-                name = _topic_of(operation.path)
+                name = topic_of(operation.path)
                 if name is None:
                     continue
                 if operation.kind == "create":
@@ -313,7 +320,8 @@ def epoch_of(data: Any) -> int:
     return int(text) if text.isdecimal() and len(text) < 12 else -1
 
 
-def _topic_of(path: str) -> str | None:
+def topic_of(path: str) -> str | None:
+    """Return the name of the topic if the path is that of a topic's znode."""
     if not path.startswith(TOPICS):
         return None
     name = path[len(TOPICS) :]

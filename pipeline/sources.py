@@ -17,7 +17,7 @@ SOURCES: Final = ("raw", "files", "runs", "manifest_gaps")
 _RUNS: Final = (
     "run STRING, first_zxid BIGINT, final_zxid BIGINT, logs BOOLEAN, scenario STRING, "
     "super_users ARRAY<STRING>, allow_if_no_acl BOOLEAN, operations_min BIGINT, "
-    "started_ms BIGINT, sealed_ms BIGINT"
+    "started_ms BIGINT, sealed_ms BIGINT, request_timeout_ms BIGINT"
 )
 
 
@@ -56,4 +56,5 @@ def _row(run: Run) -> tuple[object, ...]:
         known.operations_min,
         known.started_ms,
         run.manifest.sealed_ms,
+        known.request_timeout_ms,
     )

@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
+
+WIDE: Final = "CAST({0} AS DECIMAL(20, 0))"  # Differences of 64-bit integers may overflow.
+# The nodes that a fault froze. Their clocks ran on while they did nothing.
+FROZEN: Final = (
+    "frozen AS (SELECT DISTINCT run, target AS node FROM events "
+    "WHERE kind = 'fault_injected' AND action = 'freeze')"
+)
 
 
 def row_of(alias: str) -> str:

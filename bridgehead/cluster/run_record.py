@@ -84,6 +84,7 @@ class RunRecord:
             "host_boot_id": host_boot_id(),
             "started_ms": time.time_ns() // 1_000_000,
             "brokers": self._settings.brokers,
+            "request_timeout_ms": self._request_timeout_ms(),
             "session_timeout_ms": int(properties.get("zookeeper.session.timeout.ms", "6000")),
             # The judge knows only the rules of Kafka's own authorizer.
             "super_users": [each for each in super_users if each]
@@ -91,6 +92,12 @@ class RunRecord:
             else None,
             "allow_if_no_acl": no_acl == "true",
         }
+
+    def _request_timeout_ms(self) -> int:
+        """Return the longest `request.timeout.ms` of a broker; Kafka's default is 30 s."""
+        shared = self._settings.properties
+        nodes = [{**shared, **own} for own in self._settings.node_properties.values()]
+        return max(int(each.get("request.timeout.ms", "30000")) for each in (shared, *nodes))
 
     def node_folder(self, node_id: int) -> Path:
         """Return the folder of a node's events."""

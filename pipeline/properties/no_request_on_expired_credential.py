@@ -10,9 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from event_log.properties import RECORDED_LATER_MS_MAX
-from pipeline.sql import row_of
-
-_WIDE: Final = "CAST({0} AS DECIMAL(20, 0))"  # Differences of 64-bit integers may overflow.
+from pipeline.sql import WIDE, row_of
 
 INPUTS: Final = ("silver/events",)
 SQL: Final = f"""
@@ -32,8 +30,8 @@ joined AS (
   FROM seen),
 requests AS (
   SELECT run, node, boot, seq, request_id, login,
-    floor(({_WIDE.format("mono_ns")} - login.mono_ns) / 1000000)
-      - ({_WIDE.format("login.ends_at_ms")} - login.wall_ms) AS late_ms
+    floor(({WIDE.format("mono_ns")} - login.mono_ns) / 1000000)
+      - ({WIDE.format("login.ends_at_ms")} - login.wall_ms) AS late_ms
   FROM joined WHERE kind = 'request_received' AND login.ends_at_ms IS NOT NULL)
 SELECT run, CASE WHEN late_ms > {RECORDED_LATER_MS_MAX} THEN request_id END AS key,
   array({row_of("login")}, {row_of("requests")}) AS rows,

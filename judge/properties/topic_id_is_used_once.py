@@ -1,0 +1,49 @@
+"""D10: a topic that is created again has a new id.
+
+KIP-516: clients and followers tell a topic from a deleted one of the same name by the id alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from event_log.properties import Violation
+from judge.history import History, topic_of
+from judge.properties.violations import violation, zxid_row
+
+
+def check(history: History) -> Iterator[Violation | None]:
+    """Compare the id of each created topic with those of all earlier topics."""
+    known: dict[str, int] = {}  # by id: the zxid of the creation
+    for path, line in sorted(history.evidence.first.items()):
+        if topic_of(path) is not None and (topic_id := _id_in(line.data)):
+            known[topic_id] = min(line.czxid, known.get(topic_id, line.czxid))
+    for commit in history.applied:
+        for operation in commit.operations:
+            name = topic_of(operation.path)
+            if operation.kind != "create" or name is None:
+                continue
+            topic_id = _id_in(operation.data)
+            if not topic_id:
+                continue
+            before = known.setdefault(topic_id, commit.zxid)
+            if before == commit.zxid:
+                yield None
+                continue
+            yield violation(
+                "D10",
+                f"{commit.zxid}/{name}",
+                [zxid_row(before), zxid_row(commit.zxid)],
+                f"zxid {commit.zxid}: {name} was created with id {topic_id}, which the topic "
+                f"created at zxid {before} had",
+            )
+
+
+def _id_in(data: str | None) -> str:
+    try:
+        content = json.loads(data or "")
+    except ValueError:
+        return ""
+    found = content.get("topic_id") if isinstance(content, dict) else None
+    return found if isinstance(found, str) else ""

@@ -1,0 +1,33 @@
+"""W7: a node acts as controller only between its election and its resignation.
+
+The term begins with the claim: a candidate that was elected commits while it loads its image.
+KAFKA-4447 and KAFKA-2300: a controller that had resigned still processed queued events.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pipeline.sql import place_of, row_of
+
+_BOUNDS: Final = "'claim_sent', 'became_active', 'resigned'"
+_ACTS: Final = "'execution_started', 'request_decided', 'commit_sent'"
+
+INPUTS: Final = ("silver/events",)
+SQL: Final = f"""
+WITH relevant AS (
+  SELECT run, node, boot, seq, kind, epoch FROM events
+  WHERE kind IN ({_BOUNDS}) OR kind IN ({_ACTS}) AND epoch <> 0),
+followed AS (
+  SELECT *, last_value(CASE WHEN kind IN ({_BOUNDS}) THEN kind END, true)
+    OVER (PARTITION BY run, node, boot, epoch ORDER BY seq) AS state
+  FROM relevant),
+acts AS (
+  SELECT *, coalesce(state <> 'resigned', false) AS is_active FROM followed
+  WHERE kind IN ({_ACTS}))
+SELECT run, CASE WHEN NOT is_active THEN {place_of("acts")} END AS key,
+  array({row_of("acts")}) AS rows,
+  concat('node ', node, ' wrote ', kind, ' of epoch ', epoch,
+    ', but was not the active controller of that epoch') AS sentence
+FROM acts
+"""

@@ -1,0 +1,52 @@
+"""Verdicts do not depend on the wall clock, except those about wall-clock times."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from event_log.verdicts import VerdictRow
+from judge.evidence.reading import read_sealed
+from judge.history import History
+from judge.verdicts import judge
+from tests import golden_histories
+
+# A10 compares with the expiry of a credential, T1 with the clock that a fault moves.
+ABOUT_WALL_TIME = {"A10", "T1"}
+
+
+def verdicts_of(golden: Mapping[str, Any], folder: Path) -> dict[str, VerdictRow]:
+    history = History(read_sealed(golden_histories.expand(golden, folder)))
+    return {each.row.property: each.row for each in judge(history)}
+
+
+def test_only_two_properties_depend_on_the_wall_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every = {name: golden_histories.load(name) for name in golden_histories.names()}
+    known = {name: golden for name, golden in every.items() if "after_sealing" not in golden}
+    known = {
+        n: g
+        for n, g in known.items()
+        if g["expect"]["run"] != "UNKNOWN" and "refused" not in g["expect"]
+    }
+    before = {name: verdicts_of(golden, tmp_path / name) for name, golden in known.items()}
+    event = golden_histories._event
+
+    def shuffled(*arguments: Any) -> dict[str, Any]:
+        made = event(*arguments)
+        if isinstance(made.get("wall_ms"), int):
+            place = f"{made['node']}/{made['boot']}/{made['seq']}"  # copies of a line stay equal
+            made["wall_ms"] = random.Random(place).randrange(2_000_000_000_000)
+        return made
+
+    monkeypatch.setattr(golden_histories, "_event", shuffled)
+    changed = set()
+    for name, golden in known.items():
+        after = verdicts_of(golden, tmp_path / f"{name}-shuffled")
+        changed |= {of for of, row in after.items() if row != before[name][of]}
+    assert changed == ABOUT_WALL_TIME
