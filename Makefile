@@ -114,6 +114,10 @@ prove-kips: setup ## check that the test of each row of docs/kips.md fails with 
 prove-judge: setup ## check that the judge finds every changed golden history (docs/kill-matrix.md)
 	@PYTHONPATH=. $(BIN)/python -m tests.kill_matrix
 
+.PHONY: prove-bugs
+prove-bugs: setup ## reproduce bugs of Kafka, and check that the judge finds them (ARGS="-k 1096")
+	@$(BIN)/python -m pytest tests/kill_matrix/kafka_bugs.py $(ARGS)
+
 .PHONY: every-write-api audit
 every-write-api: setup ## check every write API while controllers are killed (ARGS="--objects N --kills N")
 	@PYTHONPATH=. $(BIN)/python -m chaos.every_write_api $(ARGS)

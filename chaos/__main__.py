@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from chaos.kafka_bugs import scenario_with
 from chaos.local.run import run as run_locally
 from chaos.result import Result, write_files
 from chaos.scenario import LOCAL, Scenario
 from chaos.scenarios import SCENARIOS
 from event_log.verdicts import exit_code
+from node.seeded_bugs import SEEDED_BUGS
 
 _WIDTH: Final = 80
 _USAGE: Final = 2
@@ -33,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     runs.add_argument("--seed", type=int, default=1)
     runs.add_argument("--seeds", type=int, default=1)
     runs.add_argument("--tier", choices=[LOCAL], default=LOCAL)
+    runs.add_argument("--bugs", default="", metavar="BUG,...", help="seeded bugs of the nodes")
     runs.add_argument("--out", type=Path, default=Path(".chaos"))
     options = parser.parse_args(arguments)
     if options.command == "list":
@@ -45,8 +48,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         problem = f"There is no scenario {unknown[0]!r}" if unknown else "--seeds is less than 1"
         print(f"{problem}: `bridgehead chaos list` shows all scenarios.", file=sys.stderr)
         return _USAGE
+    bugs = tuple(filter(None, options.bugs.split(",")))
+    if unseeded := sorted(set(bugs) - SEEDED_BUGS):
+        known = ", ".join(sorted(SEEDED_BUGS))
+        print(f"There is no seeded bug {unseeded[0]!r}: the bugs are {known}.", file=sys.stderr)
+        return _USAGE
     seeds = range(options.seed, options.seed + options.seeds)
-    return _run([scenarios[name] for name in names], seeds, options.out)
+    chosen = [scenarios[name] for name in names]
+    if bugs:
+        chosen = [scenario_with(name, bugs) for name in names]
+    return _run(chosen, seeds, options.out, bugs)
 
 
 def _list() -> None:
@@ -55,7 +66,7 @@ def _list() -> None:
         print(textwrap.indent(textwrap.fill(scenario.aim, _WIDTH - 4), "    "))
 
 
-def _run(scenarios: Sequence[Scenario], seeds: range, out: Path) -> int:
+def _run(scenarios: Sequence[Scenario], seeds: range, out: Path, bugs: tuple[str, ...]) -> int:
     """Run every scenario with every seed; write the files after each run."""
     out.mkdir(parents=True, exist_ok=True)
     results: list[Result] = []
@@ -65,6 +76,7 @@ def _run(scenarios: Sequence[Scenario], seeds: range, out: Path) -> int:
             shutil.rmtree(folder, ignore_errors=True)
             print(f"{scenario.name}, seed {seed}", flush=True)
             result = asyncio.run(run_locally(scenario, seed, folder.resolve(), _say))
+            result.bugs = bugs
             results.append(result)
             _show(result)
             write_files(out, results)

@@ -23,6 +23,7 @@ class Result:
     seed: int
     tier: str
     folder: str
+    bugs: tuple[str, ...] = ()  # seeded into the nodes by an option
     verdict: Verdict = Verdict.CRASHED
     wrong: list[str] = field(default_factory=list)
     violated: tuple[str, ...] = ()
@@ -35,7 +36,8 @@ class Result:
     @property
     def replay(self) -> str:
         """The command that runs the scenario again with the same seed."""
-        return f"bridgehead chaos run {self.scenario} --seed {self.seed}"
+        command = f"bridgehead chaos run {self.scenario} --seed {self.seed}"
+        return f"{command} --bugs {','.join(self.bugs)}" if self.bugs else command
 
 
 def decide(

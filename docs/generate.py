@@ -18,6 +18,7 @@ from bridgehead.kafka_wire.apis import API_SPECS, DRAFTED_SPECS, UNSERVED, ApiSp
 from cluster_model import quirks
 from docs.generate_chaos import chaos_page
 from docs.generate_deviations import deviations_page
+from docs.generate_kafka_bugs import kafka_bugs_page
 from docs.generate_kill_matrix import kill_matrix_page
 from docs.generate_reference import MARK, reference_pages
 from docs.reachable_code import rights_and_errors
@@ -138,6 +139,7 @@ def pages() -> dict[str, str]:
         "chaos.md": chaos_page(),
         "deviations.md": deviations_page(),
         "events.md": events_page(),
+        "kafka-bugs.md": kafka_bugs_page(),
         "kill-matrix.md": kill_matrix_page(),
         "metrics.md": metrics_page(),
         "properties.md": properties_page(),

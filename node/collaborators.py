@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from broker_proxy.authentication.authenticator import SaslAuthenticator
+from broker_proxy.forwarding import ForwardingManager
 from broker_proxy.learned_acls import LearnedAcls
 from controller.controller import Controller
 from controller.services import Services, Settings
@@ -21,6 +22,7 @@ class Collaborators:
     store: Callable[..., ZooKeeperStore] = ZooKeeperStore
     learned_acls: Callable[..., LearnedAcls] = LearnedAcls
     authenticator: Callable[..., SaslAuthenticator] = SaslAuthenticator
+    forwarding: Callable[..., ForwardingManager] = ForwardingManager
     partitions: Callable[..., Partitions] = Partitions
 
 

@@ -36,7 +36,6 @@ from controller.direct.writer import DirectServices, DirectWriter
 from controller.request_log import ForwardedRequestLog
 from controller.services import ControllerState, Services, Settings
 from controller.store.zookeeper import ZooKeeperStore
-from data_plane.partitions import Partitions
 from node.admin_apis import build_admin_apis
 from node.collaborators import PRODUCTION, Collaborators
 from node.config import NodeConfig
@@ -109,9 +108,7 @@ def build_parts(
     security = build_security(config, instruments, signals, active_image, learned_acls)
     named, limit_ms = config.broker.originals, config.own.policy_timeout_ms
     policies = load_policies(named, limit_ms)
-    broker = _build_broker(
-        config, data_dir, state, instruments, security, signals, collaborators.partitions
-    )
+    broker = _build_broker(config, data_dir, state, instruments, security, signals, collaborators)
     paths = _start_up_paths(config, security)
     controller = collaborators.controller(
         _controller_settings(config, paths),
@@ -207,13 +204,13 @@ def _build_broker(
     instruments: Instruments,
     security: Security,
     signals: Signals,
-    new_partitions: Callable[..., Partitions],
+    collaborators: Collaborators,
 ) -> BrokerParts:
     rates, quotas = _build_connection_limits(config)
     cache = MetadataCache(signals.metadata_changed)
     watcher = _build_watcher(config, instruments, security, signals, rates)
     rules = FaultRules() if config.own.faults_allowed else None
-    forwarding = ForwardingManager(
+    forwarding = collaborators.forwarding(
         broker_id=state.broker_id,
         incarnation=state.incarnation,
         serde=security.serde,
@@ -245,7 +242,7 @@ def _build_broker(
             watcher,
             forwarding,
             instruments,
-            new_partitions,
+            collaborators.partitions,
         ),
         rules,
     )

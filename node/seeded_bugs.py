@@ -27,14 +27,13 @@ from bridgehead.kafka_wire.codec import decode_request, encode_request
 from bridgehead.kafka_wire.headers import decode_request_header
 from broker_proxy.authentication.authenticator import Dispatch, Expired, SaslAuthenticator
 from broker_proxy.authentication.authenticator import Outcome as LoginOutcome
+from broker_proxy.forwarding import ForwardingManager
 from broker_proxy.learned_acls import LearnedAcls
 from cluster_model.acls import Entries
 from cluster_model.image import MetadataImage
-from cluster_model.session_state import ConnectionLostError, SessionLostError, SessionState
 from cluster_model.znode_operations import SetData
 from cluster_model.znodes import CommitZnode
 from controller.apis.base import AdminApi, Decision, Outcome, RequestContext
-from controller.controller import Controller
 from controller.services import THIS_PROCESS, Sender, Services, Settings
 from controller.store.port import Fence
 from controller.store.zookeeper import FENCE_OPERATIONS, ZooKeeperStore
@@ -43,6 +42,7 @@ from data_plane.partitions import Partitions
 from data_plane.records.compaction import LastOffsets
 from envelope.messages import Envelope, EnvelopeReply
 from envelope.principal_serde import PrincipalSerde
+from node import kafka_bugs
 from node.collaborators import Collaborators
 from node.config import NodeConfig
 from node.parts import Parts, build_parts
@@ -50,20 +50,7 @@ from node.parts import Parts, build_parts
 # --- The controller's store ----------------------------------------------------------------------
 
 
-class ZombieStore(ZooKeeperStore):
-    """Hides the loss of its session, so that the controller does not resign."""
-
-    def __init__(
-        self, connect: str, *, on_state: Callable[[SessionState], None], **others: Any
-    ) -> None:
-        def hide_loss(state: SessionState) -> None:
-            if state is not SessionState.LOST:
-                on_state(state)
-
-        super().__init__(connect, on_state=hide_loss, **others)
-
-
-class UnfencedStore(ZombieStore):
+class UnfencedStore(kafka_bugs.ZombieStore):
     """fence_off: checks neither the controller epoch nor the commit counter."""
 
     async def elect(self, broker_id: int, now_ms: int) -> Fence | None:
@@ -79,21 +66,11 @@ class UnfencedStore(ZombieStore):
         return [self.encode(SetData(CommitZnode.path, b"%d" % number))] * FENCE_OPERATIONS
 
 
-class SessionReplacingStore(ZombieStore):
-    """retry_across_sessions: resends a multi in a new session, as in KAFKA-6082."""
-
-    async def _wait_for_reconnect(self, number: int, lost: ConnectionLostError) -> None:
-        if not isinstance(lost, SessionLostError):
-            await super()._wait_for_reconnect(number, lost)
-            return
-        self._session = self._new_session()
-        await self._session.open(self._session_timeout_ms / 1000)
-
-
-STORES: Final[Mapping[str, type[ZooKeeperStore]]] = {
+ZOMBIE_STORES: Final[Mapping[str, type[ZooKeeperStore]]] = {
     "fence_off": UnfencedStore,
-    "retry_across_sessions": SessionReplacingStore,
+    **kafka_bugs.ZOMBIE_STORES,
 }
+STORES: Final[Mapping[str, type[ZooKeeperStore]]] = {**ZOMBIE_STORES, **kafka_bugs.STORES}
 
 
 # --- Envelopes -----------------------------------------------------------------------------------
@@ -172,12 +149,12 @@ def skip_policy_on_retry(api: AdminApi, resent: Set[str]) -> AdminApi:
     return without_policies(api, lambda context, _: context.request_id in resent)
 
 
-class FaultyController(Controller):
+class FaultyController(kafka_bugs.ForgetfulController):
     """A controller whose settings, APIs and Envelopes the seeded bugs change."""
 
     def __init__(self, settings: Settings, services: Services, bugs: frozenset[str]) -> None:
         self._resent: set[str] = set()  # request ids
-        self._stays_active = bool(bugs & {"never_superseded", *STORES})
+        self._stays_active = bool(bugs & {"never_superseded", *ZOMBIE_STORES})
         self._rewriter = EnvelopeRewriter(bugs, services.serde)
         apis = dict(services.apis)
         if "honour_client_bypass" in bugs:
@@ -187,7 +164,7 @@ class FaultyController(Controller):
                 apis[key] = skip_policy_on_retry(api, self._resent)
         if "answer_before_applied" in bugs:
             settings = replace(settings, waits_for_brokers=False)
-        super().__init__(settings, replace(services, apis=apis))
+        super().__init__(settings, replace(services, apis=apis), bugs)
 
     async def superseded(self) -> None:
         """See Controller. never_superseded: stays active if /controller names another broker."""
@@ -315,7 +292,12 @@ _OF_BROKERS: Final = (
     "stale_acl_cache",
     "writes_past_the_bridge",
 )
-SEEDED_BUGS: Final = frozenset({*STORES, *_OF_CONTROLLERS, *_OF_BROKERS})
+SEEDED_BUGS: Final = frozenset(
+    {
+        *(*STORES, *_OF_CONTROLLERS, *_OF_BROKERS),
+        *(*kafka_bugs.OF_CONTROLLERS, *kafka_bugs.FORWARDING),
+    }
+)
 
 
 def faulty_parts(config: NodeConfig, data_dir: Path, bugs: frozenset[str]) -> Parts:
@@ -327,6 +309,7 @@ def faulty_parts(config: NodeConfig, data_dir: Path, bugs: frozenset[str]) -> Pa
     if "writes_past_the_bridge" in bugs:
         config = WritesPastTheBridge(**{f.name: getattr(config, f.name) for f in fields(config)})
     stores = tuple(store for name, store in STORES.items() if name in bugs)
+    forwarding = (each for name, each in kafka_bugs.FORWARDING.items() if name in bugs)
     return build_parts(
         config,
         data_dir,
@@ -337,6 +320,7 @@ def faulty_parts(config: NodeConfig, data_dir: Path, bugs: frozenset[str]) -> Pa
             authenticator=ServesExpiredSessions
             if "serves_expired_sessions" in bugs
             else SaslAuthenticator,
+            forwarding=next(forwarding, ForwardingManager),
             partitions=AnsweringEarly if "acknowledge_before_replication" in bugs else Partitions,
         ),
     )

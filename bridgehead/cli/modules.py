@@ -189,6 +189,9 @@ def run_scenarios(
     tier: Annotated[
         str, typer.Option(metavar="TIER", help="`local`: real processes and ZooKeeper.")
     ] = "local",
+    bugs: Annotated[
+        str, typer.Option(metavar="BUG,...", help="Bugs to seed into the nodes: kafka-bugs.md.")
+    ] = "",
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="The folder for evidence and results.")
     ] = Path(".chaos"),
@@ -199,5 +202,5 @@ def run_scenarios(
     """
     run_module(
         *("chaos", "run", *names, "--seed", str(seed), "--seeds", str(seeds)),
-        *("--tier", tier, "--out", str(out)),
+        *("--tier", tier, "--bugs", bugs, "--out", str(out)),
     )

@@ -21,6 +21,7 @@ from chaos.scenarios.ensemble_rolling_restart import ENSEMBLE_ROLLING_RESTART
 from chaos.scenarios.hundred_kills import HUNDRED_KILLS
 from chaos.scenarios.kill_in_large_request import KILL_IN_LARGE_REQUEST
 from chaos.scenarios.member_returns_empty import MEMBER_RETURNS_EMPTY
+from chaos.scenarios.pause_under_load import PAUSE_UNDER_LOAD
 from chaos.scenarios.polite_stop import POLITE_STOP
 from chaos.scenarios.principals_in_failover import PRINCIPALS_IN_FAILOVER
 from chaos.scenarios.quiet_sea import QUIET_SEA
@@ -29,6 +30,7 @@ from chaos.scenarios.reads_in_failover import READS_IN_FAILOVER
 from chaos.scenarios.reply_of_commit_lost import REPLY_OF_COMMIT_LOST
 from chaos.scenarios.request_of_commit_lost import REQUEST_OF_COMMIT_LOST
 from chaos.scenarios.requests_lost import REQUESTS_LOST
+from chaos.scenarios.requests_time_out import REQUESTS_TIME_OUT
 from chaos.scenarios.resets import RESETS
 from chaos.scenarios.same_name_three_brokers import SAME_NAME_THREE_BROKERS
 from chaos.scenarios.session_stolen_in_large_request import SESSION_STOLEN_IN_LARGE_REQUEST
@@ -42,6 +44,7 @@ from chaos.scenarios.zookeeper_leader_paused import ZOOKEEPER_LEADER_PAUSED
 
 SCENARIOS: Final[tuple[Scenario, ...]] = (
     CONTROLLER_PAUSE_PAST_SESSION,
+    PAUSE_UNDER_LOAD,
     CONTROLLER_PAUSE_WITHIN_SESSION,
     CONTROLLER_PAUSE_AT_THE_EDGE,
     KILL_IN_LARGE_REQUEST,
@@ -54,6 +57,7 @@ SCENARIOS: Final[tuple[Scenario, ...]] = (
     REPLY_OF_COMMIT_LOST,
     REQUEST_OF_COMMIT_LOST,
     BROKER_CONTROLLER_CUT,
+    REQUESTS_TIME_OUT,
     ANSWERS_LOST,
     REQUESTS_LOST,
     CONTROLLER_ZOOKEEPER_CUT,

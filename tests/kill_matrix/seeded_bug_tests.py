@@ -23,6 +23,16 @@ SEEDED_BUG_TESTS: Final[tuple[SeededBugTest, ...]] = (
         "integration/test_replication.py::test_judge_finds_records_acknowledged_before_replication",
     ),
     SeededBugTest(
+        "acts_after_resigning",
+        "W7",
+        "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
+    ),
+    SeededBugTest(
+        "adopts_epoch",
+        "W1, W3",
+        "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
+    ),
+    SeededBugTest(
         "allow_before_deny",
         "A1",
         "integration/test_direct_writes_are_judged.py"
@@ -34,9 +44,19 @@ SEEDED_BUG_TESTS: Final[tuple[SeededBugTest, ...]] = (
         "integration/test_read_after_write.py::test_controller_that_answers_too_early_is_detected",
     ),
     SeededBugTest(
+        "assumes_commit",
+        "D1, K4",
+        "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
+    ),
+    SeededBugTest(
         "broker_host",
         "F1",
         "integration/test_forwarded_principals.py::test_decision_for_another_principal_is_detected",
+    ),
+    SeededBugTest(
+        "deletes_successors_znode",
+        "W5",
+        "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
     ),
     SeededBugTest(
         "drop_principal",
@@ -58,15 +78,40 @@ SEEDED_BUG_TESTS: Final[tuple[SeededBugTest, ...]] = (
         "::test_a_clients_bypass_flag_has_an_effect_only_with_the_seeded_bug",
     ),
     SeededBugTest(
+        "naive_retry",
+        "D5",
+        "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
+    ),
+    SeededBugTest(
         "never_superseded",
         "K7",
         "integration/test_controller_znode_deleted.py::test_controller_that_stays_active_fails_k7",
+    ),
+    SeededBugTest(
+        "relays_not_controller",
+        "F5",
+        "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
+    ),
+    SeededBugTest(
+        "repeats_topic_ids",
+        "D10",
+        "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
+    ),
+    SeededBugTest(
+        "resends_forever",
+        "F8",
+        "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
     ),
     SeededBugTest(
         "retry_across_sessions",
         "writes of the paused controller",
         "integration/test_zombie_controller.py"
         "::test_a_paused_controller_without_the_fence_writes_after_its_successor",
+    ),
+    SeededBugTest(
+        "reuses_image",
+        "D5",
+        "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
     ),
     SeededBugTest(
         "serves_expired_sessions",
@@ -87,6 +132,11 @@ SEEDED_BUG_TESTS: Final[tuple[SeededBugTest, ...]] = (
         "swap_principals",
         "F1",
         "integration/test_forwarded_principals.py::test_decision_for_another_principal_is_detected",
+    ),
+    SeededBugTest(
+        "unfenced_configs",
+        "W2",
+        "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
     ),
     SeededBugTest(
         "writes_past_the_bridge",

@@ -1,0 +1,144 @@
+"""Bugs of Kafka that can be reproduced: each with its scenario, and what the judge then finds.
+
+docs/kafka-bugs.md lists them; `make prove-bugs` reproduces all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from chaos.local.run import run
+from chaos.scenario import Scenario
+from chaos.scenarios import SCENARIOS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaBug:
+    """One bug, as seeded by `node/seeded_bugs.py`."""
+
+    issue: str
+    happened: str  # in Kafka, one sentence
+    bugs: tuple[str, ...]  # names in node/seeded_bugs.py
+    scenario: str
+    found_by: tuple[str, ...]  # properties that the run always violates; others may fail as well
+
+    @property
+    def command(self) -> str:
+        """The command that reproduces it."""
+        return f"bridgehead chaos run {self.scenario} --bugs {','.join(self.bugs)}"
+
+
+KAFKA_BUGS: Final[tuple[KafkaBug, ...]] = (
+    KafkaBug(
+        issue="KAFKA-6082",
+        happened="A controller that had lost its session created topics in ZooKeeper; the writes "
+        "did not check the epoch.",
+        bugs=("fence_off", "retry_across_sessions"),
+        scenario="controller_pause_past_session",
+        found_by=("W2",),
+    ),
+    KafkaBug(
+        issue="KAFKA-6082, second part",
+        happened="A controller that had been replaced deleted the /controller of its successor, "
+        "which caused the next election.",
+        bugs=("deletes_successors_znode",),
+        scenario="session_stolen_in_large_request",
+        found_by=("W5",),
+    ),
+    KafkaBug(
+        issue="KAFKA-1096",
+        happened="A controller that had been paused read the new epoch from ZooKeeper and used it "
+        "as its own.",
+        bugs=("adopts_epoch",),
+        scenario="pause_under_load",
+        found_by=("W1", "W3"),
+    ),
+    KafkaBug(
+        issue="KAFKA-16539",
+        happened="Writes of configs did not check that the writer still was the controller.",
+        bugs=("unfenced_configs",),
+        scenario="controller_killed",
+        found_by=("W2",),
+    ),
+    KafkaBug(
+        issue="KAFKA-4447, KAFKA-2300",
+        happened="A controller that had resigned still processed requests.",
+        bugs=("acts_after_resigning",),
+        scenario="sessions_flap",
+        found_by=("W7",),
+    ),
+    KafkaBug(
+        issue="KAFKA-5310",
+        happened="A controller that was elected again used the state of its earlier term.",
+        bugs=("reuses_image",),
+        scenario="sessions_flap",
+        found_by=("D5",),
+    ),
+    KafkaBug(
+        issue="KAFKA-12835",
+        happened="The id of a topic was not the one that other brokers knew.",
+        bugs=("repeats_topic_ids",),
+        scenario="sessions_flap",
+        found_by=("D10",),
+    ),
+    KafkaBug(
+        issue="KAFKA-12677",
+        happened="A client got the NOT_CONTROLLER that the controller had sent to the broker.",
+        bugs=("relays_not_controller",),
+        scenario="sessions_flap",
+        found_by=("F5",),
+    ),
+    KafkaBug(
+        issue="KAFKA-10667",
+        happened="A broker forwarded requests for ever, although their clients had given up.",
+        bugs=("resends_forever",),
+        scenario="requests_time_out",
+        found_by=("F8",),
+    ),
+    KafkaBug(
+        issue="KAFKA-13407",
+        happened="A broker that had lost /controller still answered as the controller.",
+        bugs=("never_superseded",),
+        scenario="controller_znode_deleted",
+        found_by=("K7",),
+    ),
+    KafkaBug(
+        issue="creation that ZooKeeper applied, but whose reply was lost",
+        happened="Kafka's client of ZooKeeper sends the creation again and gets NODEEXISTS; the "
+        "client gets TOPIC_ALREADY_EXISTS for its own topic.",
+        bugs=("naive_retry",),
+        scenario="reply_of_commit_lost",
+        found_by=("D5",),
+    ),
+    KafkaBug(
+        issue="multi whose reply was lost",
+        happened="The caller cannot know whether ZooKeeper applied it. Here the controller assumes "
+        "that it did.",
+        bugs=("assumes_commit",),
+        scenario="request_of_commit_lost",
+        found_by=("D1", "K4"),
+    ),
+    KafkaBug(
+        issue="KIP-590, review",
+        happened="A request was executed for the principal of another request in flight.",
+        bugs=("swap_principals",),
+        scenario="principals_in_failover",
+        found_by=("F1",),
+    ),
+)
+
+
+def scenario_with(name: str, bugs: Sequence[str]) -> Scenario:
+    """Return a scenario whose nodes have seeded bugs."""
+    (scenario,) = (each for each in SCENARIOS if each.name == name)
+    return replace(scenario, topology=replace(scenario.topology, seeded_bugs=tuple(bugs)))
+
+
+def reproduce(bug: KafkaBug, folder: Path, seed: int = 1) -> tuple[str, ...]:
+    """Run the scenario with the bug; return the ids of the violated properties."""
+    scenario = scenario_with(bug.scenario, bug.bugs)
+    return asyncio.run(run(scenario, seed, folder, lambda _: None)).violated

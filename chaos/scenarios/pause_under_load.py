@@ -1,0 +1,17 @@
+"""A controller that is paused past its session with a full queue writes nothing later."""
+
+from __future__ import annotations
+
+from chaos.faults.pause_controller import PAUSE_CONTROLLER
+from chaos.scenario import AnotherController, Expectation, Scenario, Step
+from chaos.workloads.many_topics import MANY_TOPICS
+
+PAUSE_UNDER_LOAD = Scenario(
+    name="pause_under_load",
+    aim="A controller that is paused past its session with a full queue writes nothing later.",
+    bug="KAFKA-1096: a superseded controller adopts the new epoch and executes its queue",
+    workload=MANY_TOPICS,
+    steps=(Step(fault=PAUSE_CONTROLLER, after=100, hold=AnotherController(), times=2),),
+    after=200,
+    expects=Expectation(elections=(2, 2)),
+)

@@ -1,0 +1,31 @@
+"""Generates the page about bugs of Kafka that can be reproduced."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from chaos.kafka_bugs import KAFKA_BUGS, KafkaBug
+from docs.generate_reference import MARK
+
+_INTRODUCTION: Final = """\
+Kafka's controller and its forwarding once had these bugs. Each is rebuilt as a faulty part of a
+node (`node/kafka_bugs.py`, `node/seeded_bugs.py`), which only tests and the commands below use. A
+command runs a scenario ([chaos](chaos.md)) on nodes that have the bug. Its exit code is 1, and it
+prints the [properties](properties.md) that the judge finds violated. Without `--bugs` the same
+scenario passes.
+
+`make prove-bugs` runs all of them and compares with the last column. A run may violate other
+properties as well.\
+"""
+
+
+def kafka_bugs_page() -> str:
+    """Return the page."""
+    page = ["# Bugs of Kafka", "", MARK, "", *_INTRODUCTION.splitlines(), ""]
+    page += ["| issue | what happened | command | violated |", "|---|---|---|---|"]
+    return "\n".join([*page, *map(_row, KAFKA_BUGS), ""])
+
+
+def _row(bug: KafkaBug) -> str:
+    cells = (bug.issue, bug.happened, f"`{bug.command}`", ", ".join(bug.found_by))
+    return f"| {' | '.join(cells)} |"

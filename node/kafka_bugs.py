@@ -1,0 +1,245 @@
+"""Bugs that Kafka's controller and its forwarding had, rebuilt as faulty collaborators of a node.
+
+`chaos/kafka_bugs.py` has the issue and the scenario of each. Production never imports this module.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from broker_proxy.forwarding import ForwardingManager
+from cluster_model.session_state import ConnectionLostError, SessionLostError, SessionState
+from cluster_model.znode_operations import Check, Delete
+from cluster_model.znodes import CommitZnode, ControllerZnode
+from controller.controller import Controller
+from controller.loop import ControllerLoop
+from controller.services import Sender, Services, Settings
+from controller.store.port import Committed, ContentConflictError, Fence
+from controller.store.zookeeper import FENCE_OPERATIONS, ZooKeeperStore
+from controller.term import Term
+from envelope.messages import Envelope, EnvelopeReply
+
+_NODE_EXISTS: Final = -110  # ZooKeeper's error code
+_POLL_S: Final = 0.01
+_FOR_EVER_MS: Final = 1_000_000_000
+
+
+# --- The controller's store ----------------------------------------------------------------------
+
+
+class ZombieStore(ZooKeeperStore):
+    """Hides the loss of its session, so that the controller does not resign."""
+
+    def __init__(
+        self, connect: str, *, on_state: Callable[[SessionState], None], **others: Any
+    ) -> None:
+        def hide_loss(state: SessionState) -> None:
+            if state is not SessionState.LOST:
+                on_state(state)
+
+        super().__init__(connect, on_state=hide_loss, **others)
+
+
+class SessionReplacingStore(ZombieStore):
+    """retry_across_sessions: resends a multi in a new session, as in KAFKA-6082."""
+
+    async def _wait_for_reconnect(self, number: int, lost: ConnectionLostError) -> None:
+        if not isinstance(lost, SessionLostError):
+            await super()._wait_for_reconnect(number, lost)
+            return
+        self._session = self._new_session()
+        await self._session.open(self._session_timeout_ms / 1000)
+
+
+class EpochAdoptingStore(SessionReplacingStore):
+    """adopts_epoch: takes the epoch from ZooKeeper before each write, as in KAFKA-1096."""
+
+    async def commit_pipelined(
+        self, fence: Fence, effects: Sequence[Sequence[bytes]]
+    ) -> tuple[list[Committed], ContentConflictError | None]:
+        """See ZooKeeperStore."""
+        return await super().commit_pipelined(await self._adopt(fence), effects)
+
+    async def _adopt(self, fence: Fence) -> Fence:
+        while True:
+            try:
+                _, version = await self._read_epoch()
+                await self._read_commit_number()
+                return replace(fence, zk_version=version)
+            except ConnectionLostError as lost:
+                await self._wait_for_reconnect(self._commit_number, lost)
+
+    async def _resolve(
+        self,
+        fence: Fence,
+        number: int,
+        operations: Sequence[bytes],
+        answer: Any,
+    ) -> Committed:
+        if isinstance(answer, ConnectionLostError):
+            await self._wait_for_reconnect(number, answer)
+            fence = await self._adopt(fence)
+            fenced = self._fence_operations(fence, self._commit_number + 1)
+            operations = [*fenced, *operations[FENCE_OPERATIONS:]]
+            number, answer = self._commit_number + 1, await self._session.multi(operations)
+        return await super()._resolve(fence, number, operations, answer)
+
+
+class UnfencedConfigsStore(ZooKeeperStore):
+    """unfenced_configs: writes configs without a check of the epoch, as in KAFKA-16539."""
+
+    _writes_configs = False
+
+    async def commit_pipelined(
+        self, fence: Fence, effects: Sequence[Sequence[bytes]]
+    ) -> tuple[list[Committed], ContentConflictError | None]:
+        """See ZooKeeperStore."""
+        committed: list[Committed] = []
+        for each in effects:
+            self._writes_configs = any(b"/config/" in operation for operation in each)
+            done, conflict = await super().commit_pipelined(fence, [each])
+            committed += done
+            if conflict is not None:
+                return committed, conflict
+        return committed, None
+
+    def _fence_operations(self, fence: Fence, number: int) -> list[bytes]:
+        check, count = super()._fence_operations(fence, number)
+        if self._writes_configs:
+            check = self.encode(Check(CommitZnode.path, -1))
+        return [check, count]
+
+
+class NaiveRetryStore(ZooKeeperStore):
+    """naive_retry: takes NODEEXISTS for a conflict, although its own lost copy made the znode."""
+
+    async def _first_copy(self, number: int, sent_before: bool) -> Committed:
+        if sent_before:
+            self._commit_number = number
+            raise ContentConflictError(1, _NODE_EXISTS)
+        return await super()._first_copy(number, sent_before)
+
+
+class AssumingStore(ZooKeeperStore):
+    """assumes_commit: takes a lost reply for a success, and does not know the zxid."""
+
+    async def _resolve(
+        self,
+        fence: Fence,
+        number: int,
+        operations: Sequence[bytes],
+        answer: Any,
+    ) -> Committed:
+        if isinstance(answer, ConnectionLostError) and not isinstance(answer, SessionLostError):
+            return self._counted(number, 0)
+        return await super()._resolve(fence, number, operations, answer)
+
+
+# --- The controller ------------------------------------------------------------------------------
+
+
+class ForgetfulController(Controller):
+    """A controller that does not end its terms properly."""
+
+    def __init__(self, settings: Settings, services: Services, bugs: frozenset[str]) -> None:
+        if "repeats_topic_ids" in bugs:
+            # KAFKA-12835: the ids of topics differ. Here each controller creates the same ids.
+            services = replace(services, new_topic_id=lambda: self._ids.randbytes(16))
+        self._ids = random.Random(0)
+        self._bugs = bugs
+        self._former: ControllerLoop | None = None
+        self._newest: tuple[Envelope, Sender] | None = None
+        self._late = set[asyncio.Task[Any]]()
+        super().__init__(settings, services)
+
+    async def handle(self, envelope: Envelope, sender: Sender) -> EnvelopeReply:
+        """See Controller."""
+        if self._term is not None:
+            self._newest = envelope, sender
+        return await super().handle(envelope, sender)
+
+    async def _load(self, store: ZooKeeperStore, fence: Fence, elected_ms: float) -> Term:
+        self._ids = random.Random(0)
+        former = self._former
+        term = await super()._load(store, fence, elected_ms)
+        if "reuses_image" in self._bugs and former is not None:
+            term.loop.image = replace(former.image, zxid=term.loop.image.zxid)
+        self._former = term.loop
+        return term
+
+    async def _return_to_standby(self) -> None:
+        was_elected = self._fence is not None
+        await super()._return_to_standby()
+        if was_elected and "acts_after_resigning" in self._bugs:
+            self._start(self._act())
+        if was_elected and "deletes_successors_znode" in self._bugs:
+            self._start(self._delete_successors_znode())
+
+    def _start(self, late: Any) -> None:
+        task = asyncio.create_task(late)
+        self._late.add(task)
+        task.add_done_callback(self._late.discard)
+
+    async def _act(self) -> None:
+        """Process one more Envelope in the loop of the former term."""
+        if self._former is None or self._newest is None:
+            return
+        self._envelopes.open(self._former)
+        self._start(self._former.run())
+        self._start(self._envelopes.handle(*self._newest))
+        await asyncio.sleep(0)  # until the Envelope is in the loop
+        self._envelopes.open(None)
+
+    async def _delete_successors_znode(self) -> None:
+        store = self._services.new_store(lambda _: None)
+        await store.open(self._settings.connection_timeout_ms / 1000)
+        while await store._session.exists(ControllerZnode.path) is None:
+            await asyncio.sleep(_POLL_S)
+        await store._session.multi([store.encode(Delete(ControllerZnode.path))])
+        await store.close()
+
+
+# --- Forwarding ----------------------------------------------------------------------------------
+
+
+class RelayingForwarding(ForwardingManager):
+    """relays_not_controller: the client gets the controller's error, as in KAFKA-12677."""
+
+    async def _attempt(self, *arguments: Any) -> EnvelopeReply | None:
+        reply = await super()._attempt(*arguments)
+        if reply is not None and reply.error_code == ErrorCode.NOT_CONTROLLER:
+            raise ApiError(ErrorCode.NOT_CONTROLLER)
+        return reply
+
+
+class EndlessForwarding(ForwardingManager):
+    """resends_forever: no time limit ends the attempts, as in KAFKA-10667."""
+
+    def __init__(self, **others: Any) -> None:
+        super().__init__(**{**others, "request_timeout_ms": _FOR_EVER_MS})
+
+
+ZOMBIE_STORES: Final = {
+    "retry_across_sessions": SessionReplacingStore,
+    "adopts_epoch": EpochAdoptingStore,
+}
+STORES: Final = {
+    "unfenced_configs": UnfencedConfigsStore,
+    "naive_retry": NaiveRetryStore,
+    "assumes_commit": AssumingStore,
+}
+OF_CONTROLLERS: Final = (
+    "acts_after_resigning",
+    "deletes_successors_znode",
+    "repeats_topic_ids",
+    "reuses_image",
+)
+FORWARDING: Final = {
+    "relays_not_controller": RelayingForwarding,
+    "resends_forever": EndlessForwarding,
+}
