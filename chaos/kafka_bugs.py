@@ -100,13 +100,6 @@ KAFKA_BUGS: Final[tuple[KafkaBug, ...]] = (
         found_by=("F8",),
     ),
     KafkaBug(
-        issue="KAFKA-13407",
-        happened="A broker that had lost /controller still answered as the controller.",
-        bugs=("never_superseded",),
-        scenario="controller_znode_deleted",
-        found_by=("K7",),
-    ),
-    KafkaBug(
         issue="creation that ZooKeeper applied, but whose reply was lost",
         happened="Kafka's client of ZooKeeper sends the creation again and gets NODEEXISTS; the "
         "client gets TOPIC_ALREADY_EXISTS for its own topic.",

@@ -147,10 +147,9 @@ class ForgetfulController(Controller):
     """A controller that does not end its terms properly."""
 
     def __init__(self, settings: Settings, services: Services, bugs: frozenset[str]) -> None:
-        if "repeats_topic_ids" in bugs:
-            # KAFKA-12835: the ids of topics differ. Here each controller creates the same ids.
-            services = replace(services, new_topic_id=lambda: self._ids.randbytes(16))
-        self._ids = random.Random(0)
+        self._source = random.Random(0)
+        if "repeats_topic_ids" in bugs:  # each controller begins with the same ids
+            services = replace(services, random=self._source)
         self._bugs = bugs
         self._former: ControllerLoop | None = None
         self._newest: tuple[Envelope, Sender] | None = None
@@ -164,7 +163,7 @@ class ForgetfulController(Controller):
         return await super().handle(envelope, sender)
 
     async def _load(self, store: ZooKeeperStore, fence: Fence, elected_ms: float) -> Term:
-        self._ids = random.Random(0)
+        self._source.seed(0)
         former = self._former
         term = await super()._load(store, fence, elected_ms)
         if "reuses_image" in self._bugs and former is not None:

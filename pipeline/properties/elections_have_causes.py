@@ -20,7 +20,7 @@ counted AS (
     row_number() OVER (PARTITION BY t.run ORDER BY t.zxid) AS number,
     coalesce(i.faults, 0) AS faults,
     1 + {ELECTIONS_PER_FAULT_MAX} * coalesce(i.faults, 0) AS allowed
-  FROM terms t JOIN runs r ON t.run = r.run AND t.zxid > r.first_zxid
+  FROM terms t JOIN runs r ON t.run = r.run AND t.zxid > r.first_zxid AND r.scenario IS NOT NULL
   LEFT JOIN injected i ON t.run = i.run)
 SELECT run, CASE WHEN number > allowed THEN CAST(zxid AS STRING) END AS key,
   array(concat('zxid/', zxid)) AS rows,
