@@ -50,14 +50,6 @@ KAFKA_BUGS: Final[tuple[KafkaBug, ...]] = (
         found_by=("W5",),
     ),
     KafkaBug(
-        issue="KAFKA-1096",
-        happened="A controller that had been paused read the new epoch from ZooKeeper and used it "
-        "as its own.",
-        bugs=("adopts_epoch",),
-        scenario="pause_under_load",
-        found_by=("W1", "W3"),
-    ),
-    KafkaBug(
         issue="KAFKA-16539",
         happened="Writes of configs did not check that the writer still was the controller.",
         bugs=("unfenced_configs",),

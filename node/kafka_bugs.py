@@ -20,7 +20,7 @@ from controller.controller import Controller
 from controller.loop import ControllerLoop
 from controller.services import Sender, Services, Settings
 from controller.store.port import Committed, ContentConflictError, Fence
-from controller.store.zookeeper import FENCE_OPERATIONS, ZooKeeperStore
+from controller.store.zookeeper import ZooKeeperStore
 from controller.term import Term
 from envelope.messages import Envelope, EnvelopeReply
 
@@ -54,40 +54,6 @@ class SessionReplacingStore(ZombieStore):
             return
         self._session = self._new_session()
         await self._session.open(self._session_timeout_ms / 1000)
-
-
-class EpochAdoptingStore(SessionReplacingStore):
-    """adopts_epoch: takes the epoch from ZooKeeper before each write, as in KAFKA-1096."""
-
-    async def commit_pipelined(
-        self, fence: Fence, effects: Sequence[Sequence[bytes]]
-    ) -> tuple[list[Committed], ContentConflictError | None]:
-        """See ZooKeeperStore."""
-        return await super().commit_pipelined(await self._adopt(fence), effects)
-
-    async def _adopt(self, fence: Fence) -> Fence:
-        while True:
-            try:
-                _, version = await self._read_epoch()
-                await self._read_commit_number()
-                return replace(fence, zk_version=version)
-            except ConnectionLostError as lost:
-                await self._wait_for_reconnect(self._commit_number, lost)
-
-    async def _resolve(
-        self,
-        fence: Fence,
-        number: int,
-        operations: Sequence[bytes],
-        answer: Any,
-    ) -> Committed:
-        if isinstance(answer, ConnectionLostError):
-            await self._wait_for_reconnect(number, answer)
-            fence = await self._adopt(fence)
-            fenced = self._fence_operations(fence, self._commit_number + 1)
-            operations = [*fenced, *operations[FENCE_OPERATIONS:]]
-            number, answer = self._commit_number + 1, await self._session.multi(operations)
-        return await super()._resolve(fence, number, operations, answer)
 
 
 class UnfencedConfigsStore(ZooKeeperStore):
@@ -223,10 +189,7 @@ class EndlessForwarding(ForwardingManager):
         super().__init__(**{**others, "request_timeout_ms": _FOR_EVER_MS})
 
 
-ZOMBIE_STORES: Final = {
-    "retry_across_sessions": SessionReplacingStore,
-    "adopts_epoch": EpochAdoptingStore,
-}
+ZOMBIE_STORES: Final = {"retry_across_sessions": SessionReplacingStore}
 STORES: Final = {
     "unfenced_configs": UnfencedConfigsStore,
     "naive_retry": NaiveRetryStore,

@@ -28,11 +28,6 @@ SEEDED_BUG_TESTS: Final[tuple[SeededBugTest, ...]] = (
         "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
     ),
     SeededBugTest(
-        "adopts_epoch",
-        "W1, W3",
-        "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
-    ),
-    SeededBugTest(
         "allow_before_deny",
         "A1",
         "integration/test_direct_writes_are_judged.py"
