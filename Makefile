@@ -48,7 +48,7 @@ demo-dialects: setup ## the KIPs as drafted and as shipped, on one cluster
 demo-authorization: setup ## allowed, denied and forged requests, and a wrong certificate
 	@$(BIN)/bridgehead demo authorization $(ARGS)
 
-pipeline: setup ## build tables, verdicts and a report of the last demo on Spark (in .pipeline)
+pipeline: setup ## judge the last demo on Spark: verdicts and a report (in .pipeline; ARGS=--tables adds the tables)
 	@$(BIN)/bridgehead pipeline run --evidence .demo --out .pipeline $(ARGS)
 
 bench-pipeline: setup ## measure the pipeline with 1, 4 and 16 million events (ARGS="--millions 1,4")

@@ -153,7 +153,8 @@ def cluster(options: argparse.Namespace, folder: Path) -> bool:
 
 
 def _command(folder: Path, out: str, *options: str) -> subprocess.Popen[Any]:
-    arguments = ["run", "--evidence", str(folder), "--out", str(folder / out), *options]
+    places = ["--evidence", str(folder), "--out", str(folder / out)]
+    arguments = ["run", *places, "--tables", *options]
     return subprocess.Popen(
         [sys.executable, "-m", "pipeline", *arguments],
         stdout=subprocess.DEVNULL,

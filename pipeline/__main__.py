@@ -93,7 +93,9 @@ def _parser() -> argparse.ArgumentParser:
         help="a setting of Spark, as for spark-submit; may be repeated",
     )
     run.add_argument(
-        "--tables", action="store_true", help="build all tables, even if no verdict needs them"
+        "--tables",
+        action="store_true",
+        help="write all tables, also those of small evidence",
     )
     run.add_argument("--debug", action="store_true", help="show stack traces of failures")
     return parser
@@ -146,7 +148,7 @@ def _run(options: argparse.Namespace, runs: Sequence[Run], console: Console) -> 
             log=options.out / "spark.log",
         )
         try:
-            pipeline = Pipeline(spark, runs, options.out)
+            pipeline = Pipeline(spark, runs, options.out, stored=options.tables)
             pipeline.make(TABLES if options.tables else NEEDED, progress=show)
             verdicts = pipeline.verdicts()
             pipeline.write_results(verdicts)

@@ -78,8 +78,9 @@ class Written(NamedTuple):
 class Folders:
     """The tables in one folder. `sources` has the digest of each run's evidence.
 
-    `in_memory` is for small evidence: rows are kept in memory as one partition and written from
-    there. Planning a scan or a shuffle takes longer than processing a few thousand rows.
+    `in_memory` is for small evidence: rows are kept in memory as one partition, and written from
+    there if they are written. Planning a scan or a shuffle takes longer than processing a few
+    thousand rows.
     """
 
     def __init__(
@@ -139,22 +140,39 @@ class Folders:
 
     def write_empty(self, table: Table, runs: Sequence[str]) -> Written:
         """Record that a table has no rows of these runs, replacing older ones."""
-        nothing = local_frame(self._spark, [], table.schema)
         for run in runs:
             target = self._folder(table.name, run)
             shutil.rmtree(target, ignore_errors=True)
             target.mkdir(parents=True)
             (target / MADE).write_text(json.dumps({"from": self._fingerprints[run]}), "utf-8")
-        return Written(0, nothing)
+        return self.hold_empty(table)
 
-    def _write_in_memory(self, table: Table, frames: Frames, building: Path) -> Written:
-        frame = in_memory(table.make(frames))
+    def hold(self, table: Table, frames: Frames) -> Written:
+        """Compute a table's rows and keep them in memory; nothing is written.
+
+        Raises:
+            TableError: the rows violate the table's schema or an expectation.
+        """
+        return Written(*self._rows(table, frames))
+
+    def hold_empty(self, table: Table) -> Written:
+        """Return a table without rows."""
+        return Written(0, local_frame(self._spark, [], table.schema))
+
+    def _rows(self, table: Table, frames: Frames) -> tuple[int, DataFrame]:
+        rows, frame = _computed(table, table.make(frames))
         final = table.finalize(frames, frame) if table.finalize is not None else None
         if final is not None:
-            frame = in_memory(final.select(*table.columns()))
-        rows = self._store(table, frame, building)
+            rows, frame = _computed(table, final.select(*table.columns()))
         # Spark's planner skips the joins of a table that it knows to be empty.
-        return Written(rows, frame if rows else local_frame(self._spark, [], table.schema))
+        return rows, frame if rows else local_frame(self._spark, [], table.schema)
+
+    def _write_in_memory(self, table: Table, frames: Frames, building: Path) -> Written:
+        rows, frame = self._rows(table, frames)
+        building.parent.mkdir(parents=True, exist_ok=True)
+        if rows:
+            frame.write.partitionBy("run").parquet(uri(building))
+        return Written(rows, frame)
 
     def _write_stored(self, table: Table, frames: Frames, building: Path) -> Written:
         rows = self._store(table, table.make(frames), building)
@@ -210,6 +228,14 @@ def in_memory(frame: DataFrame) -> DataFrame:
     buffers: for these, Spark compiles a class for each set of columns that is read.
     """
     return frame.coalesce(1).localCheckpoint(eager=False)
+
+
+def _computed(table: Table, frame: DataFrame) -> tuple[int, DataFrame]:
+    """Compute a table's rows, and check them as they are computed; return their number and them."""
+    check = table.check()
+    observed = frame.observe(check.observation, *check.columns)
+    rows = observed.coalesce(1).localCheckpoint(eager=True)
+    return check.rows(), rows
 
 
 def digests(frame: DataFrame) -> dict[str, tuple[int, str]]:

@@ -1,7 +1,9 @@
 """The pipeline. `TABLES` lists every table after its inputs.
 
 A table is built, as soon as its inputs exist, for all runs that do not have it yet. A rename
-publishes it. After a kill, the next pipeline does not build the existing tables again.
+publishes it. After a kill, the next pipeline does not build the existing tables again. The tables
+of small evidence are written only on request, because writing them takes longer than building
+them again.
 """
 
 from __future__ import annotations
@@ -109,7 +111,7 @@ class Pipeline:
     """Sealed runs and the output folder of their tables.
 
     If `in_memory` is true, the tables are also kept in memory. By default it is true for evidence
-    below SMALL_BYTES_MAX.
+    below SMALL_BYTES_MAX. If `stored` is false, tables in memory are not written to the folder.
 
     Raises:
         OutputError: the output folder cannot be written.
@@ -122,6 +124,7 @@ class Pipeline:
         out: Path,
         *,
         in_memory: bool | None = None,
+        stored: bool = True,
         threads: int = _THREADS,
     ) -> None:
         self._spark = spark
@@ -138,6 +141,7 @@ class Pipeline:
         # On a cluster the rows would be in an executor's memory, and lost when it ends.
         local = str(spark.sparkContext.master).startswith("local")
         self.folders = Folders(spark, out, sources, in_memory=in_memory and local)
+        self._stored = stored or not self.folders.in_memory
 
     def make(
         self, tables: Sequence[Table] = TABLES, progress: Callable[[Progress], None] | None = None
@@ -147,7 +151,7 @@ class Pipeline:
         Raises:
             EvidenceError: a line belongs to another run.
         """
-        missing = {table.name: self.folders.missing(table.name) for table in tables}
+        missing = {table.name: self._missing(table) for table in tables}
         waiting = [table for table in tables if missing[table.name]]
         todo = [table.name for table in waiting]
         running: dict[Future[int], Table] = {}
@@ -170,12 +174,24 @@ class Pipeline:
                 raise
         return todo
 
+    def _missing(self, table: Table) -> list[str]:
+        return self.folders.missing(table.name) if self._stored else sorted(self._by_id)
+
     def _make(self, table: Table, runs: Sequence[str]) -> int:
         self._spark.sparkContext.setJobGroup(table.name, table.name)
-        if any(table.concerns(self._by_id[run].manifest) for run in runs):
-            written = self.folders.write(table, self._inputs(table, runs), runs)
+        concerns = any(table.concerns(self._by_id[run].manifest) for run in runs)
+        if self._stored:
+            written = (
+                self.folders.write(table, self._inputs(table, runs), runs)
+                if concerns
+                else self.folders.write_empty(table, runs)
+            )
         else:
-            written = self.folders.write_empty(table, runs)
+            written = (
+                self.folders.hold(table, self._inputs(table, runs))
+                if concerns
+                else self.folders.hold_empty(table)
+            )
         if written.kept is not None:
             with self._lock:
                 self._kept[table.name, tuple(runs)] = written.kept

@@ -58,6 +58,8 @@ SMALL: Final[Mapping[str, str]] = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.optimizer.disableHints": "true",
+    # Two tables of one partition each are joined without a shuffle.
+    "spark.sql.maxSinglePartitionBytes": str(1 << 62),
     "spark.sql.maxPlanStringLength": "1000",  # no listener reads it
     # Many runs have many small files, and the overhead of each file dominates.
     "spark.sql.parquet.compression.codec": "uncompressed",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
+from weakref import WeakKeyDictionary
 
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
@@ -19,6 +21,7 @@ Frames = Mapping[str, DataFrame]
 _WORD: Final = re.compile(r"\w+")
 
 
+@functools.cache
 def struct_type(ddl: str) -> T.StructType:
     """Parse DDL. A session must be open."""
     read = T.StructType.fromDDL(ddl)
@@ -102,7 +105,8 @@ class Table:
             TableError: the types differ from the schema.
         """
         frame = self.build({name: frames[name] for name in self.inputs})
-        frame = frame.select(*(F.col(name) for name in self.columns()))
+        if frame.columns != self.columns():
+            frame = frame.select(*self.columns())
         expected = struct_type(self.schema)
         found = [(field.name, field.dataType.simpleString()) for field in frame.schema]
         if found != [(field.name, field.dataType.simpleString()) for field in expected]:
@@ -118,7 +122,19 @@ class Table:
         return list(struct_type(self.schema).names)
 
 
-_frames_named: Final = itertools.count()
+_views: Final[WeakKeyDictionary[DataFrame, str]] = WeakKeyDictionary()
+_views_made: Final = itertools.count()
+
+
+def _view(frame: DataFrame) -> str:
+    """Return the name of a view of the frame. Creating a view is a query of Spark."""
+    name = _views.get(frame)
+    if name is None:
+        # Views belong to the session, and several tables are built at the same time.
+        name = f"frame_{next(_views_made)}"
+        frame.createOrReplaceTempView(name)
+        _views[frame] = name
+    return name
 
 
 def query(text: str, *, every_column: bool = False) -> Callable[[Frames], DataFrame]:
@@ -134,14 +150,11 @@ def query(text: str, *, every_column: bool = False) -> Callable[[Frames], DataFr
     rest = f", {body[5:]}" if body.startswith("WITH ") else f" {body}"
 
     def build(frames: Frames) -> DataFrame:
-        # Views belong to the session, and several tables are built at the same time.
-        at = next(_frames_named)
         given = []
         for name, frame in frames.items():
             short = name.rpartition("/")[2]
             used = [f"`{column}`" for column in frame.columns if every_column or column in words]
-            frame.createOrReplaceTempView(f"{short}_{at}")
-            given.append(f"{short} AS (SELECT {', '.join(used)} FROM {short}_{at})")
+            given.append(f"{short} AS (SELECT {', '.join(used)} FROM {_view(frame)})")
         session = next(iter(frames.values())).sparkSession
         return session.sql(f"WITH {', '.join(given)}{rest}")
 

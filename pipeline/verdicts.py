@@ -8,36 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
 from typing import Final
-
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from bridgehead.schema_version import SCHEMA_VERSION
 from event_log.properties import PROPERTY_SPECS, PropertySpec
 from event_log.verdicts import Count, VerdictRow, inapplicable, verdict_row, worst
 from pipeline.evidence import Run
 from pipeline.properties import CHECKS, Check
-from pipeline.table import Frames, Table, query
+from pipeline.table import Table, query
 
 _PARTS: Final = 64
 
 
-def _parts(spec: PropertySpec, check: Check, frames: Frames) -> DataFrame:
-    rows = query(check.sql)(frames)
-    judged = F.col("judged") if "judged" in rows.columns else F.lit(1)
-    violated = F.col("key").isNotNull()
-    violation = F.struct("key", "rows", "sentence")
-    return (
-        rows.withColumn("part", F.when(violated, F.pmod(F.xxhash64("key"), F.lit(_PARTS))))
-        .groupBy("run", "part")
-        .agg(
-            F.sum(judged.cast("bigint")).alias("judged"),
-            F.collect_list(F.when(violated, violation)).alias("found"),
-        )
-        .select("run", F.lit(spec.id).alias("property"), "judged", "found")
-    )
+def _parts(spec: PropertySpec, check: Check) -> str:
+    """Return SQL for the rows judged and the violations, as one query: Spark analyses it once."""
+    return f"""
+SELECT run, '{spec.id}' AS property, sum(CAST({check.judged} AS BIGINT)) AS judged,
+  collect_list(CASE WHEN key IS NOT NULL THEN struct(key, rows, sentence) END) AS found
+FROM ({check.sql})
+GROUP BY run, CASE WHEN key IS NOT NULL THEN pmod(xxhash64(key), {_PARTS}) END
+"""
 
 
 def _findings(spec: PropertySpec) -> Table:
@@ -47,7 +37,7 @@ def _findings(spec: PropertySpec) -> Table:
         inputs=check.inputs,
         schema="run STRING, property STRING, judged BIGINT, "
         "found ARRAY<STRUCT<key: STRING, rows: ARRAY<STRING>, sentence: STRING>>",
-        build=partial(_parts, spec, check),
+        build=query(_parts(spec, check)),
         concerns=lambda manifest: not inapplicable(spec, manifest.run),
     )
 

@@ -156,7 +156,7 @@ def run(
     ] = "4g",
     tables: Annotated[
         bool,
-        typer.Option("--tables", help="Build all tables, even if no verdict needs them."),
+        typer.Option("--tables", help="Write all tables, also those of small evidence."),
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show stack traces.")] = False,
 ) -> None:

@@ -1,8 +1,9 @@
 """The checks in SQL: one module for each property, named as in the registry.
 
 A check returns one row for each row judged: `run`, `key` (null where the property holds), `rows`
-(an array), `sentence`, and optionally `judged` (0 for a violation that does not count as a row
-judged). In the SQL of a check, the table `gold/answers` is `answers`, and so on.
+(an array), `sentence`. A module with `JUDGED` names one more column: 0 for a violation that does
+not count as a row judged, otherwise 1. In the SQL of a check, the table `gold/answers` is
+`answers`, and so on.
 """
 
 from __future__ import annotations
@@ -15,15 +16,16 @@ from event_log.properties import PROPERTY_SPECS
 
 
 class Check(NamedTuple):
-    """The tables that a check reads, and its SQL."""
+    """The tables that a check reads, its SQL, and SQL for how many rows judged each row is."""
 
     inputs: Sequence[str]
     sql: str
+    judged: str
 
 
 def _check(name: str) -> Check:
     module = import_module(f"{__name__}.{name}")
-    return Check(module.INPUTS, module.SQL)
+    return Check(module.INPUTS, module.SQL, getattr(module, "JUDGED", "1"))
 
 
 CHECKS: Final[Mapping[str, Check]] = {spec.id: _check(spec.name) for spec in PROPERTY_SPECS}

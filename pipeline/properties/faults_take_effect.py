@@ -158,6 +158,7 @@ INPUTS: Final = (
     *("silver/events", "silver/sessions", "silver/commits", "gold/operations"),
     "runs",
 )
+JUDGED: Final = "judged"
 SQL: Final = f"""
 {_FAULTS}, {_WORK}
 SELECT run, CASE WHEN wrong IS NOT NULL THEN place END AS key, array(row) AS rows,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 INPUTS: Final = ("silver/boots", "silver/set_aside")
+JUDGED: Final = "judged"
 SQL: Final = """
 WITH twice AS (
   SELECT run, concat(node, '/', boot, '/', seq) AS key,

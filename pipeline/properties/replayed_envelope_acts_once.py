@@ -10,6 +10,7 @@ from pipeline.sql import listed, row_of, zxid_rows
 _NO_REJECTION: Final = listed(INFO_CODES | OK_CODES)
 
 INPUTS: Final = ("silver/events", "gold/committed")
+JUDGED: Final = "judged"
 SQL: Final = f"""
 WITH replayed AS (
   SELECT run, identity FROM events WHERE kind = 'envelope_received'

@@ -53,7 +53,7 @@ def _finalize(frames: Frames, exact: DataFrame) -> DataFrame | None:
     """Add valid lines of another form; remove duplicates and cut lines."""
     files = unaccounted(frames, exact).filter(F.col("source").isin(*SOURCES))
     events = exact
-    if files.limit(1).count():
+    if not files.isEmpty():
         lines = event_lines(frames).join(F.broadcast(files), on=["run", "file"], how="left_semi")
         left = lines.join(exact.select(*_PLACE), on=list(_PLACE), how="left_anti")
         examined = parsed_events(left).filter(is_good()).select(*EVENTS.columns())
@@ -94,8 +94,7 @@ def superfluous(frames: Frames, events: DataFrame) -> DataFrame | None:
         .select("run", "node", "boot", "bucket")
     )
     cut = cut_lines(frames, events)
-    found = doubled.limit(1).count() + cut.limit(1).count()
-    if not found:
+    if doubled.isEmpty() and cut.isEmpty():
         return None
     order = W.partitionBy(*_KEY).orderBy("file", "line_number")
     copies = (

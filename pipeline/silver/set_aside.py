@@ -45,7 +45,7 @@ def content() -> Column:
 
 def _build(frames: Frames) -> DataFrame:
     incomplete = _incomplete(frames)
-    if not incomplete.limit(1).count():
+    if incomplete.isEmpty():
         return local_frame(incomplete.sparkSession, [], SET_ASIDE.schema)
     incomplete_files = F.broadcast(incomplete.select("run", "file"))
     lines = numbered(frames).join(incomplete_files, on=["run", "file"], how="left_semi")

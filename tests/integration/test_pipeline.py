@@ -200,6 +200,17 @@ def test_table_without_its_record_is_built_again(judged: Judged, tmp_path: Path)
     assert Pipeline(judged.pipeline._spark, runs, tmp_path).make([first]) == [first.name]
 
 
+def test_tables_are_not_stored_unless_requested(judged: Judged, tmp_path: Path) -> None:
+    """The rows of small evidence stay in memory, and are the same as those that are stored."""
+    runs = judged.pipeline.runs[:1]
+    pipeline = Pipeline(judged.pipeline._spark, runs, tmp_path, stored=False)
+    names = ["bronze/lines", "bronze/blocks", "silver/events"]
+    assert pipeline.make([table for table in TABLES if table.name in names]) == names
+    assert list(tmp_path.iterdir()) == []
+    stored = judged.pipeline.read("silver/events").filter(f"run = '{runs[0].id}'")
+    assert digests(pipeline.read("silver/events")) == digests(stored)
+
+
 def test_row_that_violates_an_expectation_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
     """The check runs while the table is written. The table is not published."""
     runs = find_runs(expand_all(["zombie_write"], tmp_path / "e"))
