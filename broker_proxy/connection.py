@@ -12,8 +12,13 @@ from dataclasses import replace
 from typing import Final
 
 from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.apis import SPECS
 from bridgehead.kafka_wire.framing import FrameBuffer, FrameError
-from bridgehead.kafka_wire.headers import RequestHeader, decode_request_header
+from bridgehead.kafka_wire.headers import (
+    RequestHeader,
+    UnsupportedVersionError,
+    decode_request_header,
+)
 from broker_proxy.apis.base import ClientConnectionInfo, ClientRequest
 from broker_proxy.request_memory import Held
 
@@ -123,7 +128,10 @@ class ClientConnection:
             UnsupportedVersionError: the API is known, but its version is not.
             WireError: the frame is not a request.
         """
-        header, at = decode_request_header(frame, self.info.client.dialect)
+        dialect = self.info.client.dialect
+        header, at = decode_request_header(frame, dialect)
+        if header.api_version < SPECS[dialect][header.api_key].served_from:
+            raise UnsupportedVersionError(header)
         return self.name_request(header, frame, at, received_ns)
 
     def name_request(

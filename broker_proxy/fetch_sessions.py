@@ -89,7 +89,8 @@ class FetchSessions:
                 (INVALID_FETCH_SESSION_EPOCH), or the client changed between topic names and topic
                 ids (FETCH_SESSION_TOPIC_ID_ERROR).
         """
-        wanted = list(_wanted(message, version))
+        # A partition that is named twice counts once, with its last parameters.
+        wanted = list(dict(_wanted(message, version)).items())
         if message.session_epoch in (_FINAL_EPOCH, _INITIAL_EPOCH):
             self._sessions.pop(message.session_id, None)
             is_new = message.session_epoch == _INITIAL_EPOCH

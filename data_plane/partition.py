@@ -148,13 +148,13 @@ class Partition:
             raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     def check_epoch(self, epoch: int) -> None:
-        """Compare the client's leader epoch with this one (KIP-320).
+        """Compare the client's leader epoch with this one (KIP-320). A negative one is none.
 
         Raises:
             ApiError: the client's epoch is older (FENCED_LEADER_EPOCH) or newer
                 (UNKNOWN_LEADER_EPOCH).
         """
-        if epoch != _ANY_EPOCH and epoch < self.leader_epoch:
+        if 0 <= epoch < self.leader_epoch:
             raise ApiError(ErrorCode.FENCED_LEADER_EPOCH)
         if epoch > self.leader_epoch:
             raise ApiError(ErrorCode.UNKNOWN_LEADER_EPOCH)

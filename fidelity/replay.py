@@ -3,6 +3,11 @@
 A recording has one case per line, each a list of steps: receiver (`controller`, `other`,
 `broker:N`), request, and response or the lack of one. Steps of APIs that the cluster does not
 advertise are skipped and counted. Each difference must match a row of `KNOWN_DIFFERENCES`.
+Steps with the same `client` share a connection. A step with `later` does not wait for a response;
+one with `receive` returns the response to the earlier request. After a step with `wait_after` the
+next one waits until all brokers have the same topics. A step with `until` is sent until its
+response has this error code.
+
 Broker 1 must be the controller, and the cluster must be empty. Steps with a user go to the SASL
 listener after a PLAIN login with the password `USER-secret`. Steps of the user `!raw` go there
 without a login.
@@ -15,6 +20,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import re
 import sys
 import time
 from collections import Counter
@@ -30,6 +36,7 @@ from bridgehead.kafka_wire.headers import (
     decode_request_header,
 )
 from bridgehead.kafka_wire.json_form import decode_body
+from fidelity.canonical_records import canonical_records
 from fidelity.known_differences import KNOWN_DIFFERENCES
 from raw_client.blocking import CLOSED, TIMEOUT, Connection
 from raw_client.codec import decode_json, encode_json
@@ -60,11 +67,17 @@ FREE: Final = frozenset(
         "sessionLifetimeMs",
         "finalizedFeaturesEpoch",
         "documentation",
+        "logAppendTimeMs",
+        "sessionId",
     }
 )
 _KEYS: Final = {spec.enum_name: spec.key for spec in API_SPECS.values()}
 RAW_USER: Final = "!raw"
+NO_RESPONSE: Final = "no response yet"
+_UUID_LENGTH: Final = 37  # with the hyphen before it: member ids end with one
 _POLL_S: Final = 0.02
+_UNTIL_S: Final = 10.0
+_RANGE: Final = re.compile(r"\[-?\d+, -?\d+\]")  # of timestamps, relative to the broker's time
 
 Step = Mapping[str, Any]
 
@@ -108,9 +121,12 @@ class Replay:
         self._brokers = brokers
         self._sasl = sasl
         self._to = to
-        self._user: str | None = None  # of the current step
-        self._open: dict[tuple[int, str | None], Connection] = {}
-        self._names: dict[str, str] = {}
+        # User and client of the current step.
+        self._user: str | None = None
+        self._client: str | None = None
+        self._open: dict[tuple[int, str | None, str | None], Connection] = {}
+        self._names: dict[str, Any] = {}
+        self._kafkas_names: dict[str, Any] = {}
         self.report = Report()
         self.served = {
             each["apiKey"] for each in self._send(1, ApiKey.API_VERSIONS, 0, {}).get("apiKeys", [])
@@ -140,7 +156,7 @@ class Replay:
             time.sleep(_POLL_S)
 
     def _topics_at(self, broker: int) -> Any:
-        self._user = None
+        self._user = self._client = None
         answer = self._send(broker, ApiKey.METADATA, 1, {"topics": None})
         return sorted(
             (topic["name"], sorted(json.dumps(each) for each in topic["partitions"]))
@@ -170,15 +186,17 @@ class Replay:
 
     def _both(self, step: Step) -> tuple[Any, Any]:
         """Return Kafka's response and ours in comparable form."""
-        want = comparable(step, self._wanted(step))
+        wanted = self._wanted(step)
+        _capture(step, wanted, self._kafkas_names)
+        want = comparable(step, _with_names(wanted, self._kafkas_names))
         # The recording waited for propagation here; poll until our broker has the change.
         deadline = time.monotonic() + step.get("settle_before", 0)
-        answer = self._take(step)
-        while (got := comparable(step, answer)) != want and time.monotonic() < deadline:
+        while True:
+            answer = self.take(step)
+            got = comparable(step, _with_names(answer, self._names))
+            if got == want or time.monotonic() >= deadline:
+                return want, got
             time.sleep(_POLL_S)
-            answer = self._take(step)
-        self._capture(step, answer)
-        return want, got
 
     def _wanted(self, step: Step) -> Any:
         """Return Kafka's response."""
@@ -187,25 +205,41 @@ class Replay:
     def take(self, step: Step) -> Any:
         """Send one step and capture the values for later steps; see `_take`."""
         answer = self._take(step)
-        self._capture(step, answer)
+        deadline = time.monotonic() + _UNTIL_S
+        while "until" in step and answer["errorCode"] != step["until"]:
+            assert time.monotonic() < deadline, f"no error code {step['until']}: {answer}"
+            time.sleep(_POLL_S)
+            answer = self._take(step)
+        _capture(step, answer, self._names)
+        if step.get("wait_after"):
+            self.wait_until_agreed()
         return answer
 
     def _take(self, step: Step) -> Any:
         """Send one step; return the decoded body, a raw response in hex, CLOSED or TIMEOUT."""
         broker = self._receiver(step["to"])
-        self._user = step.get("user")
+        self._user, self._client = step.get("user"), step.get("client")
         if step.get("fresh"):
             self._close(broker)
         if "raw" in step:
             answer = self._exchange(broker, bytes.fromhex(step["raw"]))
             return answer.hex() if isinstance(answer, bytes) else answer
-        data = bytes.fromhex(step["request_hex"])
-        header, at = decode_request_header(data)
+        key, version = _KEYS[step["api"]], step["version"]
+        if step.get("receive"):
+            return self._decoded(key, version, self._receive(broker))
         names = {**self._names, "receiver": str(broker), "another": str(broker % 3 + 1)}
-        body = decode_body(header.api_key, "request", header.api_version, data[at:])
+        body = step["body"]
+        if "request_hex" in step:
+            data = bytes.fromhex(step["request_hex"])
+            header, at = decode_request_header(data)
+            version = header.api_version
+            body = decode_body(key, "request", version, data[at:])
         sent = fill(body, step["body"], names)
+        if step.get("later"):
+            self._connection(broker).send(encode_json(key, version, sent))
+            return NO_RESPONSE
         tags = step.get("unknown_tags", False)
-        return self._send(broker, header.api_key, header.api_version, sent, unknown_tags=tags)
+        return self._send(broker, key, version, sent, unknown_tags=tags)
 
     def _receiver(self, to: str) -> int:
         if to.startswith("broker:"):
@@ -226,16 +260,27 @@ class Replay:
         unknown_tags: bool = False,
     ) -> Any:
         answer = self._exchange(broker, encode_json(key, version, body, unknown_tags=unknown_tags))
+        return self._decoded(key, version, answer)
+
+    def _decoded(self, key: int, version: int, answer: bytes | str) -> Any:
         return answer if isinstance(answer, str) else decode_json(key, version, answer)
 
     def _exchange(self, broker: int, payload: bytes) -> bytes | str:
-        key = broker, self._user
-        if key not in self._open:
-            self._open[key] = self._connect(broker, self._user)
-        answer = self._open[key].exchange(payload)
+        return self._receive(broker) if self._connection(broker).send(payload) else CLOSED
+
+    def _receive(self, broker: int) -> bytes | str:
+        """Return the next response on the current connection; close it if there is none."""
+        answer = self._connection(broker).receive()
         if isinstance(answer, str):
             self._close(broker)
         return answer
+
+    def _connection(self, broker: int) -> Connection:
+        """Return the connection of the current user and client."""
+        key = broker, self._user, self._client
+        if key not in self._open:
+            self._open[key] = self._connect(broker, self._user)
+        return self._open[key]
 
     def _connect(self, broker: int, user: str | None) -> Connection:
         if user is None:
@@ -248,15 +293,34 @@ class Replay:
         return connection
 
     def _close(self, broker: int) -> None:
-        connection = self._open.pop((broker, self._user), None)
+        connection = self._open.pop((broker, self._user, self._client), None)
         if connection is not None:
             connection.close()
 
-    def _capture(self, step: Step, answer: Any) -> None:
-        for name, path in step.get("capture", {}).items():
-            value = dig(answer, path)
-            if value is not None:
-                self._names[name] = value
+
+def _capture(step: Step, answer: Any, names: dict[str, Any]) -> None:
+    for name, path in step.get("capture", {}).items():
+        value = dig(answer, path)
+        if value is not None:
+            names[name] = value
+
+
+def _with_names(answer: Any, names: Mapping[str, Any]) -> Any:
+    """Return a response with captured member ids replaced by their names in the recording."""
+    known = {value: f"${name}" for name, value in names.items() if _is_member_id(value)}
+    return _replaced(answer, known) if known else answer
+
+
+def _is_member_id(value: Any) -> bool:
+    return isinstance(value, str) and len(value) >= _UUID_LENGTH and value[-_UUID_LENGTH] == "-"
+
+
+def _replaced(value: Any, known: Mapping[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {key: _replaced(each, known) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_replaced(each, known) for each in value]
+    return known.get(value, value) if isinstance(value, str) else value
 
 
 def fill(sent: Any, template: Any, names: Mapping[str, str]) -> Any:
@@ -286,6 +350,8 @@ def recorded_answer(step: Step) -> Any:
         return CLOSED
     if step.get("timeout"):
         return TIMEOUT
+    if step.get("later"):
+        return NO_RESPONSE
     return step["response_hex"] if "raw" in step else step["response"]
 
 
@@ -305,6 +371,10 @@ def _comparable(step: Step, value: Any, path: str) -> Any:
         return {
             key: "*"
             if _is_free(value, key)
+            else canonical_records(each)
+            if key == "records" and each
+            else _RANGE.sub("[*]", each)
+            if key == "batchIndexErrorMessage" and each
             else _comparable(step, each, f"{path}.{key}" if path else key)
             for key, each in sorted(value.items())
         }
@@ -324,6 +394,8 @@ def _is_free(holder: Mapping[str, Any], key: str) -> bool:
         return holder.get("name") == "zookeeper.connect"
     if key == "errorMessage":
         return holder.get("errorCode") == 31  # Kafka's text is a dump of its request object
+    if key == "producerId":
+        return bool(value >= 0)
     return key in FREE and value not in (None, "", [], 0, -1, NO_ID)
 
 

@@ -40,11 +40,15 @@ class Connection:
 
     def exchange(self, request: bytes) -> bytes | str:
         """Send a payload; return the response's payload, CLOSED or TIMEOUT."""
+        return self.receive() if self.send(request) else CLOSED
+
+    def send(self, request: bytes) -> bool:
+        """Send a payload; return False if the connection is closed."""
         try:
             self._socket.sendall(frame(request))
         except ConnectionError:
-            return CLOSED
-        return self.receive()
+            return False
+        return True
 
     def receive(self) -> bytes | str:
         """Return the next response's payload, CLOSED or TIMEOUT."""

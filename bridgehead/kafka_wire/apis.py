@@ -87,6 +87,8 @@ class ApiSpec:
     strict_quota_from: int | None = None
     has_drafted_messages: bool = False
     min_version: int = 0
+    # Brokers close the connection of a client that sends an older version.
+    served_from: int = 0
 
     @property
     def request(self) -> type[Any]:
@@ -181,10 +183,11 @@ def _unserved(
 
 
 def _stored(
-    key: ApiKey, last: int, flexible: int | None, shape: ErrorShape, rights: str, reason: str
-) -> ApiSpec:
+    key: ApiKey, last: int, flexible: int | None, shape: ErrorShape, rights: str, reason: str,
+    served_from: int = 0,
+) -> ApiSpec:  # fmt: skip
     """Build the row of an API that only brokers with a data plane serve."""
-    facts = {"data_plane_route": Route.LOCAL, "rights": rights}
+    facts = {"data_plane_route": Route.LOCAL, "rights": rights, "served_from": served_from}
     return _unserved(key, last, flexible, reason, shape, **facts)
 
 
@@ -238,9 +241,9 @@ K = ApiKey
 _ROWS: Final = (
     _stored(K.PRODUCE, 11, 9,
             unless_no_acks(
-                per("topic_data", "name", into="responses", text=no_text,
+                per("topic_data", "name", into="responses",
                     nested=per("partition_data", "index", into="partition_responses",
-                               text=no_text, base_offset=-1))),
+                               base_offset=-1))),
             "WRITE TOPIC", _NO_RECORDS),
     _stored(K.FETCH, 17, 12,
             since(13, whole(), with_code(per("topics", "topic", into="responses",
@@ -256,7 +259,7 @@ _ROWS: Final = (
     _unserved(K.UPDATE_METADATA, 8, 6, _OWN_CHANNEL, whole()),
     _unserved(K.CONTROLLED_SHUTDOWN, 3, 3, _OWN_CHANNEL, whole()),
     _stored(K.OFFSET_COMMIT, 9, 8, per("topics", "name", nested=_PARTITIONS),
-            "READ GROUP, READ TOPIC", _NO_GROUPS),
+            "READ GROUP, READ TOPIC", _NO_GROUPS, served_from=1),  # version 0 is ZooKeeper's
     _local(K.OFFSET_FETCH, 9, 6,
            since(8, per(fetched_groups, "group_id", into="groups"), since(2, whole(), _OFFSETS)),
            rights="DESCRIBE GROUP, DESCRIBE TOPIC"),

@@ -80,7 +80,7 @@ class ApiVersions:
         controllers = self._controller_ranges()
         for key, way in self._served[dialect]:
             spec = SPECS[dialect][key]
-            lowest, highest = spec.min_version, spec.max_version
+            lowest, highest = max(spec.min_version, spec.served_from), spec.max_version
             if controllers and way is Route.FORWARD:
                 its_lowest, its_highest = controllers.get(key, _NOTHING)
                 lowest, highest = max(lowest, its_lowest), min(highest, its_highest)

@@ -44,6 +44,8 @@ from metrics import names
 from metrics.node_metrics import NodeMetrics
 
 _SINGLE_LIMIT_THROUGH: Final = 2  # up to here the first record batch may be incomplete
+_ZSTD: Final = "zstd"
+_ZSTD_FROM: Final = 10  # the first version whose consumers know zstd
 _FORMAT_2_FROM: Final = 4
 _FOLLOWERS_SERVE_FROM: Final = 11
 _IDS_FROM: Final = 13
@@ -153,9 +155,11 @@ class Fetch:
         """Return errors found without reading a log, by the partition's position in `wanted`."""
         authorize, refusals = self.authorize_for(request), {}
         is_broker = is_follower and authorize("CLUSTER_ACTION", "CLUSTER", "kafka-cluster")
+        by_id = request.header.api_version >= _IDS_FROM
+        no_name = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         for number, (_, name, partition) in enumerate(wanted):
             if name is None:
-                refusals[number] = ErrorCode.UNKNOWN_TOPIC_ID
+                refusals[number] = no_name
                 continue
             allowed = is_broker if is_follower else authorize("READ", "TOPIC", name)
             known = self.cache.topics.get(name)
@@ -241,6 +245,8 @@ class _Read:
                 if error is not ErrorCode.NONE:
                     raise ApiError(error)
                 assert name is not None
+                if wanted.partition_max_bytes < 0:
+                    raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # as in Kafka
                 limit = min(wanted.partition_max_bytes, self._bytes_max - size)
                 self._read(name, wanted, answer, max(limit, 0), whole_first=whole_first)
             except ApiError as refusal:
@@ -274,6 +280,8 @@ class _Read:
             partition.require_leader(wanted.current_leader_epoch)
         else:
             partition.check_epoch(wanted.current_leader_epoch)
+        if is_follower and self._replica not in partition.replicas:
+            raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         log = partition.log
         offset, mark = wanted.fetch_offset, partition.high_watermark
         if wanted.last_fetched_epoch != _NO_EPOCH:
@@ -298,6 +306,8 @@ class _Read:
         if self._version > _SINGLE_LIMIT_THROUGH and _is_cut(records):
             records = b""
         self._describe(answer, partition)
+        if self._version < _ZSTD_FROM and log.settings().values["compression.type"] == _ZSTD:
+            raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
         converts = self._version < _FORMAT_2_FROM and records
         if converts and not log.settings().values["message.downconversion.enable"]:
             raise ApiError(ErrorCode.UNSUPPORTED_VERSION)

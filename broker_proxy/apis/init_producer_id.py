@@ -52,6 +52,8 @@ class InitProducerId:
             raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         if (message.producer_id == _UNSET) != (message.producer_epoch == _UNSET):
             raise ApiError(ErrorCode.INVALID_REQUEST)
+        if message.transactional_id == "":
+            raise ApiError(ErrorCode.INVALID_REQUEST)
         if message.transactional_id is not None:
             raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
         return InitProducerIdResponse(

@@ -1,7 +1,7 @@
-"""OffsetCommit, key 8, versions 0 to 9: answered by the coordinator of the group.
+"""OffsetCommit, key 8, versions 1 to 9: answered by the coordinator of the group.
 
 Version notes:
-    0: commits to ZooKeeper. This broker stores no offsets there: UNSUPPORTED_VERSION.
+    0: commits to ZooKeeper, where only the controller writes: not served.
     1: generation and member id; a timestamp for each partition. 2 to 4: one retention time for all
     partitions. 6: the leader epoch of each offset. 7: instance ids of static members. 9: for a
     KIP-848 group, the generation is a member epoch. Such groups do not exist here.
@@ -54,8 +54,6 @@ class OffsetCommit:
         authorize = self.authorize_for(request)
         if not authorize("READ", "GROUP", message.group_id):
             raise ApiError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
-        if request.header.api_version == 0:
-            raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
         now_ms = self.now_ms()
         expires_ms = NEVER
         if message.retention_time_ms != _DEFAULT:

@@ -42,7 +42,6 @@ from data_plane.groups.offsets import Fetched
 
 _NOTHING: Final = -1
 _MANY_GROUPS_FROM: Final = 8
-_GROUP_ERROR_FROM: Final = 2
 
 RequestedTopics = Sequence[OffsetFetchRequestTopic | OffsetFetchRequestTopics] | None
 # A topic's name, and the result of each of its partitions.
@@ -89,7 +88,7 @@ class OffsetFetch:
         wanted = _merged(requested)
         if not authorize("DESCRIBE", "GROUP", group_id):
             refused = ErrorCode.GROUP_AUTHORIZATION_FAILED
-            if version >= _GROUP_ERROR_FROM:
+            if version:  # Version 1 lacks the error of the group; Kafka answers no topics.
                 return refused, []
             return refused, [(name, _failed(each, refused)) for name, each in wanted.items()]
         if requested is None:

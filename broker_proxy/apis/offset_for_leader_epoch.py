@@ -11,7 +11,7 @@ Version notes:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
@@ -25,6 +25,8 @@ from bridgehead.kafka_wire.messages.offset_for_leader_epoch import (
 from broker_proxy.apis.base import AuthorizeFor, ClientRequest
 from cluster_model.authorization import CLUSTER_NAME
 from data_plane.partitions import Partitions
+
+_NO_EPOCH: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,8 @@ class OffsetForLeaderEpoch:
     def _end(self, topic: str, wanted: OffsetForLeaderPartition) -> EpochEndOffset:
         try:
             partition = self.partitions.get(topic, wanted.partition)
+            if wanted.current_leader_epoch < _NO_EPOCH:  # ListOffsets and Fetch ignore it
+                raise ApiError(ErrorCode.FENCED_LEADER_EPOCH)
             partition.require_leader(wanted.current_leader_epoch)
         except ApiError as refusal:
             return EpochEndOffset(refusal.error, wanted.partition)

@@ -41,7 +41,7 @@ from data_plane.log.partition_log import AppendInfo
 from data_plane.partition import ALL, Partition
 from data_plane.partitions import Partitions
 from data_plane.records.batch import HEADER_BYTES, MAGIC_AT, MAGIC_V2, parse_header
-from data_plane.records.validation import RecordsRejectedError, check_for_version
+from data_plane.records.validation import RecordsRejectedError, check_first_batch, check_for_version
 from metrics import names
 from metrics.node_metrics import NodeMetrics
 
@@ -91,6 +91,7 @@ class Produce:
             ClosedUnansweredError: acks=0 and an append failed. The producer notices only the closed
                 connection.
         """
+        _check_first_batches(message)
         authorize = self.authorize_for(request)
         name = message.transactional_id
         if _has_transactional(message) and (
@@ -104,7 +105,7 @@ class Produce:
             if allowed and self.cache.has_topic(topic.name):
                 await self.partitions.settings.read(topic.name)
             answers = []
-            for data in topic.partition_data:
+            for data in {each.index: each for each in topic.partition_data}.values():
                 answer = PartitionProduceResponse(index=data.index, base_offset=-1)
                 answers.append(answer)
                 try:
@@ -178,6 +179,13 @@ class Produce:
                 self.partitions.acknowledged(each.partition, each.info)
             else:
                 each.answer.error_code, each.answer.base_offset = error, -1
+
+
+def _check_first_batches(message: ProduceRequest) -> None:
+    """Check the first batch of each partition; as in Kafka, a damaged one fails the request."""
+    for topic in message.topic_data:
+        for partition in topic.partition_data:
+            check_first_batch(partition.records or b"")
 
 
 def _has_transactional(message: ProduceRequest) -> bool:

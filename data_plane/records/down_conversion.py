@@ -5,29 +5,30 @@ Headers are lost, as in Kafka. A batch keeps its codec.
 
 from __future__ import annotations
 
+import struct
 from typing import Final
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
-from data_plane.records.batch import parse_header, records_of, split_batches
+from data_plane.records.batch import HEADER_BYTES, parse_header, records_of, split_batches
 from data_plane.records.compression import Codec
 from data_plane.records.message_sets import encode_message_set
 
-_ZSTD_FROM: Final = 10  # the first version of Fetch whose consumers know zstd
 _FORMAT_1_FROM: Final = 2
 _FORMAT_2_FROM: Final = 4
+_PREFIX: Final = struct.Struct(">qi")
 
 
 def for_version(version: int, data: bytes, fetch_offset: int) -> bytes:
     """Return the batches as a consumer with this version of Fetch reads them.
 
+    Below version 4 the batches are converted, and the result has the size of `data`: Kafka has
+    announced this size before it converts. It cuts the last batch or fills the rest with a batch
+    that consumers ignore, because it is incomplete. Only the first batch may exceed the size.
+
     Raises:
-        ApiError: UNSUPPORTED_COMPRESSION_TYPE; a batch is compressed with zstd.
+        ApiError: UNSUPPORTED_COMPRESSION_TYPE; a batch to convert is compressed with zstd.
     """
-    if version >= _ZSTD_FROM:
-        return data
     if version >= _FORMAT_2_FROM:
-        for batch in split_batches(data):
-            _check_codec(parse_header(batch).codec)
         return data
     magic = 1 if version >= _FORMAT_1_FROM else 0
     parts = []
@@ -42,7 +43,17 @@ def for_version(version: int, data: bytes, fetch_offset: int) -> bytes:
         if records:
             time = header.max_timestamp if header.has_log_append_time else None
             parts.append(encode_message_set(records, magic, header.codec, time))
-    return b"".join(parts)
+    if not parts:
+        return b""
+    size = max(len(data), len(parts[0]))
+    converted = b"".join(parts)[:size]
+    return converted + _filling(size - len(converted))
+
+
+def _filling(size: int) -> bytes:
+    """Return the beginning of a batch that is longer than `size`."""
+    prefix = _PREFIX.pack(-1, max(size + 1, HEADER_BYTES))
+    return prefix[:size].ljust(size, b"\0")
 
 
 def _check_codec(codec: Codec) -> None:

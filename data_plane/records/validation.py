@@ -87,9 +87,6 @@ def check_for_version(version: int, records: bytes) -> None:
     first = next(batches, None)
     if first is None:
         raise _invalid(f"{request} must have at least one record batch per partition")
-    if first[MAGIC_AT] > MAGIC_V2:
-        text = f"Invalid magic found in record: {first[MAGIC_AT]}"
-        raise RecordsRejectedError(ErrorCode.CORRUPT_MESSAGE, text, ())
     if first[MAGIC_AT] != MAGIC_V2:
         raise _invalid(f"{request} are only allowed to contain record batches with magic version 2")
     if len(first) < HEADER_BYTES:
@@ -105,6 +102,18 @@ def check_for_version(version: int, records: bytes) -> None:
     if next(batches, None) is not None:
         raise _invalid(f"{request} are only allowed to contain exactly one record batch per "
                        "partition")  # fmt: skip
+
+
+def check_first_batch(records: bytes) -> None:
+    """Check the size and the format of the first batch, as Kafka does to find its attributes.
+
+    Raises:
+        ApiError: CORRUPT_MESSAGE.
+    """
+    first = next(split_batches(records), None)
+    if first is not None and first[MAGIC_AT] > MAGIC_V2:
+        magic = int.from_bytes(first[MAGIC_AT : MAGIC_AT + 1], signed=True)
+        raise ApiError(ErrorCode.CORRUPT_MESSAGE, f"Invalid magic found in record: {magic}")
 
 
 def validate(
@@ -218,6 +227,7 @@ def _check_records(found: Iterable[Record], rules: Rules, now_ms: int) -> None:
     errors: list[RecordError] = []
     has_bad_time = False
     oldest, newest = now_ms - rules.before_max_ms, now_ms + rules.after_max_ms
+    shown = f"[{_as_int64(oldest)}, {_as_int64(newest)}]"
     for index, record in enumerate(found):
         if rules.is_compacted and record.key is None:
             errors.append(
@@ -237,23 +247,28 @@ def _check_records(found: Iterable[Record], rules: Rules, now_ms: int) -> None:
                 RecordError(
                     index,
                     f"Timestamp {record.timestamp} of message with offset {record.offset} is out "
-                    f"of range. The timestamp should be within [{oldest}, {newest}]",
+                    f"of range. The timestamp should be within {shown}",
                 )
             )
     if has_bad_time:
         text = "One or more records have been rejected due to invalid timestamp"
         raise RecordsRejectedError(ErrorCode.INVALID_TIMESTAMP, text, errors)
     if errors:
-        shown = ", ".join(
+        first = ", ".join(
             f"RecordError(batchIndex={each.batch_index}, message='{each.text}')"
             for each in errors[:_ERRORS_SHOWN_MAX]
         )
         raise RecordsRejectedError(
             ErrorCode.INVALID_RECORD,
             f"One or more records have been rejected due to {len(errors)} record errors in total, "
-            f"and only showing the first three errors at most: [{shown}]",
+            f"and only showing the first three errors at most: [{first}]",
             errors,
         )
+
+
+def _as_int64(value: int) -> int:
+    """Return the value that Kafka shows, whose sums overflow."""
+    return (value + 2**63) % 2**64 - 2**63
 
 
 def _target_codec(rules: Rules, source: Codec) -> Codec:

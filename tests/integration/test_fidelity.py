@@ -132,6 +132,76 @@ def test_authorized_responses_equal_kafkas(
     assert report.known.total() <= report.sent.total() * 0.03
 
 
+# Records and groups, sent to broker 1, which leads every partition of the cases.
+RECORDS_AND_GROUPS = {
+    "PRODUCE": 663,
+    "FETCH": 970,
+    "LIST_OFFSETS": 585,
+    "DELETE_RECORDS": 56,
+    "OFFSET_FOR_LEADER_EPOCH": 105,
+    "INIT_PRODUCER_ID": 66,
+    "FIND_COORDINATOR": 59,
+    "OFFSET_COMMIT": 262,
+    "OFFSET_FETCH": 152,
+    "JOIN_GROUP": 365,
+    "SYNC_GROUP": 201,
+    "OFFSET_DELETE": 10,
+    "LIST_GROUPS": 32,
+    "DESCRIBE_GROUPS": 76,
+    "LEAVE_GROUP": 100,
+    "DELETE_GROUPS": 24,
+    "HEARTBEAT": 133,
+}
+RIGHTS_TO_RECORDS_AND_GROUPS = {
+    "PRODUCE": 89,
+    "FETCH": 114,
+    "LIST_OFFSETS": 81,
+    "OFFSET_FOR_LEADER_EPOCH": 57,
+    "DELETE_RECORDS": 48,
+    "JOIN_GROUP": 36,
+    "OFFSET_FETCH": 51,
+    "SYNC_GROUP": 24,
+    "LEAVE_GROUP": 24,
+    "DESCRIBE_GROUPS": 24,
+    "HEARTBEAT": 24,
+    "OFFSET_COMMIT": 96,
+    "FIND_COORDINATOR": 24,
+    "OFFSET_DELETE": 15,
+    "LIST_GROUPS": 3,
+    "DELETE_GROUPS": 12,
+    "INIT_PRODUCER_ID": 8,
+}
+
+
+@pytest.mark.parametrize(
+    ("recording", "sent"),
+    [
+        pytest.param("data-plane", RECORDS_AND_GROUPS, marks=pytest.mark.long),
+        ("data-plane-secured", RIGHTS_TO_RECORDS_AND_GROUPS),
+    ],
+)
+def test_answers_about_records_and_groups_equal_kafkas(
+    start_cluster: StartCluster, recording: str, sent: dict[str, int]
+) -> None:
+    """Every version, with valid and wrong requests; the second recording is with an authorizer."""
+    text = (RECORDINGS / f"{recording}.properties").read_text(encoding="utf-8")
+    cluster = start_cluster(
+        controller=1,
+        properties=dict(parse_properties(text)) | {"bridgehead.data.plane": "true"},
+        node_properties={broker: {"broker.rack": f"rack-{broker}"} for broker in (1, 2, 3)},
+    )
+    brokers = {broker: cluster.bootstrap_server(broker, "PLAINTEXT") for broker in (1, 2, 3)}
+    sasl = {}
+    if "listeners" in parse_properties(text):
+        sasl = {broker: cluster.bootstrap_server(broker, "SASL_PLAINTEXT") for broker in (1, 2, 3)}
+    report = replay(RECORDINGS / f"{recording}.jsonl.gz", brokers, sasl=sasl)
+    print(report.summary())  # shown with -s
+    assert not report.differences, "\n".join(report.differences)
+    assert {api: report.sent[api] for api in sent} == sent
+    assert_all_sent(report, recording)
+    assert report.known.total() <= report.sent.total() * 0.03
+
+
 def test_every_known_difference_is_documented() -> None:
     """docs/differences.md has a row for each known difference."""
     text = DIFFERENCES.read_text(encoding="utf-8")

@@ -15,6 +15,7 @@ from data_plane.records.batch import (
     encode_batch,
     parse_header,
     records_of,
+    split_batches,
 )
 from data_plane.records.compression import (
     Codec,
@@ -168,18 +169,31 @@ def test_a_message_with_a_wrong_checksum_is_corrupt() -> None:
 def test_old_consumers_get_message_sets(version: int, magic: int, codec: Codec) -> None:
     data = encode_batch(RECORDS, base_offset=50, codec=codec)
     converted = for_version(version, data, 50)
-    message = parse_message(converted) if codec is not Codec.NONE else None
-    if message is not None:
-        found = list(messages_of(message))
-        assert [record.offset for record in found] == [50, 51, 52]
-        assert [record.value for record in found] == [record.value for record in RECORDS]
+    messages = map(parse_message, split_batches(converted))
+    found = [record for message in messages for record in messages_of(message)]
+    assert [record.offset for record in found] == [50, 51, 52][: len(found)]
+    assert [record.value for record in found] == [r.value for r in RECORDS][: len(found)]
     assert converted[16] == magic
+
+
+def test_a_conversion_keeps_the_size_and_consumers_ignore_what_fills_it() -> None:
+    """Kafka announces the size before it converts."""
+    data = b"".join(encode_batch(RECORDS, base_offset=at) for at in (50, 53, 56))
+    for offset in (50, 52, 58):
+        converted = for_version(1, data, offset)
+        assert len(converted) == len(data)
+        messages = [parse_message(each) for each in split_batches(converted)]
+        assert [each.offset for each in messages] == list(range(offset, offset + len(messages)))
+        assert messages
+    single = encode_batch([RECORDS[0]])
+    assert len(for_version(3, single, 0)) == len(single)
 
 
 def test_old_consumers_get_an_error_for_zstd() -> None:
     data = encode_batch(RECORDS, codec=Codec.ZSTD)
     assert for_version(10, data, 0) == data
-    for version in (0, 3, 4, 9):
+    assert for_version(4, data, 0) == data  # only the topic's config decides
+    for version in (0, 3):
         with pytest.raises(ApiError) as refused:
             for_version(version, data, 0)
         assert refused.value.error is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE

@@ -30,6 +30,7 @@ class Ours(LiveReplay):
         self._answer = answer
         self._kafka = kafka  # type: ignore[assignment]
         self._names = {}
+        self._kafkas_names = {}
         self._after = ""
         self.report = Report()
         self.served = {19}

@@ -1,0 +1,48 @@
+"""Records of Fetch responses without what differs between runs and compressors. Pure.
+
+Batches are compared byte by byte, except that compressed contents are compared decompressed and the
+broker's time is not compared.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import Any, Final
+
+from data_plane.records.batch import HEADER_BYTES, MAGIC_AT, MAGIC_V2, parse_header, split_batches
+from data_plane.records.compression import Codec, decompress
+from data_plane.records.message_sets import messages_of, parse_message
+
+_INCOMPLETE: Final = "incomplete"
+
+
+def canonical_records(encoded: str) -> list[Any]:
+    """Return a JSON value for each batch or message. `encoded` is base64.
+
+    The bytes of an incomplete batch at the end follow `incomplete`.
+    """
+    data = base64.b64decode(encoded)
+    found: list[Any] = []
+    size = 0
+    for each in split_batches(data):
+        found.append(_batch(each) if each[MAGIC_AT] == MAGIC_V2 else _message(each))
+        size += len(each)
+    return [*found, _INCOMPLETE, data[size:].hex()] if size < len(data) else found
+
+
+def _batch(data: bytes) -> Any:
+    header = parse_header(data)
+    if header.codec is Codec.NONE and not header.has_log_append_time:
+        return data.hex()
+    fields = header._replace(length=0, crc=0)
+    if header.has_log_append_time:
+        fields = fields._replace(max_timestamp=0)
+    return [fields, decompress(header.codec, data[HEADER_BYTES:]).hex()]
+
+
+def _message(data: bytes) -> Any:
+    message = parse_message(data)
+    if message.codec_number == Codec.NONE:
+        return data.hex()
+    records = [[each.offset, each.timestamp, str(each[2:])] for each in messages_of(message)]
+    return [message.offset, message.attributes, message.timestamp, records]
