@@ -28,6 +28,8 @@ RECORDED_LATER_MS_MAX: Final = 100
 
 # L1, F8: a busy machine sends a response, or the last attempt, this much after the time limit.
 ANSWERED_LATER_MS_MAX: Final = 5_000
+# F4: the end of the id of a request that a client sent in an Envelope.
+INNER: Final = ".inner"
 # L7: see judge/properties/elections_have_causes.py.
 ELECTIONS_PER_FAULT_MAX: Final = 2
 # F6: the client's error for each error of an Envelope: 7 REQUEST_TIMED_OUT, 35 UNSUPPORTED_VERSION

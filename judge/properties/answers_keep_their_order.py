@@ -1,7 +1,8 @@
 """F4: on each connection, responses have the order of the requests.
 
 Kafka's protocol has no other way to match them: a client takes the next response for that to its
-oldest request.
+oldest request. The request inside an Envelope that a client sent (`<request id>.inner`) has no
+response of its own on the connection, so it is not judged.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from event_log.properties import Violation
+from event_log.properties import INNER, Violation
 from judge.history import Boot, Event, History, boot_of, row_of
 from judge.properties.violations import violation
 
@@ -24,6 +25,8 @@ def check(history: History) -> Iterator[Violation | None]:
         for event in sorted(events, key=lambda e: e["seq"]):
             request = history.received.get(event["request_id"])
             if request is None or boot_of(request) != boot:
+                continue
+            if event["request_id"].endswith(INNER):
                 continue
             connection = boot, request["connection"]
             before = latest.setdefault(connection, request)
