@@ -19,6 +19,7 @@ from bench import (
     loading,
     pipeline_start,
     real_kafka,
+    records,
     small_creates,
     startup,
 )
@@ -34,6 +35,7 @@ BENCHMARKS: dict[str, Callable[[Plan], list[str]]] = {
     "failover": failover.run,
     "loading": loading.run,
     "pipeline-start": pipeline_start.run,
+    "records": records.run,
     "default-client": default_client.run,
     "real-kafka": real_kafka.run,
 }
