@@ -57,9 +57,8 @@ def test_compacted_offsets_survive_a_kill() -> None:
             for offset in range(1 if group == "once" else 200):
                 commit(group, 10 + offset)
             writer.close()
-        (checkpoint,) = cluster.data_dir.glob("**/cleaner-offset-checkpoint")
-        until(lambda: " 0 " in checkpoint.read_text())
-        folder = checkpoint.parent / "__consumer_offsets-0"
+        (folder,) = cluster.data_dir.glob("**/__consumer_offsets-0")
+        until((folder.parent / "cleaner-offset-checkpoint").exists)
         until(lambda: sum(path.stat().st_size for path in folder.glob("*.log")) < 10_000)
         assert committed("once") == [10, 11]
         cluster.kill_node(1)
