@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -38,6 +39,8 @@ class ImageWaits:
         self._missing: dict[PendingRequest, dict[str, Any]] = {}
         self._names: dict[PendingRequest, tuple[str, ...]] = {}
         self._by_name: dict[str, set[PendingRequest]] = {}
+        self._order: dict[PendingRequest, int] = {}  # requests are answered in this order
+        self._numbers = itertools.count()
 
     def add(self, pending: PendingRequest, keys: Mapping[str, Any], image: MetadataImage) -> bool:
         """Wait for `keys` (see Wait.topics); False if all their conditions are met already."""
@@ -47,6 +50,7 @@ class ImageWaits:
         if not missing:
             return False
         self._missing[pending] = missing
+        self._order[pending] = next(self._numbers)
         names = [_name(pending, key, image) for key in missing.values()]
         self._names[pending] = tuple(name for name in names if name is not None)
         for name in self._names[pending]:
@@ -57,7 +61,7 @@ class ImageWaits:
         """Pop the requests whose conditions are all met, after a change of these topics."""
         candidates = {pending for name in changed for pending in self._by_name.get(name, ())}
         done = []
-        for pending in candidates:
+        for pending in sorted(candidates, key=self._order.__getitem__):
             missing = self._missing[pending]
             for element in [e for e, key in missing.items() if _is_met(pending, key, image)]:
                 del missing[element]
@@ -79,11 +83,13 @@ class ImageWaits:
         waiting = list(self._missing)
         self._missing.clear()
         self._names.clear()
+        self._order.clear()
         self._by_name.clear()
         return waiting
 
     def _forget(self, pending: PendingRequest) -> None:
         del self._missing[pending]
+        del self._order[pending]
         for name in self._names.pop(pending):
             waiting = self._by_name.get(name, set())
             waiting.discard(pending)
