@@ -54,7 +54,7 @@ class KafkaServer:
         self._admission = admission
         self._counter = itertools.count(1)
         self._servers: list[asyncio.Server] = []
-        self._protocols: set[ClientSocket] = set()
+        self._protocols: dict[ClientSocket, None] = {}  # oldest first
         self._unauthenticated: dict[ClientSocket, None] = {}  # oldest first
         self._dismissed = asyncio.Event()
         self._idle_timer: asyncio.TimerHandle | None = None
@@ -156,7 +156,7 @@ class KafkaServer:
             del self._unauthenticated[oldest]
             oldest.evict()
         number = next(self._counter)
-        self._protocols.add(protocol)
+        self._protocols[protocol] = None
         self._unauthenticated[protocol] = None
         info = ClientConnectionInfo(
             connection_id=f"{local[0]}:{local[1]}-{remote[0]}:{remote[1]}-{number}",
@@ -206,7 +206,7 @@ class KafkaServer:
 
     def dismiss(self, protocol: ClientSocket, connection: ClientConnection) -> None:
         """Unregister a closed connection."""
-        self._protocols.discard(protocol)
+        self._protocols.pop(protocol, None)
         self._unauthenticated.pop(protocol, None)
         self._dismissed.set()
         client = connection.info.client

@@ -127,18 +127,21 @@ class ZooKeeperWatcher:
 
     async def open(self) -> None:
         """Connect. Raises ConnectionLostError when no server answers in time."""
-        session = ZooKeeperSession(
+        session = self._new_session()
+        await session.open(self._connection_timeout_ms / 1000)
+        if session.state is SessionState.LOST:  # Reported before `_session` was set.
+            raise ConnectionLostError("the new ZooKeeper session is lost again")
+        self._session = session
+        self._log.append(SessionOpened(role="broker", session=f"0x{session.session_id:x}"))
+
+    def _new_session(self) -> ZooKeeperSession:
+        return ZooKeeperSession(
             self._connect,
             session_timeout_ms=self._session_timeout_ms,
             on_state=self._state_changed,
             access=self._access,
             on_answer=self._on_answer,
         )
-        await session.open(self._connection_timeout_ms / 1000)
-        if session.state is SessionState.LOST:  # Reported before `_session` was set.
-            raise ConnectionLostError("the new ZooKeeper session is lost again")
-        self._session = session
-        self._log.append(SessionOpened(role="broker", session=f"0x{session.session_id:x}"))
 
     async def close(self) -> None:
         """End the session. This also ends the registration."""

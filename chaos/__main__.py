@@ -14,8 +14,9 @@ from typing import Final
 from chaos.kafka_bugs import scenario_with
 from chaos.local.run import run as run_locally
 from chaos.result import Result, write_files
-from chaos.scenario import LOCAL, Scenario
+from chaos.scenario import LOCAL, SIMULATED, Scenario
 from chaos.scenarios import SCENARIOS
+from chaos.simulated.run import run as run_simulated
 from event_log.verdicts import exit_code
 from node.seeded_bugs import SEEDED_BUGS
 
@@ -23,6 +24,7 @@ _WIDTH: Final = 80
 _USAGE: Final = 2
 _ALL: Final = "all"
 _WRONG_SHOWN_MAX: Final = 5
+_KEPT_MAX: Final = 20
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     runs.add_argument("names", nargs="+", metavar="NAME", help=f"a scenario, or `{_ALL}`")
     runs.add_argument("--seed", type=int, default=1)
     runs.add_argument("--seeds", type=int, default=1)
-    runs.add_argument("--tier", choices=[LOCAL], default=LOCAL)
+    runs.add_argument("--tier", choices=[LOCAL, SIMULATED], default=LOCAL)
     runs.add_argument("--bugs", default="", metavar="BUG,...", help="seeded bugs of the nodes")
     runs.add_argument("--out", type=Path, default=Path(".chaos"))
     options = parser.parse_args(arguments)
@@ -42,7 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _list()
         return 0
     scenarios = {scenario.name: scenario for scenario in SCENARIOS}
-    names = list(scenarios) if _ALL in options.names else options.names
+    in_tier = [each.name for each in SCENARIOS if options.tier in each.tiers]
+    names = in_tier if _ALL in options.names else options.names
     unknown = [name for name in names if name not in scenarios]
     if unknown or options.seeds < 1:
         problem = f"There is no scenario {unknown[0]!r}" if unknown else "--seeds is less than 1"
@@ -53,21 +56,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
         known = ", ".join(sorted(SEEDED_BUGS))
         print(f"There is no seeded bug {unseeded[0]!r}: the bugs are {known}.", file=sys.stderr)
         return _USAGE
+    for name in names:
+        if name not in in_tier:
+            reason = scenarios[name].not_simulated
+            print(f"{name} does not run in the tier {options.tier}: {reason}.", file=sys.stderr)
+            return _USAGE
     seeds = range(options.seed, options.seed + options.seeds)
     chosen = [scenarios[name] for name in names]
     if bugs:
         chosen = [scenario_with(name, bugs) for name in names]
-    return _run(chosen, seeds, options.out, bugs)
+    return _run(chosen, seeds, options, bugs)
 
 
 def _list() -> None:
     for scenario in SCENARIOS:
         print(f"{scenario.name}  ({', '.join(scenario.tiers)})")
-        print(textwrap.indent(textwrap.fill(scenario.aim, _WIDTH - 4), "    "))
+        text = scenario.aim
+        if scenario.not_simulated:
+            text += f" (Not simulated: {scenario.not_simulated}.)"
+        print(textwrap.indent(textwrap.fill(text, _WIDTH - 4), "    "))
 
 
-def _run(scenarios: Sequence[Scenario], seeds: range, out: Path, bugs: tuple[str, ...]) -> int:
-    """Run every scenario with every seed; write the files after each run."""
+def _run(
+    scenarios: Sequence[Scenario], seeds: range, options: argparse.Namespace, bugs: tuple[str, ...]
+) -> int:
+    """Run every scenario with every seed; write the files after each run.
+
+    Of many simulated seeds, the evidence is kept only for those that did not pass.
+    """
+    tier, out = options.tier, options.out
+    keeps_all = tier == LOCAL or len(seeds) * len(scenarios) <= _KEPT_MAX
     out.mkdir(parents=True, exist_ok=True)
     results: list[Result] = []
     for scenario in scenarios:
@@ -75,16 +93,26 @@ def _run(scenarios: Sequence[Scenario], seeds: range, out: Path, bugs: tuple[str
             folder = out / f"{scenario.name}-{seed}"
             shutil.rmtree(folder, ignore_errors=True)
             print(f"{scenario.name}, seed {seed}", flush=True)
-            result = asyncio.run(run_locally(scenario, seed, folder.resolve(), _say))
+            result = _run_one(scenario, seed, tier, folder.resolve())
             result.bugs = bugs
             results.append(result)
             _show(result)
-            write_files(out, results)
+            if result.verdict == "PASS" and not keeps_all:
+                shutil.rmtree(folder)
+            if keeps_all or len(results) % _KEPT_MAX == 0:
+                write_files(out, results)
+    write_files(out, results)
     verdicts = [result.verdict for result in results]
     passed = sum(verdict == "PASS" for verdict in verdicts)
     print(f"{passed} of {len(results)} runs passed:")
     print(f"  {out}/junit.xml\n  {out}/results.json")
     return exit_code(*verdicts)
+
+
+def _run_one(scenario: Scenario, seed: int, tier: str, folder: Path) -> Result:
+    if tier == SIMULATED:
+        return run_simulated(scenario, seed, folder, _say)
+    return asyncio.run(run_locally(scenario, seed, folder, _say))
 
 
 def _say(sentence: str) -> None:
@@ -94,7 +122,7 @@ def _say(sentence: str) -> None:
 def _show(result: Result) -> None:
     print(
         f"  {result.verdict}: {result.acknowledged} acknowledged, {result.open} unknown, "
-        f"{result.elections} elections, {result.seconds:.0f} s"
+        f"{result.elections} elections, {result.seconds:.1f} s"
     )
     if result.verdict == "PASS":
         return

@@ -78,6 +78,9 @@ class Target(Protocol):
     async def controller(self) -> int:
         """Return the active controller; wait until all running brokers agree on it."""
 
+    async def another_controller(self, before: int) -> int:
+        """Wait until a broker other than `before` is the active controller, and return it."""
+
     async def kill(self, broker: int) -> None:
         """End a broker's process without warning."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 _FAILPOINT: Final = "needs failpoints in the node, which do not exist"
-_SIMULATED: Final = "needs the tier `simulated`, which does not exist"
 _HOSTILE: Final = "`make attack` and tests/hostile do it"
 
 MISSING: Final[tuple[tuple[str, str], ...]] = (
@@ -21,7 +20,7 @@ MISSING: Final[tuple[tuple[str, str], ...]] = (
     ("a broker that learns of a new controller too late", "the proxy does not delay watches yet"),
     ("packets dropped while the process is also killed", "needs rights to change the firewall"),
     ("links that lose packets", "the proxy works on streams, where nothing is lost"),
-    ("replayed, late and reordered Envelopes", _SIMULATED),
+    ("replayed, late and reordered Envelopes", "the simulated network does not replay yet"),
     ("a large request before many small ones", "`make bench` measures it"),
     ("another cluster at the controller's address", "tests/integration covers the refusal"),
     ("the member of ZooKeeper that serves the controller killed", "no witness shows its effect"),

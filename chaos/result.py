@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final
 
-from chaos.scenario import Expectation
+from chaos.scenario import LOCAL, Expectation
 from event_log.verdicts import Verdict
 
 SCHEMA_VERSION: Final = 1
@@ -32,12 +32,14 @@ class Result:
     elections: int = 0  # after the first fault
     longest_gap_s: float = 0.0  # the longest time between two consecutive successes
     seconds: float = 0.0
+    digest: str = ""  # of the history; only the tier `simulated` repeats it
 
     @property
     def replay(self) -> str:
         """The command that runs the scenario again with the same seed."""
-        command = f"bridgehead chaos run {self.scenario} --seed {self.seed}"
-        return f"{command} --bugs {','.join(self.bugs)}" if self.bugs else command
+        tier = "" if self.tier == LOCAL else f" --tier {self.tier}"
+        bugs = f" --bugs {','.join(self.bugs)}" if self.bugs else ""
+        return f"bridgehead chaos run {self.scenario} --seed {self.seed}{tier}{bugs}"
 
 
 def decide(

@@ -5,8 +5,9 @@ There are only values here; a tier (`chaos.local`) runs them.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from chaos.fault import Fault
@@ -14,6 +15,8 @@ from chaos.workload import Workload
 
 LOCAL: Final = "local"
 """The tier of real processes and a real ZooKeeper on this machine."""
+SIMULATED: Final = "simulated"
+"""The tier of simulated processes in virtual time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +82,14 @@ class Expectation:
     """The properties that must fail, if the topology has seeded bugs."""
 
 
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """The seed chooses `count` of these steps, possibly the same one again."""
+
+    count: int
+    steps: tuple[Step, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
     """One scenario."""
@@ -94,4 +105,21 @@ class Scenario:
     topology: Topology = field(default_factory=Topology)
     after: int = 40
     """The number of successes that the clients must have after the last fault."""
-    tiers: tuple[str, ...] = (LOCAL,)
+    not_simulated: str = ""
+    """Why the scenario needs real processes; "" if it does not."""
+
+    draw: Draw | None = None
+    """The steps from which the seed draws; `steps` is empty then."""
+
+    def of_seed(self, seed: int) -> Scenario:
+        """Return the scenario with the steps that the seed draws."""
+        if self.draw is None:
+            return self
+        source = random.Random(f"steps {seed}")
+        steps = tuple(source.choices(self.draw.steps, k=self.draw.count))
+        return replace(self, steps=steps, draw=None)
+
+    @property
+    def tiers(self) -> tuple[str, ...]:
+        """The tiers in which the scenario runs."""
+        return (LOCAL,) if self.not_simulated else (SIMULATED, LOCAL)

@@ -12,19 +12,27 @@ from chaos.workloads import WORKLOADS
 from docs.generate_reference import MARK
 
 _INTRODUCTION: Final = """\
-A scenario defines a workload, faults and when they are injected, and what must hold. It runs real
-processes and a real ZooKeeper; the evidence of each run is sealed and judged.
+A scenario defines a workload, faults and when they are injected, and what must hold. The
+evidence of each run is sealed and judged. A scenario runs in up to two tiers:
+
+- `local`: real processes and a real ZooKeeper.
+- `simulated`: the same nodes in one process, without sockets, threads and real time. The event
+  loop, the clocks, the network and ZooKeeper are simulated; everything else is the production code.
+  All random choices come from the seed, so a seed gives the same history every time.
 
 ```sh
 bridgehead chaos list
 bridgehead chaos run controller_pause_past_session
 bridgehead chaos run reply_of_commit_lost --seed 7 --seeds 3 --out results
+bridgehead chaos run sessions_flap --tier simulated --seeds 20
 make chaos SCENARIO=all
 ```
 
 Each run has a folder in `--out` (default `.chaos`), which `bridgehead judge` reads. `results.json`
-and `junit.xml` are for programs; both are written after each run. The seed determines the clients'
-requests and the moments of the faults, but not the exact timing of real processes. The exit code is
+and `junit.xml` are for programs; both record all runs so far. In the tier
+`local` the seed determines the clients' requests and the moments of the faults, but not the exact
+timing of real processes. With more than 20 simulated runs, the folders of those that passed are
+deleted. The exit code is
 0 if every run passed, 1 if a run failed or hung, and 3 if all others passed but a run is undecided.
 
 A run passes if three conditions are met: at the end every broker's metadata agrees with the results
@@ -32,6 +40,13 @@ that the clients got, all expected properties hold ([properties](properties.md))
 elections is in the expected range. The property T1 requires evidence, other than the harness's own
 event `fault_injected`, that each fault had an effect; a run in which a fault had no effect is
 undecided. A run hangs if no operation is acknowledged for 90 s.
+
+The simulated ZooKeeper (`chaos/simulated/zookeeper.py`) is one server that applies each request at
+once: it has no members that lag, fail or elect a leader. A real ZooKeeper passes the same test
+cases (`tests/zookeeper_cases.py`). Connections to it break, requests and replies are lost, sessions
+expire and move to other connections. The simulated network delays messages at random, so messages
+of different connections overtake each other. A node's computations take no time, there is no TLS,
+and nothing is written to a disk that could fail.
 
 To add a scenario, add a file to `chaos/scenarios` and a line to `chaos/scenarios/__init__.py`;
 then `make docs`. Faults (`chaos/faults`) and workloads (`chaos/workloads`) are added in the same
@@ -42,8 +57,10 @@ way.\
 def chaos_page() -> str:
     """Return the page."""
     page = ["# Chaos", "", MARK, "", *_INTRODUCTION.splitlines(), "", "## Scenarios", ""]
-    page += ["| name | what must hold | bug that it would find | faults | workload | cluster |"]
-    page += ["|---|---|---|---|---|---|"]
+    page += [
+        "| name | what must hold | bug that it would find | faults | workload | cluster | tiers |"
+    ]
+    page += ["|---|---|---|---|---|---|---|"]
     page += [_scenario(each) for each in SCENARIOS]
     page += ["", "## Faults", "", "| name | does |", "|---|---|"]
     page += [f"| `{each.name}` | {each.does} |" for each in FAULTS]
@@ -63,11 +80,19 @@ def _scenario(scenario: Scenario) -> str:
         f"`{scenario.name}`",
         scenario.aim,
         scenario.bug,
-        ", ".join(steps) or "none",
+        f"{scenario.draw.count}, drawn by the seed"
+        if scenario.draw
+        else ", ".join(steps) or "none",
         f"`{scenario.workload.name}`",
         _cluster(scenario.topology),
+        _tiers(scenario),
     )
     return f"| {' | '.join(cells)} |"
+
+
+def _tiers(scenario: Scenario) -> str:
+    tiers = ", ".join(f"`{each}`" for each in scenario.tiers)
+    return f"{tiers}: {scenario.not_simulated}" if scenario.not_simulated else tiers
 
 
 def _cluster(topology: Topology) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import Any, Protocol, cast
 
 import grpc
 import grpc.aio
@@ -32,6 +32,47 @@ from envelope.stream import CHANNEL_OPTIONS, Outbox, SilenceAlarm
 _log = logging.getLogger(__name__)
 
 
+class Stream(Protocol):
+    """A connection to one controller."""
+
+    def exchange(self, batches: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """Send the batches; yield those of the controller.
+
+        Raises:
+            grpc.aio.AioRpcError: the connection broke.
+        """
+
+    async def close(self) -> None:
+        """Close the connection."""
+
+
+class GrpcStream:
+    """A connection over gRPC."""
+
+    def __init__(
+        self, address: str, credentials: grpc.ChannelCredentials | None, server_name: str | None
+    ) -> None:
+        options: list[tuple[str, Any]] = list(CHANNEL_OPTIONS)
+        if credentials is None:
+            self._channel = grpc.aio.insecure_channel(address, options=options)
+        else:
+            if server_name is not None:
+                options.append(("grpc.ssl_target_name_override", server_name))
+            self._channel = grpc.aio.secure_channel(address, credentials, options=options)
+
+    def exchange(self, batches: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """See Stream."""
+        stub: Any = ControllerStub(self._channel)  # type: ignore[no-untyped-call]
+        return cast(AsyncIterator[Any], stub.Channel(batches))
+
+    async def close(self) -> None:
+        """See Stream."""
+        await self._channel.close(None)
+
+
+Connect = Callable[[str, grpc.ChannelCredentials | None, str | None], Stream]
+
+
 class ControllerChannel:
     """One stream to one controller. If the stream breaks, it is not reopened.
 
@@ -52,6 +93,7 @@ class ControllerChannel:
         on_welcome: Callable[[ApiRanges], None] = lambda _ranges: None,
         credentials: grpc.ChannelCredentials | None = None,
         server_name: str | None = None,
+        connect: Connect = GrpcStream,
     ) -> None:
         self._hello = hello
         self._on_update = on_update
@@ -59,13 +101,7 @@ class ControllerChannel:
         self._lowest_unfinished = lowest_unfinished
         self._applied_zxid = applied_zxid
         self._on_welcome = on_welcome
-        options: list[tuple[str, Any]] = list(CHANNEL_OPTIONS)
-        if credentials is None:
-            self._channel = grpc.aio.insecure_channel(address, options=options)
-        else:
-            if server_name is not None:
-                options.append(("grpc.ssl_target_name_override", server_name))
-            self._channel = grpc.aio.secure_channel(address, credentials, options=options)
+        self._stream = connect(address, credentials, server_name)
         self._outbox = Outbox()
         self._pending: dict[int, asyncio.Future[EnvelopeReply]] = {}
         self._closed = False
@@ -91,16 +127,14 @@ class ControllerChannel:
         await asyncio.gather(self._task, return_exceptions=True)
         if not self._closed:  # the task was cancelled before its first step
             self._fail_pending()
-            await self._channel.close(None)
+            await self._stream.close()
 
     async def _run(self) -> None:
         task = asyncio.current_task()
         assert task is not None
         alarm = SilenceAlarm(lambda: task.cancel("the controller is silent"))
         try:
-            stub: Any = ControllerStub(self._channel)  # type: ignore[no-untyped-call]
-            call = stub.Channel(self._batches())
-            async for batch in call:
+            async for batch in self._stream.exchange(self._batches()):
                 alarm.message_received()
                 self._receive(batch)
         except grpc.aio.AioRpcError as broken:
@@ -112,7 +146,7 @@ class ControllerChannel:
         finally:
             alarm.stop()
             self._fail_pending()
-            await asyncio.shield(self._channel.close(None))
+            await asyncio.shield(self._stream.close())
 
     def _receive(self, batch: Any) -> None:
         if batch.HasField("welcome"):

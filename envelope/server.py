@@ -75,7 +75,9 @@ class EnvelopeHandler(Protocol):
         """A BrokerBatch arrived, with the broker's lowest unfinished request and applied zxid."""
 
 
-class _Servicer(ControllerServicer):
+class EnvelopeServicer(ControllerServicer):
+    """Serves the streams of all brokers."""
+
     def __init__(self, handler: EnvelopeHandler, served: ApiRanges, *, is_secure: bool) -> None:
         self._handler = handler
         self._is_secure = is_secure
@@ -88,6 +90,7 @@ class _Servicer(ControllerServicer):
     async def Channel(  # noqa: N802  # the method's name in the .proto
         self, request_iterator: AsyncIterator[Any], context: Any
     ) -> AsyncIterator[Any]:
+        """Serve one stream until the broker closes it or is silent."""
         hello = await _first_hello(request_iterator)
         if hello is None:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "a channel begins with Hello")
@@ -222,7 +225,7 @@ async def serve_envelopes(
         OSError: the port is in use.
     """
     server = grpc.aio.server(options=[*CHANNEL_OPTIONS, ("grpc.so_reuseport", 0)])
-    servicer = _Servicer(handler, served, is_secure=credentials is not None)
+    servicer = EnvelopeServicer(handler, served, is_secure=credentials is not None)
     add_ControllerServicer_to_server(servicer, server)  # type: ignore[no-untyped-call]
     address = f"{host}:{port}"
     try:

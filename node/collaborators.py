@@ -1,22 +1,25 @@
-"""The constructors that tests replace to seed bugs."""
+"""The constructors that tests replace to seed bugs, and the simulation to replace I/O."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from broker_proxy.authentication.authenticator import SaslAuthenticator
 from broker_proxy.forwarding import ForwardingManager
 from broker_proxy.learned_acls import LearnedAcls
+from broker_proxy.watcher import ZooKeeperWatcher
 from controller.controller import Controller
 from controller.services import Services, Settings
 from controller.store.zookeeper import ZooKeeperStore
 from data_plane.partitions import Partitions
+from envelope.channel import ControllerChannel
+from envelope.server import EnvelopeServer, serve_envelopes
 
 
 @dataclass(frozen=True, slots=True)
 class Collaborators:
-    """Production uses the defaults; `node.seeded_bugs` replaces them."""
+    """Production uses the defaults; `node.seeded_bugs` and `chaos.simulated` replace them."""
 
     controller: Callable[[Settings, Services], Controller] = Controller
     store: Callable[..., ZooKeeperStore] = ZooKeeperStore
@@ -24,6 +27,9 @@ class Collaborators:
     authenticator: Callable[..., SaslAuthenticator] = SaslAuthenticator
     forwarding: Callable[..., ForwardingManager] = ForwardingManager
     partitions: Callable[..., Partitions] = Partitions
+    watcher: Callable[..., ZooKeeperWatcher] = ZooKeeperWatcher
+    channel: Callable[..., ControllerChannel] = ControllerChannel
+    serve_envelopes: Callable[..., Awaitable[EnvelopeServer]] = serve_envelopes
 
 
 PRODUCTION = Collaborators()

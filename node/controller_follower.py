@@ -89,6 +89,7 @@ class ControllerFollower:
         pinned: int | None,
         principal: KafkaPrincipal,
         credentials: grpc.ChannelCredentials | None,
+        new_channel: Callable[..., ControllerChannel] = ControllerChannel,
     ) -> None:
         """`pinned` is the only broker that may become active; None: any may."""
         self._broker_id = state.broker_id
@@ -103,6 +104,7 @@ class ControllerFollower:
         self._pinned = pinned
         self._local = LocalLink(controller, state, principal)
         self._credentials = credentials
+        self._new_channel = new_channel
         self._known: ControllerAddress | None = None
         self._reports = 0
         self._channel: ControllerChannel | None = None
@@ -230,7 +232,7 @@ class ControllerFollower:
 
     def _open_channel(self, controller: ControllerAddress) -> None:
         assert controller.node is not None
-        channel = ControllerChannel(
+        channel: ControllerChannel = self._new_channel(
             controller.node.grpc,
             self._hello(),
             on_update=lambda update: self._received(channel, update),

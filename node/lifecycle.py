@@ -15,7 +15,7 @@ from cluster_model.image import BrokerRegistration, Endpoint
 from cluster_model.session_state import SessionState
 from cluster_model.znodes import NodeAddress, encode_uuid
 from controller.services import ControllerState
-from envelope.server import EnvelopeServer, serve_envelopes
+from envelope.server import EnvelopeServer
 from event_log.events import MetricsSnapshot, ProtocolLevel, Started, Stopped
 from metrics import names
 from metrics.exposition import MetricsServer
@@ -58,7 +58,7 @@ class Node:
             config, parts.security, parts.instruments.clock.wall_ms
         )
         await self._metrics_server.start(*_host_and_port(config.own.metrics_listener))
-        self._envelopes = await serve_envelopes(
+        self._envelopes = await parts.serve_envelopes(
             *_host_and_port(config.own.grpc_listener),
             parts.controller,
             parts.security.channel.server if parts.security.channel else None,

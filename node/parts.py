@@ -10,7 +10,7 @@ import logging
 import random
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -36,6 +36,7 @@ from controller.direct.writer import DirectServices, DirectWriter
 from controller.request_log import ForwardedRequestLog
 from controller.services import ControllerState, Services, Settings
 from controller.store.zookeeper import ZooKeeperStore
+from envelope.server import EnvelopeServer
 from node.admin_apis import build_admin_apis
 from node.collaborators import PRODUCTION, Collaborators
 from node.config import NodeConfig
@@ -90,6 +91,7 @@ class Parts:
     record_policies: NodePolicies | None  # of the broker as a partition leader
     start_up_paths: tuple[str, ...]
     new_authenticator: Callable[..., SaslAuthenticator]
+    serve_envelopes: Callable[..., Awaitable[EnvelopeServer]]
 
 
 def build_parts(
@@ -127,6 +129,7 @@ def build_parts(
         pinned=config.own.pinned_controller,
         principal=config.inter_broker_principal,
         credentials=security.channel.client if security.channel else None,
+        new_channel=collaborators.channel,
     )
     direct = None
     if config.writes_directly:
@@ -144,6 +147,7 @@ def build_parts(
         load_record_policies(named, limit_ms),
         paths,
         collaborators.authenticator,
+        collaborators.serve_envelopes,
     )
 
 
@@ -208,7 +212,7 @@ def _build_broker(
 ) -> BrokerParts:
     rates, quotas = _build_connection_limits(config)
     cache = MetadataCache(signals.metadata_changed)
-    watcher = _build_watcher(config, instruments, security, signals, rates)
+    watcher = _build_watcher(config, instruments, security, signals, rates, collaborators.watcher)
     rules = FaultRules() if config.own.faults_allowed else None
     forwarding = collaborators.forwarding(
         broker_id=state.broker_id,
@@ -254,8 +258,9 @@ def _build_watcher(
     security: Security,
     signals: Signals,
     rates: ConnectionRates,
+    new_watcher: Callable[..., ZooKeeperWatcher],
 ) -> ZooKeeperWatcher:
-    return ZooKeeperWatcher(
+    return new_watcher(
         config.zookeeper_connect,
         session_timeout_ms=config.session_timeout_ms,
         connection_timeout_ms=config.connection_timeout_ms,

@@ -43,7 +43,7 @@ from data_plane.records.compaction import LastOffsets
 from envelope.messages import Envelope, EnvelopeReply
 from envelope.principal_serde import PrincipalSerde
 from node import kafka_bugs
-from node.collaborators import Collaborators
+from node.collaborators import PRODUCTION, Collaborators
 from node.config import NodeConfig
 from node.parts import Parts, build_parts
 
@@ -300,8 +300,10 @@ SEEDED_BUGS: Final = frozenset(
 )
 
 
-def faulty_parts(config: NodeConfig, data_dir: Path, bugs: frozenset[str]) -> Parts:
-    """Build the parts of a node with some of SEEDED_BUGS."""
+def faulty_parts(
+    config: NodeConfig, data_dir: Path, bugs: frozenset[str], base: Collaborators = PRODUCTION
+) -> Parts:
+    """Build the parts of a node with some of SEEDED_BUGS; `base` has all other constructors."""
     if unknown := bugs - SEEDED_BUGS:
         raise ValueError(f"unknown seeded bugs: {sorted(unknown)}")
     if "allow_before_deny" in bugs and config.authorizer is not None:
@@ -313,9 +315,10 @@ def faulty_parts(config: NodeConfig, data_dir: Path, bugs: frozenset[str]) -> Pa
     return build_parts(
         config,
         data_dir,
-        Collaborators(
+        replace(
+            base,
             controller=lambda settings, services: FaultyController(settings, services, bugs),
-            store=type("FaultyStore", stores or (ZooKeeperStore,), {}),
+            store=type("FaultyStore", (*stores, cast(type[ZooKeeperStore], base.store)), {}),
             learned_acls=StaleAcls if "stale_acl_cache" in bugs else LearnedAcls,
             authenticator=ServesExpiredSessions
             if "serves_expired_sessions" in bugs

@@ -88,13 +88,23 @@ async def dump(connect: str, folder: Path, name: str, access: ZooKeeperAccess = 
     except ConnectionLostError as lost:
         raise DumpError(f"{lost}.") from None
     try:
-        zxid, lines = await _consistent_read(session, slash + chroot)
+        return await dump_through(session, slash + chroot, folder, name)
     except ValueError as denied:
         raise DumpError(f"Some znodes cannot be read: {denied}.") from None
     except ConnectionLostError as lost:
         raise DumpError(f"The connection to ZooKeeper was lost during the dump: {lost}.") from None
     finally:
         await session.close()
+
+
+async def dump_through(session: ZooKeeperSession, chroot: str, folder: Path, name: str) -> int:
+    """Write a dump, as `dump` does, through an open session.
+
+    Raises:
+        DumpError: writes never pause.
+        ConnectionLostError: the connection broke.
+    """
+    zxid, lines = await _consistent_read(session, chroot)
     _write(folder, f"zookeeper/{name}.jsonl", zxid, lines)
     return zxid
 

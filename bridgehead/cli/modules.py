@@ -187,7 +187,12 @@ def run_scenarios(
     seed: Annotated[int, typer.Option(metavar="N", help="The first seed.")] = 1,
     seeds: Annotated[int, typer.Option(metavar="N", min=1, help="How many seeds.")] = 1,
     tier: Annotated[
-        str, typer.Option(metavar="TIER", help="`local`: real processes and ZooKeeper.")
+        str,
+        typer.Option(
+            metavar="TIER",
+            help="`local`: real processes and ZooKeeper; `simulated`: virtual time, all in one "
+            "process.",
+        ),
     ] = "local",
     bugs: Annotated[
         str, typer.Option(metavar="BUG,...", help="Bugs to seed into the nodes: kafka-bugs.md.")

@@ -15,13 +15,12 @@ import secrets
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import bridgehead
 from bridgehead.application import module_command, module_environment
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.event_lines import SCHEMA_VERSION, EventLines, host_boot_id
-from bridgehead.cluster.node_process import NodeProcess
 from bridgehead.cluster.settings import ClusterSettings
 
 _HARNESS: Final = "supervisor"
@@ -30,6 +29,17 @@ _ZOOKEEPERS = ("bridgehead.zookeeper.", "zookeeper.ssl.", "zookeeper.clientCnxnS
 # A dump of 300,000 znodes takes some seconds.
 _DUMP_TIMEOUT_S: Final = 60.0
 _SEAL_TIMEOUT_S: Final = 600.0
+
+
+class EndedNode(Protocol):
+    """A node whose process may have exited."""
+
+    @property
+    def id(self) -> int:
+        """The broker's id."""
+
+    def exit_status(self) -> int | None:
+        """Return the exit status, negative for a signal; None while the process runs."""
 
 
 class RunRecord:
@@ -111,7 +121,7 @@ class RunRecord:
         """Record that a fault has ended."""
         self._note("fault_healed", action=action, target=str(node_id))
 
-    def note_ends(self, nodes: Iterable[NodeProcess]) -> None:
+    def note_ends(self, nodes: Iterable[EndedNode]) -> None:
         """Record the nodes that have exited since the last call."""
         for node in nodes:
             status = node.exit_status()
@@ -144,12 +154,17 @@ class RunRecord:
         """Close the harness's events and seal the folder; a failed seal can be repeated later."""
         if self._lines is None:
             return
-        self._lines.close("the run has ended")
+        self.end()
         key = self._settings.seal_key  # Only its path: a process list shows the arguments.
         arguments = [str(self.folder), *([] if key is None else [f"--seal-key={key}"])]
         error = await _run("judge.evidence", "seal", *arguments, timeout_s=_SEAL_TIMEOUT_S)
         if error:
             self._announce(f"{self.folder} is not sealed: {error}")
+
+    def end(self) -> None:
+        """Close the harness's events: the run has ended, and can be sealed."""
+        if self._lines is not None:
+            self._lines.close("the run has ended")
 
     def close(self) -> None:
         """Close the harness's events without sealing, for a run that is not kept."""

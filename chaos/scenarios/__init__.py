@@ -26,6 +26,7 @@ from chaos.scenarios.polite_stop import POLITE_STOP
 from chaos.scenarios.principals_in_failover import PRINCIPALS_IN_FAILOVER
 from chaos.scenarios.quiet_sea import QUIET_SEA
 from chaos.scenarios.quorum_lost import QUORUM_LOST
+from chaos.scenarios.random_faults import RANDOM_FAULTS
 from chaos.scenarios.reads_in_failover import READS_IN_FAILOVER
 from chaos.scenarios.reply_of_commit_lost import REPLY_OF_COMMIT_LOST
 from chaos.scenarios.request_of_commit_lost import REQUEST_OF_COMMIT_LOST
@@ -77,6 +78,7 @@ SCENARIOS: Final[tuple[Scenario, ...]] = (
     WALL_CLOCK_JUMPS,
     CASCADE,
     HUNDRED_KILLS,
+    RANDOM_FAULTS,
     QUIET_SEA,
     CANARY,
 )

@@ -1,0 +1,48 @@
+"""Judges the sealed evidence of a run of a scenario, in any tier."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+from chaos.result import Result, decide, differences
+from chaos.scenario import Scenario
+from event_log.verdicts import Verdict, worst
+from judge.evidence.run_lookup import read_run
+from judge.history import History
+from judge.verdicts import judge
+
+
+def operations_min(scenario: Scenario) -> int:
+    """Return how many recorded operations T1 requires; not all successes are recorded."""
+    counts = (scenario.after, *(step.after for step in scenario.steps[:1]))
+    return max(min(counts) // 4, 1)
+
+
+def judge_run(scenario: Scenario, result: Result, folder: Path) -> None:
+    """Judge the evidence, and add what it shows to the result."""
+    history = History(read_run(folder))
+    rows = [each.row for each in judge(history)]
+    result.violated = tuple(row.property for row in rows if row.verdict is Verdict.FAIL)
+    judged = worst(rows)
+    faults = [event["mono_ns"] for event in history.of_kind["fault_injected"]]
+    elected = [event["mono_ns"] for event in history.of_kind["became_active"]]
+    result.elections = sum(each > min(faults) for each in elected) if faults else 0
+    result.open = sum(1 for each in history.operations if each.outcome == "info")
+    done = sorted(
+        each.completed["mono_ns"]
+        for each in history.operations
+        if each.outcome == "ok" and each.completed is not None
+    )
+    result.longest_gap_s = max((b - a for a, b in pairwise(done)), default=0) / 1e9
+    expects = scenario.expects
+    result.wrong += differences(expects, elections=result.elections, open_operations=result.open)
+    result.verdict = decide(expects, judged=judged, violated=result.violated, wrong=result.wrong)
+    if result.verdict is not Verdict.PASS:
+        result.wrong += [
+            f"{row.property} {row.name}: {row.verdict}: {row.why}"
+            for row in rows
+            if row.decides and row.verdict is not Verdict.PASS
+        ]
+        missing = sorted(set(expects.violates) - set(result.violated))
+        result.wrong += [f"{each} holds, but a violation was expected" for each in missing]

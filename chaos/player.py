@@ -1,0 +1,90 @@
+"""Plays a scenario on a running cluster, in any tier."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable
+from typing import Final
+
+from chaos.fault import Target
+from chaos.scenario import Acknowledged, AnotherController, Hold, Once, Scenario, Sessions, Step
+from chaos.workload import Load
+
+Say = Callable[[str], None]
+
+_PROGRESS_WITHIN_S: Final = 90.0
+_STOPPED_WITHIN_S: Final = 120.0
+_POLL_S: Final = 0.02
+
+
+class NoProgressError(Exception):
+    """The clients or the cluster made no progress. The text is one sentence."""
+
+
+class Player:
+    """Injects the faults of a scenario while a load runs."""
+
+    def __init__(self, scenario: Scenario, source: random.Random, target: Target, say: Say) -> None:
+        self._scenario = scenario
+        self._source = source
+        self._target = target
+        self._say = say
+        self.acknowledged = 0
+
+    async def play(self, load: Load) -> list[str]:
+        """Inject all faults; return, in sentences, what the clients found wrong."""
+        work = asyncio.create_task(load.run())
+        try:
+            for step in self._scenario.steps:
+                for _ in range(step.times):
+                    await self._step(step, load, work)
+            await self._wait(load, work, self._scenario.after)
+            load.stop()
+            done, _ = await asyncio.wait((work,), timeout=_STOPPED_WITHIN_S)
+            if not done:
+                raise NoProgressError(f"a request took longer than {_STOPPED_WITHIN_S:.0f} s")
+            work.result()
+            scenario = self._scenario
+            if scenario.expects.violates or scenario.topology.seeded_bugs:
+                return []  # The judge decides, whatever the clients see.
+            self._say("compares what the brokers describe")
+            return await load.wrong()
+        finally:
+            self.acknowledged = load.acknowledged
+            work.cancel()
+
+    async def _step(self, step: Step, load: Load, work: asyncio.Task[None]) -> None:
+        await self._wait(load, work, step.after + self._source.randrange(step.after // 4 + 1))
+        before = await self._target.controller()
+        self._say(f"{load.acknowledged} acknowledged: {step.fault.name}, controller {before}")
+        async with step.fault.inject(self._target):
+            await self._hold(step.hold, before, load, work)
+        await self._target.controller()
+
+    async def _hold(self, hold: Hold, before: int, load: Load, work: asyncio.Task[None]) -> None:
+        match hold:
+            case Sessions(count):
+                await asyncio.sleep(count * self._scenario.topology.session_timeout_ms / 1000)
+            case AnotherController():
+                await self._target.another_controller(before)
+            case Acknowledged(count):
+                await self._wait(load, work, count)
+            case Once():
+                pass
+
+    async def _wait(self, load: Load, work: asyncio.Task[None], count: int) -> None:
+        """Wait until `count` more operations are acknowledged."""
+        due, deadline = load.acknowledged + count, time.monotonic() + _PROGRESS_WITHIN_S
+        while load.acknowledged < due:
+            if work.done():
+                work.result()
+                raise NoProgressError("the clients stopped before the scenario was over")
+            if time.monotonic() > deadline:
+                missing = due - load.acknowledged
+                raise NoProgressError(
+                    f"{missing} of {count} operations were not acknowledged within "
+                    f"{_PROGRESS_WITHIN_S:.0f} s"
+                )
+            await asyncio.sleep(_POLL_S)

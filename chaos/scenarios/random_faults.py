@@ -1,0 +1,58 @@
+"""After any six faults, drawn by the seed, no write is lost or repeated."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from chaos.faults.cut_broker_from_zookeeper import CUT_BROKER_FROM_ZOOKEEPER
+from chaos.faults.cut_controller_from_peers import CUT_CONTROLLER_FROM_PEERS
+from chaos.faults.cut_controller_from_zookeeper import CUT_CONTROLLER_FROM_ZOOKEEPER
+from chaos.faults.expire_controller import EXPIRE_CONTROLLER
+from chaos.faults.kill_broker import KILL_BROKER
+from chaos.faults.kill_controller import KILL_CONTROLLER
+from chaos.faults.lose_replies_of_controller import LOSE_REPLIES_OF_CONTROLLER
+from chaos.faults.lose_reply_of_commit import LOSE_REPLY_OF_COMMIT
+from chaos.faults.lose_request_of_commit import LOSE_REQUEST_OF_COMMIT
+from chaos.faults.lose_requests_to_controller import LOSE_REQUESTS_TO_CONTROLLER
+from chaos.faults.pause_controller import PAUSE_CONTROLLER
+from chaos.faults.reset_peers_of_controller import RESET_PEERS_OF_CONTROLLER
+from chaos.faults.stop_controller import STOP_CONTROLLER
+from chaos.scenario import (
+    Acknowledged,
+    AnotherController,
+    Draw,
+    Expectation,
+    Scenario,
+    Sessions,
+    Step,
+)
+from chaos.workloads.topics import TOPICS
+
+_STEPS: Final = (
+    Step(fault=PAUSE_CONTROLLER, after=10, hold=AnotherController()),
+    Step(fault=PAUSE_CONTROLLER, after=10, hold=Sessions(0.5)),
+    Step(fault=PAUSE_CONTROLLER, after=10, hold=Sessions(1.0)),
+    Step(fault=KILL_CONTROLLER, after=10, hold=AnotherController()),
+    Step(fault=KILL_CONTROLLER, after=10),
+    Step(fault=STOP_CONTROLLER, after=10, hold=AnotherController()),
+    Step(fault=EXPIRE_CONTROLLER, after=10, hold=Sessions(0.5)),
+    Step(fault=KILL_BROKER, after=10, hold=Acknowledged(10)),
+    Step(fault=CUT_CONTROLLER_FROM_PEERS, after=10, hold=Sessions(1.5)),
+    Step(fault=LOSE_REQUESTS_TO_CONTROLLER, after=10, hold=Sessions(1.5)),
+    Step(fault=LOSE_REPLIES_OF_CONTROLLER, after=10, hold=Sessions(1.5)),
+    Step(fault=RESET_PEERS_OF_CONTROLLER, after=10, hold=Acknowledged(5)),
+    Step(fault=CUT_CONTROLLER_FROM_ZOOKEEPER, after=10, hold=Sessions(2)),
+    Step(fault=CUT_BROKER_FROM_ZOOKEEPER, after=10, hold=Sessions(2)),
+    Step(fault=LOSE_REPLY_OF_COMMIT, after=10, hold=Acknowledged(5)),
+    Step(fault=LOSE_REQUEST_OF_COMMIT, after=10, hold=Acknowledged(5)),
+)
+
+RANDOM_FAULTS = Scenario(
+    name="random_faults",
+    aim="After any six faults, drawn by the seed, no write is lost or repeated.",
+    bug="errors that only a certain sequence of faults shows",
+    workload=TOPICS,
+    steps=(),
+    draw=Draw(6, _STEPS),
+    expects=Expectation(elections=(0, None)),
+)

@@ -1,0 +1,42 @@
+"""Seals the evidence of a simulated run, and digests its history."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import orjson
+
+from event_log.evidence import COMMITS, FINAL_DUMP, Manifest, ZooKeeperEvidence
+from judge.evidence.commit_lines import commit_line
+from judge.evidence.sealing import load_dumps, load_run, write_manifest
+from judge.transaction_log import Transaction
+
+# They differ between Python processes, hosts and releases.
+_NOT_HISTORY: Final = re.compile(rb'"(host_boot_id|version)": ?"[^"]*"|"pid": ?\d+')
+
+
+def seal_run(folder: Path, log: Sequence[Transaction], sealed_ms: int) -> Manifest:
+    """Write the transactions of the model as commit lines, and the manifest of all files."""
+    lines = [orjson.dumps(commit_line(each)) + b"\n" for each in log]
+    (folder / COMMITS).write_bytes(b"".join(lines))
+    zookeeper = ZooKeeperEvidence(
+        logs=True,
+        members=1,
+        last_zxid=log[-1].zxid,
+        final_zxid=load_dumps(folder).get(FINAL_DUMP),
+    )
+    return write_manifest(folder, load_run(folder), zookeeper, sealed_ms=sealed_ms)
+
+
+def digest_of(folder: Path) -> str:
+    """Return a digest of all events and transactions. A seed always gives the same digest."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*.jsonl")):
+        digest.update(path.relative_to(folder).as_posix().encode())
+        for line in path.read_bytes().splitlines():
+            digest.update(_NOT_HISTORY.sub(b"", line))
+    return digest.hexdigest()[:16]

@@ -1,0 +1,162 @@
+"""A simulated cluster as a target of faults."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterator
+from typing import Final, NoReturn
+
+from bridgehead.cluster.event_lines import EventLines
+from bridgehead.cluster.run_record import RunRecord
+from chaos.player import NoProgressError
+from chaos.simulated.network import Path
+from chaos.simulated.nodes import SimulatedCluster, SimulatedNode
+from chaos.simulated.virtual_time import Process
+from chaos.simulated.zookeeper_session import LostCommit, SimulatedSession
+from cluster_model.znode_operations import Delete
+
+_POLL_S: Final = 0.02
+_CONTROLLER_WITHIN_S: Final = 30.0
+_SESSION_TIMEOUT_MS: Final = 10_000
+
+
+class SimulatedTarget:
+    """One running cluster; implements chaos.fault.Target and chaos.fault.Network."""
+
+    def __init__(self, cluster: SimulatedCluster, record: RunRecord, lines: EventLines) -> None:
+        """`lines` are the events of the harness."""
+        self._cluster = cluster
+        self._record = record
+        self._lines = lines
+        self.brokers = tuple(cluster.nodes)
+
+    @property
+    def zookeeper(self) -> NoReturn:
+        """See chaos.fault.Target."""
+        raise NotImplementedError("the simulated ZooKeeper has no members")
+
+    @property
+    def network(self) -> SimulatedTarget:
+        """See chaos.fault.Target."""
+        return self
+
+    async def controller(self) -> int:
+        """See chaos.fault.Target."""
+        return await self._wait_for_controller(None)
+
+    async def another_controller(self, before: int) -> int:
+        """See chaos.fault.Target."""
+        return await self._wait_for_controller(before)
+
+    async def _wait_for_controller(self, other_than: int | None) -> int:
+        loop = self._cluster.loop
+        deadline_s = loop.time() + _CONTROLLER_WITHIN_S
+        while True:
+            found = self._cluster.controller()
+            if found is not None and found != other_than:
+                return found
+            if loop.time() > deadline_s:
+                raise NoProgressError(
+                    f"no controller became active within {_CONTROLLER_WITHIN_S:g} s"
+                )
+            await asyncio.sleep(_POLL_S)
+
+    # --- Processes -------------------------------------------------------------------------------
+
+    def _node(self, broker: int) -> SimulatedNode:
+        return self._cluster.nodes[broker]
+
+    def _process(self, broker: int) -> Process:
+        process = self._node(broker).process
+        assert process is not None, f"broker {broker} does not run"
+        return process
+
+    async def kill(self, broker: int) -> None:
+        """See chaos.fault.Target."""
+        self._record.fault_injected("kill", broker)
+        self._node(broker).kill()
+
+    async def stop(self, broker: int) -> None:
+        """See chaos.fault.Target."""
+        self._record.fault_injected("stop", broker)
+        await self._node(broker).stop()
+
+    async def start(self, broker: int) -> None:
+        """See chaos.fault.Target."""
+        self._record.note_ends([self._node(broker)])
+        await self._node(broker).start()
+
+    async def pause(self, broker: int) -> None:
+        """See chaos.fault.Target."""
+        self._process(broker).is_paused = True
+
+    async def resume(self, broker: int) -> None:
+        """See chaos.fault.Target."""
+        self._cluster.loop.resume(self._process(broker))
+
+    async def expire(self, broker: int) -> None:
+        """See chaos.fault.Target."""
+        node = self._node(broker)
+        assert node.node is not None
+        self._record.fault_injected("expire", broker)
+        await node.expire_controller()
+
+    async def move_clock(self, broker: int, offset_s: int) -> None:
+        """See chaos.fault.Target."""
+        self._process(broker).wall_offset_ns = offset_s * 1_000_000_000
+
+    async def delete_znode(self, path: str) -> None:
+        """See chaos.fault.Target."""
+        session = SimulatedSession(
+            self._cluster.service,
+            session_timeout_ms=_SESSION_TIMEOUT_MS,
+            on_state=lambda _state: None,
+        )
+        await session.open(_SESSION_TIMEOUT_MS / 1000)
+        try:
+            await session.multi([session.encode(Delete(path))])
+        finally:
+            await session.close()
+
+    @contextlib.contextmanager
+    def recorded(self, action: str, target: int | str) -> Iterator[None]:
+        """See chaos.fault.Target."""
+        fields = {"action": action, "target": str(target)}
+        self._lines.append("fault_injected", **fields)
+        try:
+            yield
+        finally:
+            self._lines.append("fault_healed", **fields)
+
+    # --- Links -----------------------------------------------------------------------------------
+
+    def cut_from_zookeeper(self, broker: int) -> contextlib.AbstractContextManager[None]:
+        """See chaos.fault.Network."""
+        service = f"zookeeper of {broker}"
+        return self._cluster.loop.network.cut(
+            Path(service, is_request=True), Path(service, is_request=False)
+        )
+
+    def cut_from_peers(
+        self, broker: int, *, requests: bool, replies: bool
+    ) -> contextlib.AbstractContextManager[None]:
+        """See chaos.fault.Network."""
+        service = f"envelopes of {broker}"
+        wanted = {True: requests, False: replies}
+        paths = [Path(service, is_request) for is_request, on in wanted.items() if on]
+        return self._cluster.loop.network.cut(*paths)
+
+    def slow_peers(self, broker: int, seconds: float) -> contextlib.AbstractContextManager[None]:
+        """See chaos.fault.Network."""
+        return self._cluster.loop.network.slow(Path(f"envelopes of {broker}", True), seconds)
+
+    def reset_peers(self, broker: int) -> None:
+        """See chaos.fault.Network."""
+        self._cluster.loop.network.reset(f"envelopes of {broker}")
+
+    async def lose_commit(self, broker: int, *, reply: bool) -> None:
+        """See chaos.fault.Network."""
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._cluster.service.to_lose[self._process(broker)] = LostCommit(reply, done)
+        await done

@@ -1,0 +1,145 @@
+"""An asyncio event loop whose time advances only when nothing is left to do.
+
+Each callback belongs to the simulated process in whose context it was scheduled. The loop holds
+back the callbacks of a paused process, and drops those of an ended one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import heapq
+import random
+import secrets
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final, NoReturn
+from unittest.mock import patch
+
+_NS: Final = 1_000_000_000
+# Each callback takes this long, so that events in sequence have different times.
+_CALLBACK_NS: Final = 1_000
+_START_NS: Final = 1_000 * _NS
+_WALL_START_NS: Final = 1_700_000_000 * _NS
+
+
+class Process:
+    """A simulated process."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.is_paused = False
+        self.has_ended = False
+        self.wall_offset_ns = 0
+        self.held: deque[asyncio.Handle] = deque()
+        self.context = contextvars.copy_context()
+        self.context.run(_PROCESS.set, self)
+
+
+_PROCESS: Final[contextvars.ContextVar[Process | None]] = contextvars.ContextVar(
+    "process", default=None
+)
+
+
+class NothingLeftError(Exception):
+    """No callback is left to run, and the simulation has not ended."""
+
+
+class SimulatedLoop(asyncio.BaseEventLoop):
+    """The event loop. It has no selector and no threads."""
+
+    # The base class has these attributes; its type stubs do not.
+    _ready: deque[asyncio.Handle]
+    _scheduled: list[asyncio.TimerHandle]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now_ns = _START_NS
+
+    def time(self) -> float:
+        """Return the virtual monotonic time in seconds. As on a real clock, no two are equal."""
+        self.now_ns += 1
+        return self.now_ns / _NS
+
+    def resume(self, process: Process) -> None:
+        """Let a paused process run what became due during the pause, in order."""
+        process.is_paused = False
+        self._ready.extend(process.held)
+        process.held.clear()
+
+    def _run_once(self) -> None:
+        """Run everything that is ready; if nothing is, advance to the next timer first."""
+        ready, timers = self._ready, self._scheduled
+        while timers and timers[0].cancelled():
+            heapq.heappop(timers)
+        if not ready:
+            if not timers:
+                raise NothingLeftError("the simulation is stuck: nothing is scheduled")
+            self.now_ns = max(self.now_ns, int(timers[0].when() * _NS) + 1)
+        now_s = self.time()
+        while timers and timers[0].when() <= now_s:
+            ready.append(heapq.heappop(timers))
+        for _ in range(len(ready)):
+            handle = ready.popleft()
+            if handle.cancelled():
+                continue
+            process: Process | None = handle._context.get(_PROCESS)  # type: ignore[attr-defined]
+            if process is not None:
+                if process.has_ended:
+                    continue
+                if process.is_paused:
+                    process.held.append(handle)
+                    continue
+            self.now_ns += _CALLBACK_NS
+            handle._run()
+
+    def _write_to_self(self) -> None:
+        """Do nothing: there is no selector to wake."""
+
+    def _process_events(self, event_list: object) -> None:
+        """Do nothing: there is no I/O."""
+
+    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> NoReturn:  # type: ignore[override]
+        """Refuse: threads are not deterministic."""
+        raise NotImplementedError(f"the simulation has no threads for {func!r}")
+
+
+def current_process() -> Process | None:
+    """Return the process whose callback runs; None for clients and the harness."""
+    return _PROCESS.get()
+
+
+def _process_wall_offset_ns() -> int:
+    process = _PROCESS.get()
+    return process.wall_offset_ns if process is not None else 0
+
+
+@contextmanager
+def virtual_host(loop: SimulatedLoop, seed: int) -> Iterator[None]:
+    """Replace the clocks and the random ids of this Python process by those of the simulation."""
+    source = random.Random(f"random ids {seed}")
+
+    def wall_ns() -> int:
+        return _WALL_START_NS + loop.now_ns + _process_wall_offset_ns()
+
+    replacements: dict[tuple[Any, str], Callable[..., Any]] = {
+        (time, "monotonic"): loop.time,
+        (time, "monotonic_ns"): lambda: int(loop.time() * _NS),
+        (time, "time"): lambda: wall_ns() / _NS,
+        (time, "time_ns"): wall_ns,
+        (secrets, "token_bytes"): lambda size=32: source.randbytes(size),
+        (secrets, "token_hex"): lambda size=32: source.randbytes(size).hex(),
+        (secrets, "randbits"): source.getrandbits,
+        (uuid, "uuid4"): lambda: uuid.UUID(bytes=source.randbytes(16), version=4),
+    }
+    patches = [patch.object(module, name, new) for (module, name), new in replacements.items()]
+    try:
+        for each in patches:
+            each.start()
+        yield
+    finally:
+        for each in patches:
+            each.stop()
