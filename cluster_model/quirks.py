@@ -84,8 +84,8 @@ KNOWN_QUIRKS: Final[Mapping[str, str]] = {
 UNSUPPORTED_QUIRKS: Final[Mapping[str, str]] = {
     "policy-failed": "Every call of a policy has a time limit (bridgehead.policy.timeout.ms) "
     "that cannot be switched off; in Kafka a call may never return.",
-    "auto-create-cluster-metadata": "The topic would have the name of KRaft's metadata log, and a "
-    "migration would find it in ZooKeeper.",
+    "auto-create-cluster-metadata": "The quirk would create the topic `__cluster_metadata`, which "
+    "has the name of KRaft's metadata log, and a migration to KRaft would find it in ZooKeeper.",
 }
 Quirks = frozenset[str]
 _DUMPING: Final = (

@@ -62,9 +62,9 @@ ALWAYS: Final[Mapping[Route, Set[str]]] = {
     Route.LOCAL: {"UNKNOWN_SERVER_ERROR"},
     Route.FORWARD: {"UNKNOWN_SERVER_ERROR", "REQUEST_TIMED_OUT", "NOT_CONTROLLER"},
 }
-# Errors of SASL authentication, the dispatcher and the policies. The API's own code does not name
-# them.
 _OF_COORDINATOR: Final = frozenset({"COORDINATOR_LOAD_IN_PROGRESS", "NOT_COORDINATOR"})
+# Errors that SASL authentication, the dispatcher, the policies and the coordinator return; the
+# API's own code does not name them.
 _ERRORS_ELSEWHERE: Final[Mapping[int, Set[str]]] = {
     ApiKey.SASL_HANDSHAKE: {"UNSUPPORTED_SASL_MECHANISM"},
     ApiKey.SASL_AUTHENTICATE: {"SASL_AUTHENTICATION_FAILED"},
@@ -74,8 +74,8 @@ _ERRORS_ELSEWHERE: Final[Mapping[int, Set[str]]] = {
     ApiKey.ALTER_CONFIGS: {"POLICY_VIOLATION"},
     ApiKey.INCREMENTAL_ALTER_CONFIGS: {"POLICY_VIOLATION"},
     ApiKey.ALTER_TOPICS: {"POLICY_VIOLATION"},
-    # The coordinator is behind an interface. Only with bridgehead.data.plane=true are there groups
-    # that are being loaded, or that are not empty.
+    # The coordinator returns these errors through an interface. Without bridgehead.data.plane=true,
+    # no group is ever loading or non-empty.
     ApiKey.LIST_GROUPS: {"COORDINATOR_LOAD_IN_PROGRESS"},
     ApiKey.DESCRIBE_GROUPS: _OF_COORDINATOR,
     ApiKey.DELETE_GROUPS: {*_OF_COORDINATOR, "GROUP_ID_NOT_FOUND", "NON_EMPTY_GROUP"},
@@ -113,8 +113,9 @@ _WITHOUT_RIGHT: Final[Mapping[int, str]] = {
     "of the cluster",
     ApiKey.OFFSET_FETCH: "{GROUP}, {TOPIC}; the response to a request for all topics omits the "
     "topic",
-    ApiKey.CREATE_TOPICS: "{TOPIC}; CREATE on either suffices; without DESCRIBE_CONFIGS the "
-    "response has no configs and no id; drafted: {CLUSTER}, only CREATE on CLUSTER suffices",
+    ApiKey.CREATE_TOPICS: "{TOPIC}; CREATE on CLUSTER or on TOPIC suffices; without "
+    "DESCRIBE_CONFIGS the response has no configs and no id; drafted: {CLUSTER}, only CREATE on "
+    "CLUSTER suffices",
     ApiKey.DELETE_TOPICS: "{TOPIC}, whether the topic exists or not; without DESCRIBE a deletion "
     "by id does not show the name; drafted: without DESCRIBE, the error of a missing topic",
     ApiKey.DESCRIBE_CONFIGS: _PER_RESOURCE,

@@ -1,7 +1,7 @@
 """Every metric: its exposed name, its name in KIP-590 or in Kafka, and its meaning.
 
-KIP-590's draft names five metrics (§Monitoring Metrics) that Kafka never shipped. Their `original`
-is the KIP's spelling.
+KIP-590's draft names five metrics (§Monitoring Metrics) that Kafka never shipped. For these five,
+the original name is the KIP's spelling.
 """
 
 from __future__ import annotations
@@ -211,8 +211,8 @@ CLOSED_FOR_MEMORY: Final = Metric(
     "connections_closed_for_memory_count",
     "",
     Kind.GAUGE,
-    "Connections closed since start before their request was complete, because the requests of all "
-    "connections used up queued.max.request.bytes",
+    "Connections closed with an incomplete request because queued.max.request.bytes was used up; "
+    "counted since start",
 )
 UNAUTHENTICATED_CONNECTIONS: Final = Metric(
     "unauthenticated_connection_count",

@@ -93,7 +93,8 @@ def seal(
 ) -> None:
     """Write a run's manifest, with digests of all files.
 
-    `bridgehead down` does this; use it for a run whose supervisor was killed.
+    `bridgehead down` seals its run itself. Use this command if the supervisor was killed or the
+    sealing failed.
     """
     from bridgehead.cluster.data_directory import DataDirectory
     from bridgehead.cluster.errors import ClusterError
@@ -120,7 +121,7 @@ def policies() -> None:
 
 @demo_app.command()
 def dialects() -> None:
-    """Show the drafted beside the shipped dialect."""
+    """Show the drafted and the shipped dialect side by side."""
     run_module("demo.dialects")
 
 

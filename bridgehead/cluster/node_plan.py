@@ -235,7 +235,7 @@ def _own_properties(
             str(dataclasses.replace(listener, host=_reachable(listener, advertised)))
             for listener in listeners
         )
-    else:  # this node has its own listeners; the shared advertised names have other ports
+    else:  # This node sets its own listeners: the shared advertised.listeners do not apply to it.
         own["advertised.listeners"] = ",".join(
             str(dataclasses.replace(listener, host=_reachable(listener, {})))
             for listener in parse_listeners(settings.node_properties[node]["listeners"])

@@ -45,7 +45,10 @@ class ClusterSettings:
     node_properties: dict[int, dict[str, str]] = dataclasses.field(default_factory=dict)
     run: RunSettings = dataclasses.field(default_factory=RunSettings)
     keep_evidence: bool = True
-    """Dump and seal at the end; False for a temporary folder."""
+    """Whether to dump ZooKeeper and seal the evidence when the cluster stops.
+
+    False for a temporary folder.
+    """
     seal_key: Path | None = None
     """The file of the key that signs the run's manifest."""
     access: AccessPlan = dataclasses.field(default_factory=AccessPlan)

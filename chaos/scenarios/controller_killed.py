@@ -11,7 +11,8 @@ CONTROLLER_KILLED = Scenario(
     aim="Requests of every write API are executed once, although controllers are killed.",
     bug="a response before the commit; a resend that is executed twice",
     workload=EVERY_WRITE_API,
-    # A killed broker is back before its session ends, so it can get replicas all the time.
+    # A killed broker restarts before its old session expires, and registers again as soon as that
+    # session has expired. It is hardly ever unregistered, so partitions can be moved to it.
     topology=Topology(session_timeout_ms=6000),
     steps=(Step(fault=KILL_CONTROLLER, after=60, times=3),),
     expects=Expectation(elections=(3, 3)),

@@ -23,7 +23,10 @@ _TOPIC: Final = 2
 
 
 class OneTopic:
-    """The load. Each client sets another `retention.ms`, which shows whose topic was created."""
+    """The load.
+
+    Each client sets a different `retention.ms`, which shows whose request created the topic.
+    """
 
     def __init__(self, place: Place) -> None:
         self._place = place
@@ -94,6 +97,7 @@ class OneTopic:
 
 ONE_TOPIC = Workload(
     name="one_topic",
-    does="A client at each broker creates the same topic, with another configuration.",
+    does="A client at each broker creates the same topic, each client with a different "
+    "configuration.",
     start=OneTopic,
 )

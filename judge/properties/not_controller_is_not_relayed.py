@@ -1,6 +1,7 @@
 """F5: no client gets NOT_CONTROLLER for a forwarded request (KAFKA-12677).
 
-The code is correct on route NOT_CONTROLLER, which means an old client or forwarding switched off.
+On the route NOT_CONTROLLER the error is correct: forwarding is switched off, or only the
+controller's broker handles this API (or, on a drafted listener, this version of it).
 """
 
 from __future__ import annotations

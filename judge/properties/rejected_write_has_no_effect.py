@@ -11,7 +11,7 @@ from judge.properties.violations import violation, zxid_row
 
 
 def check(history: History) -> Iterator[Violation | None]:
-    """Judge every rejected element of responses and of clients."""
+    """Judge every rejected element, in the brokers' responses and in the clients' histories."""
     for response in history.responses:
         for element, error in response.elements:
             if _is_rejection(error):

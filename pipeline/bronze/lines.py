@@ -30,7 +30,7 @@ _SEGMENT: Final = re.compile(r"(?P<of>.*/events-(?P<boot>.+))-[^-/]+\.jsonl")
 
 
 def files_frame(spark: SparkSession, runs: Sequence[Run]) -> DataFrame:
-    """Return the files with lines, as the manifests describe them.
+    """Return one row for each file of lines (`KINDS`), as the manifests describe it.
 
     `left_open` is true if the last line has no newline and the file is the last segment of a boot.
     """

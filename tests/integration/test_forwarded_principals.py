@@ -95,7 +95,7 @@ def test_decision_for_another_principal_is_detected(
 
 @pytest.mark.long
 def test_broker_with_stale_acls_is_detected(tmp_path: Path) -> None:
-    """The ACLs are created after the broker has read them for the first time."""
+    """The mutant keeps the ACLs that it read at start; the test creates its ACLs afterwards."""
     with mutants(tmp_path, "stale_acl_cache") as cluster:
         addresses = {each: cluster.bootstrap_server(each, LISTENER) for each in cluster.brokers}
         with pytest.raises(NotPropagatedError, match="broker 2"):

@@ -83,7 +83,10 @@ class SecuredCluster:
 
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredCluster]:
-    """A cluster with the operator's certificates; anonymous clients have no rights."""
+    """A cluster with the operator's certificates.
+
+    Its clients are anonymous super users: the tests create topics, and `stolen` would be visible.
+    """
     folder, ca = tmp_path_factory.mktemp("channel"), trustme.CA()
     before = SecuredCluster(Cluster(), ca, folder)
     properties = {

@@ -64,7 +64,7 @@ def test_recorded_messages_decode_to_kafkas_body_and_encode_to_its_bytes() -> No
     assert seen == expected
 
 
-def test_recorded_messages_survive_the_codec_without_json() -> None:
+def test_recorded_messages_are_decoded_to_structs_and_encoded_to_the_same_bytes() -> None:
     for case in lines("codec.jsonl.gz"):
         key, version, data = case["key"], case["version"], bytes.fromhex(case["hex"])
         if case["kind"] == "request":
