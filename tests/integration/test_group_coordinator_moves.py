@@ -39,6 +39,8 @@ def test_committed_offsets_survive_the_kill_of_each_coordinator() -> None:
                 acknowledged = commit(consumer, acknowledged + 1)
             group = admin.describe_consumer_groups([GROUP])[GROUP].result()
             cluster.kill_node(group.coordinator.id)
+            kept = wait_until(lambda: committed(consumer), lambda offset: offset is not None)
+            assert kept == acknowledged
             # The member keeps its generation on the new coordinator, and commits there.
             acknowledged = commit(consumer, acknowledged + 1)
             assert committed(consumer) == acknowledged
@@ -65,9 +67,13 @@ def commit(consumer: confluent_kafka.Consumer, offset: int) -> int:
     return offset
 
 
-def committed(consumer: confluent_kafka.Consumer) -> int:
-    (found,) = consumer.committed([confluent_kafka.TopicPartition(TOPIC, 0)], timeout=30)
-    return found.offset
+def committed(consumer: confluent_kafka.Consumer) -> int | None:
+    """Return the committed offset; None while no coordinator answers."""
+    try:
+        (found,) = consumer.committed([confluent_kafka.TopicPartition(TOPIC, 0)], timeout=30)
+    except confluent_kafka.KafkaException:
+        return None
+    return None if found.error else found.offset
 
 
 def in_sync(admin: AdminClient) -> int:

@@ -85,13 +85,14 @@ class SecuredCluster:
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredCluster]:
     """A cluster with the operator's certificates.
 
-    Its clients are anonymous super users: the tests create topics, and `stolen` would be visible.
+    Its clients are anonymous super users, so the tests can create and see every topic. User:admin
+    is a super user too: an accepted Envelope that names it would create `stolen`.
     """
     folder, ca = tmp_path_factory.mktemp("channel"), trustme.CA()
     before = SecuredCluster(Cluster(), ca, folder)
     properties = {
         "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
-        "super.users": "User:broker;User:ANONYMOUS",
+        "super.users": "User:broker;User:ANONYMOUS;User:admin",
     }
     own = {broker: before.files("broker", broker) for broker in BROKERS}
     node_properties = {
