@@ -7,7 +7,7 @@ import pytest
 import trustme
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from bridgehead.cluster import Cluster
+from bridgehead.cluster import Cluster, ClusterError
 from tests.integration.waiting import wait_until
 
 TOPIC = "orders"
@@ -65,3 +65,46 @@ def test_follower_replicates_with_cluster_action_only(authorized: bool) -> None:
         assert producer.flush(30) == 0
         assert errors == [None]
         assert in_sync() == (3 if authorized else 1)
+
+
+def sasl_only(login: str) -> dict[str, str]:
+    """One listener, for clients and brokers; `login` is what a broker logs in with."""
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+    return {
+        "bridgehead.data.plane": "true",
+        "listeners": "SASL_PLAINTEXT://127.0.0.1:0",
+        "inter.broker.listener.name": "SASL_PLAINTEXT",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        "listener.name.sasl_plaintext.plain.sasl.jaas.config": f"{module} required {login} "
+        'user_replicator="secret" user_alice="secret";',
+    }
+
+
+@pytest.mark.long
+def test_brokers_with_only_a_sasl_listener_replicate() -> None:
+    login = 'username="replicator" password="secret"'
+    with Cluster(brokers=3, properties=sasl_only(login)) as cluster:
+        client = {
+            "bootstrap.servers": cluster.bootstrap_servers,
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "PLAIN",
+            "sasl.username": "alice",
+            "sasl.password": "secret",
+        }
+        admin = AdminClient(client)
+        admin.create_topics([NewTopic(TOPIC, 1, 3)])[TOPIC].result(30)
+        errors: list[object] = []
+        producer = confluent_kafka.Producer({**client, "acks": "all"})
+        producer.produce(TOPIC, b"x", on_delivery=lambda error, _: errors.append(error))
+        assert producer.flush(30) == 0
+        assert errors == [None]
+
+
+@pytest.mark.long
+def test_broker_that_cannot_log_in_to_the_others_does_not_start() -> None:
+    with (
+        pytest.raises(ClusterError, match="Brokers cannot log in to listener SASL_PLAINTEXT"),
+        Cluster(brokers=1, properties=sasl_only("")),
+    ):
+        pass
