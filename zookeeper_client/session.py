@@ -11,6 +11,7 @@ would continue to write. Here the client stops, and its owner opens another sess
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import ssl
 import time
@@ -49,6 +50,7 @@ from zookeeper_client.wire import (
 READS_PER_REQUEST: Final = 500
 _RECONNECT_DELAY_S: Final = 0.05
 _STOP_S: Final = 10.0
+_LOST_WITHIN_S: Final = 2.0  # after the session was closed from another connection
 _PING_XID: Final = -2
 
 
@@ -164,6 +166,7 @@ class ZooKeeperSession:
         self.session_timeout_ms = session_timeout_ms
         self.state = SessionState.SUSPENDED
         self._connected: asyncio.Future[None] = self._loop.create_future()
+        self._lost_event = asyncio.Event()
         self._client = KazooClient(
             hosts=hosts,
             timeout=session_timeout_ms / 1000,
@@ -216,6 +219,7 @@ class ZooKeeperSession:
     async def close(self) -> None:
         """End the session at the server, which removes its ephemeral znodes."""
         self.state = SessionState.LOST
+        self._lost_event.set()
         await asyncio.to_thread(self._stop)
 
     def _stop(self) -> None:
@@ -240,21 +244,30 @@ class ZooKeeperSession:
         if self.state in (SessionState.LOST, known):
             return
         self.state = known
+        if self.state is SessionState.LOST:
+            self._lost_event.set()
         if self.state is SessionState.CONNECTED and not self._connected.done():
             self._connected.set_result(None)
         self._on_state(self.state)
 
     async def expire(self) -> None:
-        """Expire this session: a second connection takes the session over and closes it."""
-        other = KazooClient(
-            hosts=",".join(f"{host}:{port}" for host, port in self._client.hosts),
-            timeout=self.session_timeout_ms / 1000,
-            client_id=self._client.client_id,
-            handler=TlsHandler(self._tls),
-        )
-        await asyncio.to_thread(other.start)
-        await asyncio.to_thread(other.stop)
-        await asyncio.to_thread(other.close)
+        """Expire this session: a second connection takes the session over and closes it.
+
+        Takes it over again if this session was reconnecting at that moment and took it back.
+        """
+        while self.state is not SessionState.LOST:
+            other = KazooClient(
+                hosts=",".join(f"{host}:{port}" for host, port in self._client.hosts),
+                timeout=self.session_timeout_ms / 1000,
+                client_id=self._client.client_id,
+                handler=TlsHandler(self._tls),
+            )
+            await asyncio.to_thread(other.start)
+            await asyncio.to_thread(other.stop)
+            await asyncio.to_thread(other.close)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LOST_WITHIN_S):
+                    await self._lost_event.wait()
 
     async def _send(self, request: Any) -> Any:
         if self.state is not SessionState.CONNECTED:

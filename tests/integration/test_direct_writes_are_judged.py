@@ -47,7 +47,7 @@ def make_rules(connection: Connection) -> None:
     ("mutants", "error", "verdict"),
     [
         ((), CLUSTER_AUTHORIZATION_FAILED, Verdict.PASS),
-        (("--mutants", "allow_before_deny"), NONE, Verdict.FAIL),
+        (("allow_before_deny",), NONE, Verdict.FAIL),
     ],
     ids=["no mutant", "allow_before_deny"],
 )
@@ -59,7 +59,7 @@ def test_direct_write_is_judged_by_the_acls_of_its_broker(
     verdict: Verdict,
 ) -> None:
     """The seeded bug checks ALLOW before DENY. Property A1 (no_unauthorized_effect) detects it."""
-    command = (*MUTANT_NODE[:2], *mutants) if mutants else ()
+    command = (*MUTANT_NODE, *mutants) if mutants else ()
     cluster = start_cluster(
         brokers=1, data_dir=tmp_path, properties={**OLD, **SECURED}, node_command=command
     )
