@@ -112,6 +112,7 @@ class ZooKeeperWatcher:
         self._tokens = TokenFollower(callbacks.tokens) if callbacks.tokens is not None else None
         self._acls = AclFollower(callbacks.acls) if callbacks.acls is not None else None
         self._reading_changes = asyncio.Lock()
+        self._reading_controller = asyncio.Lock()
         self._stopped = False
 
     @property
@@ -420,7 +421,14 @@ class ZooKeeperWatcher:
             await self._acls.follow(self._live, again, connected=connected)
 
     async def _read_controller(self) -> None:
-        """Read and watch /controller and the znode of the node it names."""
+        """Read and watch /controller and the znode of the node it names.
+
+        A slow read must not report a controller after a later read has reported its end.
+        """
+        async with self._reading_controller:
+            await self._read_and_report()
+
+    async def _read_and_report(self) -> None:
         again = self.read_controller
         session = self._live
         try:

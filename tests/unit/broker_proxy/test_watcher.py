@@ -33,9 +33,22 @@ class Session:
         return SimpleNamespace() if path in self.znodes else None
 
 
-async def test_the_address_of_a_node_created_between_two_reads_is_reported() -> None:
-    """No watch fires. The second read finds the znode that the first read did not find."""
-    reported: list[ControllerAddress | None] = []
+class SlowSession(Session):
+    """The node znode of the controller is read slowly."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answers = asyncio.Event()
+        self.znodes[NodeZnode.path(2)] = NodeZnode.encode(ADDRESS)
+
+    async def get(self, path: str, watch: Callable[[], None]) -> Any:
+        found = await super().get(path, watch)
+        if path == NodeZnode.path(2):
+            await self.answers.wait()
+        return found
+
+
+def watcher_of(session: Session, reported: list[ControllerAddress | None]) -> ZooKeeperWatcher:
     callbacks = SimpleNamespace(tokens=None, acls=None, controller_changed=reported.append)
     watcher = ZooKeeperWatcher(
         "127.0.0.1:1",
@@ -45,7 +58,29 @@ async def test_the_address_of_a_node_created_between_two_reads_is_reported() -> 
         log=Mock(),
         now_ms=lambda: 0,
     )
-    watcher._session = cast(ZooKeeperSession, Session())
+    watcher._session = cast(ZooKeeperSession, session)
+    return watcher
+
+
+async def test_a_slow_read_does_not_report_a_controller_after_its_end() -> None:
+    reported: list[ControllerAddress | None] = []
+    session = SlowSession()
+    watcher = watcher_of(session, reported)
+    before = asyncio.create_task(watcher._read_controller())
+    await asyncio.sleep(0)
+    del session.znodes[ControllerZnode.path]
+    after = asyncio.create_task(watcher._read_controller())
+    for _ in range(10):
+        await asyncio.sleep(0)
+    session.answers.set()
+    await asyncio.gather(before, after)
+    assert reported == [CONTROLLER, None]
+
+
+async def test_the_address_of_a_node_created_between_two_reads_is_reported() -> None:
+    """No watch fires. The second read finds the znode that the first read did not find."""
+    reported: list[ControllerAddress | None] = []
+    watcher = watcher_of(Session(), reported)
     await watcher._read_controller()
     for _ in range(10):
         await asyncio.sleep(0)
