@@ -167,6 +167,7 @@ class ZooKeeperSession:
         self.state = SessionState.SUSPENDED
         self._connected: asyncio.Future[None] = self._loop.create_future()
         self._lost_event = asyncio.Event()
+        self._session_id = 0
         self._client = KazooClient(
             hosts=hosts,
             timeout=session_timeout_ms / 1000,
@@ -185,8 +186,8 @@ class ZooKeeperSession:
 
     @property
     def session_id(self) -> int:
-        """ZooKeeper's session id (unsigned 64 bit)."""
-        return (self._client._session_id or 0) & (2**64 - 1)
+        """ZooKeeper's session id (unsigned 64 bit). kazoo forgets the id of a lost session."""
+        return self._session_id
 
     @property
     def last_contact_s(self) -> float:
@@ -246,6 +247,8 @@ class ZooKeeperSession:
         self.state = known
         if self.state is SessionState.LOST:
             self._lost_event.set()
+        elif self.state is SessionState.CONNECTED:
+            self._session_id = (self._client._session_id or self._session_id) & (2**64 - 1)
         if self.state is SessionState.CONNECTED and not self._connected.done():
             self._connected.set_result(None)
         self._on_state(self.state)

@@ -73,7 +73,6 @@ class ZooKeeperStore:
         self._on_answer = on_answer
         self._reconnected = asyncio.Event()
         self._session = self._new_session()
-        self._claiming_session = "0x0"  # the session of the last claim, even if it is lost
         self._commit_number = 0
         self._commit_lead = 0  # commit number minus the counter's version
 
@@ -152,7 +151,6 @@ class ZooKeeperStore:
         if await self._session.exists(ControllerZnode.path) is not None:
             return None
         epoch, version = await self._read_epoch()
-        self._claiming_session = self.session
         self._log.append(ClaimSent(epoch=epoch + 1))
         claim: tuple[Operation, ...] = (
             Create(ControllerZnode.path, ControllerZnode.encode(broker_id, now_ms), ephemeral=True),
@@ -336,5 +334,5 @@ class ZooKeeperStore:
 
     def _counted(self, number: int, zxid: int) -> Committed:
         self._commit_number = number
-        self._log.append(CommitAnswered(number=number, zxid=zxid, session=self._claiming_session))
+        self._log.append(CommitAnswered(number=number, zxid=zxid, session=self.session))
         return Committed(number, zxid)
