@@ -8,7 +8,6 @@ import json
 import os
 import shutil
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +17,7 @@ from bridgehead.cluster.event_lines import EventLines
 from bridgehead.cluster.zookeeper import server_mode
 from chaos.clocked_node import set_clock
 from chaos.local.network import ProxiedNetwork
+from chaos.recorded_fault import recorded_fault
 from cluster_model.znode_operations import Delete
 from zookeeper_client.session import ZooKeeperSession
 
@@ -158,12 +158,6 @@ class LocalTarget:
         finally:
             await session.close()
 
-    @contextlib.contextmanager
-    def recorded(self, action: str, target: int | str) -> Iterator[None]:
+    def recorded(self, action: str, target: int | str) -> contextlib.AbstractContextManager[None]:
         """See chaos.fault.Target."""
-        fields = {"action": action, "target": str(target)}
-        self._lines.append("fault_injected", **fields)
-        try:
-            yield
-        finally:
-            self._lines.append("fault_healed", **fields)
+        return recorded_fault(self._lines, action, target)

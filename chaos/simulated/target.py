@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
 from typing import Final, NoReturn
 
 from bridgehead.cluster.event_lines import EventLines
 from bridgehead.cluster.run_record import RunRecord
 from chaos.player import NoProgressError
+from chaos.recorded_fault import recorded_fault
 from chaos.simulated.network import Path
 from chaos.simulated.nodes import SimulatedCluster, SimulatedNode
 from chaos.simulated.virtual_time import Process
@@ -119,15 +119,9 @@ class SimulatedTarget:
         finally:
             await session.close()
 
-    @contextlib.contextmanager
-    def recorded(self, action: str, target: int | str) -> Iterator[None]:
+    def recorded(self, action: str, target: int | str) -> contextlib.AbstractContextManager[None]:
         """See chaos.fault.Target."""
-        fields = {"action": action, "target": str(target)}
-        self._lines.append("fault_injected", **fields)
-        try:
-            yield
-        finally:
-            self._lines.append("fault_healed", **fields)
+        return recorded_fault(self._lines, action, target)
 
     # --- Links -----------------------------------------------------------------------------------
 

@@ -221,7 +221,7 @@ def test_the_number_of_open_files_is_limited(tmp_path: Path) -> None:
 
 
 async def test_a_flushed_segment_is_trusted_after_a_kill(tmp_path: Path) -> None:
-    """Recovery reads only what comes after the recovery point."""
+    """Recovery starts to read at the recovery point."""
     here = directories(tmp_path, segment_bytes=1500)
     log = here.get_or_create("topic", 0, TOPIC_ID)
     for number in range(100):
