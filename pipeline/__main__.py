@@ -9,7 +9,9 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib.util
+import os
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -27,6 +29,8 @@ from event_log.seals import SealError, seal_rules
 from event_log.verdicts import VerdictRow, worst
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from pipeline.evidence import Run
     from pipeline.run import Progress
 
@@ -42,15 +46,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
-    from pipeline.evidence import EvidenceError, find_runs
+    from pipeline.evidence import EvidenceError, find_runs, is_small
     from pipeline.folders import OutputError, copies_folder
     from pipeline.gateway import GatewayError
+    from pipeline.places import local_path, place
 
     try:
         rules = seal_rules(options.seal_key, accept_unsealed=options.unsealed)
-        with copies_folder(options.out) as copies:
-            runs = find_runs(options.evidence, rules, copies=copies)  # Fails before Spark starts.
-            return _run(options, runs, console)
+        evidence = local_path(options.evidence)
+        with copies_folder(evidence and local_path(options.out)) as copies:
+            if evidence is not None:
+                # Wrong evidence is rejected before Spark starts.
+                runs = find_runs(evidence, rules, copies=copies)
+                return _run(options, lambda _: runs, console, small=is_small(runs))
+            return _run(
+                options, lambda spark: find_runs(place(options.evidence, spark), rules), console
+            )
     except EvidenceError as error:
         return _fail(str(error), ExitCode.UNDECIDED)
     except (OutputError, GatewayError, ClusterError, SealError) as error:
@@ -71,8 +82,12 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="bridgehead pipeline", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="build tables, verdicts and a report from evidence")
-    run.add_argument("--evidence", type=Path, required=True, help="a cluster's folder, or a run's")
-    run.add_argument("--out", type=Path, required=True, help="the folder for tables and report")
+    run.add_argument(
+        "--evidence", required=True, help="a cluster's folder, or a run's: a path or a URI"
+    )
+    run.add_argument(
+        "--out", required=True, help="the folder for tables and report: a path or a URI"
+    )
     run.add_argument("--seal-key", type=Path, help="the key that must have signed the manifests")
     run.add_argument("--unsealed", action="store_true", help="trust runs that are not sealed")
     run.add_argument("--master", default="local[*]", help="Spark's master (default: local[*])")
@@ -116,7 +131,7 @@ class ProgressLines:
         self._shown_s = 0.0
 
     def show(self, done: Progress, elapsed_s: float) -> None:
-        """Write that a table was built, unless it is too early for a line."""
+        """Write that a table was built, unless it is too early for another line."""
         if elapsed_s - self._shown_s >= _LINE_EVERY_S:
             self._shown_s = elapsed_s
             remaining_s = elapsed_s / done.at * (done.of - done.at)
@@ -131,24 +146,36 @@ class ProgressLines:
         self._output.flush()
 
 
-def _run(options: argparse.Namespace, runs: Sequence[Run], console: Console) -> int:
+def _run(
+    options: argparse.Namespace,
+    find: Callable[[SparkSession], Sequence[Run]],
+    console: Console,
+    *,
+    small: bool = False,
+) -> int:
     from event_log.verdicts import exit_code
-    from pipeline.evidence import total_bytes
+    from pipeline.evidence import is_small
+    from pipeline.places import local_path, place
     from pipeline.run import NEEDED, TABLES, Pipeline
-    from pipeline.session import SMALL_BYTES_MAX, open_session
+    from pipeline.session import RAW_FILES, open_session, plan_for_small
 
+    is_local = small and local_path(options.out) is not None
     began = time.monotonic()
-    with _shown_progress(console, began) as show:
+    with _shown_progress(console, began) as show, _log_file(options.out) as log:
         spark = open_session(
             options.master,
             memory=options.memory,
-            small=total_bytes(runs) < SMALL_BYTES_MAX,
+            small=small,
             driver_host=options.driver_host,
-            settings=dict(options.conf),
-            log=options.out / "spark.log",
+            settings={**(RAW_FILES if is_local else {}), **dict(options.conf)},
+            log=log,
         )
         try:
-            pipeline = Pipeline(spark, runs, options.out, stored=options.tables)
+            runs = find(spark)
+            if is_small(runs) and not small:  # Remote evidence is read with Spark.
+                plan_for_small(spark, dict(options.conf))
+            out = place(options.out, spark)
+            pipeline = Pipeline(spark, runs, out, stored=options.tables)
             pipeline.make(TABLES if options.tables else NEEDED, progress=show)
             verdicts = pipeline.verdicts()
             pipeline.write_results(verdicts)
@@ -156,9 +183,24 @@ def _run(options: argparse.Namespace, runs: Sequence[Run], console: Console) -> 
             spark.stop()
     for run, rows in verdicts.items():
         show_verdicts(console, run, rows)
-    report = options.out / "report" / "index.html"
+    report = f"{options.out.rstrip('/')}/report/index.html"
     console.print(f"{time.monotonic() - began:.0f} s; the report is {report}", soft_wrap=True)
     return exit_code(*map(worst, verdicts.values()))
+
+
+@contextlib.contextmanager
+def _log_file(out: str) -> Iterator[Path]:
+    """Yield the file for Java's output: spark.log in `out`; a temporary one if `out` is remote."""
+    from pipeline.places import local_path
+
+    folder = local_path(out)
+    if folder is not None:
+        yield folder / "spark.log"
+        return
+    handle, name = tempfile.mkstemp(prefix="bridgehead-spark-", suffix=".log")
+    os.close(handle)
+    yield Path(name)  # It stays if Spark fails: the message of the error names it.
+    Path(name).unlink()
 
 
 @contextlib.contextmanager

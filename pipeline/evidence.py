@@ -1,9 +1,9 @@
 """Finds runs and compares their files with the manifests.
 
-An unsealed run is copied as it is now, and the copy is sealed. A file that has changed since the
-run was sealed, or that the manifest does not name, is an error that names it. A file that the
-manifest names and that does not exist is a gap. Files are read here only to check them; Spark reads
-their lines.
+An unsealed run is copied as it is now, and the copy is sealed. If a file has changed since the run
+was sealed, or the manifest does not name it, an error names the file. A file that the manifest
+names but that does not exist is a gap. Files are read here only to check them; Spark reads their
+lines.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,11 +27,13 @@ from event_log.evidence import (
 from event_log.seals import SIGNATURE, Seal, SealError, SealRules
 from judge.evidence.reading import EvidenceError as CopyError
 from judge.evidence.run_lookup import sealed_copy
+from pipeline.places import Place, local_path, local_place
 
 _RUN_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _PATH: Final = re.compile(r"[A-Za-z0-9.=_-]+(?:/[A-Za-z0-9.=_-]+)*")
 _GLOB: Final = re.compile(r"[\[\]{}*?\\]")
 _NO_KEY: Final = SealRules()
+SMALL_BYTES_MAX: Final = 32 << 20
 
 
 class EvidenceError(Exception):
@@ -40,10 +42,10 @@ class EvidenceError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One run. `missing` are files that the manifest names and that do not exist."""
+    """One run. `missing` are files that the manifest names but that do not exist."""
 
     id: str
-    folder: Path
+    folder: Place
     manifest: Manifest
     digest: str  # of the manifest and of the names of the missing files
     missing: tuple[str, ...]
@@ -54,62 +56,68 @@ class Run:
         return [f for f in self.manifest.files if f.kind in kinds and f.path not in self.missing]
 
 
-def total_bytes(runs: Iterable[Run]) -> int:
-    """Return the size of all files of these runs."""
-    return sum(file.bytes for run in runs for file in run.manifest.files)
+def is_small(runs: Iterable[Run]) -> bool:
+    """Return whether Spark takes longer to start than to process the lines of these runs."""
+    return sum(file.bytes for run in runs for file in run.manifest.files) < SMALL_BYTES_MAX
 
 
-def find_runs(folder: Path, rules: SealRules = _NO_KEY, *, copies: Path | None = None) -> list[Run]:
+def find_runs(
+    where: Path | Place, rules: SealRules = _NO_KEY, *, copies: Path | None = None
+) -> list[Run]:
     """Return the runs of a folder, which may be a run, a folder of runs, or a cluster's folder.
 
     Args:
-        folder: where to look.
+        where: the folder.
         rules: what the seals must satisfy.
-        copies: the folder for copies of unsealed runs; with None, these are rejected.
+        copies: the folder for copies of unsealed local runs; with None, unsealed runs are
+            rejected. Unsealed remote runs always are.
 
     Raises:
         EvidenceError: the folder has no run, two runs have the same id, a file has changed, or
             another key signed a manifest.
     """
-    if not folder.is_dir():
+    folder = local_place(where) if isinstance(where, Path) else where
+    if not folder.is_folder():
         raise EvidenceError(f"{folder} is not a folder: name one that `bridgehead up` wrote.")
-    found = sorted(_run_folders(folder.resolve()))
+    found = sorted(_run_folders(folder), key=str)
     if not found:
         raise EvidenceError(f"{folder} has no run: name a cluster's folder, or one of its runs.")
     runs: dict[str, Run] = {}
     for each in found:
-        run = _open(each, rules) if (each / MANIFEST).exists() else _copied(each, rules, copies)
+        files = each.files()
+        run = _open(each, files, rules) if MANIFEST in files else _copied(each, rules, copies)
         if run.id in runs:
             raise EvidenceError(f"{each} and {runs[run.id].folder} are both run {run.id}.")
         runs[run.id] = run
     return list(runs.values())
 
 
-def _run_folders(folder: Path) -> Iterator[Path]:
-    if (folder / MANIFEST).exists() or folder.name.startswith("run="):
+def _run_folders(folder: Place) -> Iterator[Place]:
+    if folder.name.startswith("run=") or (folder / MANIFEST).is_file():
         yield folder
         return
     for parent in (folder, folder / "evidence"):
-        yield from (path for path in parent.glob("run=*") if path.is_dir())
+        yield from (each for each in parent.folders() if each.name.startswith("run="))
 
 
-def _copied(folder: Path, rules: SealRules, copies: Path | None) -> Run:
-    if copies is None:
+def _copied(folder: Place, rules: SealRules, copies: Path | None) -> Run:
+    path = local_path(folder.uri)
+    if copies is None or path is None:
         raise EvidenceError(f"{folder} is not sealed: run `bridgehead evidence seal` on it first.")
     try:
-        copy = sealed_copy(folder, copies)
+        copy = local_place(sealed_copy(path, copies))
     except (CopyError, OSError) as error:
         raise EvidenceError(f"{folder} is not sealed, and cannot be copied: {error}") from None
-    return replace(_open(copy, _NO_KEY), doubt=rules.doubt(Seal.UNSEALED))
+    return replace(_open(copy, copy.files(), _NO_KEY), doubt=rules.doubt(Seal.UNSEALED))
 
 
-def _open(folder: Path, rules: SealRules) -> Run:
+def _open(folder: Place, files: Mapping[str, int], rules: SealRules) -> Run:
     if _GLOB.search(str(folder)):
         raise EvidenceError(f"{folder}: Spark reads []{{}}*?\\ as patterns; move it elsewhere.")
     path = folder / MANIFEST
     try:
         text = path.read_bytes()
-        seal = rules.check(folder, text)
+        seal = rules.check(folder / SIGNATURE, text)
         manifest = manifest_from_json(json.loads(text))
     except OSError as error:
         raise EvidenceError(f"{path} cannot be read: {error.strerror}.") from None
@@ -119,7 +127,7 @@ def _open(folder: Path, rules: SealRules) -> Run:
         raise EvidenceError(f"{path}: {error}") from None
     if not _RUN_ID.fullmatch(manifest.run.run_id):
         raise EvidenceError(f"{path}: {manifest.run.run_id!r} is not a valid run id.")
-    missing = _check(folder, manifest)
+    missing = _check(folder, files, manifest)
     digest = hashlib.sha256(text + "\n".join(missing).encode()).hexdigest()[:16]
     return Run(
         id=manifest.run.run_id,
@@ -131,29 +139,26 @@ def _open(folder: Path, rules: SealRules) -> Run:
     )
 
 
-def _check(folder: Path, manifest: Manifest) -> tuple[str, ...]:
-    """Compare the folder with its manifest; return the missing files."""
+def _check(folder: Place, files: Mapping[str, int], manifest: Manifest) -> tuple[str, ...]:
+    """Compare the files of the folder with its manifest; return the missing ones."""
     named = {each.path: each for each in manifest.files}
     for name in named:
         if not _PATH.fullmatch(name) or ".." in name.split("/"):
             raise EvidenceError(f"{folder}: {name!r} is not a path inside a run.")
-    existing = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
-    unnamed = sorted(existing - set(named) - {MANIFEST, SIGNATURE})
+    unnamed = sorted(set(files) - set(named) - {MANIFEST, SIGNATURE})
     if unnamed:
         raise EvidenceError(
             f"{folder / unnamed[0]} is not in the manifest: seal the run again, or remove it."
         )
+
+    def change(file: ManifestFile) -> str:
+        path = folder / file.path
+        found = file.change(files[file.path], path.sha256())
+        return f"{path} {found}" if found else ""
+
     with ThreadPoolExecutor() as pool:
-        present = [each for name, each in sorted(named.items()) if name in existing]
-        for change in pool.map(lambda each: _change_of(folder, each), present):
-            if change:
-                raise EvidenceError(change)
-    return tuple(sorted(set(named) - existing))
-
-
-def _change_of(folder: Path, file: ManifestFile) -> str:
-    path = folder / file.path
-    with path.open("rb") as opened:
-        digest = hashlib.file_digest(opened, "sha256").hexdigest()
-    change = file.change(path.stat().st_size, digest)
-    return f"{path} {change}" if change else ""
+        present = [each for name, each in sorted(named.items()) if name in files]
+        for found in pool.map(change, present):
+            if found:
+                raise EvidenceError(found)
+    return tuple(sorted(set(named) - set(files)))

@@ -8,7 +8,7 @@ for it.
 A condition may use these columns:
 
     line                   the text
-    p                      the line as a struct: of all events' fields, or of those of its shape
+    p                      the line as a struct, with the fields of all events or of its shape
     v                      the line as a variant; null if it is not JSON or has a duplicate key
     m                      the top-level values of the line by name
     is_json_with_any_keys  whether the line is JSON, duplicate keys allowed
@@ -67,7 +67,7 @@ def _has_all(shape: str) -> str:
 
 
 def _has_types(of: str, shape: str) -> str:
-    """Return SQL that tests whether all values of the map `of` have their types. Null is VOID."""
+    """Return SQL that tests whether all values of the map `of` have their types (null: VOID)."""
     return (
         f"forall(map_entries({of}), e -> coalesce(coalesce(schema_of_variant(e.value), 'VOID') "
         f"RLIKE try_element_at(allowed, concat({shape}, '.', e.key)), true))"

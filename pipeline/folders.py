@@ -1,11 +1,13 @@
 """Where tables are stored, and how one is replaced safely even if the pipeline is killed.
 
-    OUT/<layer>/<table>/run=<run id>/part-*.parquet, _made.json
-    OUT/.building/<table>/                  rows that are being written; never read
+    OUT/<layer>/<table>/made=<random>/run=<run id>/part-*.parquet
+    OUT/<layer>/<table>/_made.json
 
-One rename publishes a table's rows of one run, together with `_made.json`, which names the evidence
-and the code they were built from. If that file is missing or names others, the rows are built
-again. The other results of the pipeline are written here, too.
+The record `_made.json` says, for each run, in which folder its rows are, and from which evidence
+and code they were built. It is written last, and readers read only the folders that it names. So
+the file system need not be able to rename a folder in one step. If the record is missing or names
+other evidence or code, the rows are built again. A killed pipeline may leave folders that no record
+names; the next write deletes them. The other results of the pipeline are written here, too.
 """
 
 from __future__ import annotations
@@ -13,9 +15,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
-import shutil
 import tempfile
+import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -24,10 +25,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from pipeline.places import Place, local_place
 from pipeline.table import Frames, Table, local_frame, struct_type
 
 MADE: Final = "_made.json"
-_BUILDING: Final = ".building"
 _CODE: Final = Path(__file__).resolve().parent
 
 
@@ -36,25 +37,25 @@ class OutputError(Exception):
 
 
 def code_fingerprint() -> str:
-    """Return a digest of the pipeline's code; tables of another version are built again."""
+    """Return a digest of the pipeline's code; tables that other code built are built again."""
     digest = hashlib.sha256()
     for path in sorted(_CODE.rglob("*.py")):
         digest.update(path.relative_to(_CODE).as_posix().encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 
 
-def uri(path: Path) -> str:
-    """Return a folder's URI, so that Spark uses the local file system."""
-    return f"file://{path}"
-
-
 @contextlib.contextmanager
-def copies_folder(out: Path) -> Iterator[Path]:
+def copies_folder(out: Path | None) -> Iterator[Path | None]:
     """Make a folder in `out` for copies of unsealed runs, where Spark's workers can read them.
+
+    Without a local `out` there is no such folder, and unsealed runs are rejected.
 
     Raises:
         OutputError: `out` cannot be written.
     """
+    if out is None:
+        yield None
+        return
     try:
         out.mkdir(parents=True, exist_ok=True)
         temporary = tempfile.TemporaryDirectory(prefix=".unsealed-", dir=out.resolve())
@@ -64,8 +65,12 @@ def copies_folder(out: Path) -> Iterator[Path]:
         yield Path(name)
 
 
-def _not_writable(out: Path, error: OSError) -> OutputError:
+def _not_writable(out: Path | Place, error: OSError) -> OutputError:
     return OutputError(f"{out} cannot be written ({error.strerror}): choose another --out.")
+
+
+# By run: `from` has the digests of code and evidence; `folder` is null if the run has no rows.
+Record = dict[str, dict[str, str | None]]
 
 
 class Written(NamedTuple):
@@ -78,42 +83,43 @@ class Written(NamedTuple):
 class Folders:
     """The tables in one folder. `sources` has the digest of each run's evidence.
 
-    `in_memory` is for small evidence: rows are kept in memory as one partition, and written from
-    there if they are written. Planning a scan or a shuffle takes longer than processing a few
-    thousand rows.
+    `in_memory` is for small evidence: rows are kept in memory as one partition, from which they may
+    also be written. Planning a scan or a shuffle takes longer than processing a few thousand rows.
     """
 
     def __init__(
         self,
         spark: SparkSession,
-        out: Path,
+        out: Path | Place,
         sources: Mapping[str, str],
         *,
         in_memory: bool = False,
     ) -> None:
         self.in_memory = in_memory
         self._spark = spark
-        self._out = out.resolve()
+        self._out = local_place(out) if isinstance(out, Path) else out
         code = code_fingerprint()
         self._fingerprints = {run: f"{code}/{digest}" for run, digest in sources.items()}
         try:
-            self._out.mkdir(parents=True, exist_ok=True)
+            self._out.make_folder()
         except OSError as error:
             raise _not_writable(out, error) from error
 
     def missing(self, table: str) -> list[str]:
         """Return the runs whose rows of this table do not exist."""
-        return [run for run in sorted(self._fingerprints) if not self._is_made(table, run)]
+        made = self._made(table)
+        return [
+            run
+            for run, fingerprint in sorted(self._fingerprints.items())
+            if run not in made or made[run].get("from") != fingerprint
+        ]
 
-    def _is_made(self, table: str, run: str) -> bool:
+    def _made(self, table: str) -> Record:
         try:
-            record = json.loads((self._folder(table, run) / MADE).read_text(encoding="utf-8"))
+            found: Record = json.loads((self._out / table / MADE).read_bytes())
         except (OSError, ValueError):
-            return False
-        return bool(record.get("from") == self._fingerprints[run])
-
-    def _folder(self, table: str, run: str) -> Path:
-        return self._out / table / f"run={run}"
+            return {}
+        return found
 
     def write(self, table: Table, frames: Frames, runs: Sequence[str]) -> Written:
         """Build a table's rows of these runs, replacing older ones.
@@ -121,31 +127,41 @@ class Folders:
         Raises:
             TableError: the rows violate the table's schema or an expectation; nothing is replaced.
         """
-        building = self._out / _BUILDING / table.name
-        shutil.rmtree(building, ignore_errors=True)
         if self.in_memory:
-            written = self._write_in_memory(table, frames, building)
+            rows, kept = self._rows(table, frames)
+            folder = self._new_folder(table)
+            if rows:
+                kept.write.partitionBy("run").parquet(folder.uri)
+            written = Written(rows, kept)
         else:
-            written = self._write_stored(table, frames, building)
-        for run in runs:
-            part = building / f"run={run}"
-            part.mkdir(parents=True, exist_ok=True)
-            (part / MADE).write_text(json.dumps({"from": self._fingerprints[run]}), "utf-8")
-            target = self._folder(table.name, run)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.rmtree(target, ignore_errors=True)
-            os.replace(part, target)
-        shutil.rmtree(building, ignore_errors=True)
+            rows, folder = self._write_stored(table, frames)
+            written = Written(rows)
+        self._publish(table, runs, folder)
         return written
 
     def write_empty(self, table: Table, runs: Sequence[str]) -> Written:
         """Record that a table has no rows of these runs, replacing older ones."""
-        for run in runs:
-            target = self._folder(table.name, run)
-            shutil.rmtree(target, ignore_errors=True)
-            target.mkdir(parents=True)
-            (target / MADE).write_text(json.dumps({"from": self._fingerprints[run]}), "utf-8")
+        self._publish(table, runs, self._new_folder(table))
         return self.hold_empty(table)
+
+    def _new_folder(self, table: Table) -> Place:
+        return self._out / table.name / f"made={uuid.uuid4().hex[:12]}"
+
+    def _publish(self, table: Table, runs: Sequence[str], folder: Place) -> None:
+        """Record that a folder has the rows of these runs; delete folders that no record names."""
+        parts = {part.name for part in folder.folders()}
+        made = self._made(table.name)
+        for run in runs:
+            has_rows = f"run={run}" in parts
+            made[run] = {
+                "from": self._fingerprints[run],
+                "folder": folder.name if has_rows else None,
+            }
+        (self._out / table.name / MADE).write(json.dumps(made).encode())
+        named = {each["folder"] for each in made.values()}
+        for each in (self._out / table.name).folders():
+            if each.name not in named:
+                each.delete()
 
     def hold(self, table: Table, frames: Frames) -> Written:
         """Compute a table's rows and keep them in memory; nothing is written.
@@ -167,62 +183,50 @@ class Folders:
         # Spark's planner skips the joins of a table that it knows to be empty.
         return rows, frame if rows else local_frame(self._spark, [], table.schema)
 
-    def _write_in_memory(self, table: Table, frames: Frames, building: Path) -> Written:
-        rows, frame = self._rows(table, frames)
-        building.parent.mkdir(parents=True, exist_ok=True)
-        if rows:
-            frame.write.partitionBy("run").parquet(uri(building))
-        return Written(rows, frame)
+    def _write_stored(self, table: Table, frames: Frames) -> tuple[int, Place]:
+        folder = self._new_folder(table)
+        rows = self._store(table, table.make(frames), folder)
+        if table.finalize is not None:
+            final = table.finalize(frames, self._stored(table, folder))
+            if final is not None:
+                folder = self._new_folder(table)
+                rows = self._store(table, final.select(*table.columns()), folder)
+        return rows, folder
 
-    def _write_stored(self, table: Table, frames: Frames, building: Path) -> Written:
-        rows = self._store(table, table.make(frames), building)
-        if table.finalize is None:
-            return Written(rows)
-        final = table.finalize(frames, self._stored(table, building))
-        if final is not None:
-            again = building.with_name(building.name + "-again")
-            shutil.rmtree(again, ignore_errors=True)
-            rows = self._store(table, final.select(*table.columns()), again)
-            shutil.rmtree(building)
-            os.replace(again, building)
-        return Written(rows)
-
-    def _store(self, table: Table, frame: DataFrame, building: Path) -> int:
-        """Write the rows of all runs, and check them as they are written; return their number."""
-        building.parent.mkdir(parents=True, exist_ok=True)
+    def _store(self, table: Table, frame: DataFrame, folder: Place) -> int:
+        """Write and check the rows of all runs in one pass; return their number."""
         check = table.check()
         frame = frame.observe(check.observation, *check.columns)
-        frame.write.partitionBy("run").parquet(uri(building))
+        frame.write.partitionBy("run").parquet(folder.uri)
         return check.rows()
 
-    def _stored(self, table: Table, building: Path) -> DataFrame:
+    def _stored(self, table: Table, folder: Place) -> DataFrame:
         schema = struct_type(table.schema)
-        if not any(building.glob("run=*/*.parquet")):
+        if not folder.folders():
             return local_frame(self._spark, [], table.schema)
-        return self._spark.read.schema(schema).parquet(uri(building)).select(*schema.names)
+        return self._spark.read.schema(schema).parquet(folder.uri).select(*schema.names)
 
     def read(self, table: Table, runs: Iterable[str]) -> DataFrame:
         """Read a table's rows of these runs."""
         schema = struct_type(table.schema)
-        paths = [self._folder(table.name, run) for run in runs]
-        held = [uri(path) for path in paths if any(path.glob("*.parquet"))]
+        of_table, made = self._out / table.name, self._made(table.name)
+        held = [
+            (of_table / folder / f"run={run}").uri
+            for run in runs
+            if (folder := made.get(run, {}).get("folder"))
+        ]
         if not held:
             return local_frame(self._spark, [], table.schema)
-        reader = self._spark.read.schema(schema).option("basePath", uri(self._out / table.name))
+        reader = self._spark.read.schema(schema).option("basePath", of_table.uri)
         return reader.parquet(*held).select(*schema.names)
 
-    def write_text(self, name: str, text: str) -> Path:
+    def write_text(self, name: str, text: str) -> None:
         """Write a small file, in one step."""
-        path = self._out / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f".{path.name}.part")
-        part.write_text(text, encoding="utf-8")
-        os.replace(part, path)
-        return path
+        (self._out / name).write(text.encode())
 
 
 def in_memory(frame: DataFrame) -> DataFrame:
-    """Return a frame whose rows are already computed; its plan does not contain their query.
+    """Return a frame whose rows are computed once; later plans do not contain their query.
 
     It has one partition, so no join needs a shuffle. Unlike a cached frame it has no columnar
     buffers: for these, Spark compiles a class for each set of columns that is read.
@@ -231,7 +235,7 @@ def in_memory(frame: DataFrame) -> DataFrame:
 
 
 def _computed(table: Table, frame: DataFrame) -> tuple[int, DataFrame]:
-    """Compute a table's rows, and check them as they are computed; return their number and them."""
+    """Compute and check a table's rows in one pass; return their number and the rows."""
     check = table.check()
     observed = frame.observe(check.observation, *check.columns)
     rows = observed.coalesce(1).localCheckpoint(eager=True)

@@ -20,7 +20,7 @@ import pyspark
 
 _START_TIMEOUT_S: Final = 300
 _POLL_S: Final = 0.05
-_started: list[subprocess.Popen[bytes]] = []  # Java ends when its standard input is closed.
+_started: list[subprocess.Popen[bytes]] = []  # held: Java ends when its input is closed
 
 
 class GatewayError(Exception):
@@ -42,7 +42,7 @@ def gateway(settings: Mapping[str, str], log: Path | None = None) -> Iterator[No
     with contextlib.ExitStack() as stack:
         output = None if log is None else stack.enter_context(log.open("ab"))
         port, secret = _start(settings, output, "above" if log is None else f"in {log}")
-    # Child processes that start later must not inherit these.
+    # PySpark reads these variables. Other child processes must not inherit them.
     os.environ.update(PYSPARK_GATEWAY_PORT=str(port), PYSPARK_GATEWAY_SECRET=secret)
     try:
         yield

@@ -1,9 +1,9 @@
 """The pipeline. `TABLES` lists every table after its inputs.
 
-A table is built, as soon as its inputs exist, for all runs that do not have it yet. A rename
-publishes it. After a kill, the next pipeline does not build the existing tables again. The tables
-of small evidence are written only on request, because writing them takes longer than building
-them again.
+As soon as a table's inputs exist, the table is built for all runs that do not have it yet. A record
+publishes it (`pipeline.folders`). After a kill, the next pipeline does not build the existing
+tables again. The tables of small evidence are written only on request, because writing them takes
+longer than building them again.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from pyspark.sql import DataFrame, SparkSession
 from event_log.verdicts import Count, VerdictRow
 from pipeline import verdicts
 from pipeline.bronze import lines
-from pipeline.evidence import EvidenceError, Run, total_bytes
+from pipeline.evidence import EvidenceError, Run, is_small
 from pipeline.expectations import REJECTING
 from pipeline.folders import Folders, in_memory
 from pipeline.gold import accounting, answers, forwarding, kafka, latency, requests, timeline
 from pipeline.gold import commits as gold_commits
+from pipeline.places import Place
 from pipeline.report.collect import QUERIES, collect
 from pipeline.report.junit import junit
 from pipeline.report.page import page
-from pipeline.session import SMALL_BYTES_MAX
 from pipeline.silver import boots, commits, events, gaps, kafka_logs, set_aside
 from pipeline.sources import SOURCES, source_frames
 from pipeline.table import Table
@@ -99,7 +99,7 @@ _THREADS: Final = 4  # More are not faster, because the driver plans all queries
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A table was built: its name and rows, the number of tables built so far and in total."""
+    """A table was built: its name, its number of rows, the tables built so far and in total."""
 
     name: str
     rows: int
@@ -110,8 +110,8 @@ class Progress:
 class Pipeline:
     """Sealed runs and the output folder of their tables.
 
-    If `in_memory` is true, the tables are also kept in memory. By default it is true for evidence
-    below SMALL_BYTES_MAX. If `stored` is false, tables in memory are not written to the folder.
+    If `in_memory` is true, the tables are also kept in memory. By default it is true for small
+    evidence. If `stored` is false, tables in memory are not written to the folder.
 
     Raises:
         OutputError: the output folder cannot be written.
@@ -121,7 +121,7 @@ class Pipeline:
         self,
         spark: SparkSession,
         runs: Sequence[Run],
-        out: Path,
+        out: Path | Place,
         *,
         in_memory: bool | None = None,
         stored: bool = True,
@@ -136,7 +136,7 @@ class Pipeline:
         self._sources: dict[tuple[str, ...], dict[str, DataFrame]] = {}
         self._lock = Lock()  # guards the two dictionaries
         if in_memory is None:
-            in_memory = total_bytes(runs) < SMALL_BYTES_MAX
+            in_memory = is_small(runs)
         sources = {run.id: run.digest for run in self.runs}
         # On a cluster the rows would be in an executor's memory, and lost when it ends.
         local = str(spark.sparkContext.master).startswith("local")
@@ -221,7 +221,7 @@ class Pipeline:
             key = (name, tuple(runs))
             if key in self._kept:
                 return self._kept[key]
-            frame = self.folders.read(BY_NAME[name], runs)  # This lists files.
+            frame = self.folders.read(BY_NAME[name], runs)  # kept, because it lists files
             self._kept[key] = in_memory(frame) if self.folders.in_memory else frame
             return self._kept[key]
 

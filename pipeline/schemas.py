@@ -1,7 +1,7 @@
 """The schemas of events, transactions and dumps, derived from the dataclasses of `event_log`.
 
-In a line, `identity` [1, "abc", 7] and `elements` [["topic", 0], …] are arrays; in a table they are
-structs. The elements of `client_invoked` have no codes.
+In a line, `identity` is an array, [1, "abc", 7], and so is each of the `elements`,
+[["topic", 0], …]; in a table they are structs. The elements of `client_invoked` have no codes.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def ddl(columns: Columns) -> str:
     return ", ".join(f"`{name}` {column.type}" for name, column in columns.items())
 
 
-# The fields that the writer adds to every event, in its order.
+# The fields that the writer adds to every event, in the order in which it writes them.
 COMMON: Final[Columns] = {
     "kind": Column("STRING"),
     **dict.fromkeys(("seq", "mono_ns", "wall_ms"), Column("BIGINT")),
@@ -101,7 +101,7 @@ def line_schema() -> str:
     return ", ".join(f"`{name}` {_IN_A_LINE.get(c.type, c.type)}" for name, c in union().items())
 
 
-# From a column of a line (`p.`) to a column of the table.
+# SQL that converts a column of a line (`p.`) to a column of the table.
 _CONVERSIONS: Final[Mapping[str, str]] = {
     IDENTITY: "CASE WHEN size(p.`{0}`) = 3 THEN named_struct("
     "'broker_id', try_cast(p.`{0}`[0] AS BIGINT), 'incarnation', p.`{0}`[1], "
@@ -182,7 +182,7 @@ def allowed_types() -> dict[str, str]:
 
 
 def required_fields() -> dict[str, list[str]]:
-    """Return the fields that each kind must have, null or not; the key "" has those of all events.
+    """Return the fields that each kind must have, null or not; those of all events have the key "".
 
     Fields with a default are not required, because evidence of earlier versions lacks them.
     """

@@ -35,7 +35,7 @@ SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",  # a run's id stays text
     "spark.sql.files.ignoreCorruptFiles": "false",  # lines must not disappear silently
     "spark.sql.files.ignoreMissingFiles": "false",
-    "spark.sql.files.openCostInBytes": "65536",  # many small runs are few tasks
+    "spark.sql.files.openCostInBytes": "65536",  # few tasks for many small runs
     "spark.sql.caseSensitive": "true",  # `Epoch` and `epoch` are not one field
     "spark.sql.ansi.enabled": "true",  # an overflow raises; untrusted data goes through try_…
     "spark.sql.legacy.parquet.nanosAsLong": "false",
@@ -45,7 +45,7 @@ SETTINGS: Final[Mapping[str, str]] = {
     "spark.scheduler.listenerbus.eventqueue.capacity": "100000",
     "spark.ui.showConsoleProgress": "false",  # we show our own
     "spark.sql.codegen.aggregate.map.twolevel.partialOnly": "true",
-    "spark.sql.codegen.maxFields": "400",  # a line and its event have more than 100
+    "spark.sql.codegen.maxFields": "400",  # a line and its event have more than 100 fields
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",  # few files, not many
 }
 # For small evidence: compiling and replanning a query takes longer than running it.
@@ -60,19 +60,23 @@ SMALL: Final[Mapping[str, str]] = {
     "spark.sql.optimizer.disableHints": "true",
     # Two tables of one partition each are joined without a shuffle.
     "spark.sql.maxSinglePartitionBytes": str(1 << 62),
-    "spark.sql.maxPlanStringLength": "1000",  # no listener reads it
+    "spark.sql.maxPlanStringLength": "1000",  # no listener reads the plan
     # Many runs have many small files, and the overhead of each file dominates.
     "spark.sql.parquet.compression.codec": "uncompressed",
-    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
+# For small evidence and tables on local disks. Hadoop forks a process for each file that it
+# creates, and so for each file of checksums; this setting avoids the latter. s3a fails with it.
+RAW_FILES: Final = {"spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem"}
 LOOPBACK: Final = "127.0.0.1"
 # One JIT compiler, one collector thread, and memory for 24,000 classes and for the query plans.
+# With one compiler, Java would reserve only 48 MB for compiled code. Many queries fill them, and
+# Java then interprets all further code.
 _SMALL_JAVA: Final = (
-    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:NewSize=256m -XX:MetaspaceSize=256m"
+    "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m "
+    "-XX:+UseSerialGC -XX:NewSize=256m -XX:MetaspaceSize=256m"
 )
-SMALL_BYTES_MAX: Final = 32 << 20
 _QUIET: Final = f"-Dlog4j2.configurationFile=file://{Path(__file__).parent}/log4j2.properties"
 _LACKING_MODULE: Final = "jdk.incubator.vector"
 
@@ -90,7 +94,7 @@ def open_session(
 
     Args:
         master: Spark's master.
-        small: whether the evidence is below SMALL_BYTES_MAX.
+        small: whether the evidence is small (pipeline.evidence.is_small).
         memory: of the driver, which in local mode does all the work, and of each executor.
         driver_host: where the driver listens and executors connect.
         settings: override all others.
@@ -125,6 +129,13 @@ def open_session(
     if not master.startswith("local"):
         session.sparkContext.addPyFile(str(code_archive()))
     return session
+
+
+def plan_for_small(session: SparkSession, settings: Mapping[str, str]) -> None:
+    """Make a running session plan its queries for small evidence; `settings` override this."""
+    for name, value in SMALL.items():
+        if name.startswith("spark.sql.") and name not in settings:
+            session.conf.set(name, value)
 
 
 def code_archive() -> Path:
@@ -164,7 +175,7 @@ def java_home(java: Path) -> Path:
 
 
 def _modules(java: Path) -> str:
-    """Return the modules of a Java, from its description or, if it has none, from itself."""
+    """Return the modules of a Java: from its file `release` or, failing that, from Java itself."""
     described = java.resolve().parents[1] / "release"
     if described.is_file() and "MODULES=" in (text := described.read_text(encoding="utf-8")):
         return text
@@ -176,8 +187,8 @@ def _modules(java: Path) -> str:
 def class_archive(java: Path, folder: Path) -> str:
     """Return Java's options for an archive of loaded classes in `folder` (application CDS).
 
-    Loading and verifying Spark's 15,000 classes takes most of its start. Java writes the archive
-    when it ends, after our own process, and rejects one that does not match its jars. It writes the
+    Loading and verifying 15,000 classes takes most of Spark's start. Java writes the archive when
+    it ends, after our own process, and rejects one that does not match its jars. It writes the
     header last, so a file that begins with zeros is not complete. Without a writable folder, or for
     a Java without the archive of its own classes, the options are empty.
     """

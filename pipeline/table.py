@@ -127,10 +127,10 @@ _views_made: Final = itertools.count()
 
 
 def _view(frame: DataFrame) -> str:
-    """Return the name of a view of the frame. Creating a view is a query of Spark."""
+    """Return the name of the frame's view; it is created once, because that is a query of Spark."""
     name = _views.get(frame)
     if name is None:
-        # Views belong to the session, and several tables are built at the same time.
+        # A new name, because views belong to the session, which builds several tables at a time.
         name = f"frame_{next(_views_made)}"
         frame.createOrReplaceTempView(name)
         _views[frame] = name

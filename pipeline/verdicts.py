@@ -42,7 +42,7 @@ def _findings(spec: PropertySpec) -> Table:
     )
 
 
-# A table for each property: its judged rows and its violations.
+# A table for each property: the number of its judged rows, and its violations.
 FINDINGS: Final = tuple(map(_findings, PROPERTY_SPECS))
 _NAMES: Final = tuple(table.name for table in FINDINGS)
 _ALL: Final = " UNION ALL ".join(
@@ -58,7 +58,7 @@ VIOLATIONS: Final = Table(
     ),
     expectations={"a violation has a key and a sentence": "key <> '' AND sentence <> ''"},
 )
-# The first sentence is chosen as event_log.properties.violation_order does.
+# The first sentence is the first in the order of event_log.properties.violation_order.
 COUNTS: Final = Table(
     name="gold/counts",
     inputs=(*_NAMES, "gold/violations"),

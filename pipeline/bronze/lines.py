@@ -32,7 +32,7 @@ _SEGMENT: Final = re.compile(r"(?P<of>.*/events-(?P<boot>.+))-[^-/]+\.jsonl")
 def files_frame(spark: SparkSession, runs: Sequence[Run]) -> DataFrame:
     """Return one row for each file of lines (`KINDS`), as the manifests describe it.
 
-    `left_open` is true if the last line has no newline and the file is the last segment of a boot.
+    `left_open` is true if the last line has no newline, except in earlier segments of a boot.
     """
     rows = []
     for run in runs:
@@ -57,7 +57,7 @@ def files_frame(spark: SparkSession, runs: Sequence[Run]) -> DataFrame:
 def raw_lines(spark: SparkSession, runs: Sequence[Run]) -> DataFrame:
     """Read the files verbatim."""
     places = {
-        str(run.folder / file.path): (run.id, file.path, file.kind)
+        (run.folder / file.path).uri: (run.id, file.path, file.kind)
         for run in runs
         for file in run.files(*KINDS)
     }
@@ -65,22 +65,22 @@ def raw_lines(spark: SparkSession, runs: Sequence[Run]) -> DataFrame:
         return local_frame(spark, [], LINES.schema)
     uris = local_frame(
         spark,
-        [(path, *place) for path, place in places.items()],
-        "path STRING, run STRING, file STRING, source STRING",
+        [(uri, *place) for uri, place in places.items()],
+        "uri STRING, run STRING, file STRING, source STRING",
     )
     # A path may contain a `+`, which url_decode would replace with a blank.
-    path = "url_decode(replace(_metadata.file_path, '+', '%2B'))"
+    decoded = "url_decode(replace(_metadata.file_path, '+', '%2B'))"
     lines = (
         spark.read.option("lineSep", "\n")
         .text(sorted(places))
         .select(
-            F.regexp_replace(F.expr(path), "^file:/*", "/").alias("path"),
+            F.regexp_replace(F.expr(decoded), "^file:/*", "file:///").alias("uri"),
             F.col("_metadata.file_block_start").alias("block"),
             F.monotonically_increasing_id().alias("place"),
             F.col("value").alias("line"),
         )
     )
-    return lines.join(F.broadcast(uris), on="path", how="inner")
+    return lines.join(F.broadcast(uris), on="uri", how="inner")
 
 
 def _blocks(frames: Frames) -> DataFrame:

@@ -99,7 +99,7 @@ FROM history i LEFT JOIN completed t ON i.run = t.run AND i.op_id = t.op_id
 WHERE i.kind = 'client_invoked'
 """
 
-# An effect belongs to an operation only if no other operation used the name (`named_once`).
+# An effect belongs to an operation only if no other operation named the element (`named_once`).
 _CLIENT_OUTCOMES: Final = """
 WITH requested AS (
   SELECT run, op_id, api_key, outcome, explode(requested) AS element FROM operations),

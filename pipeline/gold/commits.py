@@ -36,9 +36,9 @@ FROM events WHERE kind IN ('commit_sent', 'commit_answered', 'commit_unknown')
 GROUP BY run, node, boot, number
 """
 
-# A term has the times from which failover times are computed: when the term ended (the resignation,
-# or the last event of its process), when its session was closed in ZooKeeper's log, and when the
-# next controller became active.
+# A term has the times from which failover times are computed: when its controller became active,
+# when the term ended (the resignation, or the last event of its process), and when its session was
+# closed in ZooKeeper's log.
 _TERMS: Final = """
 WITH active AS (
   SELECT run, node, boot, epoch, min(wall_ms) AS active_ms, min(elected_ms) AS elected_ms,

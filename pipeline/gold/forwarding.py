@@ -2,7 +2,7 @@
 
 `gold/forwarding_windows` has the metrics of each window of ten seconds of the wall clock.
 `gold/counters` has a row for each counter in each snapshot: `shown` is the value that the node
-reported, and `counted` is the number of the node's events up to that snapshot.
+reported, and `counted` is the number of the node's earlier events that the counter counts.
 """
 
 from __future__ import annotations

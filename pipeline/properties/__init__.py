@@ -1,8 +1,8 @@
 """The checks in SQL: one module for each property, named as in the registry.
 
 A check returns one row for each row judged: `run`, `key` (null where the property holds), `rows`
-(an array), `sentence`. A module with `JUDGED` names one more column: 0 for a violation that does
-not count as a row judged, otherwise 1. In the SQL of a check, the table `gold/answers` is
+(an array), `sentence`. `JUDGED` in a module names one more column, which is 0 for a violation that
+does not count as a row judged, otherwise 1. In the SQL of a check, the table `gold/answers` is
 `answers`, and so on.
 """
 
@@ -16,7 +16,7 @@ from event_log.properties import PROPERTY_SPECS
 
 
 class Check(NamedTuple):
-    """The tables that a check reads, its SQL, and SQL for how many rows judged each row is."""
+    """The tables that a check reads, its SQL, and SQL for what each row adds to the rows judged."""
 
     inputs: Sequence[str]
     sql: str

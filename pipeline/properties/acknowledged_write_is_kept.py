@@ -1,6 +1,6 @@
 """D1: an acknowledged write is committed before its response and still exists at the end.
 
-If another request already deletes the topic, a deletion (API key 20) commits nothing. D5
+A deletion (API key 20) commits nothing if another request is already deleting the topic; D5
 (error_code_matches_state) judges whether the topic is gone.
 """
 

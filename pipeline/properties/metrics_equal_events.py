@@ -10,8 +10,8 @@ from typing import Final
 
 from pipeline.sql import place_of, row_of
 
-# For each counter, the condition for the events that it counts. A request counts as redirected
-# once, even if it is sent several times, and only if it goes to another process.
+# For each counter, the condition for the events that it counts. A request that is sent to another
+# process counts as redirected, but only once, however often it is sent.
 COUNTERS: Final = {
     "num_messages_redirected_count": "is_first_remote",
     "request_forwarding_to_controller_authorization_fail_count": "kind = 'envelope_refused' "

@@ -14,7 +14,7 @@ from event_log.rights import CLUSTER, RIGHTS, TOPIC_BY_ID, TOPIC_CONFIG, WITHOUT
 
 
 def _right(operation: str, resource: str) -> str:
-    """Return a right on an element, as event_log.rights.required_rights does."""
+    """Return SQL for a right on an element, as in event_log.rights.required_rights."""
     type_, name = "'Cluster'", f"'{CLUSTER}'"
     if resource == "Topic":
         type_, name = "'Topic'", "element"

@@ -1,4 +1,4 @@
-"""W6: controllers write metadata, brokers their registration, other sessions nothing."""
+"""W6: controllers write metadata, brokers write their registration, others write nothing."""
 
 from __future__ import annotations
 

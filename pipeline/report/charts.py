@@ -18,7 +18,7 @@ _LETTER: Final = 6.6  # the width of a letter
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """A stretch of the horizontal axis, shaded; `shade` is a class of the page's style."""
+    """A shaded stretch of the horizontal axis; `shade` is a class of the page's style."""
 
     start: float
     end: float
@@ -119,7 +119,7 @@ def lines(title: str, series: Sequence[Line], bands: Sequence[Band], unit: str) 
 
 
 def bars(title: str, rows: Sequence[tuple[str, Mapping[str, float]]], unit: str) -> str:
-    """Draw groups of horizontal bars, one for each name."""
+    """Draw a group of horizontal bars for each row, with one bar for each name."""
     names = list(dict.fromkeys(name for _, values in rows for name in values))
     top = _top_of(max((v for _, values in rows for v in values.values()), default=0))
     label_width, bar, gap = 270, 12, 10

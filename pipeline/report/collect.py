@@ -105,7 +105,7 @@ QUERIES: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
         "min_by(substring(make_valid_utf8(line), 1, 160), struct(file, line_number)) AS example "
         "FROM set_aside GROUP BY run, fate, reasons ORDER BY lines DESC",
     ),
-    # With the file and line of each event.
+    # Violations with the file and line of each event.
     "violations": (
         ("gold/violations", "silver/events"),
         f"""

@@ -206,7 +206,7 @@ def _hops(content: Content) -> str:
         return ""
     shown = []
     for hop in _HOPS:
-        # The chart shows the API with most requests; the table has all.
+        # The chart shows the API with the most requests; the table has all APIs.
         of_hop = [row for row in rows if row["hop"] == hop]
         if of_hop:
             most = max(of_hop, key=lambda row: int(row["requests"]))

@@ -40,7 +40,7 @@ SELECT /*+ BROADCAST(l) */ o.*, coalesce(o.role = 'direct' AND l.below, false) A
 FROM opened o LEFT JOIN levels l ON o.run = l.run AND o.node = l.node AND o.boot = l.boot
 """
 
-# Content that is not a number of at most eleven digits is epoch -1.
+# Content other than a number of at most eleven digits counts as epoch -1.
 EPOCH_OF: Final = "CASE WHEN {0} RLIKE '^[0-9]{{1,11}}$' THEN CAST({0} AS BIGINT) ELSE -1 END"
 
 _TERMS: Final = f"""

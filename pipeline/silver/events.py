@@ -1,7 +1,7 @@
 """Typed events, without duplicates and without last lines that a kill cut off.
 
-The first pass keeps the lines in the exact format of our writer. This is usually all: the other
-steps run only if they are needed, and then the events are written again.
+The first pass keeps the lines in the exact format of our writer. Usually these are all lines. The
+other steps run only if they are needed, and then the events are written again.
 
 - If a file has more lines than events, its other lines are examined.
 - If a sequence number occurs twice in a boot (a bitmap shows this), duplicates are removed: the
@@ -57,7 +57,7 @@ def _finalize(frames: Frames, exact: DataFrame) -> DataFrame | None:
         lines = event_lines(frames).join(F.broadcast(files), on=["run", "file"], how="left_semi")
         left = lines.join(exact.select(*_PLACE), on=list(_PLACE), how="left_anti")
         examined = parsed_events(left).filter(is_good()).select(*EVENTS.columns())
-        # A checkpoint, because it is used several times below.
+        # A checkpoint, because the frame is used several times below.
         events = exact.unionByName(examined.localCheckpoint())
     places = superfluous(frames, events)
     if places is not None:

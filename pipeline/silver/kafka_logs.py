@@ -1,8 +1,8 @@
 """Two logs of a real Kafka as tables: requests (KIP-673) and decisions of the authorizer.
 
-`[time] LEVEL Completed request:{JSON} (logger)` and `[time] LEVEL Principal = … is Allowed|Denied
-operation = … from host = … on resource = …`. The time is the broker's local time. A line in which
-the authorizer only explains a decision is a row without `allowed`.
+Their lines are `[time] LEVEL Completed request:{JSON} (logger)` and `[time] LEVEL Principal = … is
+Allowed|Denied operation = … from host = … on resource = …`. The time is the broker's local time. A
+line in which the authorizer only explains a decision is a row without `allowed`.
 """
 
 from __future__ import annotations

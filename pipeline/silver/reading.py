@@ -66,7 +66,7 @@ def _looks_exact() -> Column:
         exact = F.when(is_kind, matches) if exact is None else exact.when(is_kind, matches)
     assert exact is not None
     of_this_run = F.col("p.run_id") == F.col("run")
-    is_text = F.expr("is_valid_utf8(line)")  # a pattern sees a replacement for invalid bytes
+    is_text = F.expr("is_valid_utf8(line)")  # a pattern sees replacements, not invalid bytes
     return F.coalesce(exact.otherwise(F.lit(False)) & of_this_run & is_text, F.lit(False))
 
 
@@ -75,7 +75,7 @@ def _literal(values: dict[str, str] | dict[str, list[str]], type_: str) -> Colum
 
 
 def _examined(frame: DataFrame) -> DataFrame:
-    """Add the columns of the expectations; Spark computes them for lines that are not exact."""
+    """Add the columns of the expectations; Spark computes them only for inexact lines."""
     listed = "concat('[', line, ']')"
     return (
         frame.withColumn(

@@ -1,6 +1,8 @@
 """The pipeline runs on a standalone master with two workers from PySpark's wheel.
 
-`make prove-pipeline ARGS=cluster` does the same with every table and many events.
+Evidence and tables are on a shared disk or in an HDFS. `make prove-pipeline ARGS=cluster` does the
+same with every table and many events, with `--on s3` also in S3: the Java of a test process that
+has run other Spark tests lacks the classes for S3.
 """
 
 from __future__ import annotations
@@ -11,9 +13,11 @@ from typing import Final
 import pytest
 
 from bench.standalone_spark import standalone_spark
+from bench.storage import Storage, is_fetched, storage
 from pipeline.evidence import find_runs
 from pipeline.folders import digests
 from pipeline.gold.requests import FORWARDS
+from pipeline.places import place
 from pipeline.run import TABLES, Pipeline
 from pipeline.session import open_session
 from tests.integration.pipeline_runs import expand_all
@@ -25,20 +29,27 @@ BUILT: Final = TABLES[: TABLES.index(FORWARDS) + 1]
 COMPARED: Final = [table.name for table in BUILT if not table.name.startswith("bronze/")]
 
 
-def digests_on(master: str, evidence: Path, out: Path) -> dict[str, dict[str, tuple[int, str]]]:
-    session = open_session(master, small=True, memory="512m")
+def digests_on(
+    master: str, evidence: Path, held: Storage, out: str
+) -> dict[str, dict[str, tuple[int, str]]]:
+    session = open_session(master, small=True, memory="512m", settings=held.settings)
     try:
-        pipeline = Pipeline(session, find_runs(evidence), out)
+        uploaded = held.upload(evidence, f"{out}-evidence", session)
+        pipeline = Pipeline(session, find_runs(uploaded), place(f"{held.uri}/{out}", session))
         assert pipeline.make(BUILT) == [table.name for table in BUILT]
         return {name: digests(pipeline.read(name)) for name in COMPARED}
     finally:
         session.stop()
 
 
-def test_workers_build_the_same_rows_as_one_process(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["file", "hdfs"])
+def test_workers_build_the_same_rows_as_one_process(kind: str, tmp_path: Path) -> None:
     """The driver sends the pipeline's code to the workers."""
+    if not is_fetched(kind):
+        pytest.skip("its server is not here: `make storage-jars` fetches it")
     evidence = expand_all(["zombie_write", "line_duplicated"], tmp_path / "runs")
-    with standalone_spark(tmp_path, workers=2) as master:
-        by_workers = digests_on(master, evidence, tmp_path / "there")
-    assert len(list(tmp_path.glob("work-*/app-*/*/stderr"))) == 2, "a worker has no executor"
-    assert by_workers == digests_on("local[2]", evidence, tmp_path / "here")
+    with storage(kind, tmp_path) as held, standalone_spark(tmp_path, workers=2) as master:
+        by_workers = digests_on(master, evidence, held, "there")
+        assert len(list(tmp_path.glob("work-*/app-*/*/stderr"))) == 2, "a worker has no executor"
+        here = Storage(f"file://{tmp_path}", {})
+        assert by_workers == digests_on("local[2]", evidence, here, "here")

@@ -1,4 +1,4 @@
-"""The start of Spark's Java; a script replaces it in these tests."""
+"""The start of Spark's Java. In these tests a script replaces Java."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _STARTS = (
 
 
 def test_java_is_started_without_a_fork_and_hidden_from_child_processes(home: Path) -> None:
-    """A fork runs the handlers of gRPC; one in ten such children died."""
+    """A fork runs gRPC's handlers, and one in ten such child processes died."""
     write_program(home, _STARTS)
     before = len(_forks)
     with started.gateway({"spark.driver.memory": "1g"}):
@@ -57,7 +57,7 @@ def test_java_is_started_without_a_fork_and_hidden_from_child_processes(home: Pa
 
 
 def test_java_that_exits_is_an_error(home: Path) -> None:
-    """The next attempt starts another one."""
+    """The next attempt starts another Java."""
     write_program(home, "exit 3")
     ended = pytest.raises(started.GatewayError, match="Java ended with 3 before Spark was up")
     with ended, started.gateway({}):

@@ -9,6 +9,7 @@ from typing import Any
 from event_log.evidence import Manifest, ManifestFile, RunDescription, ZooKeeperEvidence
 from event_log.verdicts import Verdict, VerdictRow
 from pipeline.evidence import Run
+from pipeline.places import local_place
 from pipeline.report import charts
 from pipeline.report.collect import QUERIES, Content
 from pipeline.report.page import page
@@ -25,7 +26,7 @@ def content(
         zookeeper=ZooKeeperEvidence(logs=True),
         files=list(files),
     )
-    run = Run(id="r", folder=Path("/r"), manifest=manifest, digest="d", missing=())
+    run = Run(id="r", folder=local_place(Path("/r")), manifest=manifest, digest="d", missing=())
     found: Mapping[str, Any] = {name: rows.get(name, []) for name in QUERIES}
     return Content(run=run, verdicts=verdicts, rows=found)
 

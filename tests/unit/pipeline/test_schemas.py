@@ -17,7 +17,7 @@ from pipeline import schemas
 
 @pytest.mark.parametrize("event", EVENT_KINDS.values(), ids=lambda event: event.kind)
 def test_kind_has_the_fields_of_its_dataclass(event: Any) -> None:
-    """The order is the same, after the common fields. A field is nullable if it may be None."""
+    """After the common fields, the order is the same. A field is nullable if it may be None."""
     columns = list(schemas.KINDS[event.kind].items())[len(schemas.COMMON) :]
     assert [(name, column.nullable) for name, column in columns] == [
         (each.name, "None" in str(each.type)) for each in fields(event)
