@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from chaos.kafka_bugs import scenario_with
 from chaos.local.run import run as run_locally
 from chaos.result import Result, write_files
 from chaos.scenario import LOCAL, SIMULATED, Scenario
 from chaos.scenarios import SCENARIOS
+from chaos.seeded_bug import scenario_with
 from chaos.simulated.run import run as run_simulated
+from chaos.simulated.shrinking import as_file, is_same_failure, shrink
 from event_log.verdicts import exit_code
 from node.seeded_bugs import SEEDED_BUGS
 
@@ -38,6 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     runs.add_argument("--seeds", type=int, default=1)
     runs.add_argument("--tier", choices=[LOCAL, SIMULATED], default=LOCAL)
     runs.add_argument("--bugs", default="", metavar="BUG,...", help="seeded bugs of the nodes")
+    runs.add_argument(
+        "--shrink", action="store_true", help="reduce each simulated run that does not pass"
+    )
     runs.add_argument("--out", type=Path, default=Path(".chaos"))
     options = parser.parse_args(arguments)
     if options.command == "list":
@@ -50,6 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown or options.seeds < 1:
         problem = f"There is no scenario {unknown[0]!r}" if unknown else "--seeds is less than 1"
         print(f"{problem}: `bridgehead chaos list` shows all scenarios.", file=sys.stderr)
+        return _USAGE
+    if options.shrink and options.tier != SIMULATED:
+        print(f"--shrink needs --tier {SIMULATED}: only it repeats a run.", file=sys.stderr)
         return _USAGE
     bugs = tuple(filter(None, options.bugs.split(",")))
     if unseeded := sorted(set(bugs) - SEEDED_BUGS):
@@ -97,6 +104,8 @@ def _run(
             result.bugs = bugs
             results.append(result)
             _show(result)
+            if options.shrink and result.verdict != "PASS":
+                _shrink(scenario, result, folder)
             if result.verdict == "PASS" and not keeps_all:
                 shutil.rmtree(folder)
             if keeps_all or len(results) % _KEPT_MAX == 0:
@@ -113,6 +122,23 @@ def _run_one(scenario: Scenario, seed: int, tier: str, folder: Path) -> Result:
     if tier == SIMULATED:
         return run_simulated(scenario, seed, folder, _say)
     return asyncio.run(run_locally(scenario, seed, folder, _say))
+
+
+def _shrink(scenario: Scenario, first: Result, folder: Path) -> None:
+    """Print a reduced scenario that fails with the same seed."""
+    candidate_folder = folder.with_name(f"{folder.name}-reduced").resolve()
+
+    def fails(candidate: Scenario) -> bool:
+        shutil.rmtree(candidate_folder, ignore_errors=True)
+        result = run_simulated(candidate, first.seed, candidate_folder, lambda _: None)
+        return is_same_failure(first, result)
+
+    name = f"{scenario.name}_{first.seed}"
+    print("  reduces the scenario", flush=True)
+    smallest = shrink(scenario.of_seed(first.seed), fails)
+    shutil.rmtree(candidate_folder, ignore_errors=True)
+    print(f"  chaos/scenarios/{name}.py, which fails with --seed {first.seed}:")
+    print(as_file(smallest, name), flush=True)
 
 
 def _say(sentence: str) -> None:

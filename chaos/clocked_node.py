@@ -1,7 +1,7 @@
-"""A node whose wall clock libfaketime shifts, `--clocks FOLDER --libfaketime PATH ...`.
+"""A node whose wall clock libfaketime shifts: `--clocks FOLDER --libfaketime PATH NODE_OPTIONS`.
 
-`FOLDER/ID` has the offset of broker ID in seconds, such as `+3600`; it is read once a second. The
-monotonic clock is not changed.
+The file `FOLDER/ID` has the offset of broker ID in seconds, such as `+3600`. libfaketime reads it
+once a second. The monotonic clock is not changed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _LIBRARIES: Final = Path("/usr/lib")
 
 
 def libfaketime() -> Path | None:
-    """Return the path of the library for programs with threads; None: it is not installed."""
+    """Return the path of libfaketime for programs with threads; None if it is not installed."""
     return next(iter(sorted(_LIBRARIES.glob("*/faketime/libfaketimeMT.so.1"))), None)
 
 

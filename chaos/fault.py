@@ -53,11 +53,14 @@ class Network(Protocol):
     def slow_peers(self, broker: int, seconds: float) -> AbstractContextManager[None]:
         """Delay what other brokers send to a broker's controller."""
 
-    def reset_peers(self, broker: int) -> None:
-        """Reset the connections of other brokers to a broker's controller."""
+    async def reset_peers(self, broker: int) -> None:
+        """Reset the connections of other brokers to a broker's controller.
+
+        A tier that can wait until an Envelope is in flight does so.
+        """
 
     async def lose_commit(self, broker: int, *, reply: bool) -> None:
-        """Lose a broker's next write to ZooKeeper or the reply to it; return after the loss."""
+        """Lose a broker's next write to ZooKeeper, or only its reply; return after the loss."""
 
 
 class Target(Protocol):
@@ -96,6 +99,12 @@ class Target(Protocol):
     async def resume(self, broker: int) -> None:
         """Resume a paused broker."""
 
+    async def hold_at(self, failpoint: str) -> int:
+        """Wait until a process reaches a failpoint, suspend that process, and return its broker.
+
+        Only for faults with `has_failpoint`; see chaos/failpoints.py.
+        """
+
     async def expire(self, broker: int) -> None:
         """Close the controller's ZooKeeper session through another connection."""
 
@@ -103,7 +112,7 @@ class Target(Protocol):
         """Shift a broker's wall clock; only for faults with `moves_clocks`."""
 
     async def delete_znode(self, path: str) -> None:
-        """Delete a znode, through a session of its own."""
+        """Delete a znode through a separate session."""
 
     def recorded(self, action: str, target: int | str) -> AbstractContextManager[None]:
         """Record in the evidence that a fault is injected on entering and healed on leaving."""
@@ -119,4 +128,6 @@ class Fault:
     breaks_links: bool = False
     """Whether the cluster's connections must go through the tier's proxies."""
     moves_clocks: bool = False
-    """Whether the tier must put the clocks of the processes under its control."""
+    """Whether the tier must control the clocks of the processes."""
+    has_failpoint: bool = False
+    """Whether the nodes must be composed with failpoints."""

@@ -14,7 +14,10 @@ from judge.verdicts import judge
 
 
 def operations_min(scenario: Scenario) -> int:
-    """Return how many recorded operations T1 requires; not all successes are recorded."""
+    """Return how many recorded operations the property T1 requires.
+
+    This is less than the scenario's number of successes, because not every success is recorded.
+    """
     counts = (scenario.after, *(step.after for step in scenario.steps[:1]))
     return max(min(counts) // 4, 1)
 
@@ -23,7 +26,9 @@ def judge_run(scenario: Scenario, result: Result, folder: Path) -> None:
     """Judge the evidence, and add what it shows to the result."""
     history = History(read_run(folder))
     rows = [each.row for each in judge(history)]
-    result.violated = tuple(row.property for row in rows if row.verdict is Verdict.FAIL)
+    # HANG is the verdict on a violated liveness property.
+    broken = (Verdict.FAIL, Verdict.HANG)
+    result.violated = tuple(row.property for row in rows if row.verdict in broken)
     judged = worst(rows)
     faults = [event["mono_ns"] for event in history.of_kind["fault_injected"]]
     elected = [event["mono_ns"] for event in history.of_kind["became_active"]]
@@ -36,7 +41,12 @@ def judge_run(scenario: Scenario, result: Result, folder: Path) -> None:
     )
     result.longest_gap_s = max((b - a for a, b in pairwise(done)), default=0) / 1e9
     expects = scenario.expects
-    result.wrong += differences(expects, elections=result.elections, open_operations=result.open)
+    result.wrong += differences(
+        expects,
+        elections=result.elections,
+        open_operations=result.open,
+        acknowledged=result.acknowledged,
+    )
     result.verdict = decide(expects, judged=judged, violated=result.violated, wrong=result.wrong)
     if result.verdict is not Verdict.PASS:
         result.wrong += [

@@ -5,31 +5,18 @@ docs/kafka-bugs.md lists them; `make prove-bugs` reproduces all.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Final
 
-from chaos.local.run import run
-from chaos.scenario import Scenario
-from chaos.scenarios import SCENARIOS
+from chaos.seeded_bug import SeededBug
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KafkaBug:
-    """One bug, as seeded by `node/seeded_bugs.py`."""
+class KafkaBug(SeededBug):
+    """One bug that Kafka had."""
 
     issue: str
     happened: str  # in Kafka, one sentence
-    bugs: tuple[str, ...]  # names in node/seeded_bugs.py
-    scenario: str
-    found_by: tuple[str, ...]  # properties that the run always violates; others may fail as well
-
-    @property
-    def command(self) -> str:
-        """The command that reproduces it."""
-        return f"bridgehead chaos run {self.scenario} --bugs {','.join(self.bugs)}"
 
 
 KAFKA_BUGS: Final[tuple[KafkaBug, ...]] = (
@@ -39,7 +26,7 @@ KAFKA_BUGS: Final[tuple[KafkaBug, ...]] = (
         "did not check the epoch.",
         bugs=("fence_off", "retry_across_sessions"),
         scenario="controller_pause_past_session",
-        found_by=("W2",),
+        found_by=("W1", "W2", "W3"),
     ),
     KafkaBug(
         issue="KAFKA-6082, second part",
@@ -47,7 +34,7 @@ KAFKA_BUGS: Final[tuple[KafkaBug, ...]] = (
         "which caused the next election.",
         bugs=("deletes_successors_znode",),
         scenario="session_stolen_in_large_request",
-        found_by=("W5",),
+        found_by=("W5", "L7"),
     ),
     KafkaBug(
         issue="KAFKA-16539",
@@ -68,11 +55,11 @@ KAFKA_BUGS: Final[tuple[KafkaBug, ...]] = (
         happened="A controller that was elected again used the state of its earlier term.",
         bugs=("reuses_image",),
         scenario="sessions_flap",
-        found_by=("D5",),
+        found_by=("W7",),
     ),
     KafkaBug(
         issue="KAFKA-12835",
-        happened="The id of a topic was not the one that other brokers knew.",
+        happened="A topic got a new id, but brokers still had the old one.",
         bugs=("repeats_topic_ids",),
         scenario="sessions_flap",
         found_by=("D10",),
@@ -82,14 +69,14 @@ KAFKA_BUGS: Final[tuple[KafkaBug, ...]] = (
         happened="A client got the NOT_CONTROLLER that the controller had sent to the broker.",
         bugs=("relays_not_controller",),
         scenario="sessions_flap",
-        found_by=("F5",),
+        found_by=("F5", "F6"),
     ),
     KafkaBug(
         issue="KAFKA-10667",
         happened="A broker forwarded requests for ever, although their clients had given up.",
         bugs=("resends_forever",),
         scenario="requests_time_out",
-        found_by=("F8",),
+        found_by=("F8", "L1"),
     ),
     KafkaBug(
         issue="creation that ZooKeeper applied, but whose reply was lost",
@@ -115,15 +102,3 @@ KAFKA_BUGS: Final[tuple[KafkaBug, ...]] = (
         found_by=("F1",),
     ),
 )
-
-
-def scenario_with(name: str, bugs: Sequence[str]) -> Scenario:
-    """Return a scenario whose nodes have seeded bugs."""
-    (scenario,) = (each for each in SCENARIOS if each.name == name)
-    return replace(scenario, topology=replace(scenario.topology, seeded_bugs=tuple(bugs)))
-
-
-def reproduce(bug: KafkaBug, folder: Path, seed: int = 1) -> tuple[str, ...]:
-    """Run the scenario with the bug; return the ids of the violated properties."""
-    scenario = scenario_with(bug.scenario, bug.bugs)
-    return asyncio.run(run(scenario, seed, folder, lambda _: None)).violated

@@ -10,7 +10,7 @@ from typing import Final
 
 from chaos.fault import Target
 from chaos.scenario import Acknowledged, AnotherController, Hold, Once, Scenario, Sessions, Step
-from chaos.workload import Load
+from chaos.workload import Disturbances, Load, Place
 
 Say = Callable[[str], None]
 
@@ -33,13 +33,14 @@ class Player:
         self._say = say
         self.acknowledged = 0
 
-    async def play(self, load: Load) -> list[str]:
+    async def play(self, place: Place) -> list[str]:
         """Inject all faults; return, in sentences, what the clients found wrong."""
+        load = self._scenario.workload.start(place)
         work = asyncio.create_task(load.run())
         try:
-            for step in self._scenario.steps:
+            for step in self._scenario.steps * self._scenario.rounds:
                 for _ in range(step.times):
-                    await self._step(step, load, work)
+                    await self._step(step, load, work, place.disturbances)
             await self._wait(load, work, self._scenario.after)
             load.stop()
             done, _ = await asyncio.wait((work,), timeout=_STOPPED_WITHIN_S)
@@ -55,12 +56,16 @@ class Player:
             self.acknowledged = load.acknowledged
             work.cancel()
 
-    async def _step(self, step: Step, load: Load, work: asyncio.Task[None]) -> None:
+    async def _step(
+        self, step: Step, load: Load, work: asyncio.Task[None], disturbances: Disturbances
+    ) -> None:
         await self._wait(load, work, step.after + self._source.randrange(step.after // 4 + 1))
         before = await self._target.controller()
         self._say(f"{load.acknowledged} acknowledged: {step.fault.name}, controller {before}")
+        disturbances.injected += 1
         async with step.fault.inject(self._target):
             await self._hold(step.hold, before, load, work)
+        disturbances.healed += 1
         await self._target.controller()
 
     async def _hold(self, hold: Hold, before: int, load: Load, work: asyncio.Task[None]) -> None:

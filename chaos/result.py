@@ -23,7 +23,7 @@ class Result:
     seed: int
     tier: str
     folder: str
-    bugs: tuple[str, ...] = ()  # seeded into the nodes by an option
+    bugs: tuple[str, ...] = ()  # seeded into the nodes by `--bugs`
     verdict: Verdict = Verdict.CRASHED
     wrong: list[str] = field(default_factory=list)
     violated: tuple[str, ...] = ()
@@ -32,7 +32,7 @@ class Result:
     elections: int = 0  # after the first fault
     longest_gap_s: float = 0.0  # the longest time between two consecutive successes
     seconds: float = 0.0
-    digest: str = ""  # of the history; only the tier `simulated` repeats it
+    digest: str = ""  # of the history; a seed repeats it only in the tier `simulated`
 
     @property
     def replay(self) -> str:
@@ -47,15 +47,17 @@ def decide(
 ) -> Verdict:
     """Return the verdict on a run.
 
-    `judged` is the verdict of the judge and `violated` the properties that it found violated;
-    `wrong` are the differences from the scenario's other expectations.
+    `judged` is the verdict of the judge. `violated` are the properties that the judge found
+    violated. `wrong` are the differences from the scenario's other expectations.
     """
     if expects.violates:  # The clients may notice the bug too, so `wrong` is not considered.
         return Verdict.PASS if set(expects.violates) <= set(violated) else Verdict.FAIL
     return Verdict.FAIL if wrong else judged
 
 
-def differences(expects: Expectation, *, elections: int, open_operations: int) -> list[str]:
+def differences(
+    expects: Expectation, *, elections: int, open_operations: int, acknowledged: int
+) -> list[str]:
     """Return in sentences what differs from the expectation."""
     least, most = expects.elections
     found = []
@@ -66,6 +68,10 @@ def differences(expects: Expectation, *, elections: int, open_operations: int) -
         found.append(
             f"{open_operations} operations without a definite result; expected at most "
             f"{expects.open_max}"
+        )
+    if acknowledged < expects.acknowledged_min:
+        found.append(
+            f"{acknowledged} operations succeeded; expected at least {expects.acknowledged_min}"
         )
     return found
 

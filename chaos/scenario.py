@@ -1,4 +1,4 @@
-"""A scenario as a value: its workload, its faults with their moments, and what must hold.
+"""A scenario as a value: its workload, its faults and when they occur, and what must hold.
 
 There are only values here; a tier (`chaos.local`) runs them.
 """
@@ -28,7 +28,7 @@ class Topology:
     session_timeout_ms: int = 2000
     properties: Mapping[str, str] = field(default_factory=dict)
     seeded_bugs: tuple[str, ...] = ()
-    """Names in node/seeded_bugs.py, for a scenario that must fail."""
+    """Names in node/seeded_bugs.py, for a scenario that must violate properties."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,8 @@ class Step:
 
     fault: Fault
     after: int = 40
-    """The number of successes between the healing of the previous fault and this one. The seed adds
-    up to a quarter of it."""
+    """The number of successes after the previous fault is healed and before this one is injected.
+    The seed increases this number by at most a quarter."""
     hold: Hold = field(default_factory=Once)
     times: int = 1
 
@@ -78,13 +78,15 @@ class Expectation:
     """The least and the greatest number of elections after the first fault (None: any)."""
     open_max: int | None = None
     """The greatest number of operations without a definite result (None: any)."""
+    acknowledged_min: int = 0
+    """The least number of successes that the clients must have."""
     violates: tuple[str, ...] = ()
     """The properties that must fail, if the topology has seeded bugs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """The seed chooses `count` of these steps, possibly the same one again."""
+    """The seed chooses `count` of these steps, and may choose a step more than once."""
 
     count: int
     steps: tuple[Step, ...]
@@ -101,6 +103,8 @@ class Scenario:
     """A bug that would violate the aim: issues of Kafka and other projects, or a seeded bug."""
     workload: Workload
     steps: tuple[Step, ...]
+    rounds: int = 1
+    """How often all steps are played."""
     expects: Expectation
     topology: Topology = field(default_factory=Topology)
     after: int = 40
@@ -109,7 +113,7 @@ class Scenario:
     """Why the scenario needs real processes; "" if it does not."""
 
     draw: Draw | None = None
-    """The steps from which the seed draws; `steps` is empty then."""
+    """The steps from which the seed draws; `steps` is then empty. None: `steps` is played."""
 
     def of_seed(self, seed: int) -> Scenario:
         """Return the scenario with the steps that the seed draws."""

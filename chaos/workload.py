@@ -27,6 +27,23 @@ class Load(Protocol):
         """Return, in sentences, how the brokers' descriptions differ from the clients' results."""
 
 
+@dataclass(slots=True)
+class Disturbances:
+    """How many faults were injected and healed, and how many the cluster has recovered from.
+
+    The player counts the first two. A load that needs the third counts it.
+    """
+
+    injected: int = 0
+    healed: int = 0
+    recovered: int = 0
+
+    @property
+    def is_calm(self) -> bool:
+        """Whether the cluster has recovered from every fault."""
+        return self.recovered == self.injected
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
     """Where a load works: the brokers' addresses, the seed, and the evidence of the clients."""
@@ -35,6 +52,7 @@ class Place:
     brokers: tuple[int, ...]
     source: random.Random
     history: ClientHistory
+    disturbances: Disturbances = field(default_factory=Disturbances)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +63,6 @@ class Workload:
     does: str  # one sentence
     start: Callable[[Place], Load]
     properties: Mapping[str, str] = field(default_factory=dict)
-    """Properties that every broker needs for it."""
+    """Properties that every broker needs for this load."""
     node_properties: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
     """Properties of single brokers."""

@@ -1,4 +1,4 @@
-"""Every kind of event: one dataclass each, whose fields are the fields of its JSON line.
+"""Every kind of event. Each kind is a dataclass; its fields are the fields of the JSON line.
 
 A boot is one run of a process. The writer adds run_id, node, boot, seq (starts at 0 in each boot,
 without gaps), mono_ns, wall_ms, host_boot_id, kind and schema_version. `identity` is (broker id,
@@ -100,9 +100,9 @@ class AuthenticationFailed(Event):
 
 @dataclass(frozen=True, slots=True)
 class ChannelRefused(Event):
-    """A gRPC stream was closed: it claimed a broker id that its certificate did not prove."""
+    """A gRPC stream was closed: its certificate did not prove the broker id that it claimed."""
 
-    broker_id: int  # the claimed one
+    broker_id: int  # the claimed id
     principal: str | None  # of the certificate
     reason: str
 
@@ -116,7 +116,7 @@ class SessionExpired(Event):
 
 @dataclass(slots=True)
 class RequestReceived(Event):
-    """A broker read the header of a request."""
+    """A broker read a request. Fetch requests of replicas are not recorded."""
 
     request_id: str
     connection: str
@@ -169,7 +169,7 @@ class ForwardAnswered(Event):
     attempt: int
     error: int | None  # of the Envelope response; null when the channel broke
     zxid: int
-    answer_sha256: str | None  # of the embedded response, if there is one without secrets
+    answer_sha256: str | None  # of the embedded response, if it exists and has no secrets
 
 
 @dataclass(slots=True)
@@ -217,7 +217,7 @@ class ExecutionStarted(Event):
 
 @dataclass(slots=True)
 class RequestDecided(Event):
-    """The controller decided a request: the error code of each element."""
+    """The controller decided a request. The event has the error code of each element."""
 
     request_id: str
     identity: Identity
@@ -228,7 +228,7 @@ class RequestDecided(Event):
     zxid: int  # of the commit with the changes
     elements: list[tuple[str, int]]
     unchanged: list[str]  # elements that needed no write
-    error: int  # when the whole request failed; elements is then empty
+    error: int  # of the whole request, if it failed as a whole; elements is then empty
     validate_only: bool
     answer_sha256: str | None  # as in forward_answered
 
@@ -262,7 +262,7 @@ class CommitUnknown(Event):
 
 @dataclass(frozen=True, slots=True)
 class FaultRuleActed(Event):
-    """A fault rule of a user changed what happened to a request, or to its Envelope."""
+    """A user's fault rule acted on a request or its Envelope."""
 
     rule: str  # its name
     action: str
@@ -349,7 +349,7 @@ class BrokerRegistered(Event):
 class RecordsAcknowledged(Event):
     """A leader acknowledges records that were produced with acks=all.
 
-    `crc` is the one in the header of the first batch; -1 for a retry of an earlier request.
+    `crc` is the CRC in the header of the first batch; -1 for a retry of an earlier request.
     """
 
     topic: str
@@ -363,7 +363,7 @@ class RecordsAcknowledged(Event):
 
 @dataclass(frozen=True, slots=True)
 class LogHeld(Event):
-    """The log of a partition whose leader stops cleanly. A long log needs several events."""
+    """A leader that stops cleanly reports a partition's log. A long log needs several events."""
 
     topic: str
     topic_id: str  # as Kafka writes it

@@ -47,7 +47,7 @@ class RunDescription:
     """A run, as known at its start. None means "does not apply"."""
 
     run_id: str
-    scenario: str | None = None  # it injects faults; without one the property T1 does not apply
+    scenario: str | None = None  # injects faults; None: L7 and T1 do not apply
     seed: int | None = None
     # The properties whose verdicts determine the exit code; None: all that apply to the run.
     expected: list[str] | None = None
@@ -56,7 +56,7 @@ class RunDescription:
     started_ms: int = 0
     brokers: int = 0
     session_timeout_ms: int = 0
-    request_timeout_ms: int = 30_000  # the longest one of a broker
+    request_timeout_ms: int = 30_000  # the longest of all brokers
     operations_min: int = 0  # T1: how many must succeed before and after the faults
     chroot: str = ""  # "" or "/…"; znodes outside are ignored
     log_folders: list[str] | None = None  # log folder of each member; None: not accessible

@@ -1,10 +1,10 @@
-"""Every property that the judges check: what it states, what counts as a row, how a row is named.
+"""Every property that the judges check: its statement, its rows, and the key of a violation.
 
 Both judges (`judge/properties` in Python, `pipeline/properties` in SQL) read this registry. They
-must agree on the verdict, the rows judged, and the key and text of every violation. Each judge has
-one module for each property, with the property's name. A witness is a kind of evidence: commits,
-events or clients. A gap is evidence that is known to be missing; for each property the registry
-says whether a gap in a witness prevents PASS or FAIL.
+must agree on the verdict, the number of rows, and the key and text of every violation. Each judge
+has one module for each property, with the property's name. A witness is a kind of evidence:
+commits, events or clients. A gap is evidence that is known to be missing; for each property the
+registry says whether a gap in a witness prevents PASS or FAIL.
 """
 
 from __future__ import annotations
@@ -110,8 +110,8 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
     PropertySpec(
         id="W5",
         name="controller_znode_belongs_to_owner",
-        statement="only its owner deletes /controller: by the end of its session, or with a "
-        "check of the epoch",
+        statement="/controller is deleted only by its owner: when the owner's session ends, or "
+        "with a check of the epoch",
         witnesses=("commits",),
         row="applied operations that create or delete /controller",
         key="<zxid>",
@@ -183,8 +183,8 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         name="acknowledged_record_is_kept",
         statement="a record that was acknowledged with acks=all is kept at its offset",
         witnesses=("events",),
-        row="produce requests and partitions acknowledged up to the leader epoch of the last log "
-        "that a leader reported when it stopped",
+        row="partitions of acknowledged produce requests, up to the leader epoch of the last log "
+        "that a stopping leader reported",
         key="<node>/<boot>/<seq>",
         gap_blocks_fail=True,  # the gap may hold batches of the log
     ),
@@ -218,7 +218,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         name="principal_is_preserved",
         statement="the controller decides for the principal, host and listener that the broker saw",
         witnesses=("events",),
-        row="executions with a request_received",
+        row="executions of requests that have a request_received event",
         key="<node>/<boot>/<seq> of the execution",
     ),
     PropertySpec(
@@ -236,7 +236,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         name="answers_keep_their_order",
         statement="on each connection, responses have the order of the requests",
         witnesses=("events",),
-        row="responses to requests with a record",
+        row="responses to requests that have a request_received event",
         key="<request id>",
     ),
     PropertySpec(
@@ -329,7 +329,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
     PropertySpec(
         id="K1",
         name="metrics_equal_events",
-        statement="every counter that a node reports equals the number of events that it counts",
+        statement="each of four counters of requests equals the number of events that it counts",
         witnesses=("events",),
         row="counters in metrics_snapshot events",
         key="<node>/<boot>/<seq>/<counter>",
@@ -430,11 +430,11 @@ UNJUDGED: Final[tuple[tuple[str, str], ...]] = (
     ),
     (
         "the node in /controller answers as controller",
-        "no event asks it; `bridgehead status` and the scenarios do",
+        "no event shows whether it does; `bridgehead status` and the scenarios check it",
     ),
     (
         "clients progress during faults that do not stop writes",
-        "scenarios wait for acknowledgements while such a fault lasts, and hang without them",
+        "a scenario waits for acknowledgements during such a fault; without them the run hangs",
     ),
     (
         "there are few unknown outcomes",
@@ -443,8 +443,8 @@ UNJUDGED: Final[tuple[tuple[str, str], ...]] = (
     ("connections, tasks and sessions are released", "tests/integration measure them"),
     (
         "no update of a znode is lost",
-        "a commit line has no digest of the content before the write; checks of versions in "
-        "multis prevent it, and tests/integration/test_damaged_znodes.py covers them",
+        "a commit line has no digest of the content before the write; multis check versions to "
+        "prevent lost updates, and tests/integration/test_damaged_znodes.py covers these checks",
     ),
     (
         "a request has no effect after its time limit",
@@ -478,11 +478,12 @@ UNJUDGED: Final[tuple[tuple[str, str], ...]] = (
     ),
     (
         "secrets never occur in evidence, and denials reveal nothing",
-        "the judge does not know the secrets; tests/integration compare planted ones and responses",
+        "the judge does not know the secrets; tests in tests/integration search for planted ones, "
+        "and compare responses",
     ),
     (
         "a read at any broker shows every acknowledged write",
-        "depends on an option; the workload `read_after_write` compares responses",
+        "this depends on an option; the workload `read_after_write` compares responses",
     ),
     (
         "images with equal zxids are equal, and equal the replay of the log",

@@ -13,7 +13,7 @@ import stat
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 SIGNATURE: Final = "manifest.hmac"
 KEY_BYTES_MIN: Final = 16
@@ -35,6 +35,13 @@ class Seal(StrEnum):
     SIGNED = "signed"  # a signature of the given key
 
 
+class SignatureFile(Protocol):
+    """A file on any file system."""
+
+    def read_bytes(self) -> bytes:
+        """Return its contents."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SealRules:
     """What a judge requires of a seal."""
@@ -42,24 +49,23 @@ class SealRules:
     key: bytes | None = field(default=None, repr=False)  # must have signed the manifest
     accept_unsealed: bool = False
 
-    def check(self, folder: Path, manifest: bytes) -> Seal:
-        """Return how the manifest of a run's folder is signed.
+    def check(self, found: SignatureFile, manifest: bytes) -> Seal:
+        """Return how a manifest is signed. `found` is the file SIGNATURE in the folder of the run.
 
         Raises:
             SealError: another key signed the manifest, or the manifest has changed since.
         """
         try:
-            with (folder / SIGNATURE).open("rb") as file:
-                found = file.read(KEY_BYTES_MAX)
+            signed = found.read_bytes()
         except FileNotFoundError:
             return Seal.UNSIGNED
         except OSError as error:
-            raise SealError(f"{folder / SIGNATURE} cannot be read: {error.strerror}.") from None
+            raise SealError(f"{found} cannot be read: {error.strerror}.") from None
         if self.key is None:
             return Seal.UNCHECKED
-        if not hmac.compare_digest(found.strip(), signature(self.key, manifest)):
+        if not hmac.compare_digest(signed.strip(), signature(self.key, manifest)):
             raise SealError(
-                f"{folder / SIGNATURE} does not sign the manifest with this key: the manifest "
+                f"{found} does not sign the manifest with this key: the manifest "
                 "has changed since it was sealed, or it was sealed with another key."
             )
         return Seal.SIGNED

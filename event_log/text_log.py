@@ -1,8 +1,8 @@
 """A log file in Kafka's layout: `[time] LEVEL message (logger)`.
 
 Lines are buffered until `flush`. Files roll over by size as with log4j's RollingFileAppender: the
-newest is NAME, then NAME.1 and so on. Unlike the event log, it may lose lines: those in the buffer
-of a killed process, and all lines while the disk is full.
+newest is NAME, then NAME.1 and so on. Unlike the event log, a text log may lose lines: those in
+the buffer of a killed process, and all lines while the disk is full.
 """
 
 from __future__ import annotations

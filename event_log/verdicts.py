@@ -4,9 +4,9 @@ The verdict on one property is the first that applies:
 
 1. NODATA   a witness that the property needs is missing: the run has no such files
 2. NODATA   the property does not apply: A1 without an authorizer, L7 and T1 outside scenarios
-3. FAIL     a violation was found. For T1 this is NODATA. UNKNOWN replaces FAIL if
-            `gap_blocks_fail` is true and a needed witness has a gap: the missing evidence could
-            explain the violation
+3. FAIL     a violation was found; for L1 the verdict is then HANG, for T1 NODATA. It is UNKNOWN
+            instead if `gap_blocks_fail` is true and a needed witness has a gap: the missing
+            evidence could explain the violation
 4. UNKNOWN  a needed witness has a gap and `gap_blocks_pass` is true: the missing evidence could
             contain a violation
 5. UNKNOWN  the evidence may have been changed: the run is not sealed and `--unsealed` is not

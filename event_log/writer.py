@@ -40,7 +40,7 @@ class NullEventLog:
 
 def _encode(event: Event) -> bytes:
     try:
-        return orjson.dumps(event, default=tuple)  # by default, it does not encode named tuples
+        return orjson.dumps(event, default=tuple)  # orjson itself does not encode named tuples
     except TypeError:  # a lone surrogate
         return orjson.dumps(_escape(asdict(cast(Any, event))))
 

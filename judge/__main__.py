@@ -26,7 +26,7 @@ from judge.verdicts import Judgement, judge
 SCHEMA_VERSION = 1  # of the document; bridgehead/schema_version.py says when to increment it
 _SHOWN_MAX = 5
 _ADVICE: Final = {
-    Seal.UNSEALED: "if the cluster still runs, `bridgehead down` seals the run, otherwise "
+    Seal.UNSEALED: "seal the run with `bridgehead down` if the cluster still runs, otherwise with "
     "`bridgehead evidence seal`; --unsealed trusts the run as it is",
     Seal.UNCHECKED: "the manifest is signed; --seal-key checks the signature",
 }

@@ -1,7 +1,7 @@
 """Joins the evidence: responses with decisions, outcomes with requests, terms with sessions.
 
-A pure view of `judge.evidence.reading.Evidence`. Outcomes come from the transaction log, so what a
-node reports is checked against an effect and not against another report.
+A pure view of `judge.evidence.reading.Evidence`. Outcomes come from the transaction log, so a
+node's reports are checked against their effects, and not against other reports.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class ClientOperation:
 
 @dataclass(frozen=True, slots=True)
 class Lifetime:
-    """A topic znode, from its creation to its deletion. `creator` is the request's identity."""
+    """A topic znode from creation to deletion. `creator` identifies the request that created it."""
 
     born: int
     died: int
@@ -95,17 +95,17 @@ def identity_of(outcome: CommitOutcome) -> Identity:
 
 
 def boot_of(event: Event) -> Boot:
-    """Return the process and boot that wrote an event."""
+    """Return the node and the boot that wrote an event."""
     return event["node"], event["boot"]
 
 
 def place_of(event: Event) -> str:
-    """Return where an event is, spelled as in the key of a violation."""
+    """Return the place of an event, in the form that keys of violations have."""
     return f"{event['node']}/{event['boot']}/{event['seq']}"
 
 
 def row_of(event: Event) -> str:
-    """Return where an event is, spelled as in the rows of a violation."""
+    """Return the place of an event, in the form that rows of violations have."""
     return f"event/{place_of(event)}"
 
 
@@ -190,7 +190,7 @@ class History:
 
     @cached_property
     def effects(self) -> Mapping[tuple[int, str], list[tuple[CommitLine, CommitOutcome]]]:
-        """The successful outcomes by API and element, to join them with operations of clients."""
+        """The successful outcomes by API and element, for joins with the operations of clients."""
         found: dict[tuple[int, str], list[tuple[CommitLine, CommitOutcome]]] = defaultdict(list)
         for commit, outcome in self.outcomes:
             request = self.received.get(outcome.request_id)
@@ -200,7 +200,7 @@ class History:
 
     @cached_property
     def unique_names(self) -> frozenset[tuple[int, str]]:
-        """Pairs of API and element that only one operation named: it caused all their effects."""
+        """Pairs of API and element in only one operation, which thus caused all their effects."""
         requested = Counter(
             (operation.api_key, element)
             for operation in self.operations
@@ -302,7 +302,7 @@ def _operation(invoked: Event, completed: Event | None) -> ClientOperation:
 
 
 def may_write_directly(operation: CommitOperation, owner: SessionOwner) -> bool:
-    """Return whether the owner's protocol level lets a broker write this metadata itself."""
+    """Return whether this is a direct write that the owner's protocol level allows."""
     if owner.role != "direct" or not owner.writes_directly:
         return False
     return operation.path.startswith(DIRECT)

@@ -20,7 +20,7 @@ _TXN_HEADER: Final = struct.Struct(">qiqqi")
 _unpack_int: Final = struct.Struct(">i").unpack_from
 _MAGIC: Final = b"ZKLG"
 _END_OF_RECORD: Final = 0x42
-# A checksum is an Adler-32 of 32 bits, stored as 64.
+# Checksums are Adler-32 (32 bits) but stored in 64 bits, so they begin with zeros.
 _CHECKSUM_START: Final = bytes(4)
 
 CREATE, DELETE, SET_DATA, SET_ACL, CHECK, MULTI = 1, 2, 5, 7, 13, 14
@@ -48,7 +48,7 @@ class LoggedOperation:
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """One transaction. If `failed` is true, it is a rejected multi and changed nothing."""
+    """One transaction. If `failed` is true, ZooKeeper rejected it, and it changed nothing."""
 
     zxid: int
     session: int  # unsigned
@@ -205,7 +205,7 @@ def _is_damaged(data: bytes, at: int) -> bool:
 def read_transactions(data_dir: Path) -> list[Transaction]:
     """Return the transactions of one ZooKeeper member, by zxid.
 
-    `data_dir` is ZooKeeper's dataDir (its `version-2` holds the logs).
+    `data_dir` is ZooKeeper's dataDir, which has the logs in `version-2`, or a folder of logs.
     """
     folder = data_dir / "version-2" if (data_dir / "version-2").is_dir() else data_dir
     files = sorted(folder.glob("log.*"), key=lambda path: int(path.suffix[1:], 16))

@@ -1,4 +1,4 @@
-"""Runs every property over a history. The rules of verdicts are in `event_log.verdicts`."""
+"""Checks every property on a history. The rules of verdicts are in `event_log.verdicts`."""
 
 from __future__ import annotations
 

@@ -13,6 +13,8 @@ from chaos.faults.empty_zookeeper_leader import EMPTY_ZOOKEEPER_LEADER
 from chaos.faults.expire_controller import EXPIRE_CONTROLLER
 from chaos.faults.kill_broker import KILL_BROKER
 from chaos.faults.kill_controller import KILL_CONTROLLER
+from chaos.faults.kill_controller_before_answer import KILL_CONTROLLER_BEFORE_ANSWER
+from chaos.faults.kill_controller_while_loading import KILL_CONTROLLER_WHILE_LOADING
 from chaos.faults.kill_zookeeper_leader import KILL_ZOOKEEPER_LEADER
 from chaos.faults.lose_replies_of_controller import LOSE_REPLIES_OF_CONTROLLER
 from chaos.faults.lose_reply_of_commit import LOSE_REPLY_OF_COMMIT
@@ -20,6 +22,7 @@ from chaos.faults.lose_request_of_commit import LOSE_REQUEST_OF_COMMIT
 from chaos.faults.lose_requests_to_controller import LOSE_REQUESTS_TO_CONTROLLER
 from chaos.faults.move_clock_of_controller import MOVE_CLOCK_OF_CONTROLLER
 from chaos.faults.pause_controller import PAUSE_CONTROLLER
+from chaos.faults.pause_controller_before_commit import PAUSE_CONTROLLER_BEFORE_COMMIT
 from chaos.faults.pause_quorum import PAUSE_QUORUM
 from chaos.faults.pause_zookeeper_leader import PAUSE_ZOOKEEPER_LEADER
 from chaos.faults.reset_peers_of_controller import RESET_PEERS_OF_CONTROLLER
@@ -29,7 +32,10 @@ from chaos.faults.stop_controller import STOP_CONTROLLER
 FAULTS: Final[tuple[Fault, ...]] = (
     KILL_CONTROLLER,
     STOP_CONTROLLER,
+    KILL_CONTROLLER_BEFORE_ANSWER,
+    KILL_CONTROLLER_WHILE_LOADING,
     PAUSE_CONTROLLER,
+    PAUSE_CONTROLLER_BEFORE_COMMIT,
     EXPIRE_CONTROLLER,
     DELETE_CONTROLLER_ZNODE,
     KILL_BROKER,

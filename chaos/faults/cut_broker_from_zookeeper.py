@@ -18,7 +18,7 @@ async def _inject(target: Target) -> AsyncIterator[None]:
 
 CUT_BROKER_FROM_ZOOKEEPER = Fault(
     name="cut_broker_from_zookeeper",
-    does="Nothing passes between a broker that is not the controller and ZooKeeper.",
+    does="Nothing passes between ZooKeeper and a broker that is not the controller.",
     inject=_inject,
     breaks_links=True,
 )

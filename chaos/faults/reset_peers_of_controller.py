@@ -12,7 +12,7 @@ from chaos.fault import Fault, Target
 async def _inject(target: Target) -> AsyncIterator[None]:
     broker = await target.controller()
     with target.recorded("cut_from_peers", broker):
-        target.network.reset_peers(broker)
+        await target.network.reset_peers(broker)
         yield
 
 

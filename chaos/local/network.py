@@ -1,8 +1,8 @@
 """Our TCP proxies between nodes, and between nodes and ZooKeeper.
 
 Each broker has a proxy for each member of ZooKeeper, and one through which the other brokers
-connect to its gRPC listener. A cut holds bytes back, as if packets were lost. Once the cut has
-ended, they arrive late, unless one end has closed the connection.
+connect to its gRPC listener. A cut holds bytes back, as if packets were lost. The bytes arrive once
+the cut has ended, unless one end has closed the connection.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _CLIENT_PORT: Final = re.compile(r"^clientPort=(\d+)$", re.MULTILINE)
 class Proxy:
     """A TCP proxy on a free port of loopback.
 
-    `upstream` returns the server's port when a client connects, because the server may start after
-    the proxy.
+    `upstream` returns the server's port. It is called for each client, because the server may start
+    after the proxy.
     """
 
     def __init__(self, upstream: Callable[[], int]) -> None:
@@ -153,7 +153,7 @@ class ZooKeeperProxy(Proxy):
     async def _read(self, reader: asyncio.StreamReader, is_request: bool) -> bytes:
         size = await reader.readexactly(4)
         data = await reader.readexactly(int.from_bytes(size, "big"))
-        if reader in self._first:  # The first frame, of the session, has no header.
+        if reader in self._first:  # The first frame opens the session and has no header.
             (xid,) = struct.unpack_from(">i", data)
             if is_request:
                 self._lose_request(xid, data)
@@ -239,7 +239,7 @@ class ProxiedNetwork:
         """See chaos.fault.Network."""
         return self._peers[broker].slow(seconds)
 
-    def reset_peers(self, broker: int) -> None:
+    async def reset_peers(self, broker: int) -> None:
         """See chaos.fault.Network."""
         self._peers[broker].reset()
 

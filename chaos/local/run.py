@@ -20,7 +20,7 @@ from bridgehead.cluster.event_lines import EventLines
 from chaos.clocked_node import libfaketime, set_clock
 from chaos.judging import judge_run, operations_min
 from chaos.local.network import ProxiedNetwork
-from chaos.local.target import LocalTarget, clocks_of
+from chaos.local.target import LocalTarget, clocks_of, failpoints_of
 from chaos.player import NoProgressError, Player, Say
 from chaos.result import Result
 from chaos.scenario import LOCAL, Scenario
@@ -73,7 +73,7 @@ async def _play(scenario: Scenario, seed: int, folder: Path, say: Say, result: R
             )
             player = Player(scenario, random.Random(f"faults {seed}"), target, say)
             try:
-                result.wrong += await player.play(scenario.workload.start(place))
+                result.wrong += await player.play(place)
             finally:
                 result.acknowledged = player.acknowledged
                 lines.close("the scenario is over")
@@ -115,6 +115,11 @@ def _node_command(scenario: Scenario, folder: Path) -> list[str]:
         ClusterError: libfaketime is needed and missing.
     """
     bugs = scenario.topology.seeded_bugs
+    if any(step.fault.has_failpoint for step in scenario.steps):
+        failpoints = failpoints_of(folder)
+        failpoints.mkdir(parents=True)
+        options = ("--mutants", ",".join(bugs), "--failpoints", str(failpoints))
+        return module_command("chaos.mutant_node", *options)
     if bugs:
         return module_command("chaos.mutant_node", "--mutants", ",".join(bugs))
     if not any(step.fault.moves_clocks for step in scenario.steps):

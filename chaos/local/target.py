@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import signal
+import time
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,17 +18,24 @@ from bridgehead.cluster.event_lines import EventLines
 from bridgehead.cluster.zookeeper import server_mode
 from chaos.clocked_node import set_clock
 from chaos.local.network import ProxiedNetwork
+from chaos.player import NoProgressError
 from chaos.recorded_fault import recorded_fault
 from cluster_model.znode_operations import Delete
 from zookeeper_client.session import ZooKeeperSession
 
 _POLL_S: Final = 0.02
 _SESSION_TIMEOUT_MS: Final = 10_000
+_HELD_WITHIN_S: Final = 60.0
 
 
 def clocks_of(data_dir: Path) -> Path:
     """Return the folder that has the clock offset of each node."""
     return data_dir / "clocks"
+
+
+def failpoints_of(data_dir: Path) -> Path:
+    """Return the folder in which failpoints are armed."""
+    return data_dir / "failpoints"
 
 
 class LocalEnsemble:
@@ -56,7 +64,7 @@ class LocalEnsemble:
         """See chaos.fault.Ensemble."""
         client = ClusterClient(self._cluster.data_dir)
         while (await asyncio.to_thread(client.status))["zookeeper_problem"] is None:
-            await asyncio.sleep(_POLL_S)  # until the supervisor has seen it end
+            await asyncio.sleep(_POLL_S)  # until the supervisor has noticed the end
         await asyncio.to_thread(client.start_zookeeper)
 
     async def erase(self, member: int) -> None:
@@ -91,7 +99,7 @@ class LocalTarget:
     def __init__(
         self, cluster: Cluster, members: int, network: ProxiedNetwork | None, lines: EventLines
     ) -> None:
-        """`lines` are the events of the harness."""
+        """`lines` records the events of the harness."""
         self._cluster = cluster
         self._network = network
         self._lines = lines
@@ -135,6 +143,20 @@ class LocalTarget:
     def _pid(self, broker: int) -> int:
         brokers = _document(self._cluster)["brokers"]
         return next(int(each["pid"]) for each in brokers if each["id"] == broker)
+
+    async def hold_at(self, failpoint: str) -> int:
+        """See chaos.fault.Target."""
+        folder = failpoints_of(self._cluster.data_dir)
+        (folder / failpoint).touch()
+        deadline_s = time.monotonic() + _HELD_WITHIN_S
+        while not (held := list(folder.glob(f"{failpoint}@*"))):
+            if time.monotonic() > deadline_s:
+                raise NoProgressError(f"no process reached {failpoint} in {_HELD_WITHIN_S:g} s")
+            await asyncio.sleep(_POLL_S)
+        held[0].unlink()
+        broker = int(held[0].name.rpartition("@")[2])
+        await self.pause(broker)  # It renames the file before it stops itself.
+        return broker
 
     async def expire(self, broker: int) -> None:
         """See chaos.fault.Target."""

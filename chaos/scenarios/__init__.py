@@ -18,9 +18,12 @@ from chaos.scenarios.controller_pause_within_session import CONTROLLER_PAUSE_WIT
 from chaos.scenarios.controller_znode_deleted import CONTROLLER_ZNODE_DELETED
 from chaos.scenarios.controller_zookeeper_cut import CONTROLLER_ZOOKEEPER_CUT
 from chaos.scenarios.ensemble_rolling_restart import ENSEMBLE_ROLLING_RESTART
-from chaos.scenarios.hundred_kills import HUNDRED_KILLS
+from chaos.scenarios.hundred_failovers import HUNDRED_FAILOVERS
+from chaos.scenarios.kill_between_commit_and_answer import KILL_BETWEEN_COMMIT_AND_ANSWER
 from chaos.scenarios.kill_in_large_request import KILL_IN_LARGE_REQUEST
+from chaos.scenarios.kill_while_loading import KILL_WHILE_LOADING
 from chaos.scenarios.member_returns_empty import MEMBER_RETURNS_EMPTY
+from chaos.scenarios.pause_before_commit import PAUSE_BEFORE_COMMIT
 from chaos.scenarios.pause_under_load import PAUSE_UNDER_LOAD
 from chaos.scenarios.polite_stop import POLITE_STOP
 from chaos.scenarios.principals_in_failover import PRINCIPALS_IN_FAILOVER
@@ -48,7 +51,10 @@ SCENARIOS: Final[tuple[Scenario, ...]] = (
     PAUSE_UNDER_LOAD,
     CONTROLLER_PAUSE_WITHIN_SESSION,
     CONTROLLER_PAUSE_AT_THE_EDGE,
+    PAUSE_BEFORE_COMMIT,
     KILL_IN_LARGE_REQUEST,
+    KILL_BETWEEN_COMMIT_AND_ANSWER,
+    KILL_WHILE_LOADING,
     CONTROLLER_KILLED,
     SESSION_STOLEN_IN_LARGE_REQUEST,
     SESSIONS_FLAP,
@@ -77,7 +83,7 @@ SCENARIOS: Final[tuple[Scenario, ...]] = (
     READS_IN_FAILOVER,
     WALL_CLOCK_JUMPS,
     CASCADE,
-    HUNDRED_KILLS,
+    HUNDRED_FAILOVERS,
     RANDOM_FAULTS,
     QUIET_SEA,
     CANARY,

@@ -8,8 +8,8 @@ from chaos.workloads.topics import TOPICS
 
 BROKER_CONTROLLER_CUT = Scenario(
     name="broker_controller_cut",
-    aim="Brokers that were cut off from the controller forward again once the cut has ended, and "
-    "no election takes place.",
+    aim="Once a cut between brokers and the controller has ended, the brokers forward again; no "
+    "election takes place.",
     bug="a client gets NOT_CONTROLLER; a request is executed twice after the cut",
     workload=TOPICS,
     steps=(Step(fault=CUT_CONTROLLER_FROM_PEERS, hold=Sessions(5)),),

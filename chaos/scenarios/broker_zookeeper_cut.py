@@ -1,4 +1,4 @@
-"""A broker cut off from ZooKeeper beyond its session registers again and catches up."""
+"""A broker that lost its session because it was cut off from ZooKeeper registers again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from chaos.workloads.topics import TOPICS
 
 BROKER_ZOOKEEPER_CUT = Scenario(
     name="broker_zookeeper_cut",
-    aim="A broker cut off from ZooKeeper beyond its session registers again and catches up.",
+    aim="A broker that lost its session because it was cut off from ZooKeeper registers again and "
+    "catches up.",
     bug="KAFKA-5473",
     workload=TOPICS,
     steps=(Step(fault=CUT_BROKER_FROM_ZOOKEEPER, hold=Sessions(3)),),

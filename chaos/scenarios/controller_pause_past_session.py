@@ -1,4 +1,4 @@
-"""A controller that was paused past its session writes nothing when it resumes."""
+"""A controller that was paused until its session expired writes nothing when it resumes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from chaos.workloads.topics import TOPICS
 
 CONTROLLER_PAUSE_PAST_SESSION = Scenario(
     name="controller_pause_past_session",
-    aim="A controller that was paused past its session writes nothing when it resumes.",
+    aim="A controller that was paused until its session expired writes nothing when it resumes.",
     bug="KAFKA-6082, KAFKA-1096: a superseded controller continues to write to ZooKeeper",
     workload=TOPICS,
     steps=(Step(fault=PAUSE_CONTROLLER, hold=AnotherController()),),

@@ -9,7 +9,7 @@ from chaos.workloads.topics import TOPICS
 CONTROLLER_ZOOKEEPER_CUT = Scenario(
     name="controller_zookeeper_cut",
     aim="A controller cut off from ZooKeeper sends no definite response; another is elected.",
-    bug="the lease is not checked: W3",
+    bug="a controller responds without recent contact with ZooKeeper: W3",
     workload=TOPICS,
     steps=(Step(fault=CUT_CONTROLLER_FROM_ZOOKEEPER, hold=Sessions(3)),),
     expects=Expectation(elections=(1, 2)),

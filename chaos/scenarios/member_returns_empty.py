@@ -9,7 +9,7 @@ from chaos.workloads.topics import TOPICS
 MEMBER_RETURNS_EMPTY = Scenario(
     name="member_returns_empty",
     aim="A leader of ZooKeeper that restarts without its data gets a snapshot; no write is lost.",
-    bug="the judge takes a log that begins late for lost writes",
+    bug="the judge reports lost writes because a member's log begins late",
     workload=TOPICS,
     topology=Topology(zookeeper_members=3),
     steps=(Step(fault=EMPTY_ZOOKEEPER_LEADER, hold=Acknowledged(20)),),

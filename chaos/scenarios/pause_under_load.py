@@ -1,4 +1,4 @@
-"""A controller that is paused past its session with a full queue writes nothing later."""
+"""A controller with a full queue that is paused until its session expires writes nothing later."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from chaos.workloads.many_topics import MANY_TOPICS
 
 PAUSE_UNDER_LOAD = Scenario(
     name="pause_under_load",
-    aim="A controller that is paused past its session with a full queue writes nothing later.",
+    aim="A controller with a full queue that is paused until its session expires writes nothing "
+    "later.",
     bug="KAFKA-1096: a superseded controller adopts the new epoch and executes its queue",
     workload=MANY_TOPICS,
     steps=(Step(fault=PAUSE_CONTROLLER, after=100, hold=AnotherController(), times=2),),

@@ -18,6 +18,7 @@ PRINCIPALS_IN_FAILOVER = Scenario(
         Step(fault=EXPIRE_CONTROLLER, after=200),
         Step(fault=PAUSE_CONTROLLER, after=200, hold=AnotherController()),
     ),
+    after=200,
     expects=Expectation(elections=(3, 4)),
     not_simulated="brokers cannot prove who they are, because the simulated channel has no TLS",
 )

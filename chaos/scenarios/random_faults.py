@@ -26,7 +26,7 @@ from chaos.scenario import (
     Sessions,
     Step,
 )
-from chaos.workloads.topics import TOPICS
+from chaos.workloads.bursts import BURSTS
 
 _STEPS: Final = (
     Step(fault=PAUSE_CONTROLLER, after=10, hold=AnotherController()),
@@ -35,14 +35,14 @@ _STEPS: Final = (
     Step(fault=KILL_CONTROLLER, after=10, hold=AnotherController()),
     Step(fault=KILL_CONTROLLER, after=10),
     Step(fault=STOP_CONTROLLER, after=10, hold=AnotherController()),
-    Step(fault=EXPIRE_CONTROLLER, after=10, hold=Sessions(0.5)),
+    Step(fault=EXPIRE_CONTROLLER, after=10, hold=Acknowledged(10)),
     Step(fault=KILL_BROKER, after=10, hold=Acknowledged(10)),
     Step(fault=CUT_CONTROLLER_FROM_PEERS, after=10, hold=Sessions(1.5)),
     Step(fault=LOSE_REQUESTS_TO_CONTROLLER, after=10, hold=Sessions(1.5)),
     Step(fault=LOSE_REPLIES_OF_CONTROLLER, after=10, hold=Sessions(1.5)),
     Step(fault=RESET_PEERS_OF_CONTROLLER, after=10, hold=Acknowledged(5)),
-    Step(fault=CUT_CONTROLLER_FROM_ZOOKEEPER, after=10, hold=Sessions(2)),
-    Step(fault=CUT_BROKER_FROM_ZOOKEEPER, after=10, hold=Sessions(2)),
+    Step(fault=CUT_CONTROLLER_FROM_ZOOKEEPER, after=10, hold=Sessions(1.5)),
+    Step(fault=CUT_BROKER_FROM_ZOOKEEPER, after=10, hold=Sessions(1.5)),
     Step(fault=LOSE_REPLY_OF_COMMIT, after=10, hold=Acknowledged(5)),
     Step(fault=LOSE_REQUEST_OF_COMMIT, after=10, hold=Acknowledged(5)),
 )
@@ -51,8 +51,9 @@ RANDOM_FAULTS = Scenario(
     name="random_faults",
     aim="After any six faults, drawn by the seed, no write is lost or repeated.",
     bug="errors that only a certain sequence of faults shows",
-    workload=TOPICS,
+    workload=BURSTS,
     steps=(),
     draw=Draw(6, _STEPS),
+    after=120,
     expects=Expectation(elections=(0, None)),
 )

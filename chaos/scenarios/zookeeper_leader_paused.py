@@ -8,7 +8,7 @@ from chaos.workloads.topics import TOPICS
 
 ZOOKEEPER_LEADER_PAUSED = Scenario(
     name="zookeeper_leader_paused",
-    aim="A paused leader of ZooKeeper that returns drops uncommitted writes and no other.",
+    aim="When a paused leader of ZooKeeper resumes, only uncommitted writes are dropped.",
     bug="the judge trusts the log of one member",
     workload=TOPICS,
     topology=Topology(zookeeper_members=3),

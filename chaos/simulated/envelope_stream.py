@@ -80,7 +80,7 @@ class _RunningServer(EnvelopeServer):
 
 
 class _Context:
-    """What the servicer uses of a gRPC context."""
+    """The part of a gRPC context that the servicer uses."""
 
     def __init__(self, peer: str) -> None:
         self._peer = peer
@@ -143,6 +143,7 @@ class _ServerStream:
         try:
             answers = self._server.servicer.Channel(self.received, _Context(peer))
             async for batch in answers:
+                self._connection.unanswered -= len(batch.answers)
                 replies.send(self._client.received, self._connection, batch)
         except (grpc.aio.AioRpcError, asyncio.CancelledError):
             pass  # The stream ends in either case.
@@ -152,7 +153,7 @@ class _ServerStream:
             replies.send(self._client.end, self._connection)
 
     def cancel(self) -> None:
-        """The broker has closed the stream, or is gone."""
+        """End the stream: the broker has closed it, or is gone."""
         if self._task is not None:
             self._task.cancel()
 
@@ -191,6 +192,7 @@ class _ClientStream:
         self, batches: AsyncIterator[Any], connection: Connection, remote: _ServerStream
     ) -> None:
         async for batch in batches:
+            connection.unanswered += len(batch.envelopes)
             connection.requests.send(remote.received.put, batch)
 
     def received(self, _connection: Connection, batch: Any) -> None:
@@ -198,7 +200,7 @@ class _ClientStream:
         self._inbox.put(batch)
 
     def end(self, _connection: Connection) -> None:
-        """The controller has closed the stream, or is gone."""
+        """End the stream: the controller has closed it, or is gone."""
         self._inbox.put(_broken(grpc.StatusCode.UNAVAILABLE, "the stream was closed"))
 
     async def close(self) -> None:

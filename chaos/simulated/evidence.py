@@ -15,7 +15,7 @@ from judge.evidence.commit_lines import commit_line
 from judge.evidence.sealing import load_dumps, load_run, write_manifest
 from judge.transaction_log import Transaction
 
-# They differ between Python processes, hosts and releases.
+# These fields differ between Python processes, hosts and releases.
 _NOT_HISTORY: Final = re.compile(rb'"(host_boot_id|version)": ?"[^"]*"|"pid": ?\d+')
 
 

@@ -1,7 +1,7 @@
 """Simulated connections. Bytes and messages of one connection arrive in order, after random delays.
 
-Messages of different connections overtake each other. A cut holds messages back, as TCP does when
-packets are lost: they arrive once the cut has ended, unless the connection has been closed.
+Messages of different connections may overtake each other. A cut holds messages back, as TCP does
+when packets are lost: they arrive once the cut has ended, unless the connection has been closed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FIRST_CLIENT_PORT: Final = 40_000
 _SHORT_DELAY_S: Final = (0.000_2, 0.004)
 _LONG_DELAY_S: Final = (0.004, 0.04)
 _LONG_SHARE: Final = 0.05
-_GAP_S: Final = 0.000_001  # timers of equal times have no order
+_GAP_S: Final = 0.000_001  # between two messages of a link, so that they arrive in order
 
 
 class Path(NamedTuple):
@@ -71,7 +71,7 @@ class Link:
 
 
 class Connection:
-    """Two links, and what must happen at each end when the other end is reset."""
+    """Two links, and what each end does when the connection is reset."""
 
     def __init__(
         self, network: Network, service: str, client: Process | None, server: Process | None
@@ -81,6 +81,7 @@ class Connection:
         self.client, self.server = client, server
         self.requests = Link(network, Path(service, is_request=True), server)
         self.replies = Link(network, Path(service, is_request=False), client)
+        self.unanswered = 0  # Envelopes to which the server has not sent a reply
         self.on_client_reset: Callable[[], None] = lambda: None
         self.on_server_reset: Callable[[], None] = lambda: None
         network.connections[self] = None
@@ -145,6 +146,10 @@ class Network:
         """Reset every connection to a service."""
         for connection in [each for each in self.connections if each.service == service]:
             connection.reset()
+
+    def has_unanswered(self, service: str) -> bool:
+        """Return whether a reset would leave an Envelope to a service without a reply."""
+        return any(each.unanswered for each in self.connections if each.service == service)
 
     def process_ended(self, process: Process) -> None:
         """Reset the connections of an ended process, as its operating system does."""
@@ -294,7 +299,7 @@ class SimulatedTransport(asyncio.Transport):
         return 0
 
     def can_write_eof(self) -> bool:
-        """Return that a half of the stream cannot be closed."""
+        """Return False: one half of the stream cannot be closed alone."""
         return False
 
     def close(self) -> None:
@@ -337,7 +342,7 @@ class SimulatedTransport(asyncio.Transport):
 
 
 class NetworkLoop(SimulatedLoop):
-    """The event loop, with asyncio's functions for sockets on the simulated network."""
+    """The event loop; asyncio's functions for sockets use the simulated network."""
 
     def __init__(self, seed: int) -> None:
         super().__init__()

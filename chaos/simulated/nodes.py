@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from bridgehead.cluster.properties import format_properties
 from broker_proxy.watcher import ZooKeeperWatcher
+from chaos.failpoints import with_failpoints
 from chaos.simulated.envelope_stream import EnvelopeNetwork
 from chaos.simulated.network import LOOPBACK, NetworkLoop
 from chaos.simulated.virtual_time import Process
@@ -49,10 +50,24 @@ class SimulatedNode:
     async def _start(self) -> None:
         config = read_config(format_properties(self._cluster.properties(self.id)))
         folder = self._cluster.data_dir / str(self.id)
-        parts = faulty_parts(config, folder, self._cluster.seeded_bugs, self._cluster.collaborators)
+        parts = faulty_parts(
+            config,
+            folder,
+            self._cluster.seeded_bugs,
+            self._cluster.collaborators,
+            partial(with_failpoints, reached=partial(self._reached, self.process)),
+        )
         self._expire_controller = parts.controller.expire
         self.node = Node(parts)
         await self.node.start()
+
+    async def _reached(self, process: Process | None, failpoint: str) -> None:
+        """Hold the process if the failpoint is armed."""
+        held = self._cluster.armed.pop(failpoint, None)
+        if held is not None and process is not None:
+            process.is_paused = True
+            held.set_result(self.id)
+            await asyncio.sleep(0)
 
     async def stop(self) -> None:
         """Stop the node politely; its process ends."""
@@ -110,6 +125,7 @@ class SimulatedCluster:
         self._properties = properties
         self._node_properties = node_properties
         self.collaborators = collaborators(loop, service)
+        self.armed: dict[str, asyncio.Future[int]] = {}  # by failpoint
         self.nodes = {each: SimulatedNode(self, each) for each in range(1, brokers + 1)}
 
     def address(self, broker: int, listener: str | None = None) -> str:
@@ -138,13 +154,15 @@ class SimulatedCluster:
             "bridgehead.grpc.listener": f"{LOOPBACK}:0",
             "bridgehead.metrics.listener": f"{LOOPBACK}:0",
             "zookeeper.connect": f"{LOOPBACK}:2181",
+            # The data plane runs work in threads, which the simulation does not have.
+            "bridgehead.data.plane": "false",
             "bridgehead.run.id": self._evidence_dir.name.removeprefix("run="),
             "bridgehead.evidence.dir": str(self._evidence_dir / f"node={broker}"),
             **self._node_properties.get(broker, {}),
         }
 
     async def start(self) -> None:
-        """Start all nodes at the same time; wait until they have found each other."""
+        """Start all nodes at the same time; return when all of them serve."""
         await asyncio.gather(*(each.start() for each in self.nodes.values()))
 
     async def stop(self) -> None:

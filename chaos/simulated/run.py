@@ -38,8 +38,8 @@ _DUMP_TIMEOUT_MS: Final = 10_000
 def run(scenario: Scenario, seed: int, folder: Path, say: Say) -> Result:
     """Run a scenario with a seed; keep its evidence in `folder`, which must not exist.
 
-    The run has its own Python process. Its end also ends what a killed node left behind, and what
-    one run changes cannot reach the next.
+    The run has its own Python process. Whatever a killed node leaves behind ends with this process,
+    and no change that one run makes can reach the next run.
     """
     receiver, sender = multiprocessing.Pipe(duplex=False)
     context = multiprocessing.get_context("fork")
@@ -171,7 +171,7 @@ class _Simulation:
             )
             player = Player(scenario, random.Random(f"faults {self._seed}"), target, self._say)
             try:
-                self._result.wrong += await player.play(scenario.workload.start(place))
+                self._result.wrong += await player.play(place)
             finally:
                 self._result.acknowledged = player.acknowledged
                 lines.close("the scenario is over")

@@ -17,6 +17,8 @@ from chaos.simulated.zookeeper_session import LostCommit, SimulatedSession
 from cluster_model.znode_operations import Delete
 
 _POLL_S: Final = 0.02
+_IN_FLIGHT_POLL_S: Final = 0.001
+_HELD_WITHIN_S: Final = 60.0
 _CONTROLLER_WITHIN_S: Final = 30.0
 _SESSION_TIMEOUT_MS: Final = 10_000
 
@@ -95,6 +97,16 @@ class SimulatedTarget:
         """See chaos.fault.Target."""
         self._cluster.loop.resume(self._process(broker))
 
+    async def hold_at(self, failpoint: str) -> int:
+        """See chaos.fault.Target."""
+        held: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._cluster.armed[failpoint] = held
+        try:
+            async with asyncio.timeout(_HELD_WITHIN_S):
+                return await held
+        except TimeoutError:
+            raise NoProgressError(f"no process reached {failpoint}") from None
+
     async def expire(self, broker: int) -> None:
         """See chaos.fault.Target."""
         node = self._node(broker)
@@ -145,9 +157,14 @@ class SimulatedTarget:
         """See chaos.fault.Network."""
         return self._cluster.loop.network.slow(Path(f"envelopes of {broker}", True), seconds)
 
-    def reset_peers(self, broker: int) -> None:
+    async def reset_peers(self, broker: int) -> None:
         """See chaos.fault.Network."""
-        self._cluster.loop.network.reset(f"envelopes of {broker}")
+        network, service = self._cluster.loop.network, f"envelopes of {broker}"
+        while True:
+            if network.has_unanswered(service):
+                network.reset(service)
+                return
+            await asyncio.sleep(_IN_FLIGHT_POLL_S)
 
     async def lose_commit(self, broker: int, *, reply: bool) -> None:
         """See chaos.fault.Network."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 from cluster_model.znode_operations import ANY_VERSION, Check, Create, Delete, Operation, SetData
@@ -51,6 +51,21 @@ class Znode:
     pzxid: int = 0
     children: dict[str, None] = field(default_factory=dict)
 
+    def copy(self) -> Znode:
+        """Return a copy with the same dictionary of children."""
+        return Znode(
+            self.data,
+            self.czxid,
+            self.mzxid,
+            self.ctime,
+            self.mtime,
+            self.ephemeral_owner,
+            self.version,
+            self.created,
+            self.pzxid,
+            self.children,
+        )
+
     def stat(self) -> Stat:
         """Return the stat as clients see it."""
         count = len(self.children)
@@ -82,6 +97,37 @@ class ServerSession:
     child_watches: dict[str, None] = field(default_factory=dict)
 
 
+class _Undo:
+    """What a multi has changed so far, for its rollback."""
+
+    def __init__(self, znodes: dict[str, Znode]) -> None:
+        self._znodes = znodes
+        self._before: dict[str, Znode | None] = {}
+        self._children: list[tuple[dict[str, None], str]] = []  # the children added or removed
+
+    def note(self, path: str, znode: Znode | None) -> None:
+        """Keep the state of a znode before its first change; None if it does not exist."""
+        if path not in self._before:
+            self._before[path] = None if znode is None else znode.copy()
+
+    def note_child(self, children: dict[str, None], name: str) -> None:
+        """Note that a child is about to be added or removed."""
+        self._children.append((children, name))
+
+    def roll_back(self) -> None:
+        """Restore everything."""
+        for children, name in reversed(self._children):
+            if name in children:
+                del children[name]
+            else:
+                children[name] = None
+        for path, znode in self._before.items():
+            if znode is None:
+                self._znodes.pop(path, None)
+            else:
+                self._znodes[path] = znode
+
+
 class _RejectedError(Exception):
     """An operation of a multi fails with this error code."""
 
@@ -91,7 +137,7 @@ class _RejectedError(Exception):
 
 
 class ZooKeeperModel:
-    """The server. Times are seconds of any monotonic clock, and wall-clock milliseconds."""
+    """The server. Times in seconds are of any monotonic clock; those in ms are wall-clock times."""
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
         self._now_ms = now_ms
@@ -133,7 +179,7 @@ class ZooKeeperModel:
     # --- Reads -----------------------------------------------------------------------------------
 
     def get(self, session: ServerSession, path: str, *, watch: bool) -> ZnodeData | None:
-        """Return a znode; None, and no watch is set, if it does not exist."""
+        """Return a znode. If it does not exist, return None and set no watch."""
         znode = self._znodes.get(_key(path))
         if znode is None:
             return None
@@ -142,14 +188,14 @@ class ZooKeeperModel:
         return ZnodeData(znode.data, znode.stat())
 
     def exists(self, session: ServerSession, path: str, *, watch: bool) -> Stat | None:
-        """Return a znode's stat; the watch is set whether it exists or not."""
+        """Return a znode's stat. The watch is set whether the znode exists or not."""
         if watch:
             session.data_watches[path] = None
         znode = self._znodes.get(_key(path))
         return None if znode is None else znode.stat()
 
     def children(self, session: ServerSession, path: str, *, watch: bool) -> list[str] | None:
-        """Return the names of the children; None, and no watch is set, if there is no znode."""
+        """Return the names of the children. If there is no znode, return None and set no watch."""
         znode = self._znodes.get(_key(path))
         if znode is None:
             return None
@@ -158,7 +204,7 @@ class ZooKeeperModel:
         return list(znode.children)
 
     def read(self, reads: Iterable[Read]) -> list[ReadResult]:
-        """Read many znodes of one state."""
+        """Read many znodes, all in the same state of the tree."""
         found: list[ReadResult] = []
         for each in reads:
             znode = self._znodes.get(_key(each.path))
@@ -180,19 +226,14 @@ class ZooKeeperModel:
     def multi(self, session: ServerSession, operations: Sequence[bytes]) -> MultiResult:
         """Execute all operations, or none."""
         decoded = [decode_operation(each) for each in operations]
-        before = self._znodes
-        undo: dict[str, Znode | None] = {}
+        undo = _Undo(self._znodes)
         zxid, now_ms = self.zxid + 1, self._now_ms()
         logged: list[LoggedOperation] = []
         for index, operation in enumerate(decoded):
             try:
                 logged.append(self._apply(session.id, operation, zxid, now_ms, undo))
             except _RejectedError as rejected:
-                for path, znode in undo.items():
-                    if znode is None:
-                        before.pop(path, None)
-                    else:
-                        before[path] = znode
+                undo.roll_back()
                 codes = [0] * index + [rejected.code] + [-2] * (len(decoded) - index - 1)
                 errors = tuple(LoggedOperation("error", error=code) for code in codes)
                 self._record(session.id, "multi", errors, failed=True)
@@ -209,7 +250,7 @@ class ZooKeeperModel:
         operation: Operation,
         zxid: int,
         now_ms: int,
-        undo: dict[str, Znode | None],
+        undo: _Undo,
     ) -> LoggedOperation:
         match operation:
             case Create(path, data, ephemeral, sequential):
@@ -228,10 +269,11 @@ class ZooKeeperModel:
                 if znode.children:
                     raise _RejectedError(NOT_EMPTY)
                 self._for_change(_parent(path), undo).pzxid = zxid
+                undo.note_child(self._znodes[_parent(path)].children, path.rpartition("/")[2])
                 self._remove(path)
                 return LoggedOperation("delete", path)
             case Check(path, version):
-                _require(self._for_change(path, undo), version)
+                _require(self._existing(path), version)
                 return LoggedOperation("check", path, None, version)
 
     def _create(
@@ -242,7 +284,7 @@ class ZooKeeperModel:
         sequential: bool,
         zxid: int,
         now_ms: int,
-        undo: dict[str, Znode | None],
+        undo: _Undo,
     ) -> str:
         parent = self._for_change(_parent(path), undo)
         if sequential:
@@ -251,21 +293,24 @@ class ZooKeeperModel:
             raise _RejectedError(NODE_EXISTS)
         if parent.ephemeral_owner:
             raise _RejectedError(NO_CHILDREN_FOR_EPHEMERALS)
-        undo.setdefault(path, None)
+        undo.note(path, None)
+        undo.note_child(parent.children, path.rpartition("/")[2])
         self._znodes[path] = Znode(data, zxid, zxid, now_ms, now_ms, owner, pzxid=zxid)
         parent.children[path.rpartition("/")[2]] = None
         parent.created += 1
         parent.pzxid = zxid
         return path
 
-    def _for_change(self, path: str, undo: dict[str, Znode | None]) -> Znode:
+    def _for_change(self, path: str, undo: _Undo) -> Znode:
         """Return a znode, after noting its state for a rollback."""
-        path = _key(path)
-        znode = self._znodes.get(path)
+        znode = self._existing(path)
+        undo.note(_key(path), znode)
+        return znode
+
+    def _existing(self, path: str) -> Znode:
+        znode = self._znodes.get(_key(path))
         if znode is None:
             raise _RejectedError(NO_NODE)
-        if path not in undo:
-            undo[path] = replace(znode, children=dict(znode.children))
         return znode
 
     def _remove(self, path: str) -> None:

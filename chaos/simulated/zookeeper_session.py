@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple, cast
 
 from chaos.simulated.network import Connection, Network
-from chaos.simulated.virtual_time import Process, current_process
+from chaos.simulated.virtual_time import Callback, Process, current_process
 from chaos.simulated.zookeeper import ServerSession, ZooKeeperModel
 from cluster_model.session_state import ConnectionLostError, SessionLostError, SessionState
 from cluster_model.znode_operations import Operation
@@ -39,7 +39,7 @@ Execute = Callable[[ServerSession], Any]  # executes a request; returns its resu
 
 
 class LostCommit(NamedTuple):
-    """A multi that is to be lost, or whose reply is."""
+    """A multi that is to be lost, or whose reply is to be lost."""
 
     loses_reply: bool
     done: asyncio.Future[None]
@@ -75,7 +75,7 @@ class ZooKeeperService:
             session = self.model.open_session(client.timeout_s, now_s)
         elif (known := self.model.sessions.get(session_id)) is not None:
             session = known
-            self._disconnect(session_id)  # The session moves here.
+            self._disconnect(session_id)  # The session moves to this connection.
         else:
             connection.replies.send(client.expired, connection)
             return
@@ -127,7 +127,7 @@ class ZooKeeperService:
             lost.done.set_result(None)
 
     def end_session(self, session_id: int) -> None:
-        """Close a session, by its client or through another connection."""
+        """Close a session, for its client or for another connection."""
         self.model.close_session(session_id)
         self._disconnect(session_id)
 
@@ -159,7 +159,7 @@ class _Client:
         self._has_stopped = False
         self._pending: deque[_Pending] = deque()
         self._watches: dict[tuple[str, str], dict[Callable[[], None], None]] = {}
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: Callback | None = None
         self._heard = False
         self.session_id = 0
         self.last_zxid = 0
@@ -290,7 +290,7 @@ class _Client:
         self._timer = self._loop.call_later(max(pause_s, 0.01), self._ping)
 
     def _ping(self) -> None:
-        """Send a ping, or give the connection up if the last one has had no answer."""
+        """Send a ping. If a ping is unanswered and nothing else arrived, give the connection up."""
         connection = self._connection
         if connection is None:
             return
@@ -316,7 +316,7 @@ class _Client:
 class SimulatedSession(ZooKeeperSession):
     """See ZooKeeperSession."""
 
-    def __init__(  # the base class would open a connection of kazoo's
+    def __init__(  # the base class's would open a kazoo connection
         self,
         service: ZooKeeperService,
         *,
@@ -437,7 +437,7 @@ class SimulatedSession(ZooKeeperSession):
         *,
         if_missing: bool = False,
     ) -> Callable[[Any], None] | None:
-        """Return what sets a watch when the reply arrives, before its event can."""
+        """Return a function that sets a watch when the reply arrives, before its event can."""
         if watch is None:
             return None
 

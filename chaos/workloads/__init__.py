@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from chaos.workload import Workload
+from chaos.workloads.bursts import BURSTS
 from chaos.workloads.every_write_api import EVERY_WRITE_API
 from chaos.workloads.forwarded_principals import FORWARDED_PRINCIPALS
 from chaos.workloads.large_requests import LARGE_REQUESTS
@@ -16,6 +17,7 @@ from chaos.workloads.topics import TOPICS
 WORKLOADS: Final[tuple[Workload, ...]] = (
     TOPICS,
     MANY_TOPICS,
+    BURSTS,
     ONE_TOPIC,
     LARGE_REQUESTS,
     EVERY_WRITE_API,

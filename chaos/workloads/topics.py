@@ -31,13 +31,24 @@ def addresses(place: Place, listener: str | None = None) -> dict[int, str]:
 
 
 class Topics:
-    """The load. Each request creates `topics_each` topics."""
+    """The load. Each request creates `topics_each` topics.
 
-    def __init__(self, place: Place, *, clients: int = _CLIENTS, topics_each: int = 1) -> None:
+    If `period_s` is not 0, all clients wait for its next multiple before they create topics.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        *,
+        clients: int = _CLIENTS,
+        topics_each: int = 1,
+        period_s: float = 0,
+    ) -> None:
         self._place = place
         self._addresses = addresses(place)
         self._clients = clients
         self._each = topics_each
+        self._period_s = period_s
         self._numbers = itertools.count()
         self._stopped = False
         self._expected: dict[str, set[bool]] = {}  # by topic: whether it may exist at the end
@@ -57,6 +68,9 @@ class Topics:
         plain = ClusterClient(self._addresses, "topics")
         client = RecordedClient(plain, self._place.history)
         while not self._stopped:
+            if self._period_s:
+                now_s = time.monotonic()
+                await asyncio.sleep(self._period_s - now_s % self._period_s)
             numbers = [next(self._numbers) for _ in range(self._each)]
             names = [f"topic-{number}" for number in numbers]
             broker = source.choice(self._place.brokers)

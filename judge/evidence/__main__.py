@@ -1,6 +1,6 @@
 """`python -m judge.evidence seal DIR | kafka DIR | check-key FILE`: seal runs, import Kafka's logs.
 
-Exit 0 or 4.
+Exit code: 0, or 4 if the command fails.
 """
 
 from __future__ import annotations
@@ -50,7 +50,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _seal(folder: Path, log_folders: list[str], key_file: Path | None) -> None:
-    """Seal every unsealed run; with `--zookeeper-logs`, seal the last run again."""
+    """Seal every unsealed run.
+
+    With `--zookeeper-logs`, or if `folder` is a run itself, seal only the last run, again if it is
+    already sealed.
+    """
     key = None if key_file is None else read_key(key_file)
     runs = find_runs(folder)
     chosen = [run for run in runs if not (run / MANIFEST).is_file()]

@@ -23,8 +23,8 @@ def gather_kafka(
 ) -> str:
     """Copy the logs into a sealed run below `target`; return a sentence about it.
 
-    `logs` are folders, one for each broker, as `[ID=]FOLDER`; ids default to 1, 2, ... Properties
-    that need data which these logs lack, such as request ids, are NODATA.
+    `logs` are folders, one for each broker, as `[ID=]FOLDER`; ids default to 1, 2, ... A property
+    is NODATA if it needs data that these logs lack, such as request ids.
 
     Raises:
         EvidenceError: a folder has neither of Kafka's logs, or the run already exists.
@@ -51,4 +51,4 @@ def gather_kafka(
     (run / RUN).write_text(json.dumps(asdict(described)), encoding="utf-8")
     manifest = seal_now(run, folders or None, key)
     lines = sum(file.lines for file in manifest.files)
-    return f"{run}: {copied} logs, {lines} lines; bridgehead pipeline run --evidence {target}"
+    return f"{run}: {copied} logs, {lines} lines. Next: bridgehead pipeline run --evidence {target}"

@@ -1,10 +1,10 @@
 """Merges the logs of all members of an ensemble into the committed transactions.
 
-Proposals are numbered densely within one of ZooKeeper's epochs. A proposal in a majority of logs is
-committed. A proposal in a minority is *denied* if another member's log lacks it and continues with
-a later epoch. A denied proposal remains in the log of the former leader, so one log alone proves
-nothing. A minority's proposal that no member denies is committed if the final dump shows it.
-Otherwise it is a gap.
+Within one of ZooKeeper's epochs, proposals are numbered without gaps. A proposal in a majority of
+logs is committed. So is a proposal in a minority of logs if the final dump shows it. Otherwise it
+is *denied* if another member's log lacks it and continues with a later epoch. If no log denies it,
+it is a gap. A denied proposal remains in the log of the former leader, so one log alone proves
+nothing.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def merge(
     Args:
         members: one log for each member of the ensemble; an empty one if the log is lost.
         first_zxid: transactions up to this one are omitted.
-        final_zxids: (czxid, mzxid) of each path when the run was sealed.
+        final_zxids: (czxid, mzxid) of each path in the final dump.
     """
     majority = len(members) // 2 + 1
     logs = [[t.zxid for t in log if t.zxid > first_zxid] for log in members]
@@ -99,7 +99,7 @@ def _denies(log: Sequence[int], zxid: int) -> bool:
 
 
 def _jumps(transactions: Sequence[Transaction], first_zxid: int) -> Iterator[str]:
-    """Yield missing transactions: within one of ZooKeeper's epochs zxids are dense from 1."""
+    """Yield a sentence for each gap: in each of ZooKeeper's epochs, zxids count up from 1."""
     previous = first_zxid
     for transaction in transactions:
         zxid = transaction.zxid

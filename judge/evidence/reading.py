@@ -1,7 +1,7 @@
 """Reads a run's folder: every file is checked against the manifest, every line is accounted for.
 
-A file that has changed since the run was sealed, or that the manifest does not name, is an error
-that names it. A file that the manifest names and that does not exist is a gap.
+It is an error if a file has changed since the run was sealed, or is not in the manifest. It is a
+gap if a file of the manifest is missing.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Evidence:
 def _load_manifest(folder: Path, rules: SealRules) -> tuple[Manifest, Seal]:
     try:
         data = (folder / MANIFEST).read_bytes()
-        seal = rules.check(folder, data)
+        seal = rules.check(folder / SIGNATURE, data)
         return manifest_from_json(json.loads(data)), seal
     except SealError as error:
         raise EvidenceError(str(error)) from None

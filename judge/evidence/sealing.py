@@ -1,8 +1,8 @@
 """Seals a run: writes the decoded transaction logs and a manifest of all files.
 
 The transaction logs of ZooKeeper's members are copied without their preallocated tails, decoded,
-merged and written as commit lines. The manifest has the size and the digest of every file, so no
-file may change after that. With a key, the manifest is signed.
+merged and written as commit lines. The manifest has the size and the digest of every file, so later
+changes are detected. With a key, the manifest is signed.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def write_manifest(
     sealed_ms: int,
     key: bytes | None = None,
 ) -> Manifest:
-    """Write the signature, then atomically the manifest of all files in the folder."""
+    """Write the signature; then write the manifest of all files in the folder, atomically."""
     manifest = Manifest(
         run=run, sealed_ms=sealed_ms, zookeeper=zookeeper, files=list(survey(folder))
     )
@@ -176,7 +176,7 @@ def _member_folders(folder: Path, run: RunDescription) -> list[Path] | None:
 
 
 def without_tail(data: bytes) -> bytes:
-    """Return a log without its preallocated zeros, of which the first 16 are kept.
+    """Return a log without its preallocated zeros, except for the first 16 of them.
 
     Records end with a byte that is not zero, so no record is cut.
     """

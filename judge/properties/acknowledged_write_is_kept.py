@@ -26,7 +26,7 @@ from judge.history import (
 from judge.properties.violations import violation, zxid_row
 
 TOPIC_RESOURCE, BROKER_RESOURCE = "2", "4"
-# If another request already deletes the topic, a deletion commits nothing. D5
+# A deletion commits nothing if another request has already marked the topic for deletion. D5
 # (error_code_matches_state) judges whether the topic is gone.
 JOINS_OTHERS: Final = frozenset({DELETE_TOPICS})
 
@@ -97,7 +97,7 @@ def _znode(api_key: int, element: str) -> str | None:
 
 
 def _of_clients(history: History) -> Iterator[Violation | None]:
-    """Judge acknowledgements that clients got for names that only one operation contains."""
+    """Judge the acknowledgements of elements that only one operation of a client contains."""
     unchanged = {
         (response.api_key, element)
         for response in history.responses

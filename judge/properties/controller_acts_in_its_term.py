@@ -1,7 +1,7 @@
 """W7: a node acts as controller only between its election and its resignation.
 
-The term begins with the claim: a candidate that was elected commits while it loads its image.
-KAFKA-4447 and KAFKA-2300: a controller that had resigned still processed queued events.
+The term begins with the claim, because an elected candidate commits even while it loads its image.
+In KAFKA-4447 and KAFKA-2300, a controller that had resigned still processed queued events.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def check(history: History) -> Iterator[Violation | None]:
             own.discard(epoch)
         elif epoch and epoch in own:
             yield None
-        elif epoch:  # 0: a broker below the bridge release writes itself
+        elif epoch:  # 0: a direct write of a broker below the bridge release
             sentence = (
                 f"node {event['node']} wrote {event['kind']} of epoch {epoch}, but was not the "
                 "active controller of that epoch"

@@ -13,7 +13,7 @@ from judge.properties.violations import violation
 
 
 def check(history: History) -> Iterator[Violation | None]:
-    """Compare the results of each operation of a client with its elements."""
+    """Compare the elements of each operation of a client with its results."""
     for operation in history.operations:
         if operation.outcome == "info" or operation.completed is None:
             continue

@@ -54,7 +54,7 @@ def _was_silent(history: History, fault: Event, healed: Event | None) -> bool:
 
 
 def _nothing_was_committed(history: History, fault: Event, healed: Event | None) -> bool:
-    """Return whether the frozen ZooKeeper committed nothing, by the times in its own log."""
+    """Return whether the frozen ZooKeeper committed nothing, according to the times in its log."""
     if healed is None:
         return False
     since = fault["wall_ms"] + (healed["wall_ms"] - fault["wall_ms"]) // 10

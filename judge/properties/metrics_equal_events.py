@@ -1,6 +1,6 @@
 """K1: every counter that a node reports equals the number of its earlier events in that boot.
 
-A boot is one run of a node's process.
+A boot is one run of a node's process. Only the counters in `COUNTERS` are judged.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def _is(kind: str, **fields: object) -> Callable[[Event], str | None]:
     return counts
 
 
-# For each counter a function: it returns the identity of an event that the counter counts, and None
-# for other events.
+# For each counter, a function that returns an identity for each event that the counter counts, and
+# None for other events.
 COUNTERS: Final[Mapping[str, Callable[[Event], str | None]]] = {
     "num_messages_redirected_count": _redirects,
     "request_forwarding_to_controller_authorization_fail_count": _is(

@@ -1,7 +1,7 @@
 """W3: a process that is no longer the controller has no effect.
 
-There are three kinds of effects. The process writes through any of its sessions. It acknowledges
-a write that was committed after the end of its term. A broker accepts metadata of an older epoch.
+There are three kinds of effects: the process writes through any of its sessions; it acknowledges
+a write that was committed after the end of its term; a broker accepts metadata of an older epoch.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Implements Kafka's ACL rules once more; A1 (no_unauthorized_effect) judges by them.
+"""A second implementation of Kafka's ACL rules, by which A1 (no_unauthorized_effect) judges.
 
 ACLs come from ZooKeeper's log only: `/kafka-acl/<Type>/<name>` for literal patterns and
 `/kafka-acl-extended/prefixed/<Type>/<prefix>`. DENY takes precedence over ALLOW. Without an ACL on

@@ -15,7 +15,7 @@ from judge.properties.violations import violation
 
 
 def check(history: History) -> Iterator[Violation | None]:
-    """Compare the moments of receipt and of the end of each forwarded request."""
+    """Measure the time from the receipt of each forwarded request to its end."""
     limit_ms = history.run.request_timeout_ms + ANSWERED_LATER_MS_MAX
     answered = {e["request_id"]: e for e in history.of_kind["answered"]}
     closed = {(boot_of(e), e["connection"]): e for e in history.of_kind["disconnected"]}

@@ -14,7 +14,7 @@ from judge.properties.violations import violation
 
 
 def check(history: History) -> Iterator[Violation | None]:
-    """Compare each attempt to forward with the receipt of its request and with the response."""
+    """Compare the time of each attempt with those of the request's receipt and response."""
     limit_ms = history.run.request_timeout_ms + ANSWERED_LATER_MS_MAX
     answered = {e["request_id"]: e for e in history.of_kind["answered"]}
     for event in history.of_kind["forward_sent"]:

@@ -1,6 +1,6 @@
 """D10: a topic that is created again has a new id.
 
-KIP-516: clients and followers tell a topic from a deleted one of the same name by the id alone.
+KIP-516: only the id distinguishes a topic from a deleted one of the same name.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def _leaves_it_open(answered: Event) -> bool:
 
 
 def _violation(key: str, event: Event, zxids: Mapping[str, set[int]]) -> Violation | None:
-    """Return a violation if an element was committed twice; `zxids` has each one's commits."""
+    """Return a violation if an element has two commits. `zxids`: the commits of each element."""
     twice = {element: found for element, found in zxids.items() if len(found) > 1}
     if not twice:
         return None

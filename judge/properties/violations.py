@@ -12,7 +12,7 @@ class ExtraViolation(Violation):
 
 
 def zxid_row(zxid: int) -> str:
-    """Return a transaction, spelled as in the rows of a violation."""
+    """Return a transaction in the form that rows of violations have."""
     return f"zxid/{zxid}"
 
 

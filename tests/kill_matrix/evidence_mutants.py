@@ -1,7 +1,7 @@
 """Evidence mutants: one change of a golden history, and what `bridgehead judge` must find.
 
-A line that is dropped or doubled here leaves no gap in the numbers: the node never wrote it, or
-wrote it twice. Gaps, damaged lines and missing files are among the golden histories.
+Dropping or doubling a line here leaves no gap in the numbers, as if the node had never written the
+line, or had written it twice. Gaps, damaged lines and missing files are among the golden histories.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests import golden_histories
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceMutant:
-    """One change, at the first line of its kind (or the transaction with this zxid)."""
+    """One change, at the first line of the kind `at`, or at the transaction with this zxid."""
 
     does: Literal["drop", "double", "alter", "cut"]  # cut: this line and all later ones
     of: str  # `<node>/<boot>`, or `zookeeper`

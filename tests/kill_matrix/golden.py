@@ -9,7 +9,7 @@ from tests import golden_histories
 
 
 def violations_of_histories() -> Mapping[str, tuple[str, ...]]:
-    """Return the properties that each history violates, by its name; only those with violations."""
+    """Map each history with violations, by its name, to the properties that it violates."""
     found = {}
     for name in golden_histories.names():
         expect = golden_histories.load(name)["expect"]
@@ -20,7 +20,10 @@ def violations_of_histories() -> Mapping[str, tuple[str, ...]]:
 
 
 def example_of_each_property() -> Mapping[str, tuple[str, tuple[str, ...]]]:
-    """Return a history that violates the property and few others, by the property's id."""
+    """Map each property's id to the history that violates it and the fewest other properties.
+
+    A history is returned as its name and the properties that it violates.
+    """
     histories = violations_of_histories().items()
     return {
         spec.id: min(

@@ -1,4 +1,4 @@
-"""`make prove-bugs`: the judge finds each bug of Kafka that is seeded into nodes (some minutes)."""
+"""`make prove-bugs`: the judge finds each bug that is seeded into nodes (some minutes)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from chaos.kafka_bugs import KAFKA_BUGS, KafkaBug, reproduce
+from chaos.kafka_bugs import KAFKA_BUGS
+from chaos.other_bugs import OTHER_BUGS
+from chaos.seeded_bug import SeededBug, reproduce
 
 
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize("bug", KAFKA_BUGS, ids=lambda bug: bug.issue)
-def test_the_judge_finds_the_bug(bug: KafkaBug, tmp_path: Path) -> None:
+@pytest.mark.parametrize("bug", [*KAFKA_BUGS, *OTHER_BUGS], ids=lambda bug: ",".join(bug.bugs))
+def test_the_judge_finds_the_bug(bug: SeededBug, tmp_path: Path) -> None:
     assert set(bug.found_by) <= set(reproduce(bug, tmp_path / "run"))

@@ -49,8 +49,13 @@ SEEDED_BUG_TESTS: Final[tuple[SeededBugTest, ...]] = (
         "integration/test_forwarded_principals.py::test_decision_for_another_principal_is_detected",
     ),
     SeededBugTest(
+        "counts_attempts",
+        "K1",
+        "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
+    ),
+    SeededBugTest(
         "deletes_successors_znode",
-        "W5",
+        "W5, L7",
         "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
     ),
     SeededBugTest(
@@ -73,6 +78,11 @@ SEEDED_BUG_TESTS: Final[tuple[SeededBugTest, ...]] = (
         "::test_a_clients_bypass_flag_has_an_effect_only_with_the_seeded_bug",
     ),
     SeededBugTest(
+        "ignores_validate_only",
+        "D9",
+        "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
+    ),
+    SeededBugTest(
         "naive_retry",
         "D5",
         "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
@@ -83,8 +93,13 @@ SEEDED_BUG_TESTS: Final[tuple[SeededBugTest, ...]] = (
         "integration/test_controller_znode_deleted.py::test_controller_that_stays_active_fails_k7",
     ),
     SeededBugTest(
+        "omits_last_result",
+        "D7",
+        "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
+    ),
+    SeededBugTest(
         "relays_not_controller",
-        "F5",
+        "F5, F6",
         "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
     ),
     SeededBugTest(
@@ -94,18 +109,17 @@ SEEDED_BUG_TESTS: Final[tuple[SeededBugTest, ...]] = (
     ),
     SeededBugTest(
         "resends_forever",
-        "F8",
+        "F8, L1",
         "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
     ),
     SeededBugTest(
         "retry_across_sessions",
-        "writes of the paused controller",
-        "integration/test_zombie_controller.py"
-        "::test_a_paused_controller_without_the_fence_writes_after_its_successor",
+        "with fence_off: W1, W2, W3",
+        "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
     ),
     SeededBugTest(
         "reuses_image",
-        "D5",
+        "W7",
         "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
     ),
     SeededBugTest(

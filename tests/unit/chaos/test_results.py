@@ -39,10 +39,17 @@ def test_a_run_passes_only_if_judge_and_clients_meet_the_expectation(
 
 
 def test_unexpected_counts_of_elections_and_open_operations_are_reported() -> None:
-    assert differences(ONE_ELECTION, elections=1, open_operations=2) == []
-    assert len(differences(ONE_ELECTION, elections=0, open_operations=2)) == 1
-    assert len(differences(ONE_ELECTION, elections=2, open_operations=3)) == 2
-    assert differences(BROKEN, elections=99, open_operations=99) == []
+    assert differences(ONE_ELECTION, elections=1, open_operations=2, acknowledged=0) == []
+    assert len(differences(ONE_ELECTION, elections=0, open_operations=2, acknowledged=0)) == 1
+    assert len(differences(ONE_ELECTION, elections=2, open_operations=3, acknowledged=0)) == 2
+    assert differences(BROKEN, elections=99, open_operations=99, acknowledged=0) == []
+
+
+def test_too_few_successes_are_reported() -> None:
+    expects = Expectation(elections=(0, None), acknowledged_min=10)
+    assert differences(expects, elections=0, open_operations=0, acknowledged=10) == []
+    (sentence,) = differences(expects, elections=0, open_operations=0, acknowledged=9)
+    assert sentence == "9 operations succeeded; expected at least 10"
 
 
 def test_result_files_name_the_failed_run_and_its_replay_command(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The simulated ZooKeeper: the cases that a real ZooKeeper passes as well."""
+"""The simulated ZooKeeper passes the same cases as a real ZooKeeper."""
 
 from __future__ import annotations
 

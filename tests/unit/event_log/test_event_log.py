@@ -97,7 +97,7 @@ def test_a_named_tuple_is_written_as_a_list(log: FileEventLog, tmp_path: Path) -
 
 
 def test_every_kind_has_fields() -> None:
-    """The writer joins the common fields and the event's own with a comma."""
+    """The writer always joins an event's own fields to the common ones with a comma."""
     assert all(fields(event) for event in EVENT_KINDS.values())
 
 
@@ -126,7 +126,7 @@ def test_a_full_disk_loses_no_lines(
 def test_a_full_buffer_on_a_full_disk_takes_no_event(
     log: FileEventLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The caller counts an event only if `append` returns, so metrics and events stay equal."""
+    """The caller counts an event only if `append` returns, so the metrics agree with the events."""
     event = Stopped(reason="x" * writer.BUFFER_BYTES_MAX)
     log.append(event)
     with monkeypatch.context() as patch:

@@ -20,8 +20,7 @@ def test_rights_of_both_tables_are_equal() -> None:
     judged = {
         spec.key: as_judged(spec.rights)
         for spec in DRAFTED_SPECS.values()
-        if (spec.route or spec.data_plane_route) in (Route.FORWARD, Route.ON_CONTROLLER)
-        and spec.key not in WITHOUT_ACLS
+        if spec.route in (Route.FORWARD, Route.ON_CONTROLLER) and spec.key not in WITHOUT_ACLS
     }
     del judged[ApiKey.LIST_PARTITION_REASSIGNMENTS]  # It writes nothing.
     assert {key: set(rights) for key, rights in RIGHTS.items()} == judged

@@ -58,6 +58,13 @@ def test_outcome_follows_from_error_codes(codes: dict[str, int], outcome: str) -
     assert operation.outcome == outcome
 
 
+@pytest.mark.parametrize(("error", "outcome"), [(0, "ok"), (62, "fail"), (7, "info")])
+def test_request_without_elements_has_one_error_code(error: int, outcome: str) -> None:
+    operation = Operation("o1")
+    operation.completed(error=error)
+    assert operation.outcome == outcome
+
+
 def test_no_event_is_written_after_stopped(tmp_path: Path) -> None:
     lines = EventLines(tmp_path, "r1", "harness", "h")
     lines.close("over")

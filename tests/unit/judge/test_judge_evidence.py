@@ -252,11 +252,18 @@ def test_new_epoch_of_an_ensemble_is_not_a_gap() -> None:
         (b"7", "not_an_object"),
         (b'{"a":{"b":1,"b":1}}', "duplicate_key"),
         (b'{"a":' + b"9" * 10_000 + b"}", "overflow"),
+        (b'{"a":9223372036854775808}', "overflow"),
         (b'{"a":-9223372036854775809}', "overflow"),
     ],
 )
 def test_malformed_line_has_its_reason(line: bytes, reason: str) -> None:
     assert parse_object(line) == reason
+
+
+@pytest.mark.parametrize("value", [2**53, 2**63 - 1, -(2**63), 0.5, "\u00e9", [[]]])
+def test_line_has_its_value_however_it_is_spelled(value: object) -> None:
+    compact = json.dumps({"a": value}, separators=(",", ":"), ensure_ascii=False).encode()
+    assert parse_object(compact) == parse_object(json.dumps({"a": value}).encode()) == {"a": value}
 
 
 def test_nodes_create_exactly_the_start_up_paths() -> None:

@@ -18,7 +18,7 @@ TYPES = {"Config": ["CLUSTER", "TOPIC"], "Cluster": ["CLUSTER"], "Topic": ["TOPI
 
 
 def _is_write(spec: ApiSpec) -> bool:
-    return (spec.route or spec.data_plane_route) in (Route.FORWARD, Route.ON_CONTROLLER)
+    return spec.route in (Route.FORWARD, Route.ON_CONTROLLER)
 
 
 def test_judges_have_the_rights_of_every_forwarded_write() -> None:

@@ -49,7 +49,7 @@ def test_recorded_log_is_read_to_its_end() -> None:
 
 
 def test_recorded_multi_has_check_counter_outcomes_and_effects() -> None:
-    """A check has the required version; the log stores it plus one."""
+    """The log stores the version that a check requires plus one; the decoder subtracts the one."""
     multi = next(
         t
         for t in _recorded()
@@ -80,7 +80,7 @@ def test_rejected_multi_is_failed(tmp_path: Path) -> None:
 
 
 def test_close_session_lists_the_deleted_znodes(tmp_path: Path) -> None:
-    """An expiry deletes /controller this way."""
+    """An expired session deletes /controller this way."""
     body = struct.pack(">i", 1) + _text("/controller")
     transaction = _only(tmp_path, _entry(1, -11, body))
     assert transaction.kind == "close_session"

@@ -1,0 +1,14 @@
+"""Clients that send at the same moments, so that a long fault does not need many requests."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from chaos.workload import Workload
+from chaos.workloads.topics import Topics
+
+BURSTS = Workload(
+    name="bursts",
+    does="Every 0.8 s sixteen clients create a topic each, and delete half of these topics.",
+    start=partial(Topics, clients=16, period_s=0.8),
+)

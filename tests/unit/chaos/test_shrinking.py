@@ -1,0 +1,50 @@
+"""A failing simulated scenario is reduced to the faults that make it fail."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from chaos.faults.expire_controller import EXPIRE_CONTROLLER
+from chaos.faults.lose_reply_of_commit import LOSE_REPLY_OF_COMMIT
+from chaos.faults.reset_peers_of_controller import RESET_PEERS_OF_CONTROLLER
+from chaos.result import Result
+from chaos.scenario import Acknowledged, Scenario, Step
+from chaos.scenarios.random_faults import RANDOM_FAULTS
+from chaos.simulated.run import run
+from chaos.simulated.shrinking import as_file, is_same_failure, shrink
+
+FAULTS = (RESET_PEERS_OF_CONTROLLER, LOSE_REPLY_OF_COMMIT, EXPIRE_CONTROLLER)
+STEPS = tuple(Step(fault=each, after=8, times=2) for each in FAULTS)
+SCENARIO = replace(RANDOM_FAULTS, draw=None, steps=STEPS, after=64)
+
+
+def test_only_the_faults_and_operations_that_are_needed_remain() -> None:
+    def fails(scenario: Scenario) -> bool:
+        names = [step.fault for step in scenario.steps]
+        return names.count(EXPIRE_CONTROLLER) == 2 and scenario.after >= 16
+
+    smallest = shrink(SCENARIO, fails)
+    assert smallest.steps == (Step(fault=EXPIRE_CONTROLLER, after=1),) * 2
+    assert smallest.after == 16
+
+
+def test_a_seeded_bug_is_reduced_to_one_fault_and_its_file_fails_alike(tmp_path: Path) -> None:
+    """The bug: in every term, the controller begins again with the same topic ids."""
+    steps = tuple(Step(fault=each, after=8, hold=Acknowledged(5)) for each in FAULTS)
+    topology = replace(SCENARIO.topology, seeded_bugs=("repeats_topic_ids",))
+    scenario = replace(SCENARIO, steps=steps, topology=topology, after=20)
+    runs = 0
+
+    def result_of(candidate: Scenario) -> Result:
+        nonlocal runs
+        runs += 1
+        return run(candidate, 1, tmp_path / str(runs), lambda _: None)
+
+    first = result_of(scenario)
+    assert first.violated == ("D10",)
+    smallest = shrink(scenario, lambda each: is_same_failure(first, result_of(each)))
+    assert [step.fault for step in smallest.steps] == [EXPIRE_CONTROLLER]
+    names: dict[str, Scenario] = {}
+    exec(as_file(smallest, "reduced"), names)
+    assert is_same_failure(first, result_of(names["REDUCED"]))
