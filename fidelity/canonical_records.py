@@ -1,7 +1,7 @@
-"""Records of Fetch responses without what differs between runs and compressors. Pure.
+"""Removes what differs between runs and compressors from records of Fetch responses. Pure.
 
-Batches are compared byte by byte, except that compressed contents are compared decompressed and the
-broker's time is not compared.
+Batches are compared byte by byte, except that compressed contents are compared after decompression
+and the broker's time is not compared.
 """
 
 from __future__ import annotations

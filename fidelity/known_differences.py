@@ -1,6 +1,6 @@
 """Intended differences from a real Kafka 3.9.1. docs/differences.md has the reasons, by name.
 
-`fidelity.replay` calls `explains` of an API's rows for each pair of different responses. A row must
+If two responses of an API differ, `fidelity.replay` calls `explains` of this API's rows. A row must
 explain its own difference and no other.
 """
 
@@ -16,7 +16,7 @@ _BROKER: Final = 4  # ConfigResource type BROKER
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One row. `explains(step, kafkas, ours)`; `api` is an API name of the recordings, or `raw`."""
+    """One row. `api`: the API of a step, or `raw`. `explains` gets a step and both responses."""
 
     name: str
     api: str
@@ -56,7 +56,7 @@ def _denied_instead_of_timeout(step: Mapping[str, Any], kafkas: Any, ours: Any) 
 
 
 def _existence_hidden(_step: Mapping[str, Any], kafkas: Any, ours: Any) -> bool:
-    """Return whether the differing elements have no name, and code 29 in Kafka, 100 in ours."""
+    """Return whether the differing elements have no name, code 29 in Kafka, and 100 here."""
     pairs = _differing(kafkas, ours, "responses")
     hidden = [{**a, "errorCode": 100} == b and a["errorCode"] == 29 for a, b in pairs]
     return bool(hidden) and all(hidden) and all(a["name"] is None for a, _ in pairs)

@@ -1,8 +1,8 @@
 """Sends the same requests to a forwarding Kafka and to our cluster: `make fidelity LIVE=1`.
 
-It runs random cases built from the schemas and, with `--recorded` or `--case`, recorded cases. Both
-clusters are new and have three brokers; broker 1 is the controller. Exit codes: 0 no unknown
-differences, 1 unknown differences, which are printed, 2 Kafka is not available.
+It runs random cases built from the schemas. `--recorded` adds the recorded cases; `--case` runs
+only recorded ones. Both clusters are new and have three brokers; broker 1 is the controller. Exit
+codes: 0 no unknown differences; 1 unknown differences, which it prints; 2 Kafka is not available.
 
     python -m fidelity.live_comparison [--seed N] [--random COUNT] [--authorizer]
                                   [--recorded] [--case NAME ...]
@@ -122,7 +122,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="seed of the random cases")
     parser.add_argument("--random", type=int, default=_RANDOM_CASES, help="number of random cases")
     parser.add_argument(
-        "--recorded", action="store_true", help="run the recorded cases, too; not with --authorizer"
+        "--recorded", action="store_true", help="add the recorded cases (not with --authorizer)"
     )
     parser.add_argument("--case", nargs="+", help="run only the recorded cases with these prefixes")
     parser.add_argument(

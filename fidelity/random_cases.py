@@ -1,8 +1,8 @@
 """Random cases from the schemas, for a real Kafka and for Bridgehead. A seed determines them.
 
-Pure. A case creates two topics and then sends requests of random served APIs and versions. Fields
-take their values from `random_values.POOLS` or by their type. A request in a flexible version may
-have unknown tagged fields.
+Pure. A case creates two topics and then sends requests, each with a random served API and version.
+A field's value comes from `random_values.POOLS` or, if no pool has the field, from its type. A
+request in a flexible version may have unknown tagged fields.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from cluster_model.topic_names import has_valid_path
 from fidelity.random_values import NO_ID, ODD, POOLS
 
 STEPS_PER_CASE: Final = 6
-# Brokers do not apply a write at the same time. The next write waits until all have applied it.
+# Brokers do not apply a write at the same time. The next step waits, so that all have applied it.
 SETTLE_S: Final = 0.05
 SETTLE_MOVED_S: Final = 1.0  # a moved replica has to be copied first
 _LENGTHS: Final = (*(0, 1, 1, 1, 2, 2, 3) * 6, 25)
@@ -49,7 +49,7 @@ K = ApiKey
 
 @dataclass(frozen=True, slots=True)
 class RandomApi:
-    """An API of the cases. `unordered`: paths of response lists in which Kafka keeps no order."""
+    """An API of the cases. `unordered`: paths of lists in the response whose order varies."""
 
     key: int
     unordered: tuple[str, ...]
@@ -95,7 +95,7 @@ _UNORDERED: Final[Mapping[int, tuple[str, ...]]] = {
 }
 # These APIs are forwarded but change nothing. Tokens are disabled in the compared clusters.
 _WITHOUT_EFFECT: Final = TOKEN_WRITES | {K.LIST_PARTITION_REASSIGNMENTS}
-# Every served API but Envelope, which is recorded for each kind of sender.
+# Every API that needs no data plane, except Envelope: recordings cover it, for each kind of sender.
 APIS: Final = tuple(
     RandomApi(
         key,
@@ -103,7 +103,7 @@ APIS: Final = tuple(
         reads=spec.route is Route.LOCAL or key in _WITHOUT_EFFECT,
     )
     for key, spec in sorted(API_SPECS.items())
-    if spec.route is not None and key != K.ENVELOPE
+    if spec.route is not None and not spec.needs_data_plane and key != K.ENVELOPE
 )
 _BY_KEY: Final = {api.key: api for api in APIS}
 # Cases have more requests of these APIs, because their responses depend on earlier writes.
@@ -132,7 +132,9 @@ def random_cases(seed: int, count: int) -> Iterator[dict[str, Any]]:
 
 
 def _internal_topics() -> dict[str, Any]:
-    """Create the internal topics with given replicas: both clusters get the same coordinators."""
+    """Create the internal topics with given replicas, so that both clusters choose the same
+    coordinators.
+    """
     placed = [(number, [number % 3 + 1]) for number in range(_INTERNAL_PARTITIONS)]
     names = ("__consumer_offsets", "__transaction_state")
     return _creation([(name, placed) for name in names])
@@ -199,7 +201,7 @@ def _request_step(
 
 def _make_answerable(spec: ApiSpec, body: dict[str, Any], to: str) -> None:
     """Remove what a real Kafka never answers, and what the two clusters answer differently."""
-    if spec.key is K.ALTER_CONFIGS:  # Kafka never answers a resource named twice.
+    if spec.key is K.ALTER_CONFIGS:  # Kafka does not answer if a resource is named twice.
         for resource in body["resources"]:
             if resource["resourceType"] == _BROKER and f"broker:{resource['resourceName']}" != to:
                 resource["resourceName"] = ""  # row `alter-configs-named-broker`
@@ -264,7 +266,7 @@ def _worded(value: Any, words: Mapping[str, str]) -> Any:
 
 
 def _without_words(value: Any) -> Any:
-    """Replace placeholders, because the cluster's topic ids are not known yet."""
+    """Replace placeholders of topic ids by NO_ID, because the ids are not known yet."""
     if isinstance(value, dict):
         return {key: _without_words(each) for key, each in value.items()}
     if isinstance(value, list):

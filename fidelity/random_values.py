@@ -1,8 +1,8 @@
 """Values for the fields of random requests: valid, invalid and unusual ones.
 
-Pure. Keys are `Struct.field` or the field's name in the message classes; `$word` is a name in the
-case. Values that make a real Kafka hang, or create a topic that cannot be deleted, are left out
-(docs/quirks.md).
+Pure. Keys are `Struct.field` or the field's name in the message classes. `$word` stands for one of
+the case's own names. There are no values that make a real Kafka hang, or that create a topic that
+cannot be deleted (docs/quirks.md).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 NO_ID: Final = "A" * 22
 UNKNOWN_ID: Final = "bWlzc2luZyBtaXNzaW5nIA"
-# With a character beyond the basic plane, so that lengths in UTF-16 and in characters differ.
+# Has a character beyond the basic plane, so that its lengths in UTF-16 and in characters differ.
 ODD: Final = "ü☃𝄞"
 LONG: Final = "n" * 250
 _TOPICS: Final = ("$one", "$one", "$two", "$two", "$missing", "bad name", "", ODD, LONG, ".", "..")

@@ -1,7 +1,7 @@
 """Runs brokers of a real Apache Kafka 3.9.1 on a ZooKeeper, for comparison.
 
-Needs Java 17 to 23 and Kafka's jars in BRIDGEHEAD_KAFKA_JARS, by default where `make kafka-jars`
-puts them. `reason_to_skip` returns the reason if something is missing.
+Needs Java 17 to 23, and Kafka's jars in the folder BRIDGEHEAD_KAFKA_JARS (default: the folder that
+`make kafka-jars` fills). `reason_to_skip` returns the reason if something is missing.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from types import MappingProxyType
 
 from bridgehead.cluster.child_process import die_with_parent, start_child
 from bridgehead.cluster.node_plan import Ports
+from bridgehead.cluster.properties import format_properties
 
 _JARS = "~/.cache/bridgehead/kafka-3.9.1"
 _POLL_S = 0.05
@@ -52,15 +53,15 @@ def kafka_brokers(
     one_by_one: bool = False,
     properties: Mapping[str, str] = MappingProxyType({}),
     node_properties: Mapping[int, Mapping[str, str]] = MappingProxyType({}),
-    sasl_ports: Mapping[int, int] = MappingProxyType({}),
+    more_listeners: Mapping[int, Mapping[str, int]] = MappingProxyType({}),
 ) -> Iterator[str]:
     """Run brokers; yield their bootstrap servers once all accept connections.
 
     `forwarding`: forward admin writes to the ZooKeeper-elected controller in Envelopes. A 3.9
     broker does that in migration mode; no migration starts, because nothing listens at
     the quorum's address.
-    `properties`: for every broker. `node_properties`: by broker id, for one broker.
-    `sasl_ports`: by broker id, for a second listener, SASL_PLAINTEXT.
+    `properties`: of every broker. `node_properties`: of one broker, by broker id.
+    `more_listeners`: by broker id, the ports of further listeners, by security protocol.
     """
     ports = Ports()
     addresses: list[str] = []
@@ -72,8 +73,8 @@ def kafka_brokers(
             own = _properties(folder, broker_id, address)
             own |= {**properties, **node_properties.get(broker_id, {})}
             own["zookeeper.connect"] = zookeeper_connect
-            if broker_id in sasl_ports:
-                own["listeners"] += f",SASL_PLAINTEXT://127.0.0.1:{sasl_ports[broker_id]}"
+            for protocol, port in more_listeners.get(broker_id, {}).items():
+                own["listeners"] += f",{protocol}://127.0.0.1:{port}"
             if forwarding:
                 own |= _forwarding(ports.choose())
             started.append(_start(folder / str(broker_id), own))
@@ -113,7 +114,7 @@ def _forwarding(unused_port: int) -> dict[str, str]:
 def _start(folder: Path, properties: dict[str, str]) -> subprocess.Popen[bytes]:
     folder.mkdir(parents=True)
     file = folder / "server.properties"
-    file.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
+    file.write_text(format_properties(properties))
     command = [
         str(shutil.which("java")),
         "-Xmx512m",

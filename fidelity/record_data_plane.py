@@ -31,7 +31,7 @@ from raw_client.blocking import CLOSED, TIMEOUT
 
 _RECORDINGS: Final = Path("tests/recordings")
 _BROKERS: Final = (1, 2, 3)
-# The cases that others need.
+# Other cases need these.
 _SET_UP: Final = ("internal topics", "committed offsets: ", "fetch: ", "offsets: ", "rights: ")
 _LOADING: Final = 14  # COORDINATOR_LOAD_IN_PROGRESS
 _RETRY_S: Final = 0.1
@@ -60,7 +60,7 @@ def live_kafka(name: str, *, secured: bool) -> Iterator[Replay]:
                 forwarding=not secured,
                 one_by_one=True,
                 properties=properties,
-                sasl_ports=sasl,
+                more_listeners={each: {"SASL_PLAINTEXT": port} for each, port in sasl.items()},
             ) as servers:
                 kafka = Replay(
                     dict(zip(_BROKERS, servers.split(","), strict=True)),
@@ -73,7 +73,7 @@ def live_kafka(name: str, *, secured: bool) -> Iterator[Replay]:
 
 
 def record(kafka: Replay, cases: Iterable[Case], prefix: str) -> Iterator[Case]:
-    """Yield the cases whose names begin with `prefix`, and those that they need, with answers."""
+    """Yield, with Kafka's answers, the cases with this prefix and those of `_SET_UP`."""
     for case in cases:
         if case["case"].startswith((prefix, *_SET_UP)):
             steps = [_answered(step, _take(kafka, step)) for step in case["steps"]]
@@ -81,7 +81,7 @@ def record(kafka: Replay, cases: Iterable[Case], prefix: str) -> Iterator[Case]:
 
 
 def _take(kafka: Replay, step: Mapping[str, Any]) -> Any:
-    """Send the step again while a broker waits for its first block of producer ids."""
+    """Send a step, and send it again while a broker waits for its first block of producer ids."""
     answer = kafka.take(step)
     while step.get("api") == "INIT_PRODUCER_ID" and answer["errorCode"] == _LOADING:
         time.sleep(_RETRY_S)
@@ -104,7 +104,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m fidelity.record_data_plane")
     parser.add_argument("--secured", action="store_true", help="record with an authorizer")
     parser.add_argument("--case", default="", help="record only cases with this prefix")
-    parser.add_argument("--into", type=Path, help="another file")
+    parser.add_argument("--into", type=Path, help="write this file instead")
     options = parser.parse_args()
     if reason := reason_to_skip():
         sys.stderr.write(f"Kafka is not available: {reason}. `make kafka-jars` downloads it.\n")

@@ -47,7 +47,7 @@ MAIN_CLASSES: Final = {
     "features": "org.apache.kafka.tools.FeatureCommand",
     "broker-api-versions": "kafka.admin.BrokerApiVersionsCommand",
 }
-# Requests for tokens need a login; every other client is a super user.
+# Requests for tokens need a login. Clients without a login are super users.
 PROPERTIES: Final = {
     "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
     "super.users": "User:ANONYMOUS;User:admin;User:broker",
@@ -144,7 +144,9 @@ def recorded_kafka() -> Iterator[tuple[str, str]]:
                 _BROKERS,
                 one_by_one=True,
                 properties=PROPERTIES,
-                sasl_ports=sasl_ports,
+                more_listeners={
+                    each: {"SASL_PLAINTEXT": port} for each, port in sasl_ports.items()
+                },
             ) as servers:
                 yield servers, ",".join(f"127.0.0.1:{port}" for port in sasl_ports.values())
         finally:

@@ -4,8 +4,8 @@ A recording has one case per line, each a list of steps: receiver (`controller`,
 `broker:N`), request, and response or the lack of one. Steps of APIs that the cluster does not
 advertise are skipped and counted. Each difference must match a row of `KNOWN_DIFFERENCES`.
 Steps with the same `client` share a connection. A step with `later` does not wait for a response;
-one with `receive` returns the response to the earlier request. After a step with `wait_after` the
-next one waits until all brokers have the same topics. A step with `until` is sent until its
+one with `receive` returns the response to the earlier request. After a step with `wait_after`, the
+next one waits until all brokers have the same topics. A step with `until` is repeated until its
 response has this error code.
 
 Broker 1 must be the controller, and the cluster must be empty. Steps with a user go to the SASL
@@ -43,7 +43,7 @@ from raw_client.codec import decode_json, encode_json
 
 NO_ID: Final = "A" * 22
 _SHOWN: Final = 700  # characters of a request or a response
-# Fields whose values differ between clusters; only their presence is compared.
+# Fields whose values differ between clusters. Only whether they have a value is compared.
 FREE: Final = frozenset(
     {
         "throttleTimeMs",
@@ -74,7 +74,7 @@ FREE: Final = frozenset(
 _KEYS: Final = {spec.enum_name: spec.key for spec in API_SPECS.values()}
 RAW_USER: Final = "!raw"
 NO_RESPONSE: Final = "no response yet"
-_UUID_LENGTH: Final = 37  # with the hyphen before it: member ids end with one
+_UUID_LENGTH: Final = 37  # with the hyphen before it; member ids end with a UUID
 _POLL_S: Final = 0.02
 _UNTIL_S: Final = 10.0
 _RANGE: Final = re.compile(r"\[-?\d+, -?\d+\]")  # of timestamps, relative to the broker's time
@@ -358,7 +358,7 @@ def recorded_answer(step: Step) -> Any:
 def comparable(step: Step, answer: Any) -> Any:
     """Return a response without the values that differ between clusters."""
     if isinstance(answer, str):
-        # The list of APIs depends on what is served.
+        # Of a raw ApiVersions response: its list of APIs depends on what is served.
         answered = answer not in (CLOSED, TIMEOUT) and step.get("raw", "").startswith("0012")
         return "answered" if answered else answer
     if step.get("api") == "API_VERSIONS":
@@ -432,7 +432,7 @@ def replay(
 
 
 def _around_difference(theirs: str, ours: str) -> tuple[str, str]:
-    """Return the part of each text to show, which is around the first difference."""
+    """Return the part of each text to show: the text around the first difference."""
     pairs = enumerate(zip(theirs, ours, strict=False))
     at = next((i for i, (a, b) in pairs if a != b), min(len(theirs), len(ours)))
     begin = max(0, at - _SHOWN // 2) if max(len(theirs), len(ours)) > _SHOWN else 0

@@ -16,7 +16,7 @@ from fidelity.tool_recordings import Output, sorted_blocks
 
 @dataclass(frozen=True, slots=True)
 class ToolDifference:
-    """A text that Kafka's tool prints, and ours. Each may be several lines of one stream."""
+    """A text of Kafka's tool, and ours in its place. Each may be several lines of one stream."""
 
     name: str
     kafka: re.Pattern[str]
@@ -54,6 +54,7 @@ TOOL_DIFFERENCES: Final = (
         r"^usage: kafka-cluster .*\nkafka-cluster: error: too few arguments$",
         "kafka-cluster: error: too few arguments: write cluster-id.",
     ),
+    _row("offset-commit-in-zookeeper", r"(?<=OffsetCommit\(8\): )0(?= to )", "1"),
     _row("unsupported-apis", r",?\n\t\w+\(\d+\): UNSUPPORTED(?=,?$)", ""),
 )
 _SERVED_BY_KAFKA: Final = re.compile(r"\t\w+\((\d+)\): \d.*\]")

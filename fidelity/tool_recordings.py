@@ -57,14 +57,14 @@ class Output:
     status: int = 0
 
     def lines(self) -> list[str]:
-        """Return the lines of a session."""
+        """Return the output in the form of a session."""
         status = [f"= {self.status}"] if self.status else []
         return [*self.stdout, *(f"! {line}" for line in self.stderr), *status]
 
 
 @dataclass(slots=True)
 class Step:
-    """A command with its output, after the files that it needs."""
+    """A command, the files that it needs, and its output."""
 
     command: str
     files: dict[str, str] = field(default_factory=dict)

@@ -14,7 +14,7 @@ from fidelity.data_plane_cases.producer_ids import producer_id_cases
 from fidelity.data_plane_cases.rights import rights_cases
 from fidelity.data_plane_cases.steps import Case, Step, topic, topics
 
-_INTERNAL_PARTITIONS: Final = 5  # as in data-plane.properties; the number decides coordinators
+_INTERNAL_PARTITIONS: Final = 5  # as in data-plane.properties; the number determines coordinators
 _CASES: Final = (
     produce_cases,
     fetch_cases,

@@ -1,4 +1,4 @@
-"""JoinGroup, SyncGroup, Heartbeat and LeaveGroup: members alone, in pairs, static, and unknown."""
+"""JoinGroup, SyncGroup, Heartbeat and LeaveGroup of single, paired, static and unknown members."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fidelity.data_plane_cases.steps import (
 
 K = ApiKey
 # Subscriptions to the topics `committed` and `other`, as consumers encode them. Kafka never answers
-# a JoinGroup request with a malformed subscription.
+# a JoinGroup request whose subscription is malformed.
 SUBSCRIPTION: Final = b"\0\0\0\0\0\1\0\x09committed\xff\xff\xff\xff"
 _OTHER: Final = b"\0\0\0\0\0\1\0\x05other\xff\xff\xff\xff"
 RANGE: Final = (("range", SUBSCRIPTION),)
@@ -47,7 +47,7 @@ def join(
 def joined(version: int, group: str, name: str, **fields: Any) -> Iterator[Step]:
     """Yield the steps that make a member join; its id becomes `$name`.
 
-    From version 4 on a member without id gets one first (KIP-394).
+    From version 4 on, a dynamic member first gets an id and joins again with it (KIP-394).
     """
     capture = {"capture": {name: "memberId"}}
     yield join(version, group, step=capture, **fields)
@@ -76,14 +76,14 @@ def heartbeat(version: int, group: str, member: str, generation: int, **fields: 
 
 
 def leave(version: int, group: str, *members: str, instance: str | None = None) -> Step:
-    """Return a LeaveGroup request; below version 3 for the first member only."""
+    """Return a LeaveGroup request of these members; below version 3, of the first one only."""
     identities = [{"memberId": each, "groupInstanceId": instance} for each in members]
     named = {"members": identities} if version >= 3 else {"memberId": members[0]}
     return request(K.LEAVE_GROUP, version, {"groupId": group, **named}, unordered=["members"])
 
 
 def stable(group: str, name: str = "m", version: int = 3) -> Iterator[Step]:
-    """Yield the steps that make a group with one member, `$name`, of generation 1."""
+    """Yield the steps that make a group of generation 1 with one member, `$name`."""
     yield from joined(version, group, name)
     yield sync(2, group, f"${name}", 1, assigned=[f"${name}"])
 
@@ -130,7 +130,7 @@ def _joins(version: int) -> Iterator[Step]:
 
 
 def _pair(version: int) -> Iterator[Step]:
-    """A second member joins; the first learns it from Heartbeat, and both join again."""
+    """A second member joins. The first learns this from a Heartbeat response and joins again."""
     group = f"pair-{version}"
     yield from joined(version, group, "m")
     yield sync(2, group, "$m", 1, assigned=["$m"])

@@ -28,7 +28,7 @@ def batch(*values: bytes | None, time_ms: int = TIME_MS, **fields: Any) -> bytes
 
 
 def without_key(time_ms: int = TIME_MS) -> bytes:
-    """Return a batch whose second of three records has no key."""
+    """Return a batch of three records, the second of which has no key."""
     keys = (b"a", None, b"b")
     return encode_batch([NewRecord(time_ms, key, b"v") for key in keys])
 
@@ -40,7 +40,7 @@ def set_of(magic: int, *values: bytes, codec: Codec = Codec.NONE) -> bytes:
 
 
 def changed(data: bytes, *, body: bytes | None = None, **fields: int) -> bytes:
-    """Return a batch with other header fields or another body, and the checksum for them."""
+    """Return a batch with changed header fields or another body, and with the matching checksum."""
     header = parse_header(data)._replace(**fields)
     return assemble(header, data[HEADER_BYTES:] if body is None else body)
 
@@ -51,7 +51,7 @@ def flipped(data: bytes, at: int) -> bytes:
 
 
 _GOOD: Final = batch(b"v", b"w")
-# Kafka never answers null instead of records.
+# Null is missing here: Kafka never answers a Produce request that has null instead of records.
 DAMAGED: Final[Mapping[str, bytes]] = MappingProxyType(
     {
         "empty": b"",

@@ -1,7 +1,7 @@
 """Every API of records and groups with an authorizer: users with one right, with none, with all.
 
-`alice` has the right that a resource's name ends with, `bob` has none at first, and `admin` is a
-super user.
+`alice` has, on each resource, the right that ends its name. `bob` has no rights at first. `admin`
+is a super user.
 """
 
 from __future__ import annotations

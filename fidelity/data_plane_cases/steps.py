@@ -1,6 +1,6 @@
 """Builds the steps of a case: requests of every version, with the defaults of their fields.
 
-Pure. A step is a dict in the form of `fidelity.replay`.
+Pure. A step is a dict in the form that `fidelity.replay` describes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Case = dict[str, Any]
 LEADER: Final = "broker:1"  # leads every partition of the cases, unless they say otherwise
 FOLLOWER: Final = "broker:2"
 NO_ID: Final = "A" * 22
-# The time of records without a given one: 2023-11-14, in milliseconds.
+# The default time of records: 2023-11-14, in milliseconds.
 TIME_MS: Final = 1_700_000_000_000
 
 
@@ -32,7 +32,7 @@ def versions(key: ApiKey, first: int = 0, last: int | None = None) -> Iterator[i
 
 
 def request(key: ApiKey, version: int, fields: Mapping[str, Any], **step: Any) -> Step:
-    """Return a step whose body has `fields` (Kafka's names) and the defaults of all others.
+    """Return a step whose body has `fields` (Kafka's names). All other fields have their defaults.
 
     Fields that the version lacks are left out. `step`: `to`, `client`, `capture`, `unordered`, …
     """
@@ -42,7 +42,7 @@ def request(key: ApiKey, version: int, fields: Mapping[str, Any], **step: Any) -
 
 
 def unsupported(key: ApiKey, version: int, **step: Any) -> Step:
-    """Return a step with a version that no broker has. The bytes of the body are zeros."""
+    """Return a step with a version that no broker supports. The bytes of the body are zeros."""
     header = RequestHeader(key, version, 1, "raw")
     data = encode_request_header(header) + bytes(8)
     return {"to": LEADER, "raw": data.hex(), "fresh": True, **step}
@@ -55,16 +55,17 @@ def received(key: ApiKey, version: int, client: str, **step: Any) -> Step:
 
 
 def topics(*wanted: Mapping[str, Any]) -> Step:
-    """Return a step that creates topics; each is a `topic`. Later steps can use their ids."""
+    """Return a step that creates the results of `topic`. Later steps can use the topics' ids."""
     step = request(ApiKey.CREATE_TOPICS, 7, {"topics": wanted, "timeoutMs": 10_000})
     captured = {f"{each['name']}_id": f"topics.{at}.topicId" for at, each in enumerate(wanted)}
     return {**step, "capture": captured, "wait_after": True}
 
 
 def topic(name: str, *replicas: Sequence[int], **configs: str) -> Mapping[str, Any]:
-    """Return a topic; `replicas` of each partition, by default one partition on broker 1.
+    """Return a topic for `topics`.
 
-    `configs`: Kafka's names with underscores.
+    `replicas`: the brokers of each partition; by default, there is one partition on broker 1.
+    `configs`: by Kafka's names, with underscores instead of dots.
     """
     placed = dict(enumerate(replicas or ((1,),)))
     named = {key.replace("_", "."): value for key, value in configs.items()}

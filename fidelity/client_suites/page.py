@@ -1,0 +1,91 @@
+"""Writes docs/client-suites.md from the results of a run; pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from fidelity.client_suites.suites import Suite
+from fidelity.client_suites.verdicts import Judged
+
+_HEAD: Final = """# The suites of released clients
+
+The clients' own test suites run unmodified on three brokers, and on three brokers of a live Kafka
+3.9.1 with the same properties. The command is
+
+```sh
+git clone https://github.com/dpkp/kafka-python && git -C kafka-python checkout 3.0.11
+make client-suites ARGS="--checkout kafka-python=$PWD/kafka-python --kafka"
+```
+
+It needs a checkout of each suite; `--kafka` also needs `make kafka-jars`. A pytest plugin of ours
+replaces the fixtures that start brokers (`fidelity/client_suites/plugins`). The suites use the
+released clients of `requirements/suites.lock`, not those of the checkouts. The command exits with 1
+if a test fails without a row in `fidelity/client_suites/reasons.py`, or if a row is not needed.
+
+The suites are written for one broker, on which a read sees the write before it. Bridgehead runs
+with `bridgehead.metadata.blocking=cluster`, and then this also holds on three brokers. Kafka has no
+such setting. Some tests also have short timeouts, such as one second for DeleteRecords. A test that
+fails is therefore run up to five times, and the table names it.
+
+The cluster has `min.insync.replicas=1` as a dynamic default, as each Kafka since 4.1, because a
+test of confluent-kafka expects it.
+
+`make client-suites ARGS="… --page docs/client-suites.md"` wrote this page.
+"""
+
+
+@dataclass(frozen=True)
+class Run:
+    """The results of one suite on each system."""
+
+    suite: Suite
+    revision: str
+    client_version: str
+    judged: Mapping[str, Sequence[Judged]]
+
+
+def page(runs: Sequence[Run]) -> str:
+    """Return the page."""
+    return "\n".join((_HEAD, *_counts(runs), "", *_reasons(runs), ""))
+
+
+def _counts(runs: Sequence[Run]) -> list[str]:
+    lines = [
+        "| suite | revision | client | system | passed | failed | inapplicable |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for run in runs:
+        suite = f"[{run.suite.name}]({run.suite.repository}), {run.suite.tests}"
+        for system, judged in run.judged.items():
+            count = Counter(each.verdict for each in judged)
+            lines.append(
+                f"| {suite} | {run.revision} | {run.suite.client} {run.client_version} | {system} "
+                f"| {count['passed']} | {count['failed']} | {count['inapplicable']} |"
+            )
+    return lines
+
+
+def _reasons(runs: Sequence[Run]) -> list[str]:
+    systems = list(runs[0].judged)
+    lines = [
+        "The tests that do not pass on every system:",
+        "",
+        f"| suite | test | {' | '.join(systems)} | reason |",
+        "|---|---|" + "---|" * (len(systems) + 1),
+    ]
+    for run in runs:
+        by_system = {
+            system: {each.test: each for each in judged} for system, judged in run.judged.items()
+        }
+        for test in next(iter(by_system.values())):
+            found = [by_system[system][test] for system in systems]
+            reasons = dict.fromkeys(each.reason or each.message for each in found)
+            reasons.pop("", None)
+            if reasons:
+                verdicts = " | ".join(each.verdict for each in found)
+                text = " ".join(" ".join(reasons).split())
+                lines.append(f"| {run.suite.name} | `{test}` | {verdicts} | {text} |")
+    return lines

@@ -1,0 +1,45 @@
+"""A pytest plugin for confluent-kafka's suite: its clusters are the running one.
+
+The suite starts brokers with trivup. Here `trivup.clusters.KafkaCluster` is a stand-in, which
+returns the configuration of a client of the running cluster.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from types import ModuleType
+from typing import Any
+
+
+class KafkaCluster:
+    """What the suite uses of trivup's class."""
+
+    def __init__(self, **wanted: Any) -> None:
+        servers = json.loads(os.environ["SUITE_SERVERS"])
+        mechanism = wanted.get("sasl_mechanism")
+        protocol = "SASL_PLAINTEXT" if mechanism else "PLAINTEXT"
+        self._conf = {"bootstrap.servers": servers[protocol], "security.protocol": protocol}
+        if mechanism:
+            user, _, password = wanted["sasl_users"].partition("=")
+            self._conf |= {
+                "sasl.mechanism": mechanism,
+                "sasl.username": user,
+                "sasl.password": password,
+            }
+
+    def wait_operational(self) -> None:
+        """The brokers already run."""
+
+    def client_conf(self) -> dict[str, str]:
+        """Return the configuration of a client."""
+        return dict(self._conf)
+
+    def stop(self, *, cleanup: bool) -> None:
+        """The brokers run on."""
+
+
+for _name in ("trivup", "trivup.clusters", "trivup.clusters.KafkaCluster"):
+    sys.modules[_name] = ModuleType(_name)
+sys.modules["trivup.clusters.KafkaCluster"].KafkaCluster = KafkaCluster  # type: ignore[attr-defined]
