@@ -1,8 +1,8 @@
 """Creates topics one after another: our admin client compared with released clients.
 
-The clients take turns in the same cluster and with their default settings. In each turn a client
-creates ten topics, one after another, so that what a client and the brokers still do after a
-response delays the same client's next create. A round has one turn of every client in every order.
+The clients use the same cluster in turn, with their default settings. In each turn a client creates
+ten topics, one after another: work that the client or a broker does after a response then delays a
+create of the same client. In a round, each client has one turn in every order of the clients.
 
 A ratio compares the median times of one round; the median of these ratios is reported. A create's
 time includes the client's own processor time, which is reported as well. confluent-kafka requests
@@ -67,7 +67,7 @@ def run(plan: Plan) -> list[str]:
 
 
 def _round(clients: dict[str, Create], prefix: str) -> dict[str, Times]:
-    """Let every client take one turn in every order."""
+    """For every order of the clients, let each client take one turn."""
     times = {name: Times([], []) for name in clients}
     for turn, order in enumerate(itertools.permutations(clients)):
         for name in order:

@@ -1,9 +1,9 @@
 """CreateTopics of 1,000 topics in one request, compared with raw fenced multis of the same znodes.
 
-Why: ZooKeeper limits metadata writes; the controller's own work should not halve the speed. The raw
-side creates the same znodes under other names, in kazoo transactions of one check of
-/controller_epoch and 499 creates, encoded beforehand. This is the least work that a ZooKeeper
-client can do.
+Why: ZooKeeper limits the speed of metadata writes; the controller's own work should not halve it.
+The raw side creates the same znodes under other names, in kazoo transactions that are encoded
+beforehand. Each has one check of /controller_epoch and 499 creates. This is the least work that a
+ZooKeeper client can do.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def _measure(cluster: Cluster, zookeeper: KazooClient, rounds: int) -> dict[str,
         for prefix in ("raw", "one"):
             found = znodes_of(zookeeper, names(f"{prefix}{round_:02d}"))
             if len(found) != len(znodes):
-                raise RuntimeError("the raw multis wrote other znodes than ours")
+                raise RuntimeError("the raw multis created more or fewer znodes than our request")
     return {side: seconds[1:] for side, seconds in taken.items()}
 
 

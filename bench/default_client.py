@@ -93,9 +93,9 @@ class _Client:
 
 
 def measure(bootstrap: str, kill: Callable[[], int], options: dict[str, Any]) -> Outcome:
-    """Create a topic, kill the controller, create another once the client is disconnected.
+    """Create a topic, kill the controller, and create a second topic once the client has noticed.
 
-    A request in flight at the kill fails with _TRANSPORT, regardless of the settings.
+    A request that is in flight at the kill fails with _TRANSPORT, whatever the settings.
     """
     client = _Client(bootstrap, options)
     assert client.create("before") == "success"

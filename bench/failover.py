@@ -1,8 +1,8 @@
 """Failover step by step: detection, election, loading, first write, a leader for every partition.
 
 Why: the configured session timeout is a fixed part of a failover; the rest depends on our code, and
-may grow with the state that the next controller loads. Times are from the SIGKILL, by the wall
-clock of the event logs.
+may grow with the state that the next controller loads. Times are from the SIGKILL; the event logs
+have that of the detection.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ async def first_write_s(address: str) -> float:
 
 
 async def _leaderless(connection: AsyncConnection, topics: int, every: int, dead: int) -> int:
-    """Return how many partitions of each `every`-th topic have no live leader."""
+    """Return how many partitions have no live leader, counted in every `every`-th topic."""
     names = [MetadataRequestTopic(name=f"state-{n:04d}") for n in range(0, topics, every)]
     message = MetadataRequest(topics=names, allow_auto_topic_creation=False)
     answer = await connection.call(_METADATA, _METADATA_VERSION, message)

@@ -84,7 +84,7 @@ def _line(outstanding: int, direct: list[Load], forwarded: list[Load]) -> str:
     p50 = [median([load.p50_ms for load in loads]) for loads in (direct, forwarded)]
     per_s = [median([load.per_s for load in loads]) for loads in (direct, forwarded)]
     return (
-        f"{outstanding:>3} outstanding: forwarded carries {per_s[1] / per_s[0]:.2f} of direct "
+        f"{outstanding:>3} outstanding: forwarded, {per_s[1] / per_s[0]:.2f} of the direct rate "
         f"({per_s[1]:.0f}/s of {per_s[0]:.0f}/s); p50 {p50[1]:.2f} ms against {p50[0]:.2f} ms, "
         f"{p50[1] - p50[0]:+.2f} ms"
     )

@@ -71,7 +71,10 @@ def _topic(number: int) -> Steps:
 
 
 def _acl(number: int) -> Steps:
-    """Return one to three rules of a pattern; some are changed, so that znode versions differ."""
+    """Return one to three rules of a pattern; every fourth pattern is then changed.
+
+    So the versions of the znodes differ.
+    """
     pattern = ResourcePattern(
         "GROUP" if number % 5 == 0 else "TOPIC",
         "PREFIXED" if number % 2 else "LITERAL",

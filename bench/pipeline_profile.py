@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from pipeline.evidence import find_runs, total_bytes
+from pipeline.evidence import find_runs, is_small
 from pipeline.run import NEEDED, Pipeline, Progress
-from pipeline.session import SMALL_BYTES_MAX, open_session
+from pipeline.session import open_session
 
-_OTHERS_BELOW_S: Final = 0.01  # of the total: such tables share a row
+_OTHERS_BELOW_S: Final = 0.01  # of the total time; cheaper tables share a row
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ class Cost:
     wall_s: float = 0.0
     codegen_s: float = 0.0
     jobs: int = 0
-    running_s: float = 0.0  # with a running job
+    running_s: float = 0.0  # the time in which a job is running
     tasks: int = 0
     task_s: float = 0.0
     rows_in: int = 0
@@ -118,7 +118,7 @@ def _profile(evidence: Path, folder: Path) -> dict[str, Cost]:
         "spark.eventLog.rolling.enabled": "false",
         "spark.eventLog.compress": "false",
     }
-    small = total_bytes(runs) < SMALL_BYTES_MAX
+    small = is_small(runs)
     began = time.monotonic()
     spark = open_session(small=small, settings=settings, log=folder / "spark.log")
     assert spark.range(1000).filter("id % 2 = 0").count() == 500
@@ -139,7 +139,7 @@ def _profile(evidence: Path, folder: Path) -> dict[str, Cost]:
     pipeline.write_results(pipeline.verdicts())
     measure(Progress("report", 0, 0, 0))
     application = spark.sparkContext.applicationId
-    spark.stop()  # which closes the log
+    spark.stop()  # also closes the event log
     with (folder / application).open(encoding="utf-8") as log:
         costs = read_event_log(log)
     for name, (wall_s, codegen_s) in walls.items():

@@ -1,8 +1,8 @@
 """`python -m bench.pipeline_scale [--millions 1,4,16] [--rounds 3]`: measures how time grows.
 
 Each generated history is judged in its own process. Sizes alternate, and the median of the rounds
-counts. Prints events per second and core from JSON to silver and in total, the memory of the JVM,
-and the exponent by which time grows with size (1 is linear).
+counts. Prints events per second and core, from JSON to silver and in total; the memory of the JVM;
+and the exponent of growth: time grows like this power of the size (1 is linear).
 """
 
 from __future__ import annotations

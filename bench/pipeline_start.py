@@ -1,7 +1,7 @@
 """Time of `pipeline run` on small evidence, compared with starting Spark for one small job.
 
 Why: most runs are small, and nearly all of their time is fixed cost. Each measurement starts a new
-process, including Java, and both kinds alternate. At the end, one application judges ten runs.
+process with its own Java; the two kinds alternate. At the end, one application judges ten runs.
 """
 
 from __future__ import annotations

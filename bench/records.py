@@ -1,9 +1,9 @@
 """Measures Produce: records per second, the time of one record, and admin requests meanwhile.
 
-The same confluent-kafka producer (acks=all, three replicas) writes to our three brokers, to three
-brokers of a live Kafka 3.9.1, if its jars (`make kafka-jars`) and Java 17 exist, and the same
-batches go to a bare asyncio server that echoes them. The echo shows what Python and the network
-cost without a log and without a protocol.
+The same confluent-kafka producer (acks=all, three replicas) writes to our three brokers and, if the
+jars (`make kafka-jars`) and Java 17 exist, to three brokers of a live Kafka 3.9.1. Batches of 16
+such records also go to a bare asyncio server that echoes them. The echo shows what Python and the
+network cost without a log and without a protocol.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LOAD_PER_S: Final = 500  # records per second while admin requests are measured
 
 
 class Result(NamedTuple):
-    """Records per second; the 99th percentile of single records; admin medians, in ms."""
+    """Records per second; in ms, the p99 of single records and the medians of admin requests."""
 
     per_s: float
     p99_ms: float
@@ -137,7 +137,7 @@ def _serve_echo(ready: Connection) -> None:
 
 
 async def _echoed(port: int, batches: int) -> tuple[float, float]:
-    """Return records per second and the 99th percentile of one batch, one batch in flight."""
+    """Return records per second and the p99 of a batch, with one batch in flight at a time."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     durations = []
     began = time.monotonic()
@@ -183,7 +183,7 @@ def _line(name: str, result: Result) -> str:
 
 
 def run(plan: Plan) -> list[str]:
-    """Measure the three one after another."""
+    """Measure the echo, our brokers and Kafka, one after another."""
     sizes = (10_000, 200, 30) if plan.quick else (50_000, 1_000, 100)
     per_s, p99_ms = _echo(sizes[0] // 16)
     lines = [f"asyncio echo: {per_s:,.0f} records/s; one batch of 16 p99 {p99_ms:.1f} ms"]

@@ -18,7 +18,7 @@ from bridgehead.cluster.java import find_java
 from bridgehead.cluster.node_plan import Ports
 from pipeline.session import LOOPBACK, java_home
 
-_START_TIMEOUT_S = 120
+_START_TIMEOUT_S = 300
 _PACKAGE = "org.apache.spark.deploy"
 
 

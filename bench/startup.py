@@ -43,6 +43,6 @@ def run(plan: Plan) -> list[str]:
         time.sleep(_IDLE_S)
         each = [resident_mb(broker.pid) for broker in cluster.brokers.values()]
     return [
-        f"ready {spread(starts, 's', 2)} after start on a running ZooKeeper, supervisor included",
+        f"ready after {spread(starts, 's', 2)} on a running ZooKeeper, supervisor included",
         f"three idle nodes: {sum(each):.0f} MB resident {json.dumps([round(mb) for mb in each])}",
     ]

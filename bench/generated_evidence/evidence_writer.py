@@ -1,4 +1,4 @@
-"""Writes a run's folder: events with the node's own writer, commits and dumps as lines."""
+"""Writes a run's folder: events with the nodes' own writer, commits and dumps as lines of JSON."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ Planted = tuple[str, str, str]  # property, key, one of its rows
 
 
 def _creation(world: World) -> Write:
-    """Return a creation without a recorded operation of a client."""
+    """Return a topic creation that no client has recorded; execute the writes drawn before it."""
     while True:
         write = world.new_write()
         if write.api_key == CREATE_TOPICS and write.code == 0 and write.op_id is None:
@@ -218,7 +218,7 @@ def unauthorized_creation(world: World) -> Iterator[Planted]:
 
 
 def expired_client_is_served(world: World) -> Iterator[Planted]:
-    """A10: a request arrives a second after the end of its client's credential."""
+    """A10: a request arrives a second after its client's credential has expired."""
     boot, user = world.boots["2"], USERS[0]
     connection = f"expired-{boot.seq}"
     boot.append(Connected(connection, "SASL", "SASL_PLAINTEXT", "10.0.0.9", user))

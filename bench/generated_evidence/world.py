@@ -1,7 +1,7 @@
 """A generated cluster: three brokers, one of them controller, and clients that create topics.
 
-Every request takes the path in ARCHITECTURE.md and leaves its events, so every property holds,
-except where `planted` violates one. Time is simulated; the same seed generates the same history.
+Every request leaves the events of its path in ARCHITECTURE.md. So every property holds, except
+where `planted` violates one. Time is simulated; the same seed generates the same history.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Counters:
 
 
 class World:
-    """The generated cluster. `planted` are the violations: (property, key, one of its rows)."""
+    """The generated cluster. `planted` lists the violations: property, key, one of the rows."""
 
     def __init__(self, folder: Path, seed: int, run_id: str = "generated") -> None:
         self.folder = folder
@@ -162,7 +162,7 @@ class World:
         return zxid
 
     def new_write(self, node: str | None = None) -> Write:
-        """Return a request for an element that no other request has."""
+        """Return the next write: usually of a new topic, else a change, deletion or duplicate."""
         node = node or self.chance.choice(NODES)
         boot = self.boots[node]
         self.sequences[node] += 1
@@ -333,7 +333,7 @@ class World:
 
 
 def _first_znodes() -> dict[str, Znode]:
-    """Return the first znodes: ACLs grant each user all rights on topics with its prefix."""
+    """Return the first znodes. ACLs grant each user all rights on topics with the user's prefix."""
     znodes = {
         "/controller_epoch": Znode(1, 1, 0, "0"),
         "/bridgehead/commit": Znode(1, 1, 0, "0"),

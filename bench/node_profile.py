@@ -1,0 +1,260 @@
+"""`python -m bench.node_profile [JOB ...]`: where the nodes' processor time goes.
+
+py-spy samples the nodes while a job runs. `STOPS` maps frames to the stops of a request's path in
+ARCHITECTURE.md. A sample counts for the stop of its innermost frame that has one. The operating
+system measures the processor time per process. Sampling slows the nodes down, so only the shares
+count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import itertools
+import os
+import signal
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+from bench.bulk_creates import create, names
+from bench.failover import all_led_s, fill
+from bench.forwarding import measure, two_addresses
+from bench.report import progress
+from bridgehead.cluster import Cluster
+from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from raw_client.asynchronous import drive
+from raw_client.codec import decode_message, encode_message
+
+_SAMPLES_PER_S: Final = 200
+_SMALL, _BULK_ROUNDS, _TOPICS, _CONNECTIONS = 6_000, 8, 200, 64
+_TOPIC_RESOURCE: Final = 2
+# py-spy counts threads that wait here as active: kazoo's, and those of compiled code (gRPC).
+_WAITING: Final = ("EpollSelector.select ", "Thread.run ")
+_REST: Final = "event loop, sockets, other"
+
+# The first row with a matching path wins.
+STOPS: Final[tuple[tuple[str, str], ...]] = (
+    ("request log", "broker_proxy/request_log controller/request_log event_log/text_log"),
+    ("request log", "cluster_model/request_lines bridgehead/kafka_wire/generate_json"),
+    ("evidence", "event_log/"),
+    ("1-3 socket, frames, headers", "broker_proxy/client_socket broker_proxy/connection"),
+    ("1-3 socket, frames, headers", "bridgehead/kafka_wire/framing bridgehead/kafka_wire/headers"),
+    ("4, 5, 14 dispatch", "broker_proxy/dispatch broker_proxy/routing metrics/"),
+    ("4, 5, 14 dispatch", "broker_proxy/apis/alter_configs_split"),
+    ("decode and encode messages", "bridgehead/kafka_wire/"),
+    ("6 forwarding", "broker_proxy/forwarding envelope/principal_serde"),
+    ("7 channel", "envelope/ grpc/ node/controller_follower"),
+    ("8 open Envelope", "controller/handle_envelope controller/open_envelope"),
+    ("load the image", "controller/store/load"),
+    ("10 plan, split", "controller/store/plan controller/pending_request cluster_model/znodes"),
+    ("10 plan, split", "controller/store/outcomes"),
+    ("11 commit in ZooKeeper", "controller/store/ zookeeper_client/ kazoo/"),
+    ("12 image, publish", "cluster_model/image controller/publish cluster_model/update_metadata"),
+    ("12 image, publish", "broker_proxy/metadata_cache broker_proxy/applied_metadata"),
+    ("13 responses that wait", "controller/delayed_responses controller/image_waits"),
+    ("watches and local reads", "broker_proxy/"),
+    ("9 decide", "controller/ cluster_model/"),
+)
+
+
+def stop_of(frames: Sequence[str]) -> str:
+    """Return the stop of a stack, whose first frame is the outermost."""
+    for frame in reversed(frames):
+        for stop, paths in STOPS:
+            if any(f"({path}" in frame for path in paths.split()):
+                return stop
+    return _REST
+
+
+def shares(stacks: Iterable[str]) -> Counter[str]:
+    """Return the samples of each stop, from py-spy's raw format."""
+    counts: Counter[str] = Counter()
+    for line in stacks:
+        stack, _, count = line.rpartition(" ")
+        frames = stack.split(";")
+        if not frames[-1].startswith(_WAITING):
+            counts[stop_of(frames)] += int(count)
+    return counts
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What one job cost: operations, and for each process its seconds and its samples."""
+
+    operations: int
+    seconds: dict[str, float]  # processor time
+    samples: dict[str, Counter[str]]
+
+    def table(self, job: str) -> Iterator[str]:
+        """Yield a table in Markdown: microseconds of processor time per operation."""
+        names = list(self.seconds)
+        yield f"| {job}: us per operation | {' | '.join(names)} |"
+        yield "|---|" + "---:|" * len(names)
+        scale = {name: self.seconds[name] * 1e6 / self.operations for name in names}
+        for stop in dict.fromkeys([*(name for name, _ in STOPS), _REST]):
+            parts = [self._part(name, stop) * scale[name] for name in names]
+            if max(parts) > 0.01 * sum(scale.values()):
+                yield f"| {stop} | {' | '.join(f'{part:,.0f}' if part else '' for part in parts)} |"
+        yield f"| **all** | {' | '.join(f'**{scale[name]:,.0f}**' for name in names)} |"
+
+    def _part(self, name: str, stop: str) -> float:
+        samples = self.samples.get(name, Counter())
+        return samples[stop] / max(samples.total(), 1)
+
+
+@contextmanager
+def _sampled(pids: Mapping[str, int], into: dict[str, Counter[str]]) -> Iterator[None]:
+    """Sample processes while the block runs."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = {name: Path(folder) / name for name in pids}
+        command = ["py-spy", "record", "--format", "raw", "--duration", "600"]
+        command += ["--rate", str(_SAMPLES_PER_S)]
+        samplers = [
+            subprocess.Popen(
+                [*command, "--output", files[name], "--pid", str(pid)],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+            for name, pid in pids.items()
+        ]
+        for sampler in samplers:
+            assert sampler.stdout is not None
+            sampler.stdout.readline()  # printed once py-spy is attached
+        try:
+            yield
+        finally:
+            for sampler in samplers:
+                sampler.send_signal(signal.SIGINT)
+            for sampler in samplers:
+                sampler.communicate()
+        for name, file in files.items():
+            into[name] = shares(file.read_text().splitlines())
+
+
+def _processes(cluster: Cluster, without: int | None = None) -> dict[str, int]:
+    """Return the pids of the nodes by their role; `without`: the broker to leave out."""
+    controller = cluster.wait_for_controller()
+    others = sorted(set(cluster.brokers) - {controller})
+    roles = {"controller": controller, "forwarding broker": others[0], "third broker": others[1]}
+    return {role: cluster.brokers[id_].pid for role, id_ in roles.items() if id_ != without}
+
+
+def _profile(cluster: Cluster, without: int | None, job: Callable[[], int]) -> Profile:
+    nodes = _processes(cluster, without)
+    supervisor = psutil.Process(next(iter(nodes.values()))).parent()
+    assert supervisor is not None
+    (java,) = (each.pid for each in supervisor.children() if each.name() == "java")
+    samples: dict[str, Counter[str]] = {}
+    processes = {**nodes, "ZooKeeper": java, "client": os.getpid()}
+
+    def used() -> dict[str, float]:
+        return {name: sum(psutil.Process(pid).cpu_times()[:2]) for name, pid in processes.items()}
+
+    with _sampled(nodes, samples):
+        before = used()
+        operations = job()
+        after = used()
+    return Profile(operations, {name: after[name] - before[name] for name in after}, samples)
+
+
+def _small_creates(cluster: Cluster) -> Profile:
+    _, forwarding = two_addresses(cluster)
+    measure(forwarding, "warm", connections=_CONNECTIONS, count=1_500)
+
+    def job() -> int:
+        measure(forwarding, "small", connections=_CONNECTIONS, count=_SMALL)
+        return _SMALL
+
+    return _profile(cluster, None, job)
+
+
+def _bulk_creates(cluster: Cluster) -> Profile:
+    controller, _ = two_addresses(cluster)
+    asyncio.run(create(controller, "warm"))
+
+    def job() -> int:
+        for round_ in range(_BULK_ROUNDS):
+            asyncio.run(create(controller, f"bulk{round_}"))
+        return _BULK_ROUNDS * 1_000
+
+    return _profile(cluster, None, job)
+
+
+def _check_altered(answer: bytes) -> None:
+    for each in decode_message(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, answer).responses:
+        if each.error_code != 0:
+            raise RuntimeError(f"{each.resource_name}: {each.error_code} {each.error_message}")
+
+
+def config_changes(topics: Sequence[str], first: int) -> Iterator[bytes]:
+    """Yield requests that each set one config of one topic."""
+    for number, topic in enumerate(topics):
+        config = AlterableConfig("retention.ms", 0, str(1_000_000 + first + number))
+        resource = AlterConfigsResource(_TOPIC_RESOURCE, topic, [config])
+        request = IncrementalAlterConfigsRequest([resource], validate_only=False)
+        yield encode_message(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, request)
+
+
+def _config_changes(cluster: Cluster) -> Profile:
+    controller, forwarding = two_addresses(cluster)
+    asyncio.run(create(controller, "topic"))
+    topics = list(itertools.islice(itertools.cycle(names("topic")), _SMALL))
+
+    def change(topics: Sequence[str], first: int) -> int:
+        requests = iter(list(config_changes(topics, first)))
+        changing = drive(
+            forwarding, connections=_CONNECTIONS, requests=requests, check=_check_altered
+        )
+        return len(asyncio.run(changing))
+
+    change(topics[:1_000], _SMALL)
+    return _profile(cluster, None, lambda: change(topics, 0))
+
+
+def _failover(cluster: Cluster) -> Profile:
+    controller, other = two_addresses(cluster)
+    asyncio.run(fill(controller, _TOPICS))
+    broker_id = cluster.wait_for_controller()
+
+    def job() -> int:
+        os.kill(cluster.brokers[broker_id].pid, signal.SIGKILL)
+        asyncio.run(all_led_s(other, _TOPICS, broker_id))
+        return _TOPICS
+
+    return _profile(cluster, broker_id, job)
+
+
+JOBS: Final[dict[str, Callable[[Cluster], Profile]]] = {
+    "small creates": _small_creates,
+    "bulk creates": _bulk_creates,
+    "config changes": _config_changes,
+    "failover (topics of 100 partitions)": _failover,
+}
+
+
+def main() -> None:
+    """Profile the selected jobs, each on its own cluster."""
+    parser = argparse.ArgumentParser(prog="bench.node_profile", description="Profiles the nodes.")
+    parser.add_argument("jobs", nargs="*", choices=[*JOBS, []], help="default: all jobs")
+    for job in parser.parse_args().jobs or JOBS:
+        progress(job)
+        with Cluster(brokers=3) as cluster:
+            profile = JOBS[job](cluster)
+        print(*profile.table(job), "", sep="\n", flush=True)
+
+
+if __name__ == "__main__":
+    main()
