@@ -2,8 +2,8 @@
 
 `node`, `controller`, `broker_proxy` and the other packages of the tree are never installed as
 top-level modules. In a checkout the tree is the folder that contains this package. In a wheel it is
-this package's folder `_application`. Its modules run as separate processes with the tree on their
-path.
+this package's folder `_application`. The tree's modules run as separate processes with the tree on
+their path.
 """
 
 from __future__ import annotations

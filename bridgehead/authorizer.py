@@ -43,7 +43,7 @@ Operation = Literal[
     "DESCRIBE_TOKENS",
 ]
 ResourceType = Literal["TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID", "DELEGATION_TOKEN", "USER"]
-# An ACL may name every operation at once; a request never does.
+# ALL stands for every operation. Only ACLs have it, never a request.
 AclOperation = Operation | Literal["ALL"]
 Permission = Literal["ALLOW", "DENY"]
 PatternType = Literal["LITERAL", "PREFIXED"]

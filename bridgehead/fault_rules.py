@@ -55,8 +55,8 @@ class Side(StrEnum):
 class Phase(StrEnum):
     """When a rule acts."""
 
-    REQUEST = "request"  # before the request is executed; after error, drop or close it is not
-    RESPONSE = "response"  # after it was executed
+    REQUEST = "request"  # before execution; error, drop and close prevent the execution
+    RESPONSE = "response"  # after execution
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

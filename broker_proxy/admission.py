@@ -1,4 +1,4 @@
-"""Holds new connections until the quotas admit them. Until then it reads nothing from them.
+"""Holds new connections until the quotas admit them. Until then nothing is read from them.
 
 Each listener admits one connection at a time, as Kafka's acceptor does. Waiting sockets cost
 memory, so at most a thousand may wait. Further connections are closed immediately.
@@ -47,6 +47,7 @@ class Admission:
         self._rates = rates
         self._now_s = now_s
         self.waiting_max = WAITING_MAX
+        self._is_closed = False
         self._queues = {name: _Queue(name) for name in quotas.listeners}
 
     @property
@@ -59,7 +60,7 @@ class Admission:
     ) -> None:
         """Call `enter` when the connection is admitted: immediately, later, or never."""
         queue = self._queues[listener]
-        if self.waiting_count >= self.waiting_max:
+        if self._is_closed or self.waiting_count >= self.waiting_max:
             transport.abort()
             return
         transport.pause_reading()
@@ -79,6 +80,7 @@ class Admission:
 
     def close(self) -> None:
         """Close every waiting connection and admit no more."""
+        self._is_closed = True
         for queue in self._queues.values():
             if queue.timer is not None:
                 queue.timer.cancel()

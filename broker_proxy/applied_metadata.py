@@ -29,8 +29,8 @@ from cluster_model.session_state import ConnectionLostError
 _POLL_EVERY_S: Final = 0.02
 _CANNOT_REPORT_ZXID: Final = (
     "bridgehead.metadata.reads=controller: the active controller cannot report its metadata zxid "
-    "(an old release). This broker answers no reads until the active controller is one that "
-    "reports its zxid. Finish the upgrade, or set bridgehead.metadata.reads=local until then."
+    "(an old release). This broker answers no reads until a controller that reports its zxid "
+    "is active. Finish the upgrade, or set bridgehead.metadata.reads=local until then."
 )
 _log = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ class AppliedMetadata:
     def cache_applied(self, zxid: int, then: Callable[[], None]) -> None:
         """Record that the metadata cache is at `zxid`.
 
-        `then` is called when ZooKeeper's notifications are applied up to `zxid`, too. An update
+        `then` is called when ZooKeeper's notifications up to `zxid` are applied as well. An update
         that changes only the live brokers has the zxid of the previous update.
         """
         self._applied, self._then = max(self._applied, zxid), then
@@ -209,8 +209,8 @@ class NewestZxid:
     async def _request_zxid(self) -> int:
         """Ask the controller for its zxid with a ListPartitionReassignments of no topics.
 
-        The controller handles it in turn with all other requests, and the reply carries the zxid
-        of its image.
+        The controller queues this request with all others. The reply carries the zxid of the
+        controller's image.
         """
         number = next(self._numbers)
         header = RequestHeader(

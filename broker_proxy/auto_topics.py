@@ -42,9 +42,9 @@ from event_log.writer import EventLog
 _log = logging.getLogger(__name__)
 # In the drafted dialect (KIP-590) the broker waits for the controller's response.
 _DRAFTED: Final = "drafted"
-# A forwarding broker sends the newest version, which the controller mutation quota can reject. The
-# controller's own broker sends an older version: the quota counts it but never rejects it
-# (docs/kafka/topics.md#steps-of-an-automatic-creation).
+# A forwarding broker sends the newest version: the controller mutation quota can reject such a
+# request. The controller's own broker sends an older version: the quota counts such a request but
+# never rejects it (docs/kafka/topics.md#steps-of-an-automatic-creation).
 _FORWARDED_VERSION: Final = 7
 _PERMISSIVE_VERSION: Final = 5
 # Bounds concurrent creations, because clients choose the names.
@@ -69,8 +69,8 @@ class AutoTopics:
     ) -> None:
         """`waits`: whether a topic is created before the client is answered, as in Kafka.
 
-        It returns True on the controller's own broker and on one that does not forward. `broker` is
-        this broker as the client of its own requests.
+        It returns True on the controller's own broker and on a broker that does not forward.
+        `broker` is this broker as the client of its own requests.
         """
         self._forward = forward
         self._current = current
@@ -112,7 +112,7 @@ class AutoTopics:
         """Wait for the last creation of an internal topic; False when it failed."""
         creation = self._internal.get(name)
         if creation is None:
-            return True  # Another request, a client's Metadata, creates it: the outcome is unknown.
+            return True  # A client's Metadata request creates it: the outcome is unknown.
         return (await asyncio.shield(creation))[name] is ErrorCode.LEADER_NOT_AVAILABLE
 
     def _claim(self, names: Sequence[str]) -> list[str]:

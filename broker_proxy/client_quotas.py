@@ -93,7 +93,7 @@ class ClientQuota:
             self._used[level].take_back(amount)
 
     def largest(self, client: Client) -> float:
-        """Return the most that a client may use at once: its limit for all but one window."""
+        """Return the most that a client may use at once: its limit over all windows but one."""
         _, limit = self._governing(client)
         return math.inf if limit is None else limit * (self._samples - 1) * self._window_s
 
@@ -121,7 +121,7 @@ class ClientQuotas:
                 quota.update(resource, configs)
 
     def replace_all(self, entity_type: str, stored: Mapping[str, Mapping[str, str]]) -> None:
-        """Replace the configs of all entities of a type, by stored name."""
+        """Replace the configs of all entities of a type; the keys of `stored` are stored names."""
         for quota in self._all:
             quota.forget(entity_type)
             for name, configs in stored.items():

@@ -113,7 +113,7 @@ class ClientSocket(asyncio.Protocol):
         self._task: asyncio.Task[None] | None = None
         self._handshake: asyncio.Task[None] | None = None
         self._early: list[bytes] = []  # data that arrived before the handshake's callback
-        self._completed: list[ClientRequest] = []  # responses are not written yet
+        self._completed: list[ClientRequest] = []  # their responses are not written yet
         self._writable = asyncio.Event()
         self._writable.set()
         self._is_finishing = False
@@ -131,7 +131,7 @@ class ClientSocket(asyncio.Protocol):
         self._connections.arrive(self, self._transport, self._listener)
 
     def begin(self, connection: ClientConnection) -> None:
-        """Start to serve an admitted connection, on a TLS listener after the handshake."""
+        """Start to serve an admitted connection; on a TLS listener, do the handshake first."""
         assert self._transport is not None
         self.last_active_s = self._services.now_s()
         self._connection = connection
@@ -356,7 +356,7 @@ class ClientSocket(asyncio.Protocol):
         return answer, request.progress.throttle_ms
 
     async def _mute(self, throttle_ms: int) -> None:
-        """Serve nothing for `throttle_ms`, or until the client disconnects or the server stops."""
+        """Serve nothing for `throttle_ms`; end early if the client leaves or the server stops."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(throttle_ms / 1000):
                 await self._ended.wait()
@@ -418,7 +418,7 @@ class ClientSocket(asyncio.Protocol):
             self._transport.close()
 
     def evict(self) -> None:
-        """Close this unauthenticated connection, because there are too many of them."""
+        """Close this connection, because too many clients are unauthenticated."""
         if self._connection is not None and self._handshake is None:
             reason = "too many clients are not authenticated yet"
             self._services.logins.failed(self._connection.info, self._login, reason)

@@ -1,8 +1,8 @@
 """One client connection without its socket: request order, request ids, read-ahead limits.
 
 Kafka executes the requests of one connection one at a time and answers in order; connections are
-independent. Request ids are generated here: an id chosen by a client could merge its history with
-another client's.
+independent. Request ids are generated here: if clients chose them, two could choose the same id,
+and their histories would be merged.
 """
 
 from __future__ import annotations

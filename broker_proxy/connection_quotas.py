@@ -178,11 +178,11 @@ class ConnectionQuotas:
         return {(name,): rate.measure(now_s) for name, rate in self._rates.items()}
 
     def throttle_times_ms(self) -> Mapping[tuple[str, ...], float]:
-        """Per listener: the average delay of connections over the broker's or its own rate."""
+        """Per listener: the average delay of connections above its rate or the broker's."""
         now_s = self._now_s()
         return {(name,): each.measure(now_s) for name, each in self._delays.items()}
 
     def address_throttle_times_ms(self) -> Mapping[tuple[str, ...], float]:
-        """Per listener: the average delay of connections over the rate of their address."""
+        """Per listener: the average delay of connections above the rate of their address."""
         now_s = self._now_s()
         return {(name,): each.measure(now_s) for name, each in self._address_delays.items()}

@@ -1,8 +1,8 @@
 """Per-address connection rate limits: `connection_creation_rate` of ip entities (KIP-612).
 
 Each broker counts on its own, as in Kafka. A connection over the rate is not counted. The broker
-reads nothing from it. When the rate allows another connection, at the latest after one window, the
-broker closes it. The clock is injected.
+reads nothing from it, and closes it when the rate allows another connection, at the latest after
+one window. The clock is injected.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class ConnectionRates:
         self.kept_waiting = 0
 
     def replace_all(self, stored: Mapping[str, Mapping[str, str]]) -> None:
-        """Replace every ip's configs, by stored name."""
+        """Replace every ip's configs; the keys of `stored` are stored names."""
         self._limits.clear()
         for name, configs in stored.items():
             self.update(name, configs)

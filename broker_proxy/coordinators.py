@@ -1,7 +1,7 @@
 """The coordinator of a group or transactional id: the leader of its internal topic partition.
 
-No broker keeps transactions, and without a data plane no broker keeps groups. A coordinator then
-answers as if there were none.
+No broker keeps transactions, and without a data plane no broker keeps groups. Their coordinators
+answer as if none existed.
 """
 
 from __future__ import annotations

@@ -43,6 +43,7 @@ from broker_proxy.thread_time import Timed
 from event_log.digests import body_sha256
 from event_log.events import Answered, RequestReceived
 from event_log.writer import EventLog
+from metrics.names import FOLLOWER_FETCH
 from metrics.node_metrics import NodeMetrics
 
 _log = logging.getLogger(__name__)
@@ -68,10 +69,26 @@ _PERCENT_PER_NS = 100 / 1e9
 
 def _is_exempt(request: ClientRequest, message: Any) -> bool:
     key = request.header.api_key
-    if key == ApiKey.FETCH:
-        replica: int = max(message.replica_id, message.replica_state.replica_id)
-        return replica >= 0
-    return key in _BETWEEN_BROKERS or key in _LOGINS
+    return _is_replication(request, message) or key in _BETWEEN_BROKERS or key in _LOGINS
+
+
+def _is_replication(request: ClientRequest, message: Any) -> bool:
+    if request.header.api_key != ApiKey.FETCH or message is None:
+        return False
+    replica: int = max(message.replica_id, message.replica_state.replica_id)
+    return replica >= 0
+
+
+def _decoded(request: ClientRequest) -> Any:
+    """Return the message, or None if the bytes are not one."""
+    header, dialect = request.header, request.client.dialect
+    try:
+        message = decode_request(header.api_key, header.api_version, request.body, dialect=dialect)
+        check_request(header.api_key, header.api_version, message)
+    except WireError as error:
+        _log.info("%s is malformed: %s", request.request_id, error)
+        return None
+    return message
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,23 +154,16 @@ class Dispatcher:
             writes_itself=self._write_directly is not None,
             routes=self._routes,
         )
-        self._received(request, way)
+        message = None if way is None else _decoded(request)
+        # Idle followers send Fetch requests all the time: about 1 GB of evidence a day.
+        is_recorded = not _is_replication(request, message)
+        if is_recorded:
+            self._received(request, way)
         done = _CLOSE
-        if way is not None:
-            try:
-                message = decode_request(
-                    header.api_key,
-                    header.api_version,
-                    request.body,
-                    dialect=request.client.dialect,
-                )
-                check_request(header.api_key, header.api_version, message)
-            except WireError as error:
-                _log.info("%s is malformed: %s", request.request_id, error)
-            else:
-                progress.message = message
-                done = await self._measure(request, message, way)
-        self._answered(request, way, done)
+        if way is not None and message is not None:
+            progress.message = message
+            done = await self._measure(request, message, way)
+        self._answered(request, way, done, is_recorded=is_recorded)
         if done.body is None:
             return None
         head = encode_response_header(header.api_key, header.api_version, header.correlation_id)
@@ -162,7 +172,7 @@ class Dispatcher:
     def may_take_long(self, request: ClientRequest) -> bool:
         """True when earlier responses should be written before this request is executed."""
         way = self._routes[request.client.dialect].get(request.header.api_key)
-        waits = DRAFTED_SPECS[request.header.api_key].data_plane_route is not None
+        waits = DRAFTED_SPECS[request.header.api_key].needs_data_plane
         return way is Route.FORWARD or waits or self._read_gate is not None
 
     def handle_unsupported(self, request: ClientRequest) -> bytes | None:
@@ -206,22 +216,25 @@ class Dispatcher:
             )
         )
 
-    def _answered(self, request: ClientRequest, way: Route | None, done: _Done) -> None:
+    def _answered(
+        self, request: ClientRequest, way: Route | None, done: _Done, *, is_recorded: bool = True
+    ) -> None:
         header = request.header
-        self._log.append(
-            Answered(
-                request_id=request.request_id,
-                api_key=header.api_key,
-                api_version=header.api_version,
-                route=way.name if way else "CLOSE",
-                error=done.error,
-                closed=done.body is None and not request.progress.needs_no_response,
-                zxid=done.zxid,
+        if is_recorded:
+            self._log.append(
+                Answered(
+                    request_id=request.request_id,
+                    api_key=header.api_key,
+                    api_version=header.api_version,
+                    route=way.name if way else "CLOSE",
+                    error=done.error,
+                    closed=done.body is None and not request.progress.needs_no_response,
+                    zxid=done.zxid,
+                )
             )
-        )
         answered_ns = request.progress.answered_ns = self._now_ns()
         self._metrics.request_completed(
-            DRAFTED_SPECS[header.api_key].name,
+            DRAFTED_SPECS[header.api_key].name if is_recorded else FOLLOWER_FETCH,
             header.api_version,
             (answered_ns - request.received_ns) / 1e6,
         )
@@ -352,7 +365,7 @@ class Dispatcher:
     async def _split(
         self, request: ClientRequest, message: Any, split: SplitApi, way: Route
     ) -> _Done:
-        """Answer this broker's resources and forward the others; merge both in request order.
+        """Answer this broker's resources and forward the others; merge results in request order.
 
         In the drafted dialect (KIP-590) the Envelope has the whole request. A broker below the
         bridge release executes the other resources itself instead of forwarding them.

@@ -82,7 +82,7 @@ class FetchSessions:
         return len(self._sessions)
 
     def open(self, message: FetchRequest, version: int, now_ms: int) -> Context:
-        """Return how to answer a request, like Kafka's `FetchManager.newContext`.
+        """Return the context of a request, like Kafka's `FetchManager.newContext`.
 
         Raises:
             ApiError: the session does not exist (FETCH_SESSION_ID_NOT_FOUND), its epoch differs

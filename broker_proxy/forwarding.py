@@ -47,8 +47,8 @@ class Forwarded:
     step: Step
     response: bytes | None
     zxid: int
-    remote_ms: float | None  # from the first send to another node; None: it was never sent there
-    queued_ms: float | None = None  # from arrival to the first send to another node
+    remote_ms: float | None  # since it was first sent to another node; None: it never was
+    queued_ms: float | None = None  # from arrival until it was first sent to another node
     throttle_ms: int = 0  # as reported by the controller in this process
 
 

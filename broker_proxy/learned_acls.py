@@ -10,7 +10,7 @@ from zookeeper_client.acl_reading import StoredAcls
 
 
 class LearnedAcls:
-    """Stores the ACLs that AclFollower reads. `seen` gets the version of every znode read."""
+    """Stores the ACLs that AclFollower reads. `seen` gets the version of each znode."""
 
     def __init__(self, seen: Callable[[ResourcePattern, int | None], None]) -> None:
         self.acls: AclSet = NO_ACLS

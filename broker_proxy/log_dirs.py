@@ -1,6 +1,6 @@
 """The log directories of a broker without a data plane. Every replica is an empty log.
 
-The first directory holds every replica until a client moves one. Nothing is on disk: moves are
+Every replica is in the first directory until a client moves it. Nothing is on disk: moves are
 forgotten when the broker stops.
 """
 
@@ -53,6 +53,6 @@ class LogDirs:
 
 
 def log_dirs_of(log_dirs: str | None, log_dir: str | None) -> tuple[str, ...]:
-    """Return the directories in `log.dirs`, or in `log.dir` if that is not set."""
+    """Return the directories in `log.dirs`, or in `log.dir` if `log.dirs` is not set."""
     named = (each.strip() for each in (log_dirs or log_dir or "").split(","))
     return tuple(each for each in named if each) or ("",)

@@ -55,7 +55,7 @@ class CachedPartition(NamedTuple):
 
 @dataclass(slots=True)
 class CachedTopic:
-    """A topic. `partitions` has each partition that has a leader, by number."""
+    """A topic. `partitions` has each partition that has had a leader, by number."""
 
     name: str
     topic_id: bytes
@@ -78,7 +78,7 @@ class MetadataCache:
         self._arriving: _Content | None = None
         self._names_arriving: frozenset[str] = frozenset()
         self._answers: dict[Any, bytes] = {}
-        self._epoch_seen = 0  # the highest, also of images that are not complete yet
+        self._epoch_seen = 0  # the highest, including that of an incomplete image
         self.controller_id = NO_CONTROLLER
         self.controller_epoch = 0
         self.zxid = 0

@@ -14,17 +14,17 @@ RoutingTable = Mapping[str, Mapping[int, Route]]  # by dialect and API key
 def _routes(*, data_plane: bool) -> RoutingTable:
     return {
         dialect: {
-            key: way
+            key: spec.route
             for key, spec in specs.items()
-            if (way := spec.route or (spec.data_plane_route if data_plane else None)) is not None
+            if spec.route is not None and (data_plane or not spec.needs_data_plane)
         }
         for dialect, specs in SPECS.items()
     }
 
 
 # The APIs that each dialect (shipped, drafted) serves. ApiVersions advertises no others.
-DIALECTS: Final[RoutingTable] = _routes(data_plane=False)
-DATA_PLANE_DIALECTS: Final[RoutingTable] = _routes(data_plane=True)
+DIALECTS: Final[RoutingTable] = _routes(data_plane=True)
+WITHOUT_DATA_PLANE: Final[RoutingTable] = _routes(data_plane=False)
 SHIPPED: Final = DIALECTS["shipped"]
 
 

@@ -39,7 +39,7 @@ from cluster_model.znodes import (
 )
 from event_log.events import BrokerRegistered, SessionLost, SessionOpened
 from event_log.writer import EventLog
-from zookeeper_client.config_reading import read_configs
+from zookeeper_client.config_reading import read_configs, read_some_configs
 from zookeeper_client.session import NoSuchZnodeError, ZooKeeperSession
 from zookeeper_client.wire import NO_NODE, NODE_EXISTS, ReadChildren, ReadData, Stat, ZnodeData
 
@@ -405,7 +405,7 @@ class ZooKeeperWatcher:
         task.add_done_callback(self._tasks.discard)
 
     def read_controller(self) -> None:
-        """Read /controller. Report a controller only if it changed, a missing one always."""
+        """Read /controller. Report a controller if it changed; report a missing one every time."""
         self._start(self._read_controller)
 
     def _configs_changed(self) -> None:
@@ -460,9 +460,9 @@ class ZooKeeperWatcher:
         return None
 
     def _report(self, controller: ControllerAddress | None) -> None:
-        # The watches on /controller and on the node's znode may both fire for one change. Only a
-        # missing controller is reported twice: /controller was created and deleted between the two
-        # reads.
+        # The watches on /controller and on the node's znode may both fire for one change, which
+        # is reported once. A missing controller is always reported: /controller may have been
+        # created and deleted between two reads.
         if controller is None or controller != self._reported:
             self._reported = controller
             self._callbacks.controller_changed(controller)
@@ -486,20 +486,28 @@ class ZooKeeperWatcher:
             await self._process_config_changes(self._configs_changed)
 
     async def _process_config_changes(self, watch: Callable[[], None] | None) -> None:
-        """Process notifications that are new since the last call; read the entities they name."""
+        """Process notifications that are new since the last call; read the entities they name.
+
+        If the connection breaks, the next call processes the same notifications.
+        """
         session = self._live
-        names = sorted(await session.children(ConfigChangeZnode.parent, watch))
+        children = await session.children(ConfigChangeZnode.parent, watch)
+        names = sorted(name for name in children if name > self._last_change)
+        if not names:
+            return
+        paths = [f"{ConfigChangeZnode.parent}/{name}" for name in names]
         resources: dict[ConfigResource, None] = {}
-        for name in names:
-            if name <= self._last_change:
-                continue
-            try:
-                znode = await session.get(f"{ConfigChangeZnode.parent}/{name}")
-                resources[ConfigChangeZnode.decode(znode.data)] = None
-            except NoSuchZnodeError:
-                pass  # It is purged: every broker had applied it, and this one reads all at start.
-            except ZnodeContentError as error:
-                _log.error("%s: %s", name, error)
-            self._last_change = max(self._last_change, name)
+        for path, znode in zip(paths, await session.read(list(map(ReadData, paths))), strict=True):
+            # A missing notification was purged after every live broker had applied it. A broker
+            # that starts later reads everything.
+            if isinstance(znode, ZnodeData):
+                try:
+                    resources[ConfigChangeZnode.decode(znode.data)] = None
+                except ZnodeContentError as error:
+                    _log.error("%s: %s", path, error)
+        stored = await read_some_configs(session.read, list(resources))
+        for text in stored.invalid:
+            _log.error("%s", text)
+        self._last_change = names[-1]
         for resource in resources:
-            self._callbacks.config_changed(resource, await self.read_config(*resource))
+            self._callbacks.config_changed(resource, stored.configs.get(resource, {}))

@@ -65,7 +65,7 @@ class AclSet:
     def with_entries(
         self, pattern: ResourcePattern, entries: Sequence[AccessControlEntry]
     ) -> AclSet:
-        """Return the set with these entries of a pattern; an empty list removes the pattern."""
+        """Return the set with these entries for a pattern; an empty list removes the pattern."""
         kind = pattern[:2]
         names = self._by_type.get(kind, _NO_NAMES)
         if entries:
@@ -125,7 +125,7 @@ NO_ACLS: Final = AclSet()
 
 @dataclass(frozen=True, slots=True)
 class AclFilter:
-    """A filter of DescribeAcls or DeleteAcls; None matches everything.
+    """A filter of DescribeAcls or DeleteAcls; a field that is None matches everything.
 
     `impossible` is set when the filter has an undefined code. The filter then matches nothing.
     """

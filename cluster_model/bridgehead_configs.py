@@ -92,7 +92,7 @@ def bridgehead_config_errors(properties: Mapping[str, str]) -> list[str]:
         elif listener and "listener" not in key.set_for:
             errors.append(f"{name} cannot be set per listener; set {key.name}.")
         elif not listener and "broker" not in key.set_for:
-            errors.append(f"{name} is set per listener: listener.name.<listener>.{name}.")
+            errors.append(f"{name} can only be set per listener: listener.name.<listener>.{name}.")
         elif (problem := key.error(properties[name].strip())) is not None:
             errors.append(f"{name}={properties[name]} {problem}.")
     return errors

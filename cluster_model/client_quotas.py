@@ -34,7 +34,7 @@ CLIENT_KEYS: Final[Mapping[str, ConfigType]] = {
     MUTATION_RATE: ConfigType.DOUBLE,
 }
 IP_KEYS: Final[Mapping[str, ConfigType]] = {"connection_creation_rate": ConfigType.INT}
-# The znode of a user also has its SCRAM credentials.
+# A user's znode also has the user's SCRAM credentials.
 USER_KEYS: Final[Mapping[str, ConfigType]] = {
     **CLIENT_KEYS,
     **dict.fromkeys(MECHANISM_NAMES.values(), ConfigType.STRING),
@@ -46,7 +46,7 @@ _MAX: Final = {ConfigType.LONG: 2**63 - 1, ConfigType.INT: 2**31 - 1}
 
 
 def in_hash_order(entity: QuotaEntity, capacity: int) -> list[tuple[str, str | None]]:
-    """Return an entity's parts in the order of Kafka's response, that of a Java HashMap.
+    """Return an entity's parts in the order of a Java HashMap, as in Kafka's response.
 
     `capacity` is the initial capacity of Kafka's map.
     """
@@ -151,7 +151,7 @@ def check_stored(resource: ConfigResource, configs: Mapping[str, str]) -> None:
     """Validate stored configs before they are written again.
 
     Raises:
-        ApiError: UNKNOWN_SERVER_ERROR for an unknown key or a value of another type.
+        ApiError: UNKNOWN_SERVER_ERROR for an unknown key or a value of the wrong type.
     """
     keys = _KEYS[resource.entity_type]
     if resource.entity_type == "users" and (

@@ -38,7 +38,7 @@ def check_shape(operations: Sequence[Operation]) -> None:
 
 
 def check_operation_types(operations: Iterable[Operation]) -> None:
-    """Raise ApiError for an unknown operation type; Kafka does so only for BROKER resources."""
+    """Raise ApiError for an unknown operation type. Kafka checks only BROKER resources."""
     for operation in operations:
         if operation.type not in frozenset(AlterConfigOpType):
             text = f"Unknown operations type {operation.type}"
@@ -50,7 +50,7 @@ def apply_operations(
     operations: Iterable[Operation],
     key_of: Callable[[str], ConfigKey | None],
 ) -> dict[str, str]:
-    """Return `stored` after the operations; raises ApiError.
+    """Return `stored` with the operations applied; raises ApiError.
 
     An unknown operation type, or APPEND or SUBTRACT of a custom name, raises UNKNOWN_SERVER_ERROR,
     because Kafka fails with an unexpected exception.
@@ -79,7 +79,7 @@ def apply_operations(
 
 
 def _append(items: list[str], new: list[str]) -> list[str]:
-    """Append the missing items; duplicates within `new` are kept, as in Kafka."""
+    """Append the items of `new` that `items` lacks; duplicates in `new` are kept, as in Kafka."""
     return items + [item for item in new if item not in items]
 
 

@@ -1,8 +1,8 @@
 """Reads config tables: one TSV row per config, in Kafka's order of definition.
 
 The column `valid values` uses the notation of Kafka's documentation: `[1,...]` and `[1,...,9]` are
-ranges that include both ends; `[compact, delete]` lists the options. `null` means that there is no
-default.
+ranges that include both ends; `[compact, delete]` lists the options. In the column `default`,
+`null` means that there is no default.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from cluster_model.config_types import (
 )
 
 Key = TypeVar("Key", bound=ConfigKey)
-Fields = tuple[str, ConfigType, str | None, Validator | None, str]  # those of ConfigKey
+Fields = tuple[str, ConfigType, str | None, Validator | None, str]  # of ConfigKey, in its order
 
 _VALIDATORS: Final[Mapping[str, Validator | None]] = {
     "": None,

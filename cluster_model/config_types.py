@@ -1,8 +1,8 @@
 """Kafka's config types: parsing, rendering and validation (docs/kafka/configs.md#validation).
 
 Error texts are Kafka's. They show the original text when parsing fails, and the parsed value when
-a validator rejects it. Values are bool, str, int, float, tuple of str, or None. Java's rules apply:
-characters up to U+0020 are trimmed, and integers may use the decimal digits of any script.
+a validator rejects it. Parsed values are bool, str, int, float, tuple of str, or None. Java's rules
+apply: characters up to U+0020 are trimmed, and integers may use the decimal digits of any script.
 """
 
 from __future__ import annotations

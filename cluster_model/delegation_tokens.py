@@ -28,7 +28,7 @@ class DelegationToken:
     renewers: tuple[KafkaPrincipal, ...]  # may renew and expire it, besides the owner
     issue_ms: int
     expiry_ms: int
-    max_ms: int  # the limit of renewals
+    max_ms: int  # the latest expiry that a renewal can set
 
     def is_expired(self, now_ms: int) -> bool:
         """Return whether the token has expired; the controller removes such tokens periodically."""

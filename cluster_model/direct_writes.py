@@ -20,7 +20,8 @@ TOKEN_WRITES: Final = frozenset(
         ApiKey.EXPIRE_DELEGATION_TOKEN,
     }
 )
-# KIP-590 gave these APIs new versions for forwarding. Before, the receiving broker wrote itself.
+# KIP-590 gave these APIs new versions for forwarding. In older versions
+# the receiving broker wrote to ZooKeeper itself.
 WRITTEN_BY_BROKERS: Final = frozenset(
     key for key, spec in API_SPECS.items() if spec.forwarded_below is not None
 )
@@ -31,8 +32,8 @@ class DirectWriterZnode:
     """/bridgehead/direct/<broker>-<session>: ephemeral; has the outcomes of the last multi.
 
     It is created when the session opens. Each multi of the session sets it, so its version counts
-    the multis, and a multi without a reply can be resent safely. In ZooKeeper's transaction log it
-    identifies the request of each write.
+    the multis, and a multi without a reply can be resent safely. In ZooKeeper's transaction log,
+    these outcomes identify the request of each write.
     """
 
     @staticmethod

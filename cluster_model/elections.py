@@ -60,7 +60,7 @@ def react_to_live_brokers(
 def elect_preferred(
     state: PartitionState, assignment: Replicas, live: Container[int], controller_epoch: int
 ) -> PartitionState | None:
-    """Return the state with the first replica as leader; None if it is not live or not in sync."""
+    """Return the state led by the first replica; None unless it is live and in sync."""
     preferred = assignment[0] if assignment else NO_LEADER
     if state.partition_epoch < 0 or preferred not in live or preferred not in state.isr:
         return None

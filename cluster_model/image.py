@@ -1,6 +1,6 @@
 """The metadata image: an immutable snapshot of the cluster metadata.
 
-The controller decides on an image, then replays the committed records into the next one. Maps are
+A decision reads one image; the committed records are then replayed into the next one. Maps are
 hash array mapped tries (`immutables.Map`): copying the metadata of 100,000 partitions for each
 small write would be too slow.
 """
@@ -129,7 +129,7 @@ class MetadataImage:
     def with_acl(
         self, pattern: ResourcePattern, entries: Entries, version: int | None
     ) -> MetadataImage:
-        """Return the image with these entries of a pattern, which another process has written.
+        """Return the image with the entries that another process wrote for a pattern.
 
         `version` is the version of the znode; None if there is no znode.
         """
@@ -142,7 +142,10 @@ class MetadataImage:
         configs: Mapping[str, str] | None,
         version: int,
     ) -> MetadataImage:
-        """Return the image with configs that another process wrote; None if there is no znode."""
+        """Return the image with configs that another process wrote.
+
+        `configs` is None if there is no znode.
+        """
         exists = configs is not None
         rate = mutation_rate(resource, configs or {})
         return replace(
@@ -153,11 +156,17 @@ class MetadataImage:
         )
 
     def with_user_clients(self, user: str, clients: frozenset[str] | None) -> MetadataImage:
-        """Return the image with a user's clients; None if the user has no `clients` znode."""
+        """Return the image with a user's clients.
+
+        `clients` is None if the user has no `clients` znode.
+        """
         return replace(self, user_clients=_with(self.user_clients, user, clients))
 
     def with_token(self, token_id: str, token: DelegationToken | None) -> MetadataImage:
-        """Return the image with a token that another process wrote; None if there is no znode."""
+        """Return the image with a token that another process wrote.
+
+        `token` is None if there is no znode.
+        """
         return replace(self, tokens=_with(self.tokens, token_id, token))
 
     def replay(self, records: Iterable[Record]) -> MetadataImage:

@@ -45,7 +45,7 @@ QUIRK_LIST: Final[tuple[Quirk, ...]] = (
         DESCRIBE_SCRAM_DENIED_HANGS,
         "DescribeUserScramCredentials",
         ("describe-user-scram-credentials-denied",),
-        "A request for all users without authorization never gets a response.",
+        "If a client without DESCRIBE on Cluster requests all users, it never gets a response.",
     ),
     Quirk(
         OFFSET_FETCH_NO_GROUPS_HANGS,
@@ -57,9 +57,9 @@ QUIRK_LIST: Final[tuple[Quirk, ...]] = (
         UNUSABLE_ASSIGNMENT_ACCEPTED,
         "CreateTopics",
         ("create-topics-unusable-assignment",),
-        "A topic whose replica list is empty, has a negative id or has only unknown brokers is "
-        "created without a leader and is missing from Metadata; unlike in Kafka, it can be "
-        "deleted.",
+        "A topic is created even if its replica list is empty, has a negative id or has only "
+        "unknown brokers. It has no leader and is missing from Metadata; unlike in Kafka, it can "
+        "be deleted.",
     ),
     Quirk(
         DENIAL_DUMPS_REQUEST,
@@ -80,7 +80,7 @@ KNOWN_QUIRKS: Final[Mapping[str, str]] = {
     EVERY_QUIRK: "All quirks.",
     **{quirk.name: quirk.description for quirk in QUIRK_LIST},
 }
-# Behaviours of the three kinds that cannot be enabled, by their row in docs/differences.md.
+# Behaviours of these kinds that no quirk enables, by their row in docs/differences.md.
 UNSUPPORTED_QUIRKS: Final[Mapping[str, str]] = {
     "policy-failed": "Every call of a policy has a time limit (bridgehead.policy.timeout.ms) "
     "that cannot be switched off; in Kafka a call may never return.",
@@ -149,7 +149,7 @@ def _dump(request: DumpedRequest, envelope: str) -> str:
 
 
 def set_denial_message(api_key: int, answer: Any, text: str) -> None:
-    """Set the message of CLUSTER_AUTHORIZATION_FAILED, for APIs where Kafka's has a dump."""
+    """Set the CLUSTER_AUTHORIZATION_FAILED message, for APIs where Kafka's message has a dump."""
     if api_key not in _DUMPING:
         return
     elements = getattr(answer, "results", None) or getattr(answer, "filter_results", None) or ()

@@ -87,7 +87,7 @@ def reassigned(topic: Topic, changes: Mapping[int, PartitionAssignment]) -> Assi
 def begin(
     state: PartitionState, after: PartitionAssignment, live: Container[int], controller_epoch: int
 ) -> PartitionState:
-    """Return the partition's state when the reassignment `after` starts.
+    """Return the partition's state at the start of the reassignment `after`.
 
     Replicas that are not in `after` leave the ISR. An earlier, overridden reassignment added them.
     The leader epoch always increases; this is how Kafka notifies the replicas.

@@ -157,7 +157,11 @@ def _response(done: CompletedRequest) -> Any:
     response, header = done.response, done.header
     if isinstance(response, bytes):
         response = decode_response(
-            header.api_key, header.api_version, response, dialect=done.dialect
+            header.api_key,
+            header.api_version,
+            response,
+            dialect=done.dialect,
+            repeated=("configs",),  # those of CreateTopics are the same for most topics
         )
     return _to_json(response, header.api_version)
 
@@ -168,7 +172,11 @@ def _to_json(message: Any, version: int) -> dict[str, Any]:
 
 @cache
 def _generator(version: int) -> JsonGenerator:
-    return JsonGenerator(version, _SECRETS, _double)
+    return JsonGenerator(version, _SECRETS, _double, _fragment)
+
+
+def _fragment(rows: list[dict[str, Any]]) -> orjson.Fragment:
+    return orjson.Fragment(orjson.dumps(rows))
 
 
 def _is_sensitive(resource_type: int, name: str) -> bool:

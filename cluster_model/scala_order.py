@@ -1,7 +1,8 @@
 """Iteration orders of Scala 2.13 collections, on which some of Kafka's responses depend.
 
-No API guarantees these orders, but responses are compared with recordings byte for byte. They
-follow the documented behaviour of the immutable HashSet and of the mutable LongMap and HashMap.
+No API guarantees these orders, but responses are compared with recordings byte for byte. The
+functions follow the documented behaviour of the immutable HashSet and of the mutable LongMap and
+HashMap.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _SIGN: Final = 1 << 31
 
 
 def set_order(names: Iterable[str]) -> Sequence[str]:
-    """Return distinct names in the order of a HashSet. More than NAMES_MAX names keep theirs."""
+    """Return distinct names in the order of a HashSet; more than NAMES_MAX keep their order."""
     return _set_order(names, (), java_hash, NAMES_MAX)
 
 
@@ -49,7 +50,7 @@ def mutable_hash_order(names: Iterable[str], count_max: int = NAMES_MAX) -> Sequ
 
 
 def mutable_int_order(keys: Iterable[int]) -> Sequence[int]:
-    """Return distinct 32-bit numbers in the order of a mutable HashMap, up to `_KEYS_MAX`."""
+    """Return distinct 32-bit numbers in a mutable HashMap's order, if at most `_KEYS_MAX`."""
     return _mutable_order(keys, _word, _KEYS_MAX)
 
 

@@ -63,7 +63,7 @@ def parse_credential(text: str) -> ScramCredential:
     """Return a stored credential.
 
     Raises:
-        ValueError: invalid; the message does not contain the text.
+        ValueError: the text is invalid; the message does not contain it.
     """
     fields = dict(part.partition("=")[::2] for part in text.split(","))
     if sorted(fields) != sorted(_FIELDS):

@@ -14,6 +14,7 @@ from typing import Final
 
 from bridgehead.kafka_wire.config_codes import ConfigSource
 from cluster_model.broker_configs.effective import EffectiveBrokerConfig
+from cluster_model.broker_configs.static import BrokerConfig
 from cluster_model.broker_configs.table import synonym_names
 from cluster_model.config_table import read_config_table
 from cluster_model.config_types import (
@@ -51,7 +52,7 @@ _MILLISECONDS: Final = {"ms": 1, "minutes": 60_000, "hours": 3_600_000}
 class TopicDefaults:
     """The values that topics without overrides have, and their DescribeConfigs entries.
 
-    Computed once per change of the broker's configs: a response describes many topics.
+    Computed once per change of the broker's configs, because a response describes many topics.
     """
 
     values: Mapping[str, ConfigValue]
@@ -70,6 +71,25 @@ class TopicDefaults:
             entries[name] = _entry(key, render(values[name]), synonyms)
         remote = broker.value("remote.log.storage.system.enable") is True
         return cls(MappingProxyType(values), MappingProxyType(entries), remote)
+
+
+class LastTopicDefaults:
+    """Computes topic defaults again only if a broker's stored configs have changed."""
+
+    def __init__(self, static: BrokerConfig) -> None:
+        self._static = static
+        self._layers: tuple[Mapping[str, str], Mapping[str, str]] | None = None
+        self._defaults = TopicDefaults({}, {})
+
+    def of(
+        self, cluster_default: Mapping[str, str], per_broker: Mapping[str, str]
+    ) -> TopicDefaults:
+        """Return the defaults with these stored configs; see EffectiveBrokerConfig."""
+        layers = cluster_default, per_broker
+        if layers != self._layers:
+            effective = EffectiveBrokerConfig.of(self._static, *layers)
+            self._layers, self._defaults = layers, TopicDefaults.of(effective)
+        return self._defaults
 
 
 def _broker_value(key: TopicConfigKey, broker: EffectiveBrokerConfig) -> ConfigValue:

@@ -28,7 +28,7 @@ class ZnodeAcl(NamedTuple):
 
 
 OPEN: Final = (ZnodeAcl(_ALL, "world", "anyone"),)
-# ZooKeeper replaces it with the identities of the session.
+# ZooKeeper replaces this id with the identities of the session.
 _CREATOR: Final = ZnodeAcl(_ALL, "auth", "")
 _EVERYONE_READS: Final = ZnodeAcl(_READ, "world", "anyone")
 
@@ -42,7 +42,7 @@ class Credential:
 
     @classmethod
     def parse(cls, text: str) -> Credential:
-        """Parse `user:password`. Raises ValueError, without the text."""
+        """Parse `user:password`. Raises ValueError; its message does not contain the text."""
         user, colon, password = text.partition(":")
         if not (user and colon and password):
             raise ValueError("is not of the form user:password")
@@ -55,7 +55,7 @@ class Credential:
 
     @property
     def digest_id(self) -> str:
-        """Return its identity in ZooKeeper ACLs."""
+        """Return the user's identity in ZooKeeper ACLs."""
         digest = hashlib.sha1(self.text.encode(), usedforsecurity=False).digest()
         return f"{self.user}:{base64.b64encode(digest).decode()}"
 

@@ -1,8 +1,8 @@
 """The znodes: their paths and contents (docs/kafka/znodes.md).
 
 One class per kind of znode, with `path`, `encode` and `decode`. JSON has no spaces, and its keys
-are in the order of Kafka 3.9.1; decoders accept any order and spaces. Because others write to
-ZooKeeper too, every decoder raises `ZnodeContentError` for invalid content.
+are in the order of Kafka 3.9.1; decoders accept any order and spaces. Because other processes
+write to ZooKeeper too, every decoder raises `ZnodeContentError` for invalid content.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class ControllerZnode:
 
 
 class ControllerEpochZnode:
-    """/controller_epoch: a decimal number; multis are fenced by its version."""
+    """/controller_epoch: a decimal number; multis are fenced by the znode's version."""
 
     path: Final = "/controller_epoch"
 
@@ -141,7 +141,7 @@ class OutcomeZnode:
 
 
 class FloorZnode:
-    """/bridgehead/floors/<broker>-<incarnation>: all requests below this number are done."""
+    """/bridgehead/floors/<broker>-<incarnation>: a number; requests below it are done."""
 
     @staticmethod
     def path(broker_id: int, incarnation: str) -> str:

@@ -147,10 +147,10 @@ def delete_topics(image_now: ImageNow, names: Iterable[str]) -> Job:
 
 
 def _delete_operations(image: MetadataImage, name: str) -> int:
-    """Return the most operations that delete a topic.
+    """Return the maximum number of operations that delete a topic.
 
-    Each partition has two znodes. The others are the topic, its config, its marker and the parent
-    of its partitions.
+    Each partition has two znodes. The other znodes are the topic, its config, its marker and the
+    parent of its partitions.
     """
     topic = image.topics.get(name)
     return 0 if topic is None else 2 * len(topic.states) + 4

@@ -39,11 +39,13 @@ class Controller:
         self._store: ZooKeeperStore | None = None
         self._fence: Fence | None = None
         self._term: Term | None = None
-        # Cancel only the first. The second ends the term, and a task that is cancelled before its
-        # first step never runs its `finally`.
+        # Cancel only the first; the second then ends the term. The first cannot: a task that is
+        # cancelled before its first step runs none of its code.
         self._running: asyncio.Task[None] | None = None
         self._serving: asyncio.Task[None] | None = None
-        self._publisher = Publisher(settings.broker_id, services.own_broker)
+        self._publisher = Publisher(
+            settings.broker_id, services.own_broker, settings.update_delay_s
+        )
         self._envelopes = EnvelopeHandler(services, self._brokers_changed)
         self.external_writes = ExternalWrites()
 

@@ -1,9 +1,9 @@
 """Keeps the image current with writes made by others while this controller is active.
 
 Brokers below the bridge release write configs, quotas, ACLs and tokens themselves, and so do old
-tools of Kafka. This node's broker reports each change that it reads. If the image differs, the loop
-reads the znodes again before it decides the next requests. The controller's own writes are already
-in the image.
+tools of Kafka. This node's broker reports each change that it reads. If a report differs from the
+image, the loop reads the znodes again before it decides the next requests. The controller's own
+writes are already in the image.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ _Reading = Callable[[ControllerLoop, ReadMany], Awaitable[None]]
 
 
 class ExternalWrites:
-    """Ignores reports unless this candidate is active: a new controller reads everything anyway."""
+    """Handles the broker's reports of changes; ignores them unless this candidate is active.
+
+    A new controller reads everything anyway.
+    """
 
     def __init__(self) -> None:
         self._loop: ControllerLoop | None = None

@@ -39,7 +39,7 @@ async def resolve_hosts(
 
 
 async def resolvable(names: Iterable[str]) -> frozenset[str]:
-    """Return the names that resolve to an address within the bounds."""
+    """Return the names that resolve to an address. HOSTS_MAX and WITHIN_S limit the attempts."""
     tried = [name for name in dict.fromkeys(names) if _HOST_NAME.fullmatch(name)][:HOSTS_MAX]
     found: set[str] = set()
     try:

@@ -71,7 +71,7 @@ class ImageWaits:
         return done
 
     def give_up(self, pending: PendingRequest) -> frozenset[str] | None:
-        """Pop a request that timed out. Return the elements that waited; None if none did."""
+        """Pop a timed-out request. Return the elements that waited; None if it was not waiting."""
         missing = self._missing.get(pending)
         if missing is None:
             return None

@@ -30,10 +30,10 @@ class Store(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LoopCallbacks:
-    """Called by the loop. None of them blocks."""
+    """The functions that the loop calls. None of them blocks."""
 
     publish: Callable[[MetadataImage, frozenset[str]], None]  # image, names of changed topics
-    reload: Callable[[], None]  # because ZooKeeper and the image differ
+    reload: Callable[[], None]  # called when ZooKeeper and the image differ
     encode_response: Callable[[PendingRequest, frozenset[str], MetadataImage], EnvelopeReply]
     encode_error_response: Callable[[PendingRequest, ErrorCode], EnvelopeReply]
     bind_authorize: BindAuthorize

@@ -78,7 +78,7 @@ def open_envelope(
     spec = SPECS[envelope.dialect].get(header.api_key)
     api = apis.get(header.api_key)
     ways = (Route.FORWARD, Route.ON_CONTROLLER)
-    if spec is None or (spec.route or spec.data_plane_route) not in ways or api is None:  # 8
+    if spec is None or spec.route not in ways or api is None:  # 8
         reason = f"API {header.api_key} is not eligible for forwarding"
         return RejectedEnvelope(ErrorCode.INVALID_REQUEST, reason)
     try:

@@ -51,7 +51,7 @@ class PendingRequest:
     resolvable: frozenset[str] = frozenset()  # the host names in the request that resolve
     context: RequestContext = field(init=False)  # of the latest decision
     outcomes: dict[str, Outcome] = field(default_factory=dict)
-    # Elements of the latest decision: not committed yet, and those that have no records.
+    # Elements of the latest decision: those not committed yet, and those without records.
     uncommitted: set[str] = field(default_factory=set)
     without_effect: set[str] = field(default_factory=set)
     charges: Charges = field(default_factory=Charges)

@@ -4,10 +4,10 @@ A decision has a policy check for each element that a policy may reject. If a ch
 yet, the loop does not commit any part of the request. A thread of the node evaluates the checks,
 and then the request is decided again. Decisions are pure, so deciding twice is safe.
 
-The policies check one request at a time, on the image that includes the previous one. A policy that
-limits the whole cluster therefore also limits concurrent requests. All elements of a request are
-checked on the image before that request (KIP-201). If a policy is slow, the next request starts
-without waiting for it.
+The policies check one request at a time, on an image with the changes of the previous request. A
+policy that limits the whole cluster therefore also limits concurrent requests. All elements of a
+request are checked on the image before that request (KIP-201). If a policy is slow, the next
+request starts without waiting for it.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class PolicyEvaluation:
     ) -> Decision | None:
         """Return the decision with the policies' rejections.
 
-        Returns None if a check has no result yet; the request is submitted again when it has.
+        Returns None if a check has no result yet; the request is submitted again after the checks.
         """
         if self._policies is None:
             return decision

@@ -19,16 +19,19 @@ UPDATE_METADATA_VERSION = 8
 
 
 class Peer(Protocol):
-    """A broker that receives metadata. `push` queues the update and returns."""
+    """A broker that receives metadata."""
 
-    def push(self, update: MetadataUpdate) -> None: ...
+    def push(self, update: MetadataUpdate, delay_s: float, /) -> None:
+        """Queue the update; send it after at most `delay_s`."""
 
 
 class Publisher:
     """The channels of one candidate. Publishes only while the candidate is active."""
 
-    def __init__(self, controller_id: int, own_broker: Peer) -> None:
+    def __init__(self, controller_id: int, own_broker: Peer, delay_s: float = 0.0) -> None:
+        """`delay_s`: how long a change may wait for replies to send in the same message."""
         self._controller_id = controller_id
+        self._delay_s = delay_s
         self._peers: list[Peer] = [own_broker]
         self._published: MetadataImage | None = None
 
@@ -59,7 +62,9 @@ class Publisher:
             return
         self._published = image
         for message in changed_parts(before, image, changed, self._controller_id):
-            self._push(self._peers, image, message, starts=False, complete=True)
+            self._push(
+                self._peers, image, message, starts=False, complete=True, delay_s=self._delay_s
+            )
 
     def _push_full(self, image: MetadataImage, peers: Sequence[Peer]) -> None:
         parts = list(full_parts(image, self._controller_id))
@@ -74,6 +79,7 @@ class Publisher:
         *,
         starts: bool,
         complete: bool,
+        delay_s: float = 0.0,
     ) -> None:
         update = MetadataUpdate(
             controller_id=self._controller_id,
@@ -86,4 +92,4 @@ class Publisher:
             complete=complete,
         )
         for peer in peers:
-            peer.push(update)
+            peer.push(update, delay_s)

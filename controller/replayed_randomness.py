@@ -11,8 +11,8 @@ from controller.apis.base import RandomSource
 class ReplayedRandom:
     """Repeats the remembered draws, as long as the calls are the same; then draws new values.
 
-    A policy checks the placement of a topic. The decision that uses its result must place the topic
-    in the same way.
+    A policy checks the placement of a topic. The decision that uses the policy's result must place
+    the topic in the same way.
     """
 
     def __init__(self, source: RandomSource, remembered: list[tuple[Any, Any]]) -> None:

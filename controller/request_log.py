@@ -31,7 +31,7 @@ class ForwardedRequestLog:
     def completed(
         self, pending: PendingRequest, connection_id: str | None, received_s: float
     ) -> None:
-        """Write the line, unless the request is this node's: its broker writes that line."""
+        """Write the line, unless this node's broker received the request and writes the line."""
         level = Level.INFO if is_deprecated(pending.header) else Level.DEBUG
         if connection_id is None or level < self._lines.level or pending.response is None:
             return

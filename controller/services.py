@@ -64,6 +64,7 @@ class Settings:
     token_check_interval_ms: int = 3_600_000  # delegation.token.expiry.check.interval.ms
     waits_for_brokers: bool = False  # bridgehead.metadata.blocking=cluster
     stores_records: bool = False  # bridgehead.data.plane
+    update_delay_s: float = 0.0  # see Publisher
     mutation_quota_samples: int = 11  # controller.quota.window.num
     mutation_quota_window_s: int = 1  # controller.quota.window.size.seconds
 

@@ -1,8 +1,8 @@
 """Compacts the logs of this broker's compacted topics, such as `__consumer_offsets`.
 
-One log at a time, the one with the largest share of records that are not compacted yet. As in
-Kafka, a log is compacted when that share exceeds `min.cleanable.dirty.ratio`, or when its oldest
-such record exceeds `max.compaction.lag.ms`.
+It compacts one log at a time: the one with the largest share of bytes that are not compacted yet.
+As in Kafka, a log is due when this share exceeds `min.cleanable.dirty.ratio`, or when its oldest
+records that are not compacted yet are older than `max.compaction.lag.ms`.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ class Compaction:
         self._stopped.set()
 
     async def compact(self, keys_max: int) -> int:
-        """Compact every log that is due, with at most `keys_max` keys in memory; return how many.
+        """Compact every log that is due, with at most `keys_max` keys in memory.
 
-        A log that cannot be compacted is skipped until the next start.
+        Return the number of logs compacted. A log that cannot be compacted is skipped until the
+        broker restarts.
         """
         count = 0
         while (work := await self._next()) is not None:

@@ -33,7 +33,7 @@ class PartitionView(Protocol):
 
     @property
     def partition_epoch(self) -> int:
-        """Increases with every change of the state: the version of its znode."""
+        """Increases with every change of the state; it is the version of the state's znode."""
 
     @property
     def replicas(self) -> Replicas:
@@ -45,7 +45,7 @@ class PartitionView(Protocol):
 
 
 class IsrPort(Protocol):
-    """What a leader needs to keep its in-sync replicas."""
+    """What a leader needs to maintain its ISR."""
 
     @property
     def lag_max_ms(self) -> int:
@@ -62,7 +62,7 @@ class IsrPort(Protocol):
 
 
 class Committed(NamedTuple):
-    """An offset that must be below the high watermark, and the future that reports it."""
+    """A waiting append with acks=all: its last offset, and the future of its error."""
 
     offset: int
     done: asyncio.Future[ErrorCode]
@@ -106,7 +106,7 @@ class Partition:
     def apply(self, view: PartitionView) -> bool:
         """Take the role from the metadata image; return whether the leader or its epoch changed.
 
-        An older leader epoch or partition epoch is ignored.
+        A view with an older leader epoch or partition epoch is ignored.
         """
         if (view.leader_epoch, view.partition_epoch) < (self.leader_epoch, self.partition_epoch):
             return False
@@ -137,7 +137,7 @@ class Partition:
         return changed
 
     def require_leader(self, epoch: int = _ANY_EPOCH) -> None:
-        """Check that this broker leads, in the client's leader epoch if it names one.
+        """Check that this broker leads, and in the client's leader epoch if the client names one.
 
         Raises:
             ApiError: the epoch differs (FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH), or this broker
@@ -148,7 +148,7 @@ class Partition:
             raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     def check_epoch(self, epoch: int) -> None:
-        """Compare the client's leader epoch with this one (KIP-320). A negative one is none.
+        """Compare the client's leader epoch with the replica's (KIP-320). Negative means none.
 
         Raises:
             ApiError: the client's epoch is older (FENCED_LEADER_EPOCH) or newer
@@ -193,9 +193,9 @@ class Partition:
     def committed(self, last_offset: int) -> asyncio.Future[ErrorCode]:
         """Return a future with the error of a produce request with acks=all.
 
-        Once the high watermark is above `last_offset`, it is NONE, or
+        Once the high watermark is above `last_offset`, the error is NONE, or
         NOT_ENOUGH_REPLICAS_AFTER_APPEND if there are too few in-sync replicas by then. If this
-        broker stops leading before that, it is NOT_LEADER_OR_FOLLOWER.
+        broker stops leading before that, the error is NOT_LEADER_OR_FOLLOWER.
         """
         done: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
         if last_offset < self.high_watermark:
@@ -248,7 +248,7 @@ class Partition:
         self.notify()
 
     def advance_high_watermark(self) -> None:
-        """Move the leader's high watermark forward if all in-sync replicas have more.
+        """Move the leader's high watermark forward if all in-sync replicas have records beyond it.
 
         As in Kafka from 3.7 on, it does not move while the ISR is below min.insync.replicas.
         """

@@ -50,13 +50,13 @@ class Appended(NamedTuple):
 
 
 class Listener(Protocol):
-    """Hears about the roles of this broker's replicas, on the event loop."""
+    """Is notified of the roles of this broker's replicas, on the event loop."""
 
     def became_leader(self, topic: str, partition: int, leader_epoch: int) -> None:
         """This broker leads from now on, or leads in a new epoch."""
 
     def resigned(self, topic: str, partition: int) -> None:
-        """This broker leads no more; the replica may be deleted."""
+        """This broker no longer leads; its replica stays, or is deleted next."""
 
 
 class Partitions:
@@ -86,7 +86,7 @@ class Partitions:
         self._listeners: list[Listener] = []
 
     def add_listener(self, listener: Listener) -> None:
-        """Report later changes of roles to `listener`. Report the present leaders at once."""
+        """Report to `listener` the partitions that this broker leads, and changes of roles."""
         self._listeners.append(listener)
         for partition in list(self.by_name.values()):
             if partition.is_leader:
@@ -205,7 +205,7 @@ class Partitions:
     def read(
         self, topic: str, partition: int, offset: int, max_bytes: int, *, up_to: Limit
     ) -> bytes:
-        """Return whole batches from the one that contains `offset` on; at least one, if any exists.
+        """Return whole batches, the first with `offset` in it; at least one, if any exists.
 
         Raises:
             ApiError: OFFSET_OUT_OF_RANGE or an error of `get`.
@@ -229,7 +229,7 @@ class Partitions:
         self.directories.write_checkpoints(self.high_watermarks())
 
     async def flush(self) -> None:
-        """Flush the segments that have ended, in another thread. A restart need not read them."""
+        """Flush the ended segments, in another thread, so that a recovery need not read them."""
         in_thread = asyncio.get_running_loop().run_in_executor
         for log in list(self.directories.logs.values()):
             paths, ended = log.unflushed, log.segments[-1].base_offset
@@ -238,7 +238,7 @@ class Partitions:
                 log.recovery_point = max(log.recovery_point, min(ended, log.end_offset))
 
     async def apply_retention(self) -> int:
-        """Delete old segments of all logs; return how many."""
+        """Delete old segments of all logs; return the number of segments."""
         count = 0
         for name, partition in list(self.by_name.items()):
             if not partition.log.on_disk:
@@ -252,7 +252,7 @@ class Partitions:
     def expire_producers(self, idle_ms: int) -> None:
         """Forget the idempotent producers that were idle for `idle_ms`, by their timestamps.
 
-        The expired producer of a log that is opened again is known until the next call.
+        When a log is opened again, its expired producers are known until the next call.
         """
         for log in self.directories.logs.values():
             log.producers.expire(self.now_ms() - idle_ms)

@@ -41,7 +41,7 @@ class AppendedBatch(NamedTuple):
 
 @dataclass(slots=True)
 class Producer:
-    """One producer's last batches; `timestamp` is the largest one of the newest batch."""
+    """One producer's last batches; `timestamp` is the largest timestamp of the newest batch."""
 
     epoch: int = NO_PRODUCER_EPOCH
     timestamp: int = -1
@@ -102,7 +102,7 @@ class Producers:
             )
 
     def appended(self, header: BatchHeader) -> None:
-        """Record a batch of the log. The caller follows the order of the log."""
+        """Record a batch of the log. Calls must follow the order of the log."""
         if header.producer_id == NO_PRODUCER_ID or header.is_control:
             return
         producer = self.by_id.get(header.producer_id)

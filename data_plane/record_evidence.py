@@ -1,9 +1,9 @@
 """Evidence about records: what was acknowledged with acks=all, and what the logs have at the end.
 
 The broker writes one event for each partition of an acknowledged produce request. A batch is
-identified by the CRC in its header, which covers everything but the offset and the leader epoch and
-need not be computed again. Compacted topics and topics with unclean leader election may lose
-acknowledged records, so there is no evidence about them.
+identified by the CRC in its header, which need not be computed again. This CRC covers everything
+but the offset and the leader epoch. Compacted topics and topics with unclean leader election may
+lose acknowledged records, so there is no evidence about them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class RecordEvidence:
         )
 
     def held(self, partitions: Partitions) -> None:
-        """Record the logs of the leaders on this broker. Call it after the last append."""
+        """Record the logs of the partitions that this broker leads, after the last append."""
         for partition in partitions.by_name.values():
             log = partition.log
             is_used = log.end_offset > 0 or partition.leader_epoch > 0

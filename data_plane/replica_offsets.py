@@ -20,7 +20,7 @@ class ReplicaOffsets:
         self.end_offset = partition.log.end_offset
 
     def epoch_start(self) -> int:
-        """Return where the current leader epoch began."""
+        """Return the offset where the current leader epoch began; 0 if the log does not have it."""
         entries = self._log.epochs.entries
         if entries and entries[-1].epoch == self._partition.leader_epoch:
             return entries[-1].start_offset
@@ -43,7 +43,7 @@ class ReplicaOffsets:
         return self._log.newest_timestamp()
 
     def segment_times(self) -> list[tuple[int, int]]:
-        """Return each segment's first offset and last change, then the end; [] if not on disk."""
+        """Return each segment's first offset and last change, and the end's; [] if not on disk."""
         if not self._log.on_disk:
             return []
         segments = [

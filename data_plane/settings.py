@@ -53,7 +53,7 @@ class TopicSettings:
 
     def rules(self, partition: str) -> Rules:
         """Return what producers must respect; `partition` is topic-number."""
-        # The older config replaces each of the two newer limits that has its default (KIP-937).
+        # The older config replaces each of the two newer limits that is at its default (KIP-937).
         both = self.number("message.timestamp.difference.max.ms")
         before = self.number("message.timestamp.before.max.ms")
         after = self.number("message.timestamp.after.max.ms")
@@ -72,11 +72,11 @@ class OverrideReader(Protocol):
     """Reads the stored overrides of a config entity; {} when there are none."""
 
     async def read_config(self, entity_type: str, entity_name: str) -> Mapping[str, str]:
-        """`entity_type` is that of ZooKeeper."""
+        """`entity_type` is the name in ZooKeeper, such as `topics`."""
 
 
 class SettingsCache:
-    """The settings of the topics that this broker has logs of.
+    """The settings of the topics of which this broker has logs.
 
     As in Kafka, they are read from ZooKeeper once; notifications report changes.
     """

@@ -47,9 +47,12 @@ class BrokerPeer:
         self.outbox = Outbox()
         self.slots = asyncio.Semaphore(IN_FLIGHT_PER_PEER_MAX)
 
-    def push(self, update: MetadataUpdate) -> None:
-        """Queue a metadata update. Updates are sent in the order in which they were queued."""
-        self.outbox.put(update, len(update.update_metadata) + 50)
+    def push(self, update: MetadataUpdate, delay_s: float = 0.0) -> None:
+        """Queue a metadata update. Updates and replies are sent in the order of their calls.
+
+        With `delay_s`, the update waits at most that long for other messages.
+        """
+        self.outbox.put(update, len(update.update_metadata) + 50, delay_s)
 
     def answer(self, sequence: int, answer: EnvelopeReply) -> None:
         """Queue a reply."""

@@ -1,9 +1,9 @@
 """Code for both ends of a channel: limits, heartbeats and batched writes.
 
 A gRPC message costs 100 to 200 microseconds regardless of its size, so each message contains
-everything that is queued. With 32 Envelopes in flight, this sends 92,000 of them per second instead
-of 6,100. A frozen peer does not close its connection. Heartbeats detect a frozen peer within two
-seconds; gRPC's keepalive takes a minute.
+everything that is queued. With 32 Envelopes in flight, a stream carries 92,000 Envelopes per second
+instead of 6,100. A frozen peer does not close its connection. Heartbeats detect a frozen peer
+within two seconds; gRPC's keepalive takes a minute.
 """
 
 from __future__ import annotations
@@ -37,11 +37,23 @@ class Outbox:
     def __init__(self) -> None:
         self._items: deque[tuple[Any, int]] = deque()
         self._wake = asyncio.Event()
+        self._later: asyncio.TimerHandle | None = None
 
-    def put(self, item: Any, size: int) -> None:
-        """Queue one item of about `size` bytes."""
+    def put(self, item: Any, size: int, delay_s: float = 0.0) -> None:
+        """Queue one item of about `size` bytes.
+
+        With `delay_s`, the writer waits at most that long for items to send in the same message.
+        """
         self._items.append((item, size))
-        self._wake.set()
+        if not delay_s:
+            self._wake.set()
+        elif self._later is None:
+            self._later = asyncio.get_running_loop().call_later(delay_s, self._end_delay)
+
+    def _end_delay(self) -> None:
+        self._later = None
+        if self._items:  # Otherwise they were sent with an item without a delay.
+            self._wake.set()
 
     def wake(self) -> None:
         """Wake the writer although no item was queued."""
@@ -49,7 +61,7 @@ class Outbox:
 
     async def wait(self) -> bool:
         """Wait for items; False when a heartbeat is due instead."""
-        if not self._items:
+        if not self._wake.is_set():
             try:
                 async with asyncio.timeout(HEARTBEAT_EVERY_S):
                     await self._wake.wait()
@@ -66,6 +78,8 @@ class Outbox:
             item, item_size = self._items.popleft()
             batch.append(item)
             size += item_size
+        if self._items:
+            self._wake.set()
         return batch
 
 

@@ -139,6 +139,8 @@ FORWARDING_REMOTE_TIME: Final = Metric(
     "Milliseconds from the first Envelope of a request to its response",
     ("quantile",),
 )
+# As in Kafka, a follower's Fetch counts under this name and under `Fetch`.
+FOLLOWER_FETCH: Final = "FetchFollower"
 REQUESTS: Final = Metric(
     "kafka_network_requestmetrics_requests_count",
     "kafka.network:type=RequestMetrics,name=RequestsPerSec",
@@ -199,7 +201,7 @@ MEMORY_USED: Final = Metric(
     "kafka_network_socketserver_memorypoolused",
     "kafka.network:type=SocketServer,name=MemoryPoolUsed",
     Kind.GAUGE,
-    "Bytes of the requests of all connections that are received but not yet answered",
+    "Received bytes of requests that are not yet answered, in all connections",
 )
 MEMORY_AVAILABLE: Final = Metric(
     "kafka_network_socketserver_memorypoolavailable",
@@ -356,7 +358,7 @@ def _log(name: str, help: str) -> Metric:
     )
 
 
-# Only of logs that have files.
+# Exposed only for logs that have files.
 LOG_SIZE: Final = _log("Size", "Bytes of a log")
 LOG_START: Final = _log("LogStartOffset", "First offset of a log")
 LOG_END: Final = _log("LogEndOffset", "Offset of the next record of a log")

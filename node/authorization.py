@@ -27,7 +27,7 @@ AUTHORIZER_CLASS: Final = "authorizer.class.name"
 
 
 class AuthorizerConfigError(Exception):
-    """The configured authorizer cannot be built. Its text is one sentence for the operator."""
+    """The configured authorizer cannot be built. The text is one sentence for the operator."""
 
 
 def load_authorizer(properties: Mapping[str, str]) -> Authorizer | None:
@@ -106,7 +106,7 @@ class Authorization:
 
     @property
     def of_clients(self) -> AuthorizeFor | None:
-        """Return `for_client`. Without an authorizer everything is allowed: return None."""
+        """Return `for_client`; without an authorizer None, because everything is then allowed."""
         return self.for_client if self.is_on else None
 
     def may_send_envelopes(self, sender: Sender) -> bool:

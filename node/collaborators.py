@@ -1,4 +1,4 @@
-"""The constructors that tests replace to seed bugs, and the simulation to replace I/O."""
+"""The constructors that tests replace to seed bugs, and that the simulation replaces."""
 
 from __future__ import annotations
 

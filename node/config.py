@@ -15,7 +15,7 @@ from broker_proxy.authentication.listener_security import (
 )
 from broker_proxy.authentication.sasl_server import SecurityConfigError
 from broker_proxy.logins import Listener
-from broker_proxy.routing import DATA_PLANE_DIALECTS, DIALECTS, RoutingTable
+from broker_proxy.routing import DIALECTS, WITHOUT_DATA_PLANE, RoutingTable
 from cluster_model.bridgehead_configs import (
     BLOCKING,
     ENVELOPE,
@@ -31,6 +31,8 @@ from cluster_model.principal import ANONYMOUS, KafkaPrincipal
 from cluster_model.znode_access import OPEN_ACCESS, Credential, ZooKeeperAccess
 from envelope.channel_security import ChannelFiles
 from node.authorization import AuthorizerConfigError, load_authorizer
+from node.replication_listener import NAME as REPLICATION
+from node.replication_listener import listener_properties, needs_listener
 from node.zookeeper_tls import ZooKeeperTls, read_zookeeper_tls
 
 LOOPBACK = "127.0.0.1"
@@ -54,6 +56,7 @@ class NodeConfig:
     controller_access: ZooKeeperAccess  # of the controller session; node.security adds TLS
     broker_access: ZooKeeperAccess  # of the broker session; node.security adds TLS
     zookeeper_tls: ZooKeeperTls | None  # of both sessions; None: plain text
+    opens_replication_listener: bool = False  # node.replication_listener
 
     @property
     def broker_id(self) -> int:
@@ -114,7 +117,7 @@ class NodeConfig:
     @property
     def routes(self) -> RoutingTable:
         """The APIs that this broker serves."""
-        return DATA_PLANE_DIALECTS if self.own.data_plane_enabled else DIALECTS
+        return DIALECTS if self.own.data_plane_enabled else WITHOUT_DATA_PLANE
 
     @property
     def token_secret(self) -> TokenSecret | None:
@@ -135,6 +138,8 @@ class NodeConfig:
     @property
     def inter_broker_listener(self) -> str:
         """The inter-broker listener, by its name or its protocol."""
+        if self.opens_replication_listener:
+            return REPLICATION
         name = self.broker.string("inter.broker.listener.name")
         return (name or self.broker.string("security.inter.broker.protocol") or "").upper()
 
@@ -179,6 +184,16 @@ def read_config(text: str) -> NodeConfig:
         for name, host, port in _endpoints(properties.get("advertised.listeners") or "")
     }
     files = _channel_files(own)
+    opens_one = (
+        own.data_plane_enabled
+        and files is not None
+        and needs_listener(broker, security, has_authorizer=authorizer is not None)
+    )
+    if opens_one and files is not None:
+        host = own.grpc_listener.rpartition(":")[0]
+        listeners += (Listener(REPLICATION, "SSL", host, 0),)
+        security[REPLICATION] = _replication_security(files)
+        advertised[REPLICATION] = (own.grpc_advertised.rpartition(":")[0] or host, 0)
     return NodeConfig(
         broker,
         own,
@@ -189,6 +204,7 @@ def read_config(text: str) -> NodeConfig:
         files,
         *_zookeeper_access(broker, own),
         _zookeeper_tls(broker),
+        opens_one,
     )
 
 
@@ -276,6 +292,15 @@ def _channel_files(own: BridgeheadConfig) -> ChannelFiles | None:
             "--allow-remote-plaintext (bridgehead.allow.remote.plaintext=true)."
         )
     return None
+
+
+def _replication_security(files: ChannelFiles) -> ListenerSecurity:
+    try:
+        return read_security(REPLICATION, "SSL", listener_properties(files))
+    except OSError as error:
+        raise NodeConfigError(
+            f"The certificates of the channel cannot be read: {error}."
+        ) from error
 
 
 def _zookeeper_tls(broker: BrokerConfig) -> ZooKeeperTls | None:

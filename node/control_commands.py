@@ -1,8 +1,8 @@
 """The commands of a node's control socket.
 
 Some commands execute a request as a given principal. They require no password, because a process
-that can open the socket can also read the node's keys. Otherwise the node handles the request like
-a client's: it checks, authorizes and forwards it, and records it in the evidence.
+that can open the socket can also read the node's keys. In all other respects, the node handles the
+request like a client's: it checks, authorizes and forwards it, and records it in the evidence.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class ControlCommands:
                 "body": str() as body,
             }:
                 return {"body": await self._request(principal, key, version, body)}
-            case _:  # Only the command is shown: the rest may be a secret.
+            case _:  # Only the command is shown: the rest may be secret.
                 raise ControlError(f"unknown command: {message.get('command')}")
         return {"ok": True}
 
@@ -117,7 +117,7 @@ class ControlCommands:
         return base64.b64encode(response).decode()
 
     async def _dispatch(self, principal: str, key: int, version: int, body: bytes) -> bytes | None:
-        """Return the response body; None: a client's connection would be closed."""
+        """Return the response body; None if the connection of a client would be closed."""
         kind, _, name = principal.partition(":")
         header = RequestHeader(key, version, 0, "owner")
         client = replace(

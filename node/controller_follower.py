@@ -48,7 +48,7 @@ class _OwnBroker:
 
 
 class LocalLink:
-    """Sends Envelopes to the controller in this process. Only the network is missing."""
+    """Sends Envelopes to the controller in this process, without a network in between."""
 
     def __init__(
         self, controller: Controller, state: BrokerState, principal: KafkaPrincipal
@@ -91,7 +91,7 @@ class ControllerFollower:
         credentials: grpc.ChannelCredentials | None,
         new_channel: Callable[..., ControllerChannel] = ControllerChannel,
     ) -> None:
-        """`pinned` is the only broker that may become active; None: any may."""
+        """While broker `pinned` is registered, only it may become active; None: any may."""
         self._broker_id = state.broker_id
         self._controller = controller
         self._forwarding = forwarding
@@ -130,7 +130,7 @@ class ControllerFollower:
         return self._ranges
 
     def report_applied(self) -> None:
-        """Report the applied zxid to another node's controller."""
+        """Report the applied zxid to the controller, if it runs in another node."""
         if self._channel is not None:
             self._channel.report()
 
@@ -170,7 +170,7 @@ class ControllerFollower:
             self._open_channel(controller)
 
     def pin(self, broker_id: int | None) -> None:
-        """Let only this broker become active; None: any broker."""
+        """While this broker id is registered, let only it become active; None: any broker."""
         self._pinned = broker_id
         self.resign_for_pinned()
         if self._known is None:
@@ -203,14 +203,14 @@ class ControllerFollower:
     async def _check_election(self) -> None:
         """Act on the changes of /controller that were reported while the election was running."""
         if self._known is None:
-            # /controller was deleted before or after this node created it. Only reading it again
-            # shows which.
+            # /controller was deleted, either before this node created it or afterwards. Reading it
+            # again shows which.
             self._read_controller()
         elif not self.is_controller:
             await self._controller.superseded()
 
     def _election_failed(self, error: Exception) -> None:
-        """Log a cause unless the previous election failed for the same one."""
+        """Log the cause, unless the previous election failed for the same cause."""
         cause = f"{type(error).__name__}: {error}"
         if cause != self._last_failure:
             is_expected = isinstance(error, ConnectionLostError | ZnodeContentError)

@@ -1,4 +1,4 @@
-"""Broker properties from environment variables, spelled as for three families of Docker images.
+"""Reads properties from environment variables, spelled as for three families of Docker images.
 
     apache/kafka          KAFKA_ + name, `.` as `_`, `_` as `__`, `-` as `___`
     confluentinc/cp-kafka KAFKA_ + name, `.` as `_`, `-` as `__`, `_` as `___`
@@ -29,7 +29,7 @@ _OURS: Final = frozenset(BRIDGEHEAD_CONFIGS)
 
 
 class AmbiguousVariableError(Exception):
-    """A variable has two possible readings. The text is one sentence."""
+    """A variable does not name exactly one property. The text is one sentence."""
 
 
 def properties_from(
@@ -38,7 +38,7 @@ def properties_from(
     """Return the properties set by the environment; `from_file` only provides listener names.
 
     Raises:
-        AmbiguousVariableError: a name could be two properties.
+        AmbiguousVariableError: a variable does not name exactly one property.
     """
     named = {name: value for name, value in environment.items() if name.startswith(PREFIX)}
     spelt = {name: _without_prefix(name) for name in named if not NOT_PROPERTIES.fullmatch(name)}
@@ -71,7 +71,7 @@ def _choose(name: str, text: str, listeners: frozenset[str]) -> str:
 
 
 def _decode(text: str, *, two: str, three: str) -> str:
-    """Decode underscores. As in the images' scripts, a longer run starts with a group of three."""
+    """Decode underscores. As in the images' scripts, a longer run is read in threes first."""
     marks: Mapping[str, str] = {"___": three, "__": two, "_": "."}
     replace: Callable[[re.Match[str]], str] = lambda run: marks[run[0]]  # noqa: E731
     return re.sub("___|__|_", replace, text)

@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 
 def topics_of(message: Any) -> frozenset[str]:
-    """Return the names of the topics that a request names."""
+    """Return the names of the topics in a request."""
     names = set(getattr(message, "topic_names", None) or ())
     for each in getattr(message, "topics", None) or ():
         names.add(each if isinstance(each, str) else getattr(each, "name", None))
@@ -55,7 +55,7 @@ def _acted(name: str, rule: FaultRule, request_id: str, api_key: int) -> FaultRu
 
 
 class FaultyDispatcher(Dispatcher):
-    """A dispatcher with fault rules between it and the clients."""
+    """A dispatcher that applies fault rules to the clients' requests and their responses."""
 
     def __init__(self, rules: FaultRules, **options: Any) -> None:
         """`options` are those of Dispatcher."""
@@ -168,7 +168,7 @@ class FaultyLink:
                     await asyncio.sleep(rule.delay_ms / _MILLISECONDS)
                     return await self._link.send(envelope)
                 case Action.DUPLICATE:
-                    # A channel identifies an attempt by its sequence: one of the two may never end.
+                    # A channel knows both by the same sequence, so one of them may never end.
                     attempts = [self._link.send(envelope) for _ in range(2)]
                     done, _ = await asyncio.wait(attempts, return_when=asyncio.FIRST_COMPLETED)
                     return done.pop().result()
@@ -190,7 +190,7 @@ def link_wrapper(
 
 
 async def _instead(rule: FaultRule, reply: EnvelopeReply) -> EnvelopeReply:
-    """Return what the broker gets instead of the reply. For `drop` it never returns."""
+    """Return what the broker gets instead of the reply. For `drop`, never return."""
     match rule.action:
         case Action.ERROR:
             return EnvelopeReply(int(rule.error), None, 0)

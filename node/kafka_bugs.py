@@ -9,7 +9,7 @@ import asyncio
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from broker_proxy.forwarding import ForwardingManager
@@ -82,7 +82,7 @@ class UnfencedConfigsStore(ZooKeeperStore):
 
 
 class NaiveRetryStore(ZooKeeperStore):
-    """naive_retry: takes NODEEXISTS for a conflict, although its own lost copy made the znode."""
+    """naive_retry: takes NODEEXISTS for a conflict, although its own first copy made the znode."""
 
     async def _first_copy(self, number: int, sent_before: bool) -> Committed:
         if sent_before:
@@ -92,7 +92,7 @@ class NaiveRetryStore(ZooKeeperStore):
 
 
 class AssumingStore(ZooKeeperStore):
-    """assumes_commit: takes a lost reply for a success, and does not know the zxid."""
+    """assumes_commit: takes a lost reply for a success, whose zxid it does not know."""
 
     async def _resolve(
         self,
@@ -110,13 +110,14 @@ class AssumingStore(ZooKeeperStore):
 
 
 class ForgetfulController(Controller):
-    """A controller that does not end its terms properly."""
+    """A controller that does not end its terms properly. A subclass has the names of its bugs."""
 
-    def __init__(self, settings: Settings, services: Services, bugs: frozenset[str]) -> None:
+    bugs: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, settings: Settings, services: Services) -> None:
         self._source = random.Random(0)
-        if "repeats_topic_ids" in bugs:  # each controller begins with the same ids
+        if "repeats_topic_ids" in self.bugs:  # each controller begins with the same ids
             services = replace(services, random=self._source)
-        self._bugs = bugs
         self._former: ControllerLoop | None = None
         self._newest: tuple[Envelope, Sender] | None = None
         self._late = set[asyncio.Task[Any]]()
@@ -132,7 +133,7 @@ class ForgetfulController(Controller):
         self._source.seed(0)
         former = self._former
         term = await super()._load(store, fence, elected_ms)
-        if "reuses_image" in self._bugs and former is not None:
+        if "reuses_image" in self.bugs and former is not None:
             term.loop.image = replace(former.image, zxid=term.loop.image.zxid)
         self._former = term.loop
         return term
@@ -140,9 +141,9 @@ class ForgetfulController(Controller):
     async def _return_to_standby(self) -> None:
         was_elected = self._fence is not None
         await super()._return_to_standby()
-        if was_elected and "acts_after_resigning" in self._bugs:
+        if was_elected and "acts_after_resigning" in self.bugs:
             self._start(self._act())
-        if was_elected and "deletes_successors_znode" in self._bugs:
+        if was_elected and "deletes_successors_znode" in self.bugs:
             self._start(self._delete_successors_znode())
 
     def _start(self, late: Any) -> None:

@@ -65,7 +65,7 @@ class Node:
             parts.controller.api_ranges,
         )
         await watcher.open()
-        # The loop checks the new paths, because this broker's ZooKeeper server may lag behind.
+        # The new paths are checked again, because this broker's ZooKeeper server may lag behind.
         while not await watcher.has_start_up_paths(parts.start_up_paths):
             await parts.controller.prepare(encode_uuid(uuid.uuid4().bytes))
         if parts.direct is not None:
@@ -155,7 +155,7 @@ class Node:
         parts.instruments.close()
 
     def _schedule_flush(self) -> None:
-        """Flush the logs: most events are not flushed with a response."""
+        """Flush the logs at intervals, because most events are not flushed with a response."""
         loop = asyncio.get_running_loop()
         self._timers["flush"] = loop.call_later(_FLUSH_EVERY_S, self._schedule_flush)
         self._parts.instruments.flush()
@@ -204,7 +204,7 @@ class Node:
         }
 
     def _controller_id(self) -> int | None:
-        """Return the active controller, if ZooKeeper answers and the metadata cache agrees."""
+        """Return the active controller; None if ZooKeeper is silent or the cache disagrees."""
         cache = self._parts.broker.cache
         known = cache.controller_id if self._zookeeper_answers() else None
         agreed = known == self._parts.follower.controller_id and known in cache.brokers

@@ -58,7 +58,7 @@ class DeprecatedPolicies(TopicManagementPolicy):
     def validate_create_topic(
         self, request_metadata: CreateTopicRequest, cluster_state: ClusterState
     ) -> None:
-        """Call KIP-108's policy with the client's assignments, or with the numbers, never both."""
+        """Call KIP-108's policy, either with the client's assignments or with the two numbers."""
         if self._create is None:
             return
         state = request_metadata.requested_state
@@ -96,7 +96,7 @@ class DeprecatedPolicies(TopicManagementPolicy):
     def validate_delete_records(
         self, request_metadata: DeleteRecordsRequest, cluster_state: ClusterState
     ) -> None:
-        """The older policies do not check records."""
+        """The older policies do not check deletions of records."""
 
     def close(self) -> None:
         """Close both policies, even if closing the first one fails."""
@@ -149,7 +149,7 @@ def load_policies(properties: Mapping[str, str], timeout_ms: int) -> NodePolicie
 
     Raises:
         NodeConfigError: a class is missing, is not a policy or cannot be configured; or both the
-            new policy and an older one are set, which exclude each other (KIP-201).
+            new policy and an older one are set. These exclude each other (KIP-201).
     """
     names = {key: properties.get(key, "").strip() for key in _METHODS}
     for older in (CREATE, ALTER):

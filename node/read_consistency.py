@@ -1,8 +1,8 @@
 """Decides when this broker may answer reads and which zxid it reports to the controller.
 
 `bridgehead.metadata.blocking=cluster` implements what KIP-4 calls ideal: a write completes when all
-brokers have applied it. `bridgehead.metadata.reads=controller` implements future work of KIP-590.
-With neither, reads are answered immediately, as in Kafka.
+brokers have applied it. `bridgehead.metadata.reads=controller` implements an idea that KIP-590
+leaves to future work. With neither, reads are answered immediately, as in Kafka.
 """
 
 from __future__ import annotations
@@ -27,6 +27,12 @@ CLUSTER = "cluster"
 CONTROLLER = "controller"
 
 
+def waits_for_updates(config: NodeConfig) -> bool:
+    """True if responses wait until brokers have applied the controller's updates."""
+    own = config.own
+    return own.metadata_blocking == CLUSTER or own.metadata_reads == CONTROLLER
+
+
 class ReadConsistency:
     """Follows the metadata updates and the registrations of one broker."""
 
@@ -43,8 +49,7 @@ class ReadConsistency:
         self._watcher = watcher
         self._membership = Membership(config.broker_id, self._has_contact)
         self._applied: AppliedMetadata | None = None
-        own = config.own
-        if own.metadata_blocking == CLUSTER or own.metadata_reads == CONTROLLER:
+        if waits_for_updates(config):
             self._applied = AppliedMetadata(watcher.catch_up, on_applied)
 
     def _has_contact(self) -> bool:
@@ -103,7 +108,8 @@ class ReadConsistency:
 class MetadataUpdates:
     """Applies the active controller's updates to the metadata cache. See controller.publish.Peer.
 
-    The controller of this process calls `push` directly; another one sends them over the channel.
+    The controller of this process calls `push` directly. Another controller sends its updates over
+    the channel.
     """
 
     def __init__(
@@ -119,7 +125,7 @@ class MetadataUpdates:
         self._consistency = consistency
         self._log = log
 
-    def push(self, update: MetadataUpdate) -> None:
+    def push(self, update: MetadataUpdate, _delay_s: float = 0.0) -> None:
         """Apply an update immediately, or after the configured delay."""
         generation = self._consistency.generation
         if self._delay_ms:

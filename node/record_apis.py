@@ -40,7 +40,7 @@ def producers_of(partitions: Partitions) -> ProducersOf:
 
 
 def build_record_apis(parts: Parts) -> tuple[LocalApi, ...]:
-    """Return the APIs whose answers depend on records. They replace those without a data plane."""
+    """Return the APIs that depend on records. They replace those of a node without data plane."""
     plane = parts.broker.data_plane
     if plane is None:
         return ()

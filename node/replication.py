@@ -33,7 +33,7 @@ _TLS_PREFIX: Final = "ssl."
 
 
 class Replication:
-    """Follows leaders, and keeps the ISRs of the partitions that this broker leads."""
+    """Follows leaders, and maintains the ISRs of the partitions that this broker leads."""
 
     def __init__(self, partitions: Partitions, fetchers: ReplicaFetchers, isrs: IsrChanges) -> None:
         self._partitions = partitions
@@ -156,7 +156,10 @@ def _security(config: NodeConfig, listener: str) -> PeerSecurity:
             f"broker-{config.broker_id}-fetcher", build_tls(known), login_source(known, None)
         )
     except AdminConfigError as error:
-        raise NodeConfigError(f"Brokers cannot log in to listener {listener}: {error}") from error
+        raise NodeConfigError(
+            f"Brokers cannot log in to listener {listener}: {error} Set their login as for Kafka's "
+            "brokers, or remove inter.broker.listener.name, or set bridgehead.data.plane=false."
+        ) from error
 
 
 def _register_gauges(partitions: Partitions, metrics: NodeMetrics) -> None:

@@ -1,4 +1,4 @@
-"""Faulty collaborators of a node. The tests compose nodes with them to prove that a check fails.
+"""Faulty collaborators of a node. Tests build nodes with them to prove that a check can fail.
 
 Production never imports this module.
 """
@@ -57,8 +57,8 @@ class UnfencedStore(kafka_bugs.ZombieStore):
         """See ZooKeeperStore."""
         fence = await super().elect(broker_id, now_ms)
         if fence is not None:
-            # Each epoch has its own range of numbers: equal names of outcome znodes would act as a
-            # fence.
+            # Each epoch has its own range of numbers, because equal names of outcome znodes would
+            # act as a fence.
             self._commit_number += fence.epoch * 1_000_000
         return fence
 
@@ -145,29 +145,76 @@ def honour_client_bypass(create_topics: AdminApi) -> AdminApi:
 
 
 def skip_policy_on_retry(api: AdminApi, resent: Set[str]) -> AdminApi:
-    """skip_policy_on_retry: the policy does not check a resend. `resent` has their request ids."""
+    """skip_policy_on_retry: the policy does not check the requests whose ids are in `resent`."""
     return without_policies(api, lambda context, _: context.request_id in resent)
+
+
+@dataclass(frozen=True, slots=True)
+class _FaultyApi:
+    """Another API with changed requests or responses."""
+
+    api: AdminApi
+    change_request: Callable[[Any], Any] = lambda request: request
+    change_response: Callable[[Any], Any] = lambda response: response
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.api, name)
+
+    def decide(self, context: RequestContext, request: Any, *others: Any) -> Decision:
+        """See AdminApi."""
+        return self.api.decide(context, self.change_request(request), *others)
+
+    def response(self, *arguments: Any) -> Any:
+        """See AdminApi."""
+        return self.change_response(self.api.response(*arguments))
+
+
+def _without_validate_only(request: Any) -> Any:
+    """ignores_validate_only: what is only to be validated is also written."""
+    return replace(request, validate_only=False)
+
+
+def _without_last_result(response: Any) -> Any:
+    """omits_last_result: the last of several topics has no result."""
+    return replace(response, topics=response.topics[:-1]) if response.topics[1:] else response
+
+
+class CountsAttempts(ForwardingManager):
+    """counts_attempts: the metric of forwarded requests counts resends as well."""
+
+    async def _attempt(self, message: Any, attempt: int, *others: Any) -> EnvelopeReply | None:
+        if attempt > 1:
+            self._redirected()
+        return await super()._attempt(message, attempt, *others)
 
 
 class FaultyController(kafka_bugs.ForgetfulController):
     """A controller whose settings, APIs and Envelopes the seeded bugs change."""
 
-    def __init__(self, settings: Settings, services: Services, bugs: frozenset[str]) -> None:
+    def __init__(self, settings: Settings, services: Services) -> None:
+        bugs = self.bugs
         self._resent: set[str] = set()  # request ids
         self._stays_active = bool(bugs & {"never_superseded", *ZOMBIE_STORES})
         self._rewriter = EnvelopeRewriter(bugs, services.serde)
         apis = dict(services.apis)
         if "honour_client_bypass" in bugs:
             apis[ApiKey.CREATE_TOPICS] = honour_client_bypass(apis[ApiKey.CREATE_TOPICS])
+        creation = apis[ApiKey.CREATE_TOPICS]
+        if "ignores_validate_only" in bugs:
+            faulty = _FaultyApi(creation, change_request=_without_validate_only)
+            apis[ApiKey.CREATE_TOPICS] = cast(AdminApi, faulty)
+        if "omits_last_result" in bugs:
+            faulty = _FaultyApi(creation, change_response=_without_last_result)
+            apis[ApiKey.CREATE_TOPICS] = cast(AdminApi, faulty)
         if "skip_policy_on_retry" in bugs:
             for key, api in apis.items():
                 apis[key] = skip_policy_on_retry(api, self._resent)
         if "answer_before_applied" in bugs:
             settings = replace(settings, waits_for_brokers=False)
-        super().__init__(settings, replace(services, apis=apis), bugs)
+        super().__init__(settings, replace(services, apis=apis))
 
     async def superseded(self) -> None:
-        """See Controller. never_superseded: stays active if /controller names another broker."""
+        """See Controller. never_superseded: ignores that another controller was elected."""
         if not self._stays_active:
             await super().superseded()
 
@@ -281,7 +328,9 @@ _OF_CONTROLLERS: Final = (
     "drop_principal",
     "fill_in_default",
     "honour_client_bypass",
+    "ignores_validate_only",
     "never_superseded",
+    "omits_last_result",
     "skip_policy_on_retry",
     "swap_principals",
 )
@@ -292,18 +341,29 @@ _OF_BROKERS: Final = (
     "stale_acl_cache",
     "writes_past_the_bridge",
 )
+FORWARDING: Final[Mapping[str, type[ForwardingManager]]] = {
+    "counts_attempts": CountsAttempts,
+    **kafka_bugs.FORWARDING,
+}
 SEEDED_BUGS: Final = frozenset(
     {
         *(*STORES, *_OF_CONTROLLERS, *_OF_BROKERS),
-        *(*kafka_bugs.OF_CONTROLLERS, *kafka_bugs.FORWARDING),
+        *(*kafka_bugs.OF_CONTROLLERS, *FORWARDING),
     }
 )
 
 
 def faulty_parts(
-    config: NodeConfig, data_dir: Path, bugs: frozenset[str], base: Collaborators = PRODUCTION
+    config: NodeConfig,
+    data_dir: Path,
+    bugs: frozenset[str],
+    base: Collaborators = PRODUCTION,
+    extend: Callable[[Collaborators], Collaborators] = lambda faulty: faulty,
 ) -> Parts:
-    """Build the parts of a node with some of SEEDED_BUGS; `base` has all other constructors."""
+    """Build the parts of a node with these seeded bugs. `base` has the other constructors.
+
+    `extend` changes the constructors further.
+    """
     if unknown := bugs - SEEDED_BUGS:
         raise ValueError(f"unknown seeded bugs: {sorted(unknown)}")
     if "allow_before_deny" in bugs and config.authorizer is not None:
@@ -311,19 +371,16 @@ def faulty_parts(
     if "writes_past_the_bridge" in bugs:
         config = WritesPastTheBridge(**{f.name: getattr(config, f.name) for f in fields(config)})
     stores = tuple(store for name, store in STORES.items() if name in bugs)
-    forwarding = (each for name, each in kafka_bugs.FORWARDING.items() if name in bugs)
-    return build_parts(
-        config,
-        data_dir,
-        replace(
-            base,
-            controller=lambda settings, services: FaultyController(settings, services, bugs),
-            store=type("FaultyStore", (*stores, cast(type[ZooKeeperStore], base.store)), {}),
-            learned_acls=StaleAcls if "stale_acl_cache" in bugs else LearnedAcls,
-            authenticator=ServesExpiredSessions
-            if "serves_expired_sessions" in bugs
-            else SaslAuthenticator,
-            forwarding=next(forwarding, ForwardingManager),
-            partitions=AnsweringEarly if "acknowledge_before_replication" in bugs else Partitions,
-        ),
+    forwarding = (each for name, each in FORWARDING.items() if name in bugs)
+    faulty = replace(
+        base,
+        controller=type("SeededController", (FaultyController,), {"bugs": bugs}),
+        store=type("FaultyStore", (*stores, cast(type[ZooKeeperStore], base.store)), {}),
+        learned_acls=StaleAcls if "stale_acl_cache" in bugs else LearnedAcls,
+        authenticator=ServesExpiredSessions
+        if "serves_expired_sessions" in bugs
+        else SaslAuthenticator,
+        forwarding=next(forwarding, ForwardingManager),
+        partitions=AnsweringEarly if "acknowledge_before_replication" in bugs else Partitions,
     )
+    return build_parts(config, data_dir, extend(faulty))

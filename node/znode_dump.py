@@ -1,7 +1,8 @@
-"""`python -m node.znode_dump CONNECT RUN NAME`: dump all znodes below a chroot. Exit 0 or 2.
+"""`python -m node.znode_dump CONNECT RUN NAME`: dump all znodes below a chroot.
 
 The dump is a snapshot at one zxid: all znodes are read again until no write happens during a read.
 If writes never pause, there is no dump. The judge's properties that need it are then NODATA.
+Exit code: 0, or 2 if there is no dump.
 """
 
 from __future__ import annotations
@@ -122,7 +123,7 @@ async def _consistent_read(session: ZooKeeperSession, chroot: str) -> tuple[int,
 
 
 async def _read_all(session: ZooKeeperSession, chroot: str) -> list[DumpLine]:
-    """Read breadth first: at each depth first all lists of children, then all data."""
+    """Read breadth first: at each depth, all lists of children, then all data."""
     lines: list[DumpLine] = []
     parents = [chroot]
     while parents:

@@ -20,7 +20,7 @@ CONNECTION_SOCKET: Final = "zookeeper.clientCnxnSocket"
 NETTY: Final = "org.apache.zookeeper.ClientCnxnSocketNetty"
 _PLAIN_SOCKET: Final = "org.apache.zookeeper.ClientCnxnSocketNIO"
 _PREFIX: Final = "zookeeper.ssl."
-# Kafka derives a store's type from its file name if none is given.
+# Kafka derives a store's type from its file name if no type is given.
 _ENDINGS: Final = {".pem": "PEM", ".p12": "PKCS12", ".pkcs12": "PKCS12", ".jks": "JKS"}
 
 

@@ -42,7 +42,7 @@ def encode_json(
 ) -> bytes:
     """Return the payload of a request whose body is given in its JSON form.
 
-    With `unknown_tags`, header and body have an unknown tagged field each. The version must be
+    With `unknown_tags`, header and body each have an unknown tagged field. The version must be
     flexible.
     """
     head = encode_request_header(RequestHeader(key, version, 1, client_id))
@@ -97,7 +97,7 @@ def topic_body(
 ) -> Body:
     """Return the JSON form of one topic in a CreateTopics request.
 
-    `assignments` maps partitions to broker ids. If it is given, the default of `partitions` and
+    `assignments` maps partitions to broker ids. With `assignments`, the default of `partitions` and
     `replicas` is -1, otherwise 1.
     """
     default = 1 if assignments is None else -1

@@ -23,7 +23,7 @@ class StoredAcls(NamedTuple):
 
 
 class StoredRules(NamedTuple):
-    """The rules of one pattern. `version` is that of its znode; None if it does not exist."""
+    """The rules of one pattern. `version`: that of the znode, None if there is no znode."""
 
     entries: Entries
     version: int | None

@@ -231,7 +231,7 @@ class ZooKeeperSession:
             self._client.close()
 
     def _state_changed(self, state: str) -> None:
-        # Runs on kazoo's thread: kazoo must not replace a lost session.
+        # Runs on kazoo's thread, so that kazoo stops before it replaces a lost session.
         if state == KazooState.LOST:
             self._client._stopped.set()
         self._client.handler.completion_queue.put(lambda: self._announce(state))
@@ -256,7 +256,7 @@ class ZooKeeperSession:
     async def expire(self) -> None:
         """Expire this session: a second connection takes the session over and closes it.
 
-        Takes it over again if this session was reconnecting at that moment and took it back.
+        Both are repeated if this session's client was reconnecting then and took the session back.
         """
         while self.state is not SessionState.LOST:
             other = KazooClient(
@@ -295,8 +295,8 @@ class ZooKeeperSession:
 
     def _settle(self, future: asyncio.Future[Any], done: Any) -> None:
         if isinstance(done.exception, ConnectionLoss):
-            # kazoo fails pending requests before it reports that the connection is suspended. But
-            # the callers of these requests must already read the new state.
+            # kazoo fails pending requests before it reports that the connection is suspended, but
+            # the callers of these requests must already see the new state.
             self._announce(KazooState.SUSPENDED)
         if future.done():
             return
@@ -367,7 +367,7 @@ class ZooKeeperSession:
         return cast(list[str], names)
 
     async def read(self, reads: Sequence[Read]) -> list[ReadResult]:
-        """Read many znodes, `READS_PER_REQUEST` per request; results are in order.
+        """Read many znodes, `READS_PER_REQUEST` per request; the results are in the same order.
 
         Reads in the same request see one state of ZooKeeper. Reads in different requests may not.
         """

@@ -54,7 +54,7 @@ AclOf = Callable[[str], bytes]
 
 
 def open_acl(_path: str) -> bytes:
-    """Return the ACL that allows everyone everything, as Kafka's `zookeeper.set.acl=false`."""
+    """Return the ACL that allows everyone everything, as Kafka does without zookeeper.set.acl."""
     return _OPEN_BYTES
 
 
@@ -75,7 +75,7 @@ def encode_operation(operation: Operation, chroot: str, acl_of: AclOf) -> bytes:
 
 
 class MultiResult(NamedTuple):
-    """The result of a multi. If it was applied, at `zxid`, then `failed_index` is None."""
+    """The result of a multi. If `failed_index` is None, the multi was applied at `zxid`."""
 
     zxid: int
     failed_index: int | None = None
@@ -96,7 +96,7 @@ class PrebuiltMulti:
         return b"".join((*self._operations, _DONE))
 
     def deserialize(self, data: bytes, offset: int) -> list[MultiResult]:
-        """Decode the reply. A rejected multi lists an error per operation."""
+        """Decode the reply. For a rejected multi, it has one error per operation."""
         zxid = self._last_zxid()
         (kind, done, _) = _MULTI_HEADER.unpack_from(data, offset)
         if kind != _ERROR or done:
@@ -130,7 +130,7 @@ class Stat(NamedTuple):
 
 
 class ZnodeData(NamedTuple):
-    """A znode's data, None if it was created without data, and its stat."""
+    """A znode's data (None if it was created without data) and its stat."""
 
     data: bytes | None
     stat: Stat

@@ -80,8 +80,8 @@ class AdminClient:
     def pinned_to(self, broker_id: int) -> AdminClient:
         """Return a client that sends every request to one broker, over the same connections.
 
-        A call then raises NOT_CONTROLLER instead of finding the controller. Closing either client
-        closes both.
+        If that broker answers NOT_CONTROLLER, this is the result of the call: the client does not
+        look for the controller. Closing either client closes both.
         """
         return self._variant(_broker=broker_id)
 

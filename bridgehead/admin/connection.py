@@ -66,7 +66,7 @@ class Response(NamedTuple):
 
 
 class BrokerConnection:
-    """The protocol of one connection. Bytes to send collect in `outgoing`."""
+    """The protocol of one connection. `outgoing` collects the bytes to send."""
 
     def __init__(self, address: Address, client_id: str, login: Login | None) -> None:
         self.stage = Stage.CONNECTING
@@ -132,7 +132,7 @@ class BrokerConnection:
         """Take bytes; return the responses to requests of the core.
 
         Raises:
-            AdminError: the login or the negotiation failed, or the broker sent something else
+            AdminError: the login or the negotiation failed, or the broker sent something other
                 than the next response. The connection must be closed.
         """
         try:

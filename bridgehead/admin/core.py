@@ -332,7 +332,7 @@ class AdminCore:
         self._resolve(exchange, Try.new_value(answer))
 
     def _has_moved(self, exchange: _Exchange, response: Response) -> bool:
-        """Return whether the broker is not the controller; if so, resend the request."""
+        """Return whether every element has NOT_CONTROLLER; if so, resend the request."""
         codes = set(error_codes(response.message)) if exchange.is_for_controller else set()
         if ErrorCode.NOT_CONTROLLER not in codes:
             return False
@@ -371,7 +371,7 @@ class AdminCore:
             reason = str(failed.error)
         if not reason and exchange.is_for_controller:
             reason = "The cluster has no active controller."
-        text = f"{name} has no response within the time of the call. {reason}".rstrip()
+        text = f"{name} got no response before the call timed out. {reason}".rstrip()
         return KafkaTimeoutError(text, sent=exchange.attempts > 0)
 
     # Routes
@@ -385,7 +385,7 @@ class AdminCore:
         pinned, named = exchange.call.broker, exchange.request.broker
         if pinned is not None and named not in (None, pinned):
             raise InvalidCallError(
-                f"The request is for broker {named}, and this client is pinned to {pinned}."
+                f"The request is for broker {named}, but this client is pinned to {pinned}."
             )
         if exchange.broker is None and not exchange.is_for_controller:
             return self._links.any_of(self._candidates(), self._now_ms)
@@ -413,7 +413,7 @@ class AdminCore:
         return list(dict.fromkeys([*known, *self._config.bootstrap]))
 
     def _forget_cluster(self) -> None:
-        """Fetch metadata before the next request that needs it; keep the addresses."""
+        """Have metadata fetched before the next request that needs it; keep the addresses."""
         if self._cluster is not None:
             self._cluster = replace(self._cluster, fetched_ms=-FOREVER)
 

@@ -89,7 +89,7 @@ class Driver:
     def connected(self, number: int, transport: asyncio.Transport) -> None:
         """Take a new socket."""
         self._sockets[number] = transport
-        if number not in self._wanted:  # the core closed it while it was being opened
+        if number not in self._wanted:  # closed by the core before it was open
             transport.abort()
             return
         descriptor = transport.get_extra_info("socket").fileno()

@@ -9,7 +9,7 @@ from bridgehead.admin.results import Try
 
 
 class Connect(NamedTuple):
-    """Open a connection, with TLS if the configuration says so."""
+    """Open a connection, with TLS if the configuration requires it."""
 
     connection: int
     address: Address

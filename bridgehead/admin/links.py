@@ -154,7 +154,7 @@ class Links(Generic[X]):
         return [(link, each) for each in responses]
 
     def answered(self, link: Link[X], response: Response, now_ms: float) -> Flight[X]:
-        """Remove the request of a response from its link and return it."""
+        """Return the request that a response answers, and remove it from the link."""
         flight = link.in_flight.pop(response.correlation_id)
         link.used_ms = now_ms
         throttle_ms = getattr(response.message, "throttle_time_ms", 0)
@@ -183,7 +183,7 @@ class Links(Generic[X]):
             if not link.is_ready and now_ms >= link.setup_deadline_ms:
                 limit = self._numbers["socket.connection.setup.timeout.ms"]
                 error = ConnectionFailedError(
-                    f"The broker at {link.address} does not accept a connection within {limit} ms."
+                    f"The broker at {link.address} did not accept a connection within {limit} ms."
                 )
                 for exchange in self.dropped(link.id, error, now_ms, closed_already=False):
                     yield exchange, error

@@ -114,7 +114,7 @@ class OAuthBearerLogin:
         return f"n,,\x01auth=Bearer {self._new_token()}\x01\x01".encode()
 
     def answer(self, challenge: bytes) -> bytes | None:
-        """See Login. A challenge says why the broker rejects the token. It then ends the login."""
+        """See Login. A challenge has the reason of a rejection; the broker then ends the login."""
         return b"\x01" if challenge else None
 
 

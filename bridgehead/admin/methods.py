@@ -9,7 +9,7 @@ from typing import Any
 
 
 def describe(method: Any, call: Callable[..., Any], result: str = "{}") -> None:
-    """Give a method the name, signature and text that `help` shows.
+    """Give a method the call's name, signature and text, which `help` shows.
 
     `result` is the method's return type, in which `{}` is replaced by the call's result type.
     """

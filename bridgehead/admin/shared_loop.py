@@ -2,9 +2,9 @@
 
 A single call runs the loop in the caller's own thread: no other thread has to be woken, neither to
 send the request nor to return the result. While one caller runs the loop, other callers only wait.
-The client's I/O thread runs it in every other case: when calls are left after the caller's own
-call has ended, for calls that return a future, and while the client is idle, so that idle
-connections are closed.
+In every other case the client's I/O thread runs the loop: when calls are left after the caller's
+own call has ended, for calls that return a future, and while the client is idle (it then closes
+idle connections).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bridgehead.admin.errors import InvalidCallError
 from bridgehead.admin.requests import Plan, closed
 from bridgehead.admin.results import Try
 
-_IDLE_S: Final = 1.0  # after at most twice this time without a call the I/O thread runs the loop
+_IDLE_S: Final = 1.0  # after at most twice this time without a call, the I/O thread runs the loop
 
 
 class SharedLoop:
@@ -44,7 +44,7 @@ class SharedLoop:
         may_run = not _runs_a_loop()
         if not may_run and self._runner == threading.get_ident():
             plan.close()
-            raise InvalidCallError("A callback of a future cannot wait for a call of its client.")
+            raise InvalidCallError("A future's callback cannot wait for a call of the same client.")
         return self._submit(plan, timeout_ms, broker, may_run=may_run).result()
 
     def start(self, plan: Plan[Any], timeout_ms: int | None, broker: int | None) -> Future[Any]:
@@ -59,7 +59,7 @@ class SharedLoop:
             if self._loop is not None and runner is not None:
                 self._loop.call_soon_threadsafe(self._stop_to_close)
             self._changed.notify()
-        # A callback of a future may close the client. It runs in the thread that runs the loop.
+        # A future's callback, which runs in the thread of the loop, may close the client.
         if thread is not None and runner != threading.get_ident():
             thread.join()
 

@@ -49,7 +49,7 @@ def move(
 
     answer = ClusterClient(data_dir).move_controller(broker)
     if answer["moved"]:
-        say(f"Broker {broker} is controller; it was broker {answer['from']}.")
+        say(f"The controller moved from broker {answer['from']} to broker {broker}.")
     else:
         say(f"Broker {broker} is already the controller.")
 

@@ -48,10 +48,11 @@ DelayOption = Annotated[
 ]
 SideOption = Annotated[
     str,
-    typer.Option(metavar="SIDE", help="client; or envelope: between broker and controller."),
+    typer.Option(metavar="SIDE", help="`client`; or `envelope`: between broker and controller."),
 ]
 PhaseOption = Annotated[
-    str, typer.Option(metavar="PHASE", help="request: before it is executed; or response.")
+    str,
+    typer.Option(metavar="PHASE", help="`request`: before the execution; `response`: after it."),
 ]
 NthOption = Annotated[
     int, typer.Option(metavar="N", min=1, help="Act from the N-th matching request on.")
@@ -129,9 +130,9 @@ def remove(
     *,
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
 ) -> None:
-    """Remove a rule from all brokers, or all rules."""
+    """Remove one rule, or all rules, from all brokers."""
     from bridgehead.cluster.client import ClusterClient
     from bridgehead.cluster.faults import Faults
 
     removed = Faults(ClusterClient(data_dir)).remove(name)
-    say(f"{removed} removed, counted at each broker.")
+    say(f"{removed} removed; a rule counts once per broker.")

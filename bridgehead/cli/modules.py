@@ -21,7 +21,7 @@ demo_app = typer.Typer(no_args_is_help=True, help="Run a demonstration. It takes
 DataDir = Annotated[
     Path,
     typer.Option(
-        metavar="DIR", help="The folder of the cluster; replaces that of an earlier demo."
+        metavar="DIR", help="The cluster's folder; the data of an earlier demo is deleted."
     ),
 ]
 chaos_app = typer.Typer(no_args_is_help=True, help="Run scenarios under faults, and judge them.")
@@ -195,6 +195,9 @@ def run_scenarios(
             "process.",
         ),
     ] = "local",
+    shrink: Annotated[
+        bool, typer.Option("--shrink", help="Reduce each simulated run that does not pass.")
+    ] = False,
     bugs: Annotated[
         str, typer.Option(metavar="BUG,...", help="Bugs to seed into the nodes: kafka-bugs.md.")
     ] = "",
@@ -209,4 +212,5 @@ def run_scenarios(
     run_module(
         *("chaos", "run", *names, "--seed", str(seed), "--seeds", str(seeds)),
         *("--tier", tier, "--bugs", bugs, "--out", str(out)),
+        *(["--shrink"] if shrink else []),
     )

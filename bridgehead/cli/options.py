@@ -24,7 +24,7 @@ SealKeyOption = Annotated[
     typer.Option(
         "--seal-key",
         metavar="FILE",
-        help="The key that signs manifests; only its owner has access.",
+        help="The file with the key that signs manifests; only the file's owner may access it.",
     ),
 ]
 UnsealedOption = Annotated[bool, typer.Option("--unsealed", help="Trust a run that is not sealed.")]

@@ -21,5 +21,5 @@ def upgrade(*, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
         return
     say(
         f"Every broker forwards now. `bridgehead up` does not store this: at the next start\n"
-        f"set {LEVEL}={BRIDGE}, or omit the old version."
+        f"set {LEVEL}={BRIDGE}, or omit this property."
     )

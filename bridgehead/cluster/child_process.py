@@ -55,7 +55,7 @@ def send_signal(process: subprocess.Popen[bytes], number: signal.Signals) -> Non
 
 
 def stop_child(process: subprocess.Popen[bytes], *, timeout_s: float = 10.0) -> None:
-    """Stop the process: SIGTERM, after `timeout_s` SIGKILL. Return when it has exited."""
+    """Stop the process: SIGTERM, and after `timeout_s` SIGKILL. Return when it has exited."""
     send_signal(process, signal.SIGCONT)  # a frozen process handles no other signal
     send_signal(process, signal.SIGTERM)
     try:
@@ -79,7 +79,7 @@ def pid_is_ours(pid: int, marker: str) -> bool:
 
 
 def stop_stray(pid_file: Path, marker: str, *, timeout_s: float = 5.0) -> int | None:
-    """Kill the process that `pid_file` names, if it is alive and ours, and remove the file.
+    """Kill the process that `pid_file` names if it is alive and ours; always remove the file.
 
     Returns:
         The pid of the killed process, or None.

@@ -22,7 +22,8 @@ from bridgehead.cluster.event_lines import EventLines
 
 # Indefinite errors: UNKNOWN_SERVER_ERROR, REQUEST_TIMED_OUT, NETWORK_EXCEPTION, NOT_CONTROLLER.
 # Any other error is definite.
-_INFO: Final = frozenset({-1, 7, 13, 41})
+UNKNOWN_SERVER_ERROR: Final = -1
+_INFO: Final = frozenset({UNKNOWN_SERVER_ERROR, 7, 13, 41})
 
 
 class Operation:
@@ -31,17 +32,24 @@ class Operation:
     def __init__(self, op_id: str) -> None:
         self.op_id = op_id
         self.codes: dict[str, int] = {}
+        self._error = UNKNOWN_SERVER_ERROR
 
-    def completed(self, codes: Mapping[str, int]) -> None:
-        """Record Kafka's error code for each element of the request."""
-        self.codes = dict(codes)
+    def completed(
+        self, codes: Mapping[str, int] | None = None, *, error: int = UNKNOWN_SERVER_ERROR
+    ) -> None:
+        """Record Kafka's error code for each element of the request.
+
+        A request without elements has one `error` instead.
+        """
+        self.codes, self._error = dict(codes or {}), error
 
     @property
     def outcome(self) -> str:
         """`ok`, `fail` (a definite error for at least one element) or `info` (indefinite)."""
-        if not self.codes or any(code in _INFO for code in self.codes.values()):
+        codes = self.codes.values() or (self._error,)
+        if any(code in _INFO for code in codes):
             return "info"
-        return "fail" if any(self.codes.values()) else "ok"
+        return "fail" if any(codes) else "ok"
 
 
 class ClientHistory:

@@ -78,7 +78,7 @@ def read_sections(document: Mapping[str, Any]) -> SecuritySections:
     """Return `listeners`, `users` and `acls`, given as Python values.
 
     Raises:
-        ClusterError: a section is invalid; the text has one sentence per error.
+        ClusterError: a section is invalid; the text lists every error.
     """
     try:
         return SecuritySections.model_validate(document)
@@ -156,7 +156,7 @@ def load_settings(
 
 
 def _yaml_sentence(error: yaml.YAMLError) -> str:
-    """Describe the error and its position, without the line: it may contain a password."""
+    """Describe the error and its position; omit the line, which may contain a password."""
     mark = getattr(error, "problem_mark", None)
     where = f", line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
     return f"{getattr(error, 'problem', None) or 'it cannot be read'}{where}"

@@ -1,7 +1,7 @@
 """The commands of the supervisor's control socket, one function each.
 
 A message is `{"command": NAME, ...}`; the result is an object. Errors are one sentence. To add a
-command: a function here, a line in COMMANDS, and a method of `ClusterClient`.
+command, add a function here, a line in COMMANDS, and a method of `ClusterClient`.
 """
 
 from __future__ import annotations
@@ -300,7 +300,7 @@ def _ready(node: NodeProcess) -> Message:
 
 
 async def _faults_add(cluster: RunningCluster, message: Message) -> Message:
-    """Add a fault rule to one broker or to all that run, under the same name."""
+    """Add a fault rule to one broker, or under one name to all that run."""
     if message.get("broker") is not None:
         nodes = [_running_node(cluster, {"id": message["broker"]})]
     else:
@@ -325,7 +325,7 @@ async def _faults_list(cluster: RunningCluster, _: Message) -> Message:
 
 
 async def _faults_remove(cluster: RunningCluster, message: Message) -> Message:
-    """Remove a fault rule from every broker that has it, or all rules."""
+    """Remove one fault rule, or all rules, from every running broker."""
     rules = (await _faults_list(cluster, {}))["rules"]
     found = [rule for rule in rules if message.get("name") in (None, rule["name"])]
     if not found and message.get("name") is not None:

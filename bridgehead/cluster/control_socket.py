@@ -2,9 +2,9 @@
 
 Some commands can also be sent over HTTP; see `control_http`.
 
-The path of a unix socket has at most 107 bytes (103 on macOS) and data directories may be longer,
-so both sides use a short symbolic link during bind and connect. Sockets have mode 0600: anyone who
-can write to one controls the cluster.
+The path of a unix socket has at most 107 bytes (103 on macOS). Paths in a data directory may be
+longer; both sides then bind and connect through a short symbolic link. Sockets have mode 0600,
+because anyone who can write to one controls the cluster.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class DataDirectory:
         """Make this process the owner; return the lock's descriptor, to be closed at the end.
 
         Raises:
-            ClusterError: another process owns the folder, or it cannot be written.
+            ClusterError: another process owns the folder, or the folder cannot be written.
         """
         try:
             self.root.mkdir(parents=True, exist_ok=True)

@@ -21,7 +21,7 @@ def main(arguments: list[str]) -> None:
     parent, command = int(arguments[0]), arguments[1:]
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-    if os.getppid() != parent:  # it died before prctl
+    if os.getppid() != parent:  # the parent died before prctl
         sys.exit(1)
     os.execv(command[0], command)  # noqa: S606
 

@@ -42,7 +42,7 @@ class Faults:
         return sum(int(each["hits"]) for each in self.list() if each["name"] == name)
 
     def remove(self, name: str | None = None) -> int:
-        """Remove one rule, or all; return how many were removed, counted at each broker.
+        """Remove one rule, or all; return how many were removed, summed over the brokers.
 
         Raises:
             ClusterError: no broker has this rule.

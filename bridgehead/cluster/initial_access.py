@@ -117,7 +117,7 @@ async def apply_access(
 
 
 async def _set_passwords(node: CommandedNode, plan: AccessPlan) -> Mapping[str, Mapping[str, str]]:
-    """Return the new salts in base64, by user and mechanism."""
+    """Set the passwords; return the new salts in base64, by user and mechanism."""
     upsertions = [
         _upsertion(user, mechanism) for user in plan.users for mechanism in user.mechanisms
     ]

@@ -45,7 +45,7 @@ def launch(
         if detached:
             process.stdin.close()
         line = process.stdout.readline()
-    except BaseException:  # For example Ctrl-C. SIGTERM stops the supervisor and its children.
+    except BaseException:  # Such as Ctrl-C. On SIGTERM the supervisor stops its children.
         process.terminate()
         process.wait()
         raise

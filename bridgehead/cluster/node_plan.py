@@ -1,8 +1,8 @@
 """Plans the properties and ports of each node: one `server.properties` serves every broker.
 
-Names, protocols and security of `listeners` come from the user's file. Ports are either free ports
-or count up from the base port. The first listeners of all brokers then have the lowest ports, and
-the second listeners have the next ports.
+Names, protocols and security of `listeners` come from the user's file. Ports are free ports, or
+count up from the base port: first those of all brokers' first listeners, then those of the second
+listeners, and so on.
 `broker.id` counts from 1 and `broker.rack` defaults to `rack-ID`. Properties that the user sets for
 a single node are used unchanged.
 """
@@ -13,7 +13,7 @@ import dataclasses
 import re
 import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from bridgehead.cluster.broker_certificates import channel_folder, files_of, makes_certificates
@@ -227,20 +227,42 @@ def _own_properties(
         "bridgehead.grpc.listener": f"{LOOPBACK}:0",
         "bridgehead.metrics.listener": f"{LOOPBACK}:{metrics_port}",
     }
+    own |= _log_directories(settings, node)
     if settings.controller is not None:
         own["bridgehead.controller.pinned"] = str(settings.controller)
     if listeners:
         own["listeners"] = ",".join(str(listener) for listener in listeners)
-        own["advertised.listeners"] = ",".join(
-            str(dataclasses.replace(listener, host=_reachable(listener, advertised)))
-            for listener in listeners
-        )
+        own |= _advertised(settings, listeners, advertised)
     else:  # This node sets its own listeners: the shared advertised.listeners do not apply to it.
-        own["advertised.listeners"] = ",".join(
-            str(dataclasses.replace(listener, host=_reachable(listener, {})))
-            for listener in parse_listeners(settings.node_properties[node]["listeners"])
+        own |= _advertised(
+            settings, parse_listeners(settings.node_properties[node]["listeners"]), {}
         )
     return own
+
+
+def _log_directories(settings: ClusterSettings, node: int) -> dict[str, str]:
+    """Return the directories of `log.dirs`, moved into the node's folder.
+
+    Brokers cannot share a directory, and a directory of a real Kafka must not be changed.
+    """
+    folder, moved = settings.data_dir.resolve() / "nodes" / str(node), {}
+    for name in ("log.dirs", "log.dir"):
+        given = [each.strip() for each in settings.properties.get(name, "").split(",")]
+        if any(given):
+            moved[name] = ",".join(str(folder / each.lstrip("/")) for each in given if each)
+    return moved
+
+
+def _advertised(
+    settings: ClusterSettings, listeners: Sequence[Listener], hosts: Mapping[str, str]
+) -> dict[str, str]:
+    """Return advertised.listeners; nothing if they equal the listeners, which is the default."""
+    reachable = [
+        dataclasses.replace(listener, host=_reachable(listener, hosts)) for listener in listeners
+    ]
+    if reachable == list(listeners) and "advertised.listeners" not in settings.properties:
+        return {}
+    return {"advertised.listeners": ",".join(map(str, reachable))}
 
 
 def _advertised_hosts(settings: ClusterSettings) -> dict[str, str]:
@@ -250,6 +272,6 @@ def _advertised_hosts(settings: ClusterSettings) -> dict[str, str]:
     return {entry.name: entry.host for entry in parse_listeners(value, "advertised.listeners")}
 
 
-def _reachable(listener: Listener, advertised: dict[str, str]) -> str:
+def _reachable(listener: Listener, advertised: Mapping[str, str]) -> str:
     host = advertised.get(listener.name) or listener.host
     return LOOPBACK if host in ("0.0.0.0", "[::]", "") else host  # noqa: S104 - never bound

@@ -143,7 +143,7 @@ class NodeProcess:
             send_signal(self._process, signal.SIGTERM)
 
     def stop(self) -> None:
-        """Stop the process; return when it has exited. Kill it if it takes too long."""
+        """Stop the process, or kill it if that takes too long; return when it has exited."""
         if self._process is not None:
             if self.is_running():
                 self.condition = "stopped"

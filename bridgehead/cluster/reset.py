@@ -41,7 +41,7 @@ _DELETE: Final = 1  # config operation
 _UNKNOWN_TOPIC: Final = 3
 _DELETION_MS: Final = 30_000
 _TIMEOUT_S: Final = 30.0
-# Only the owner of a delegation token can expire it.
+# With these properties there may be tokens, which only their owners and renewers can expire.
 _TOKENS: Final = ("delegation.token.secret.key", "delegation.token.master.key")
 
 
@@ -165,7 +165,7 @@ async def _remove(controller: CommandedNode, found: _Contents, principal: str) -
 
 
 async def _remove_configs(node: CommandedNode, found: _Contents, principal: str) -> None:
-    """Remove configs through the broker that described them. A broker accepts only its own."""
+    """Remove configs through the broker that described them; a broker rejects those of others."""
     resources = [
         {
             "resourceType": _BROKER,

@@ -95,7 +95,7 @@ class RunningCluster:
         """Return whether the wanted controller is active and every node knows every other.
 
         A broker that registers while the controller loads its state becomes known a moment after
-        the controller is active, and gets no replicas until then.
+        the controller becomes active; until then it gets no replicas.
         """
         controller = await self.active_controller()
         if controller is None or self.pinned not in (None, controller["id"]):

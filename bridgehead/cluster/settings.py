@@ -30,7 +30,7 @@ class RunSettings:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSettings:
-    """One cluster. Without `base_port` and `ports_auto` the base port is 9092."""
+    """One cluster. `base_port` defaults to the first port of `listeners`, or else to 9092."""
 
     data_dir: Path
     brokers: int = 3

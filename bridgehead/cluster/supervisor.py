@@ -1,8 +1,8 @@
 """The process behind `bridgehead up`: starts ZooKeeper and the nodes, and runs until it is stopped.
 
-It keeps running when nodes exit, and does not restart them. `control_commands` has the commands of
-the socket in its folder. A signal, `down`, a failed start or the end of its parent ends it. It then
-stops the nodes and ZooKeeper, and leaves no process behind.
+It keeps running when nodes exit, and does not restart them. It executes the commands that arrive on
+its control socket (`control_commands`). It ends on a signal, on `down`, after a failed start, or
+when its parent ends. It then stops the nodes and ZooKeeper, and leaves no process behind.
 """
 
 from __future__ import annotations
@@ -267,7 +267,7 @@ def supervise(
     """Run one cluster in this process until it is stopped.
 
     Raises:
-        ClusterError: it could not be started.
+        ClusterError: the cluster could not be started.
     """
 
     async def main() -> None:

@@ -92,7 +92,7 @@ def class_path(jars: Path | None = None) -> str:
 
 
 def _installed_jars() -> Path:
-    """Return the wheel's folder, or in a checkout that of PySpark."""
+    """Return the folder of the jars: the wheel's, or in a checkout that of PySpark."""
     if _WHEEL_JARS.is_dir():
         return _WHEEL_JARS
     spec = importlib.util.find_spec("pyspark")  # importing it would take a second
@@ -299,7 +299,7 @@ class EmbeddedZooKeeper:
             self.stop_member(member.id)
 
     def kill(self) -> None:
-        """Kill every member (SIGKILL); its data may be incomplete afterwards."""
+        """Kill every member (SIGKILL); their data may be incomplete afterwards."""
         for process in self._processes.values():
             send_signal(process, signal.SIGKILL)
         self.stop()

@@ -1,10 +1,10 @@
 """Every API in one table: versions, messages, route, rights and the shape of its errors.
 
 Versions are those of Kafka 3.9's ZooKeeper broker. Two dialects are derived from the table.
-`shipped` is that broker. `drafted` is what KIP-4, KIP-201 and KIP-590 specified before they were
-implemented: other fields in some versions, versions that were never released, and three APIs of
-KIP-4 under keys of our own. The messages of CreateTopics are in `messages/create_topics.py`, those
-of its draft in `messages/drafted/create_topics.py`.
+`shipped` is the dialect of that broker. `drafted` is what KIP-4, KIP-201 and KIP-590 specified
+before they were implemented: other fields in some versions, versions that were never released, and
+three APIs of KIP-4 under keys of our own. The messages of CreateTopics are in
+`messages/create_topics.py`, those of its draft in `messages/drafted/create_topics.py`.
 
 An `ApiKey` without a row raises LookupError when this module is imported.
 """
@@ -64,11 +64,11 @@ class ApiSpec:
     max_version: int
     flexible_from: int | None  # None: no version has compact types and tagged fields
     messages: str  # the package of its messages
-    # LOCAL or FORWARD; None for an API that is not served: `unserved_because` says why.
+    # None for an API that is not served: `unserved_because` says why.
     route: Route | None = None
     unserved_because: str = ""
-    # Only for APIs that need bridgehead.data.plane=true: the route on a broker with this property.
-    data_plane_route: Route | None = None
+    # Brokers with bridgehead.data.plane=false do not serve it.
+    needs_data_plane: bool = False
     # None: no response can report an error of the whole request.
     error_shape: ErrorShape | None = None
     # Versions up to this one are logged as deprecated (docs/kafka/logs.md).
@@ -183,12 +183,14 @@ def _unserved(
 
 
 def _stored(
-    key: ApiKey, last: int, flexible: int | None, shape: ErrorShape, rights: str, reason: str,
-    served_from: int = 0,
+    key: ApiKey, last: int, flexible: int | None, shape: ErrorShape, rights: str,
+    route: Route = Route.LOCAL, **facts: Any,
 ) -> ApiSpec:  # fmt: skip
     """Build the row of an API that only brokers with a data plane serve."""
-    facts = {"data_plane_route": Route.LOCAL, "rights": rights, "served_from": served_from}
-    return _unserved(key, last, flexible, reason, shape, **facts)
+    return _spec(
+        key, last, flexible, route=route, error_shape=shape, rights=rights, needs_data_plane=True,
+        **facts,
+    )  # fmt: skip
 
 
 def _drafted(key: ApiKey, route: Route, shape: ErrorShape, rights: str) -> ApiSpec:
@@ -206,8 +208,6 @@ def _api_versions(response: type[Any], request: Any, failure: Failure) -> Any:
 
 
 _DRAFTS: Final = "messages.drafted"
-_NO_RECORDS: Final = "without the data plane every partition is an empty log"
-_NO_GROUPS: Final = "without the data plane brokers store no groups"
 _NO_TRANSACTIONS: Final = "brokers store no transactions"
 _OWN_CHANNEL: Final = "brokers and controller communicate over gRPC instead"
 _KRAFT: Final = "only KRaft has it; Kafka with ZooKeeper closes the connection too"
@@ -235,8 +235,8 @@ _NO_TOKEN: Final[Mapping[str, Any]] = {
 }
 K = ApiKey
 
-# Each row has the key, the highest version and the first flexible version of an API. Then follows
-# the shape of its errors, or the reason why it is not served.
+# Each row begins with an API's key, its highest version and its first flexible version. After them
+# it has the shape of the API's errors, or the reason why the API is not served.
 # fmt: off
 _ROWS: Final = (
     _stored(K.PRODUCE, 11, 9,
@@ -244,11 +244,11 @@ _ROWS: Final = (
                 per("topic_data", "name", into="responses",
                     nested=per("partition_data", "index", into="partition_responses",
                                base_offset=-1))),
-            "WRITE TOPIC", _NO_RECORDS),
+            "WRITE TOPIC, WRITE TRANSACTIONAL_ID"),
     _stored(K.FETCH, 17, 12,
             since(13, whole(), with_code(per("topics", "topic", into="responses",
                                              nested=_FETCHED_PARTITIONS))),
-            "READ TOPIC, CLUSTER_ACTION CLUSTER", _NO_RECORDS),
+            "READ TOPIC, CLUSTER_ACTION CLUSTER"),
     _local(K.LIST_OFFSETS, 9, 6, per("topics", "name", nested=_PARTITIONS),
            rights="DESCRIBE TOPIC"),
     _local(K.METADATA, 12, 9, per(metadata_topics, "name topic_id", into="topics"),
@@ -259,17 +259,16 @@ _ROWS: Final = (
     _unserved(K.UPDATE_METADATA, 8, 6, _OWN_CHANNEL, whole()),
     _unserved(K.CONTROLLED_SHUTDOWN, 3, 3, _OWN_CHANNEL, whole()),
     _stored(K.OFFSET_COMMIT, 9, 8, per("topics", "name", nested=_PARTITIONS),
-            "READ GROUP, READ TOPIC", _NO_GROUPS, served_from=1),  # version 0 is ZooKeeper's
+            "READ GROUP, READ TOPIC", served_from=1),  # version 0 is for ZooKeeper
     _local(K.OFFSET_FETCH, 9, 6,
            since(8, per(fetched_groups, "group_id", into="groups"), since(2, whole(), _OFFSETS)),
            rights="DESCRIBE GROUP, DESCRIBE TOPIC"),
     _local(K.FIND_COORDINATOR, 6, 3, since(4, _COORDINATORS, _COORDINATOR),
            rights="DESCRIBE GROUP, DESCRIBE TRANSACTIONAL_ID"),
-    _stored(K.JOIN_GROUP, 9, 6, since(7, whole(protocol_name=None), whole()), "READ GROUP",
-            _NO_GROUPS),
-    _stored(K.HEARTBEAT, 4, 4, whole(), "READ GROUP", _NO_GROUPS),
-    _stored(K.LEAVE_GROUP, 5, 4, whole(), "READ GROUP", _NO_GROUPS),
-    _stored(K.SYNC_GROUP, 5, 4, whole(), "READ GROUP", _NO_GROUPS),
+    _stored(K.JOIN_GROUP, 9, 6, since(7, whole(protocol_name=None), whole()), "READ GROUP"),
+    _stored(K.HEARTBEAT, 4, 4, whole(), "READ GROUP"),
+    _stored(K.LEAVE_GROUP, 5, 4, whole(), "READ GROUP"),
+    _stored(K.SYNC_GROUP, 5, 4, whole(), "READ GROUP"),
     _local(K.DESCRIBE_GROUPS, 5, 5, per("groups", "group_id"), rights="DESCRIBE GROUP"),
     _local(K.LIST_GROUPS, 5, 3, whole(), rights_to_see="DESCRIBE CLUSTER, DESCRIBE GROUP"),
     _local(K.SASL_HANDSHAKE, 1, None, whole()),
@@ -287,10 +286,10 @@ _ROWS: Final = (
                nested=per("partitions", "partition_index", low_watermark=-1)),
            rights="DELETE TOPIC", has_drafted_messages=True),
     _stored(K.INIT_PRODUCER_ID, 5, 2, whole(producer_id=-1, producer_epoch=-1),
-            "IDEMPOTENT_WRITE CLUSTER, WRITE TOPIC, WRITE TRANSACTIONAL_ID", _NO_RECORDS),
+            "IDEMPOTENT_WRITE CLUSTER, WRITE TOPIC, WRITE TRANSACTIONAL_ID"),
     _stored(K.OFFSET_FOR_LEADER_EPOCH, 4, 4,
             per("topics", "topic", nested=per("partitions", "partition"), text=no_text),
-            "CLUSTER_ACTION CLUSTER, DESCRIBE TOPIC", _NO_RECORDS),
+            "CLUSTER_ACTION CLUSTER, DESCRIBE TOPIC"),
     _unserved(K.ADD_PARTITIONS_TO_TXN, 5, 3, _NO_TRANSACTIONS, since(4, whole())),
     _unserved(K.ADD_OFFSETS_TO_TXN, 4, 3, _NO_TRANSACTIONS, whole()),
     _unserved(K.END_TXN, 4, 3, _NO_TRANSACTIONS, whole()),
@@ -344,8 +343,7 @@ _ROWS: Final = (
            rights="DESCRIBE CLUSTER"),
     _forward(K.ALTER_USER_SCRAM_CREDENTIALS, 0, 0, per(scram_users, "user", into="results"),
              rights="ALTER CLUSTER"),
-    _unserved(K.ALTER_PARTITION, 3, 0, _OWN_CHANNEL, whole(),
-              data_plane_route=Route.ON_CONTROLLER, rights="CLUSTER_ACTION CLUSTER"),
+    _stored(K.ALTER_PARTITION, 3, 0, whole(), "CLUSTER_ACTION CLUSTER", Route.ON_CONTROLLER),
     _forward(K.UPDATE_FEATURES, 1, 0, whole(default_when_not_controller), rights="ALTER CLUSTER"),
     _local(K.ENVELOPE, 0, 0, whole(), rights="CLUSTER_ACTION CLUSTER", has_drafted_messages=True),
     _local(K.DESCRIBE_CLUSTER, 1, 0, whole(), rights_to_see="DESCRIBE CLUSTER"),
@@ -355,8 +353,7 @@ _ROWS: Final = (
            per("transactional_ids", "transactional_id", into="transaction_states"),
            rights="DESCRIBE TRANSACTIONAL_ID"),
     _local(K.LIST_TRANSACTIONS, 1, 0, whole()),
-    _unserved(K.ALLOCATE_PRODUCER_IDS, 0, 0, _OWN_CHANNEL, whole(),
-              data_plane_route=Route.ON_CONTROLLER, rights="CLUSTER_ACTION CLUSTER"),
+    _stored(K.ALLOCATE_PRODUCER_IDS, 0, 0, whole(), "CLUSTER_ACTION CLUSTER", Route.ON_CONTROLLER),
     _local(K.CONSUMER_GROUP_HEARTBEAT, 0, 0, whole(no_text)),
     _local(K.CONSUMER_GROUP_DESCRIBE, 0, 0,
            per("group_ids", "group_id", into="groups", text=no_text)),
@@ -412,7 +409,7 @@ def error_response(
     """Return the response that reports `error` for everything in `request`.
 
     Return None if no response of this version can report it. This occurs only for APIs that are
-    not served.
+    not served, and for Produce with acks=0.
     """
     spec = DRAFTED_SPECS[api_key]  # these messages have every field of both dialects
     if spec.error_shape is None:

@@ -32,7 +32,7 @@ def find_spec(api_key: int, version: int, dialect: str) -> ApiSpec:
     """
     specs = SPECS.get(dialect)
     if specs is None:
-        raise WireError(f"there is no dialect {dialect!r}; there is {', '.join(DIALECTS)}")
+        raise WireError(f"there is no dialect {dialect!r}; the dialects are {', '.join(DIALECTS)}")
     spec = specs.get(api_key)
     if spec is None:
         raise WireError(f"there is no API {api_key}")
@@ -50,10 +50,16 @@ def message_type(spec: ApiSpec, kind: Kind) -> type[Any]:
 
 @cache
 def _decoder(
-    api_key: int, kind: Kind, version: int, dialect: str, unread: tuple[str, ...]
+    api_key: int,
+    kind: Kind,
+    version: int,
+    dialect: str,
+    unread: tuple[str, ...],
+    repeated: tuple[str, ...],
 ) -> Decoder:
     spec = find_spec(api_key, version, dialect)
-    return Generator(version, spec.is_flexible(version), unread).decoder(message_type(spec, kind))
+    generator = Generator(version, spec.is_flexible(version), unread, repeated)
+    return generator.decoder(message_type(spec, kind))
 
 
 @cache
@@ -70,15 +76,18 @@ def decode(
     at: int,
     dialect: str,
     unread: tuple[str, ...] = (),
+    repeated: tuple[str, ...] = (),
 ) -> Any:
     """Return the message that begins at `at`. Bytes after it are ignored, as in Kafka.
 
-    Arrays of structs whose field names are in `unread` are skipped; the message has empty lists.
+    A field that is an array of structs is skipped if its name is in `unread`; the message then has
+    an empty list for it. If its name is in `repeated`, the array becomes a FixedList, which later
+    messages with an equal array share.
 
     Raises:
         WireError: the bytes are not that message.
     """
-    decoder = _decoder(api_key, kind, version, dialect, unread)
+    decoder = _decoder(api_key, kind, version, dialect, unread, repeated)
     try:
         message, _ = decoder(data, at, len(data))
     except DECODE_ERRORS:
@@ -117,9 +126,10 @@ def decode_response(
     at: int = 0,
     dialect: str = "shipped",
     unread: tuple[str, ...] = (),
+    repeated: tuple[str, ...] = (),
 ) -> Any:
     """Return a response message; see `decode`."""
-    return decode(api_key, "response", version, data, at, dialect, unread)
+    return decode(api_key, "response", version, data, at, dialect, unread, repeated)
 
 
 def encode_request(api_key: int, version: int, message: Any, dialect: str = "shipped") -> bytes:

@@ -35,6 +35,7 @@ from bridgehead.kafka_wire.schema import (
 Decoder = Callable[[bytes, int, int], tuple[Any, int]]
 Encoder = Callable[[Any, bytearray], None]
 Skipper = Callable[[bytes, int, int, int], int]
+SharedDecoder = Callable[[bytes, int, int, int], tuple[FixedList, int]]
 
 
 class _Source:
@@ -97,9 +98,16 @@ def _is_fixed(run: list[Wire]) -> bool:
 class Generator:
     """Codecs of one version of one message and of the structs within it."""
 
-    def __init__(self, version: int, flexible: bool, unread: Container[str] = ()) -> None:
-        """Decoders leave the arrays whose names are in `unread` empty."""
+    def __init__(
+        self,
+        version: int,
+        flexible: bool,
+        unread: Container[str] = (),
+        repeated: Container[str] = (),
+    ) -> None:
+        """Decoders leave arrays named in `unread` empty, and share those named in `repeated`."""
         self._unread = unread
+        self._repeated = repeated
         self._version = version
         self._flexible = flexible
         self._decoders: dict[type[Any], Decoder] = {}
@@ -218,6 +226,10 @@ class Generator:
         if field.name in self._unread and isinstance(element, type):
             skip = source.name(self._skipper(element), "skip")
             source.add(depth, f"at = {skip}(data, at, end, n)")
+            return
+        if field.name in self._repeated and isinstance(element, type):
+            decode = source.name(_sharing(self.decoder(element)), "decode")
+            source.add(depth, f"{into}, at = {decode}(data, at, end, n)")
             return
         add = f"add_{field.name}"
         source.add(depth, f"{add} = {into}.append")
@@ -392,7 +404,7 @@ class Generator:
 
 
 def _remembering(skip: Skipper) -> Skipper:
-    """Compare an array with the last one before it is skipped: most responses repeat it."""
+    """Skip an array by comparing it with the previous one, which most responses repeat."""
     last = -1, b""
 
     def skip_again(data: bytes, at: int, end: int, count: int) -> int:
@@ -405,6 +417,25 @@ def _remembering(skip: Skipper) -> Skipper:
         return stop
 
     return skip_again
+
+
+def _sharing(decode: Decoder) -> SharedDecoder:
+    """Reuse the previous elements if the bytes are the same, as in most responses."""
+    last = -1, b"", FixedList(())
+
+    def decode_again(data: bytes, at: int, end: int, count: int) -> tuple[FixedList, int]:
+        nonlocal last
+        known_count, known, elements = last
+        if count == known_count and data.startswith(known, at):
+            return elements, at + len(known)
+        began, found = at, []
+        for _ in range(count):
+            element, at = decode(data, at, end)
+            found.append(element)
+        last = count, data[began:at], FixedList(found)
+        return last[2], at
+
+    return decode_again
 
 
 DECODE_ERRORS: Final = (struct.error, IndexError)

@@ -16,6 +16,7 @@ from bridgehead.kafka_wire.schema import (
     RECORDS,
     UUID,
     Array,
+    FixedList,
     Wire,
     WireType,
     fields_of,
@@ -30,7 +31,8 @@ Secrets = Mapping[type[Any], Set[str]]
 class JsonGenerator:
     """The functions of one version. Secrets become `HIDDEN`, as in Kafka.
 
-    `double` converts floating-point numbers, which Java formats differently.
+    `double` converts floating-point numbers, which Java formats differently. `fixed` converts the
+    JSON of a FixedList, once.
     """
 
     def __init__(
@@ -38,10 +40,12 @@ class JsonGenerator:
         version: int,
         secrets: Secrets | None = None,
         double: Callable[[float], Any] | None = None,
+        fixed: Callable[[list[dict[str, Any]]], Any] = lambda rows: rows,
     ) -> None:
         self._version = version
         self._secrets = secrets or {}
         self._double = double
+        self._fixed = fixed
         self._functions: dict[type[Any], ToJson] = {}
 
     def function(self, target: type[Any]) -> ToJson:
@@ -89,7 +93,13 @@ class JsonGenerator:
     def _expression(self, kind: WireType, of: str, names: dict[str, Any]) -> str:
         if isinstance(kind, Array):
             each = self._expression(kind.of, "e", names)
-            return of if each == "e" else f"[{each} for e in {of}]"
+            rows = of if each == "e" else f"[{each} for e in {of}]"
+            if not isinstance(kind.of, type):
+                return rows
+            names["FixedList"] = FixedList
+            convert = f"fixed_{kind.of.__name__}"
+            names[convert] = self._fixed_array(self.function(kind.of))
+            return f"({of}.converted({convert}) if type({of}) is FixedList else {rows})"
         if isinstance(kind, type):
             name = f"to_json_{kind.__name__}"
             names[name] = self.function(kind)
@@ -101,6 +111,9 @@ class JsonGenerator:
         if kind is FLOAT64 and self._double is not None:
             return f"double({of})"
         return of
+
+    def _fixed_array(self, to_json: ToJson) -> Callable[[FixedList], Any]:
+        return lambda elements: self._fixed([to_json(each) for each in elements])
 
 
 def _uuid(value: bytes) -> str:

@@ -1,4 +1,4 @@
-"""The iteration order of Java's HashMap, where a response of Kafka depends on it.
+"""The iteration order of Java's HashMap, on which some of Kafka's responses depend.
 
 Recorded responses are compared byte for byte. The order follows the published behaviour of
 java.util.HashMap. No bucket of these maps becomes a tree.

@@ -56,7 +56,7 @@ def decode_body(
 def encode_body(
     api_key: int, kind: Kind, version: int, body: dict[str, Any], dialect: str = "shipped"
 ) -> bytes:
-    """Return the bytes of a body in the form that `decode_body` returns.
+    """Return the bytes of a body. `body` has the form that `decode_body` returns.
 
     Every field of the version is required, except tagged fields. No other key is allowed.
 

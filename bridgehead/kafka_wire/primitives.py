@@ -74,6 +74,6 @@ def skip_tagged_fields(data: bytes, at: int, count: int) -> int:
 def damaged_text(data: bytes) -> str:
     """Decode invalid UTF-8 as Java does, with U+FFFD for each invalid sequence.
 
-    For one encoded surrogate Java has one U+FFFD, Python two or three.
+    For one encoded surrogate, Java returns one U+FFFD, but Python returns two or three.
     """
     return _SURROGATE.sub(_REPLACEMENT, data).decode("utf-8", "replace")

@@ -49,11 +49,12 @@ WireType = Primitive | Array | type[Any]
 
 
 class FixedList(list[Any]):
-    """An array of structs that many messages share. It never changes; it is encoded only once."""
+    """An array of structs that many messages share. It never changes. A version encodes it once."""
 
     def __init__(self, elements: Iterable[Any]) -> None:
         super().__init__(elements)
         self._encoded: dict[Callable[[Any, bytearray], None], bytes] = {}  # one for each version
+        self._converted: dict[Callable[[FixedList], Any], Any] = {}
 
     def encoded(self, encode: Callable[[Any, bytearray], None]) -> bytes:
         """Return the elements as bytes; `encode` appends one element to a bytearray."""
@@ -63,6 +64,12 @@ class FixedList(list[Any]):
                 encode(each, out)
             self._encoded[encode] = bytes(out)
         return self._encoded[encode]
+
+    def converted(self, convert: Callable[[FixedList], Any]) -> Any:
+        """Return `convert(self)`, which is computed once for each function."""
+        if convert not in self._converted:
+            self._converted[convert] = convert(self)
+        return self._converted[convert]
 
 
 @dataclass(frozen=True, slots=True)

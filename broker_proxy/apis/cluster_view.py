@@ -46,7 +46,7 @@ class ClusterView:
         ]
 
     def is_random(self, listener_name: str) -> bool:
-        """True when every response names a random broker as controller: it must not be cached."""
+        """True when responses name a random broker as controller, and so must not be cached."""
         return self._named_controllers.get(listener_name, ACTUAL) == RANDOM
 
     def controller_id(self, listener_name: str) -> int:

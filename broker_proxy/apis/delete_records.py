@@ -11,6 +11,7 @@ broker runs every check but deletes nothing. Version 0 cannot return POLICY_VIOL
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -82,6 +83,16 @@ class EmptyLogs:
 
 
 @dataclass(frozen=True, slots=True)
+class _Deletion:
+    """The partitions of one topic: their offsets and errors; `refusal` is the policy's."""
+
+    name: str
+    offsets: Mapping[int, int]
+    errors: Mapping[int, ErrorCode]
+    refusal: ApiError | None
+
+
+@dataclass(frozen=True, slots=True)
 class DeleteRecords:
     """Answers DeleteRecords requests."""
 
@@ -101,7 +112,7 @@ class DeleteRecords:
         for topic_request in message.topics:
             for entry in topic_request.partitions:
                 requested.setdefault(topic_request.name, {})[entry.partition_index] = entry.offset
-        topics = []
+        deletions: list[_Deletion] = []
         for name, offsets in requested.items():
             allowed = self.authorize_for(request)("DELETE", "TOPIC", name)
             may_delete = allowed and await self._deletes_by_policy(name)
@@ -112,27 +123,38 @@ class DeleteRecords:
                 for partition, offset in offsets.items()
             }
             refusal = await self._refusal(request, name, offsets, errors)
-            results: list[shipped.DeleteRecordsPartitionResult] = []
-            for partition, error in errors.items():
-                watermark = _NO_WATERMARK
-                text = error.default_text if error is not ErrorCode.NONE else None
-                if refusal is not None and error is ErrorCode.NONE:
-                    error, text = refusal.error, refusal.message
-                if error is ErrorCode.NONE:
-                    try:
-                        if dry:
-                            watermark = self.logs.low_watermark(name, partition)
-                        else:
-                            watermark = await self._delete(
-                                name, partition, offsets[partition], message.timeout_ms / 1000
-                            )
-                    except ApiError as failure:
-                        error, text = failure.error, failure.error.default_text
-                results.append(
-                    drafted.DeleteRecordsPartitionResult(partition, watermark, error, text, text)
-                )
-            topics.append(DeleteRecordsTopicResult(name=name, partitions=results))
-        return DeleteRecordsResponse(topics=topics)
+            deletions.append(_Deletion(name, offsets, errors, refusal))
+        timeout_s = None if dry else message.timeout_ms / 1000
+        # All partitions wait for their replicas at the same time, with one timeout.
+        topics = await asyncio.gather(*(self._topic(each, timeout_s) for each in deletions))
+        return DeleteRecordsResponse(topics=list(topics))
+
+    async def _topic(
+        self, deletion: _Deletion, timeout_s: float | None
+    ) -> DeleteRecordsTopicResult:
+        results = (self._partition(deletion, each, timeout_s) for each in deletion.errors)
+        partitions: list[shipped.DeleteRecordsPartitionResult] = await asyncio.gather(*results)
+        return DeleteRecordsTopicResult(name=deletion.name, partitions=partitions)
+
+    async def _partition(
+        self, deletion: _Deletion, partition: int, timeout_s: float | None
+    ) -> drafted.DeleteRecordsPartitionResult:
+        """Return the result of one partition; without a timeout nothing is deleted."""
+        name, error, refusal = deletion.name, deletion.errors[partition], deletion.refusal
+        watermark = _NO_WATERMARK
+        text = error.default_text if error is not ErrorCode.NONE else None
+        if refusal is not None and error is ErrorCode.NONE:
+            error, text = refusal.error, refusal.message
+        if error is ErrorCode.NONE:
+            try:
+                if timeout_s is None:
+                    watermark = self.logs.low_watermark(name, partition)
+                else:
+                    offset = deletion.offsets[partition]
+                    watermark = await self._delete(name, partition, offset, timeout_s)
+            except ApiError as failure:
+                error, text = failure.error, failure.error.default_text
+        return drafted.DeleteRecordsPartitionResult(partition, watermark, error, text, text)
 
     async def _refusal(
         self,

@@ -1,7 +1,7 @@
 """DescribeClientQuotas, key 48: answered by every broker from ZooKeeper (docs/kafka/quotas.md).
 
 A filter has at most one component for each entity type. An entity matches if it matches every
-component. If the filter is strict, the entity must have no type without a component. The same
+component. If the filter is strict, each type of the entity must also have a component. The same
 znodes store SCRAM credentials; these are not returned.
 """
 

@@ -34,7 +34,10 @@ def _no_producers(_topic: str, _partition: int) -> list[ProducerState]:
 
 @dataclass(frozen=True, slots=True)
 class DescribeProducers:
-    """Answers DescribeProducers requests. `producers_of` raises ApiError without a replica."""
+    """Answers DescribeProducers requests.
+
+    `producers_of` raises ApiError if this broker has no replica of the partition.
+    """
 
     broker_id: int
     cache: MetadataCache

@@ -136,7 +136,7 @@ class Fetch:
         return response
 
     def _throttle_ms(self, request: ClientRequest, response: FetchResponse) -> int:
-        """Charge the response to the client's quota; as in Kafka, a throttled one is not sent."""
+        """Charge the response to the quota. As in Kafka, a throttled client gets no records."""
         if not self.quota.is_enabled:
             return 0
         size = len(encode_response(ApiKey.FETCH, request.header.api_version, response))
@@ -195,7 +195,7 @@ class _Read:
         self._refusals = refusals
 
     async def when_ready(self) -> _Result:
-        """Return results once they have enough bytes, an error, or `max_wait_ms` has passed."""
+        """Return results once they have enough bytes or an error, or `max_wait_ms` has passed."""
         message = self._message
         result = self._read_all()
         if self._is_enough(result) or message.max_wait_ms <= 0 or not self._wanted:
@@ -314,7 +314,7 @@ class _Read:
         answer.records = for_version(self._version, records, offset)
 
     def _nearer_replica(self, partition: Partition, offset: int) -> int | None:
-        """Return an in-sync replica in the consumer's rack; None to read from this one."""
+        """Return an in-sync replica in the consumer's rack; None to read from this broker."""
         if not self._rack or not partition.is_leader or offset > partition.high_watermark:
             return None
         live = {each: self._brokers[each] for each in partition.isr if each in self._brokers}

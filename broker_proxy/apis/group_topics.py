@@ -1,4 +1,4 @@
-"""Checks of the partitions that OffsetCommit and OffsetDelete name."""
+"""Checks the partitions in OffsetCommit and OffsetDelete requests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from data_plane.groups.group import TopicPartition
 
 @dataclass(slots=True)
 class CheckedTopics:
-    """The partitions that exist and that the client may read, and the others' errors."""
+    """The partitions that exist and that the client may read, and the errors of the others."""
 
     valid: list[TopicPartition] = field(default_factory=list)
     _rejected: dict[str, list[tuple[int, ErrorCode]]] = field(default_factory=dict)

@@ -25,7 +25,7 @@ from broker_proxy.producer_ids import ProducerIds
 from cluster_model.authorization import CLUSTER_NAME
 
 _UNSET: Final = -1
-# Whether the client of a request may perform the operation on any resource of a type.
+# Whether the client of a request may perform the operation on at least one resource of a type.
 AuthorizeAny = Callable[[ClientRequest, Operation, ResourceType], bool]
 
 

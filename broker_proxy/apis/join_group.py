@@ -3,8 +3,8 @@
 Version notes:
     0: the session timeout is also the rebalance timeout. 4: a new member gets a member id and joins
     again with it (KIP-394). 5: instance ids of static members (KIP-345). 7: responses have the
-    protocol type, and error responses a null protocol name. 9: `skip_assignment` tells a restarted
-    leader to compute no assignment (KIP-814).
+    protocol type; in error responses the protocol name is null. 9: `skip_assignment` tells a
+    restarted leader to compute no assignment (KIP-814).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class LetsMembersJoin(Protocol):
     """See `GroupService.join`."""
 
     async def join(self, request: Join) -> Joined:
-        """Return when the join phase of the rebalance has ended, or with an error."""
+        """Return when the join phase of the rebalance has ended; return earlier with an error."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """ListAcls of KIP-4, key 10002, version 0: the rules of a principal, of a resource, or all rules.
 
 See KIP-4 §List ACLs Request. Every broker answers from its own copy of the ACLs. A principal may
-list its own ALLOW rules without any permission. Any other request needs every operation on Cluster.
-Only literal patterns are listed, because KIP-4 predates the other pattern types.
+list its own ALLOW rules without any permission. Any other request needs permission for every
+operation on Cluster. Only literal patterns are listed, because KIP-4 predates the other pattern
+types.
 """
 
 from __future__ import annotations

@@ -3,11 +3,11 @@
 Without a data plane every partition is an empty log: its start and end offset are 0, and it has no
 records. With a data plane, consumers see offsets up to the high watermark, and followers see
 offsets up to the log end. The checks and results for empty logs were recorded from Kafka 3.9.1.
-The response lists topics that the client may not describe last.
+In the response, topics that the client may not describe come last.
 
 Version notes:
     0: a list of offsets: the first offset of each segment, and the log end. An empty log has one
-       segment, as old as the log.
+       segment, whose time is the creation time of the log.
     1: one offset with its timestamp; repeated partitions are rejected.
     2: an isolation level. It has no effect here, because there are no transactions.
     4: the client's leader epoch. 7 to 9: more special timestamps.
@@ -73,7 +73,7 @@ class OffsetsOfLog(Protocol):
         """Return timestamp, offset and leader epoch of the first record at or after a time."""
 
     def newest(self) -> tuple[int, int, int] | None:
-        """Return the values of `at_time` for the first record with the largest timestamp."""
+        """Return the same three values for the first record with the largest timestamp."""
 
     def segment_times(self) -> Sequence[tuple[int, int]]:
         """Return (first offset, time of last change) per segment, and the same for the log end."""
@@ -96,7 +96,7 @@ class ListOffsets:
     api_key: ClassVar[ApiKey] = ApiKey.LIST_OFFSETS
 
     async def handle(self, request: ClientRequest, message: ListOffsetsRequest) -> Any:
-        """Return a result per partition, in the order of the request."""
+        """Return a result per partition, in the order of the request; denied topics come last."""
         version = request.header.api_version
         counts = Counter((t.name, p.partition_index) for t in message.topics for p in t.partitions)
         times = await self._times(message) if version == 0 else {}
@@ -223,7 +223,7 @@ def _segments(
     log: OffsetsOfLog | None,
     replica_id: int,
 ) -> ListOffsetsPartitionResponse:
-    """Return the offsets of version 0: of segments last changed at or before the timestamp."""
+    """Return version 0's result: the offsets of segments last changed at or before a time."""
     if partition.max_num_offsets < 0:
         return _refused(partition, ErrorCode.UNKNOWN_SERVER_ERROR)  # as in Kafka
     if partition.timestamp == _EARLIEST:

@@ -1,7 +1,7 @@
 """OffsetCommit, key 8, versions 1 to 9: answered by the coordinator of the group.
 
 Version notes:
-    0: commits to ZooKeeper, where only the controller writes: not served.
+    0: not served, because it commits to ZooKeeper, where only the controller writes.
     1: generation and member id; a timestamp for each partition. 2 to 4: one retention time for all
     partitions. 6: the leader epoch of each offset. 7: instance ids of static members. 9: for a
     KIP-848 group, the generation is a member epoch. Such groups do not exist here.

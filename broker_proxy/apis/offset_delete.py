@@ -1,7 +1,7 @@
 """OffsetDelete, key 47, version 0: deletes committed offsets of a group (KIP-496).
 
 A partition that does not exist, or that the client may not read, gets its own error. If the group
-has an error, the response has only that one.
+has an error, the response has only the group's error.
 """
 
 from __future__ import annotations

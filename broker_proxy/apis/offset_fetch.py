@@ -1,8 +1,8 @@
 """OffsetFetch, key 9, versions 0 to 9: the committed offsets of groups.
 
 Answered by the coordinator of the group; other brokers answer NOT_COORDINATOR. A partition without
-a committed offset, existing or not, has offset -1 and no error. A topic without partitions is
-omitted, and a repeated partition is answered once.
+a committed offset has offset -1 and no error, even if the partition does not exist. A topic without
+partitions is omitted, and a repeated partition is answered once.
 
 Version notes:
     0: offsets in ZooKeeper, where there are none. Any broker answers: UNKNOWN_TOPIC_OR_PARTITION
@@ -88,7 +88,7 @@ class OffsetFetch:
         wanted = _merged(requested)
         if not authorize("DESCRIBE", "GROUP", group_id):
             refused = ErrorCode.GROUP_AUTHORIZATION_FAILED
-            if version:  # Version 1 lacks the error of the group; Kafka answers no topics.
+            if version:  # Version 1 has no field for the group's error: no topics.
                 return refused, []
             return refused, [(name, _failed(each, refused)) for name, each in wanted.items()]
         if requested is None:

@@ -1,11 +1,11 @@
 """Produce, key 0, versions 0 to 11: answered by the leader of each partition.
 
 The order of checks is that of `KafkaApis.handleProduceRequest`. As in Kafka, a partition's result
-has an error message only if single records were rejected.
+has an error message only if individual records were rejected.
 
 Version notes:
     3: record batches must have format 2, exactly one per partition. 7: zstd. 8: the response lists
-    rejected records. 10: the response to NOT_LEADER_OR_FOLLOWER names the current leader.
+    rejected records. 10: with NOT_LEADER_OR_FOLLOWER, the response names the current leader.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class Produce:
         data: PartitionProduceData,
         answer: PartitionProduceResponse,
     ) -> Iterable[_Waiting]:
-        """Append one partition's records and fill its answer; return what must wait."""
+        """Append one partition's records and fill `answer`; return the append to wait for."""
         known = self.cache.topics.get(topic)
         if known is None or data.index not in known.partitions:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

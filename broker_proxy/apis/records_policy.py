@@ -1,8 +1,8 @@
 """The topic policy on deletion of records, evaluated by the partition leader. KIP-201.
 
-The policy runs in its own thread. Its queries about topics are answered on the broker's event loop
-from ZooKeeper. The metadata cache lacks configs, pending deletions and the targets of
-reassignments.
+The policy runs in its own thread. Its queries about topics are answered on the broker's event loop.
+The answers come from ZooKeeper, because the metadata cache lacks configs, pending deletions and the
+targets of reassignments.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class RecordsPolicy:
     async def refusal(
         self, principal: Principal, topic: str, offsets: Mapping[int, int]
     ) -> ApiError | None:
-        """Return the policy's error, if any. `offsets` has the new log start of each partition."""
+        """Return the policy's error, if any. `offsets` maps partitions to new log start offsets."""
         client = policy_principal(principal)
         cluster = _StoredClusterState(self.cache, self.reader, asyncio.get_running_loop())
         return await self.policies.check_record_deletion(

@@ -37,7 +37,7 @@ class ListTransactions:
     api_key: ClassVar[ApiKey] = ApiKey.LIST_TRANSACTIONS
 
     async def handle(self, request: ClientRequest, message: ListTransactionsRequest) -> Any:
-        """Return no transactions, and those states in the filter that Kafka does not know."""
+        """Return an empty list, and the states in the filter that Kafka does not know."""
         filters = dict.fromkeys(message.state_filters)
         return ListTransactionsResponse(
             unknown_state_filters=[state for state in filters if state not in _STATES]

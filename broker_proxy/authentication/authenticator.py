@@ -231,7 +231,7 @@ class SaslAuthenticator:
         return Reply(challenge, self.is_complete)
 
     def _evaluate(self, response: bytes) -> bytes:
-        """Return the next challenge. The last one sets the principal and `_server` to None."""
+        """Return the next challenge. The last one sets the principal and clears `_server`."""
         assert self._server is not None
         assert self.mechanism is not None
         challenge = self._server.evaluate(response)

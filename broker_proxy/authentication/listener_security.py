@@ -51,7 +51,7 @@ class SaslSettings:
 
 @dataclass(frozen=True, slots=True)
 class ListenerSecurity:
-    """The settings of one listener. `sasl` is empty without SASL, `tls` None without TLS."""
+    """The settings of one listener. `sasl` is empty without SASL; `tls` is None without TLS."""
 
     sasl: Mapping[str, SaslSettings]
     tls: TlsSettings | None

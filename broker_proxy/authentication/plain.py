@@ -1,6 +1,6 @@
 """SASL PLAIN (RFC 4616), with users configured as for Kafka's PlainLoginModule.
 
-Clients see the error messages. They were recorded from Kafka.
+Clients see the error messages, which were recorded from Kafka.
 """
 
 from __future__ import annotations

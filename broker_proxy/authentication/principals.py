@@ -1,7 +1,7 @@
 """Builds the principal of an authenticated connection. KIP-189, DefaultKafkaPrincipalBuilder.
 
-`principal.builder.class` names a custom builder as `package.module.Class`. The class has no
-constructor arguments. It has a method `build` and may have `configure`. If its broker forwards, it
+`principal.builder.class` names a custom builder as `package.module.Class`. Its constructor takes no
+arguments. The class has a method `build` and may have `configure`. On a broker that forwards, it
 also has `serialize` and `deserialize` for Envelopes (KIP-590 §KafkaPrincipal Serialization).
 """
 

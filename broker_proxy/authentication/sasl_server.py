@@ -12,7 +12,7 @@ class SecurityConfigError(Exception):
 
 
 class SaslError(Exception):
-    """A login failed. The text is for the broker's log; the client is not told why.
+    """A login failed. The text is for the broker's log; the client does not get it.
 
     The text may name the user. It never contains a password, a proof, a nonce or a token.
     """

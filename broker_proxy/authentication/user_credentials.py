@@ -27,7 +27,7 @@ class UserCredentialCache:
         return self._credentials.get(user, {}).get(mechanism)
 
     def replace_all(self, users: Mapping[str, Mapping[str, str]]) -> None:
-        """Replace all users' stored configs, by stored name."""
+        """Replace all users' stored configs; the keys of `users` are stored names."""
         self._credentials = {}
         for stored_name, configs in users.items():
             self.update(stored_name, configs)

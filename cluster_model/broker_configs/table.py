@@ -98,7 +98,7 @@ def synonym_names(name: str, *, of_listener: bool = True) -> tuple[str, ...]:
 def read_only(name: str) -> bool:
     """Return whether DescribeConfigs marks a name as read-only.
 
-    Custom, prefixed and dynamic-only names can change, but Kafka marks them as read-only.
+    Custom, prefixed and dynamic-only configs can change, but Kafka marks them as read-only.
     """
     key = BROKER_CONFIGS.get(name)
     return key is None or key.update_mode is UpdateMode.READ_ONLY

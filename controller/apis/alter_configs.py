@@ -1,4 +1,4 @@
-"""AlterConfigs, key 33: replaces all configs of a resource; names not listed are removed.
+"""AlterConfigs, key 33: replaces all configs of a resource; unlisted configs are removed.
 
 docs/kafka/configs.md#altering-configs. A BROKER resource has already been validated by the broker
 that it names, except in the drafted dialect. Kafka's controller validates a forwarded resource

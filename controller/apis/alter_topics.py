@@ -106,7 +106,7 @@ def _alter(context: RequestContext, requested: AlterTopic, image: MetadataImage)
 
 
 def _new_replicas(requested: AlterTopic, topic: Topic, image: MetadataImage) -> dict[int, Replicas]:
-    """Return the new replicas of each partition, as the case of the KIP determines them."""
+    """Return the new replicas of each partition, by the case of the KIP that applies."""
     if requested.replica_assignment:
         given = {each.partition: tuple(each.replicas) for each in requested.replica_assignment}
         _check_given(given, topic, image)

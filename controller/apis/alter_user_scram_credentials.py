@@ -68,7 +68,7 @@ class AlterUserScramCredentials(AdminApi):
         rejected = _rejected(request, image)
         remaining = [user for user in _users(request) if user not in rejected]
         if any(user in _INVALID_ZNODE_NAMES for user in remaining):
-            # The user is not a valid znode name. In Kafka, reading it fails the whole request.
+            # Not a valid znode name: in Kafka, reading the user's znode fails the whole request.
             fault = Outcome(ErrorCode.UNKNOWN_SERVER_ERROR)
             return Decision([Decided(user, fault) for user in sorted(_users(request))])
         if any(not each.salted_password for each in request.upsertions if each.name in remaining):

@@ -30,7 +30,7 @@ from cluster_model.config_operations import Operation, check_shape
 from cluster_model.config_types import ConfigException, InvalidConfigurationException
 from cluster_model.image import MetadataImage
 from cluster_model.records import ConfigRecord, ConfigResource
-from cluster_model.topic_configs import TopicDefaults, validate_topic_configs
+from cluster_model.topic_configs import LastTopicDefaults, TopicDefaults, validate_topic_configs
 from cluster_model.topic_names import path_error
 from controller.apis.base import (
     DONE,
@@ -69,16 +69,16 @@ class Change:
     reads_first: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class ConfigApi(AdminApi):
-    """The common part of AlterConfigs and IncrementalAlterConfigs, which override `change`.
+    """The common part of AlterConfigs and IncrementalAlterConfigs."""
 
-    `config`: the static configs of the controller's node.
-    """
-
-    config: BrokerConfig
     message: ClassVar[type]
     row: ClassVar[type]
+
+    def __init__(self, config: BrokerConfig) -> None:
+        """`config`: the static configs of the controller's node."""
+        self.config = config
+        self._topic_defaults = LastTopicDefaults(config)
 
     @abstractmethod
     def operations(self, resource: Any) -> Sequence[Operation]:
@@ -96,7 +96,6 @@ class ConfigApi(AdminApi):
         committed: Mapping[str, Outcome],
     ) -> Decision:
         """See AdminApi.decide. A dry run has the same outcomes and no records."""
-        defaults: TopicDefaults | None = None
         decided: list[Decided] = []
         counts = Counter(element_of(resource) for resource in request.resources)
         seen = set(committed)
@@ -110,12 +109,10 @@ class ConfigApi(AdminApi):
                     text = "Each resource must appear at most once."
                     raise ApiError(ErrorCode.INVALID_REQUEST, text)
                 self._authorize(context, resource)
-                if defaults is None and resource.resource_type == TOPIC:
-                    defaults = self._topic_defaults(image)
                 change = self.change(resource)
                 if context.is_drafted:
                     self._check_wrapped(resource, image, change)
-                record = self._record(resource, image, defaults, change)
+                record = self._record(resource, image, change)
                 check = _policy_check(context, resource, record, change, image)
                 if request.validate_only:
                     decided.append(Decided(element, DONE, policy_check=check))
@@ -169,7 +166,7 @@ class ConfigApi(AdminApi):
             raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
 
     def _check_wrapped(self, resource: Any, image: MetadataImage, change: Change) -> None:
-        """Make the checks that a broker makes before it forwards in the shipped dialect."""
+        """Make the checks that, in the shipped dialect, a broker makes before it forwards."""
         check_shape(self.operations(resource))
         if resource.resource_type != BROKER:
             return
@@ -181,33 +178,23 @@ class ConfigApi(AdminApi):
         wanted = change.apply(image.config("brokers", _entity(name)))
         try:
             if is_own:
-                validate_dynamic_configs(wanted, self._effective(image), of_broker=bool(name))
+                effective = EffectiveBrokerConfig.of(self.config, *self._layers(image))
+                validate_dynamic_configs(wanted, effective, of_broker=bool(name))
             else:
                 check_names_and_types(wanted, of_broker=True)
         except ConfigException as error:
             raise ApiError(ErrorCode.INVALID_REQUEST, error.message) from None
 
-    def _effective(self, image: MetadataImage) -> EffectiveBrokerConfig:
-        return EffectiveBrokerConfig.of(
-            self.config,
-            image.config("brokers", CLUSTER_DEFAULT),
-            image.config("brokers", str(self.config.broker_id)),
-        )
+    def _layers(self, image: MetadataImage) -> tuple[Mapping[str, str], Mapping[str, str]]:
+        """Return the stored cluster default, and the stored configs of the controller's broker."""
+        own = image.config("brokers", str(self.config.broker_id))
+        return image.config("brokers", CLUSTER_DEFAULT), own
 
-    def _topic_defaults(self, image: MetadataImage) -> TopicDefaults:
-        return TopicDefaults.of(self._effective(image))
-
-    def _record(
-        self,
-        resource: Any,
-        image: MetadataImage,
-        defaults: TopicDefaults | None,
-        change: Change,
-    ) -> ConfigRecord:
+    def _record(self, resource: Any, image: MetadataImage, change: Change) -> ConfigRecord:
         name = resource.resource_name
         try:
             if resource.resource_type == TOPIC:
-                assert defaults is not None
+                defaults = self._topic_defaults.of(*self._layers(image))
                 return _topic_record(name, image, defaults, change)
             if resource.resource_type == BROKER:
                 return _broker_record(name, image, change)

@@ -87,7 +87,7 @@ class CreateAcls(AdminApi):
 def whole_rejection(context: RequestContext, *, has_authorizer: bool) -> Outcome | None:
     """Return the error that fails a whole CreateAcls or DeleteAcls request, if there is one."""
     if not context.authorize("ALTER", "CLUSTER", CLUSTER_NAME):
-        # Kafka's message is the toString() of its request objects, which is not reproduced.
+        # Kafka's message is the toString() of its request objects, which only a quirk reproduces.
         return Outcome.with_default_text(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     if not has_authorizer:
         return Outcome(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER)

@@ -56,7 +56,7 @@ class CreateDelegationToken(AdminApi):
         image: MetadataImage,
         committed: Mapping[str, Outcome],
     ) -> Decision:
-        """See AdminApi.decide. The element is the new token's id; of a rejection, the owner."""
+        """See AdminApi.decide. The element is the new token's id, or the owner after an error."""
         if committed:
             return Decision([])
         owner = _owner(context, request)
@@ -74,7 +74,7 @@ class CreateDelegationToken(AdminApi):
         request: CreateDelegationTokenRequest,
         owner: KafkaPrincipal,
     ) -> ErrorCode | None:
-        """Make Kafka's checks in its order (docs/kafka/delegation-tokens.md#creating)."""
+        """Make Kafka's checks in Kafka's order (docs/kafka/delegation-tokens.md#creating)."""
         if request.owner_principal_name and request.owner_principal_type is None:
             return ErrorCode.UNKNOWN_SERVER_ERROR  # Kafka fails on a principal without a type.
         if not can_request_tokens(context.client.security_protocol, context.client.principal):

@@ -103,7 +103,7 @@ ShowConfigs = Callable[[Mapping[str, str]], list[CreatableTopicConfigs]]
 
 
 def new_topic_id(random: RandomSource) -> bytes:
-    """Return a random topic id, as Kafka does: not reserved, and its text has no leading dash."""
+    """Return a random id that is not reserved and whose text has no leading dash, as in Kafka."""
     while True:
         drawn = bytearray(random.randbytes(_ID_BYTES))
         drawn[6] = drawn[6] & 0x0F | 0x40  # A version 4 UUID.
@@ -343,7 +343,7 @@ class CreateTopics(AdminApi):
             if not late:
                 result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             return result
-        # A topic that was created but timed out has its id as well as the error.
+        # The row of a created topic that timed out has both its id and the error.
         if outcome.topic_id is not None:
             result.topic_id = outcome.topic_id
         if late or not outcome.succeeded:
@@ -358,7 +358,7 @@ class CreateTopics(AdminApi):
 
 
 def _rows(context: RequestContext, request: CreateTopicsRequest) -> Iterable[CreatableTopic]:
-    """Return the topics of the response. In KIP-4 it is a map, which lists a duplicate once."""
+    """Return the topics of the response. KIP-4's is a map, which lists a duplicate once."""
     if context.is_drafted:
         return {topic.name: topic for topic in request.topics}.values()
     return request.topics

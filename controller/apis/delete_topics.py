@@ -77,7 +77,7 @@ class DeleteTopics(AdminApi):
 
     def __init__(self, config: BrokerConfig) -> None:
         self._is_enabled = config.boolean("delete.topic.enable")
-        # A client without DESCRIBE on the topic gets the same error as for an unknown id.
+        # Without the quirk, a client without DESCRIBE gets the same error as for an unknown id.
         reveals = DELETE_BY_ID_TELLS_EXISTENCE in quirks_of(config.originals)
         denied = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         self._hidden = Outcome(denied if reveals else ErrorCode.UNKNOWN_TOPIC_ID)

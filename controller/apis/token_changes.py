@@ -30,7 +30,7 @@ _NO_TIME: Final = -1
 
 
 class TokenFinder:
-    """Finds the token that a request names and checks that its client may change it."""
+    """Finds the token that a request names and checks that the client may change it."""
 
     def __init__(self, secret: TokenSecret | None) -> None:
         """`secret` is None if tokens are disabled."""
@@ -39,7 +39,7 @@ class TokenFinder:
     def find(
         self, context: RequestContext, hmac: bytes, image: MetadataImage
     ) -> DelegationToken | Decision:
-        """Make Kafka's checks in its order; return the token, or a decision with the error."""
+        """Make Kafka's checks in Kafka's order; return the token, or a decision with the error."""
         if not can_request_tokens(context.client.security_protocol, context.client.principal):
             return _nothing(Outcome(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED))
         if self._index is None:
@@ -90,9 +90,9 @@ class TokenChangeApi(AdminApi):
 
 
 def new_expiry(token: DelegationToken, now_ms: int, period_ms: int) -> Decision:
-    """Return the decision that renews a token.
+    """Return the decision that changes a token's expiry, or rejects an expired token.
 
-    A token expires `period_ms` from now, but no later than `token.max_ms`.
+    The new expiry is `period_ms` from now, but no later than `token.max_ms`.
     """
     if token.is_expired(now_ms):
         return rejected(token, ErrorCode.DELEGATION_TOKEN_EXPIRED)

@@ -71,11 +71,11 @@ def usable_assignment(
     """Return the replicas in the order of the partitions, if the topic can work with them.
 
     Kafka accepts partitions with negative broker ids, without replicas and without a live broker;
-    its controller then fails on the topic (docs/kafka/misbehaviour.md). They are rejected here,
-    unless a quirk sets `unusable_too`. Negative partition numbers are always rejected:
-    docs/differences.md.
+    its controller then fails on the topic (docs/kafka/misbehaviour.md). Such partitions are
+    rejected here, unless a quirk sets `unusable_too`. Negative partition numbers are always
+    rejected: docs/differences.md.
     """
-    # Their sum was checked. If no number is negative, the numbers are therefore 0 to n-1.
+    # The sum of the numbers was checked. If none is negative, they are therefore 0 to n-1.
     if min(by_number) < 0:
         raise _not_consecutive()
     for number, replicas in () if unusable_too else sorted(by_number.items()):

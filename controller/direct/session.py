@@ -23,7 +23,7 @@ from zookeeper_client.wire import MultiResult, Read, ReadResult
 
 
 class DirectSession:
-    """Opens a new ZooKeeper session on the first call after the loss of one."""
+    """Opens a ZooKeeper session on the first call, and on the first call after each loss."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class DirectSession:
     def _ended(self, task: asyncio.Task[int]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # Otherwise asyncio logs it if the caller was cancelled.
+            task.exception()  # Otherwise asyncio logs the exception if the caller was cancelled.
 
     async def _write(self, outcomes: bytes, operations: Sequence[bytes]) -> int:
         async with self._turn:

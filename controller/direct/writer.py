@@ -46,7 +46,7 @@ _NO_EPOCH: Final = 0  # a direct write has no controller epoch
 
 
 class Session(Protocol):
-    """The writer's part of DirectSession."""
+    """The methods of DirectSession that the writer uses."""
 
     async def read(self, reads: Sequence[Read], /) -> list[ReadResult]:
         """Read many znodes."""
@@ -128,7 +128,7 @@ class DirectWriter:
     async def _write(
         self, pending: PendingRequest, decision: Decision, image: MetadataImage
     ) -> bool:
-        """Write the elements that have records; False: decide again after a conflict."""
+        """Write the elements that have records; False if a conflict requires a new decision."""
         pending.image_zxid = image.zxid
         for decided in decision.elements:
             if decided.element in pending.outcomes:
@@ -173,7 +173,7 @@ class _Decisions:
         )
 
     async def decide(self, image: MetadataImage) -> Decision:
-        """Decide on this image, and wait for the verdicts of the policies."""
+        """Decide the request on this image, and wait for the verdicts of the policies."""
         pending, services = self._pending, self._services
         while True:
             context = pending.new_context(

@@ -1,4 +1,4 @@
-"""The outcomes of a request. They are kept until its broker has finished it (docs/adr/0003).
+"""The outcomes of requests, each kept until the broker has finished the request (docs/adr/0003).
 
 The multi with the effects of a request also creates a znode with the outcome of each element, so
 the next controller recognizes a resend. Pure: the store executes the operations.
@@ -94,7 +94,7 @@ Incarnation = tuple[int, str]  # broker id, incarnation
 
 @dataclass(slots=True)
 class OutcomeIndex:
-    """All outcomes in ZooKeeper, and each incarnation's floor. Outcomes below it are pruned."""
+    """All outcomes in ZooKeeper, and each incarnation's floor; outcomes below it are pruned."""
 
     committed: dict[RequestIdentity, dict[str, Outcome]] = field(default_factory=dict)
     # By commit number: the requests whose outcomes are in the znode with this number.

@@ -136,7 +136,7 @@ class ZooKeeperStore:
         wanted.append(Create(CommitZnode.path, b"0"))
         wanted.append(Create("/cluster"))
         wanted.append(Create(ClusterIdZnode.path, ClusterIdZnode.encode(cluster_id)))
-        # Each path has its own multi, because it may exist. Parents precede their children.
+        # Each path has its own multi, because it may already exist. Parents precede their children.
         await asyncio.gather(*(self._session.multi([self.encode(o)]) for o in wanted))
         return ClusterIdZnode.decode((await self._session.get(ClusterIdZnode.path)).data)
 
@@ -152,6 +152,8 @@ class ZooKeeperStore:
             return None
         epoch, version = await self._read_epoch()
         self._log.append(ClaimSent(epoch=epoch + 1))
+        # If this process is killed after the claim, the evidence still shows whose session it was.
+        self._log.flush()
         claim: tuple[Operation, ...] = (
             Create(ControllerZnode.path, ControllerZnode.encode(broker_id, now_ms), ephemeral=True),
             SetData(ControllerEpochZnode.path, ControllerEpochZnode.encode(epoch + 1), version),

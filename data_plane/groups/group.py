@@ -1,4 +1,4 @@
-"""One group: its state, its members and its committed offsets. Kafka's GroupMetadata.
+"""One group: its state, its members and its committed offsets (Kafka's GroupMetadata).
 
 Everything here is bookkeeping without a decision: `membership` and `offsets` decide.
 """
@@ -52,7 +52,7 @@ class Member:
 
     @property
     def may_expire(self) -> bool:
-        """True unless the member waits for an answer. A new member may expire even so."""
+        """True unless the member waits for an answer. A new member may expire while it waits."""
         waits = self.join_ticket is not None or self.sync_ticket is not None
         return self.is_new or not waits
 
@@ -67,7 +67,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class CommittedOffset:
-    """A committed offset. `at` is the offset of its record in the log."""
+    """A committed offset. Times are milliseconds since 1970; -1 means none."""
 
     offset: int
     leader_epoch: int
@@ -133,7 +133,7 @@ class Group:
     # --- Members ---------------------------------------------------------------------------
 
     def add(self, member: Member) -> None:
-        """Add a member; the first one becomes the leader and gives the protocol type."""
+        """Add a member; the first one becomes the leader and gives the group its protocol type."""
         if not self.members:
             self.protocol_type = member.protocol_type
         if member.instance_id is not None:
@@ -164,7 +164,7 @@ class Group:
         return member
 
     def elect_joined_leader(self) -> bool:
-        """Keep a leader that has joined, or choose one; False when no member has joined."""
+        """Keep the leader if it has joined, else choose one that has; False if no member has."""
         current = self.members.get(self.leader or NO_MEMBER_ID)
         if current is None or current.join_ticket is None:
             joined = (m for m in self.members.values() if m.join_ticket is not None)
@@ -231,7 +231,7 @@ class Group:
     def complete_commit(
         self, offsets: Mapping[TopicPartition, CommittedOffset], log_offset: int
     ) -> None:
-        """Make written offsets visible. An offset with a later record in the log is kept."""
+        """Make written offsets visible, except where an offset from later in the log is visible."""
         for key, committed in offsets.items():
             if key not in self.pending_offsets:
                 continue  # The topic was deleted meanwhile.

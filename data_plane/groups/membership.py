@@ -98,7 +98,7 @@ class Leaving:
 
 @dataclass(frozen=True, slots=True)
 class Unanswered:
-    """The request gets no response: its member has sent another one, or was removed."""
+    """The request gets no response: its member has sent another request, or was removed."""
 
 
 class RequestDroppedError(Exception):
@@ -160,7 +160,7 @@ class Membership:
             case State.EMPTY | State.DEAD:
                 return True
             case State.PREPARING_REBALANCE:
-                # Those who join first stay when the limit was lowered.
+                # If the limit was lowered, the members that join first stay.
                 waits = member is not None and member.join_ticket is not None
                 return waits or group.awaiting_join < limit
             case _:
@@ -242,7 +242,7 @@ class Membership:
     def _replace_static(
         self, group: Group, ticket: object, request: Join, old_id: str, new_id: str
     ) -> None:
-        """KIP-345: a static member has restarted; it keeps its assignment if it can."""
+        """KIP-345: a static member has restarted; it keeps its assignment if possible."""
         instance_id = request.instance_id
         assert instance_id is not None
         old_leader = group.leader or ""
@@ -515,7 +515,7 @@ class Membership:
         self._complete_join_if_all_joined(group)
 
     def _remove(self, group: Group, member: Member) -> None:
-        """Remove a member that left or is gone; the others rebalance."""
+        """Remove a member that left or whose session ended; the others rebalance."""
         # A new member may expire while its JoinGroup waits. This error makes its client join again.
         self._answer_join(member, Joined(ErrorCode.UNKNOWN_MEMBER_ID, NO_MEMBER_ID))
         self._forget(group, member.member_id)
@@ -610,7 +610,7 @@ def _joined(
     leader: str | None = None,
     skips: bool = False,
 ) -> Joined:
-    """Describe the current generation to a member; its leader gets all members."""
+    """Describe the current generation to a member; the leader gets all members."""
     members: tuple[JoinedMember, ...] = ()
     if group.leader == member_id and leader is None:
         members = tuple(
@@ -632,9 +632,9 @@ def _joined(
 def _rejoined(group: Group, member_id: str, old_leader: str, request: Join) -> Joined:
     """Answer a static member that keeps its assignment.
 
-    A leader must not assign again, since a stable group takes no assignment. From version 9 on the
-    response says so (KIP-814). In an older version it names the leader's former member id, so the
-    leader acts as a follower.
+    A leader must not assign again, since a stable group takes no assignment. From version 9 on, the
+    response sets `skip_assignment` (KIP-814). In older versions, the response names the leader's
+    former member id, so the leader acts as a follower.
     """
     if request.may_skip_assignment:
         return _joined(group, member_id, skips=group.leader == member_id)

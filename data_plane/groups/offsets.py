@@ -62,7 +62,7 @@ class Offsets:
         error = self._table.status(request.group_id, allows_empty_id=True)
         group = self._table.groups.get(request.group_id)
         if error is ErrorCode.NONE and group is None:
-            # A client without a member stores offsets under any group id.
+            # A client that is not a member may store offsets under any group id.
             stands_alone = request.generation < 0
             error = ErrorCode.NONE if stands_alone else ErrorCode.ILLEGAL_GENERATION
         if error is ErrorCode.NONE:

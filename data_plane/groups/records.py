@@ -122,7 +122,7 @@ class GroupRecord:
 
 
 def decode_record(key: bytes, value: bytes | None) -> GroupRecord | None:
-    """Return the record; None for a key of a version that Kafka ignores.
+    """Return the record; None if Kafka ignores keys of this version.
 
     Raises:
         WireError: the bytes are not such a record, or the value has an unknown version.

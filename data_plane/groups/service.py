@@ -1,7 +1,7 @@
 """The group coordinator at work: futures, timers and the log of `__consumer_offsets`.
 
-Each request is one step of the core, followed by its effects. Appends to one partition are started
-in the order in which the core made them; their results arrive in any order.
+Each request is one step of the core (see `coordinator`), followed by its effects. Appends to one
+partition are started in the order of the effects; their results arrive in any order.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ class GroupService:
                 offset = _replay(replay, partition, data, offset)
                 await asyncio.sleep(0)  # Other requests go on during a long load.
         except ApiError as error:
-            # This broker has just resigned: `resigned` follows.
+            # This broker has just resigned: a call of `resigned` follows.
             _log.info("__consumer_offsets-%d was not loaded: %s", partition, error.error.name)
             return
         ownership = self.core.ownership

@@ -1,8 +1,8 @@
-"""The groups of one coordinator, and what it does with requests that cannot be answered at once.
+"""The groups of one coordinator, their timers, and the effects that its caller must carry out.
 
 The core has no clock and no I/O. Its caller sets `now` before each call, and afterwards takes the
-effects: answers to waiting requests, and records to append to the log. It reports the result of an
-append with `appended`.
+effects: answers to waiting requests, and records to append to the log. The caller reports the
+result of an append with `appended`.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class GroupTable:
         self, settings: GroupSettings, partition_of: Callable[[str], int], now: Moment
     ) -> None:
         self.settings = settings
-        self.partition_of = partition_of  # of `__consumer_offsets`, for a group id
+        self.partition_of = partition_of  # the one of `__consumer_offsets` for a group id
         self.now = now
         self.timers = Timers()
         self.groups: dict[str, Group] = {}
@@ -134,7 +134,7 @@ class GroupTable:
 
 
 def group_error(error: ErrorCode) -> ErrorCode:
-    """Return the error that clients get for a failed append. Kafka translates it alike."""
+    """Return the error that clients get for a failed append, translated as in Kafka."""
     match error:
         case (
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -2,8 +2,8 @@
 
 `plan` and `finish` run on the event loop, `clean` in another thread: it reads segments that no
 longer change, through its own file descriptors, and writes new files beside them. The active
-segment and records above the high watermark are never read. Memory is bounded by the number of
-keys; if a log has more, it takes several rounds.
+segment and records above the high watermark are never read. Memory is bounded by a limit on the
+number of keys; a log with more keys takes several rounds.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from data_plane.records.batch import parse_header
 from data_plane.records.compaction import LastOffsets, Terms, compacted
 
 _OPEN_FILES_MAX: Final = 32
-# The thread and the event loop share one interpreter lock: the thread pauses as long as it works.
+# The thread and the event loop share one interpreter lock, so the thread pauses after each slice.
 _SLICE_S: Final = 0.001
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to compact in one log: `segments`, of which those before `first_dirty` are compacted."""
+    """What to compact in one log: `segments`. Those before `first_dirty` are compacted already."""
 
     log: PartitionLog
     segments: tuple[Segment, ...]
@@ -140,7 +140,7 @@ def clean(
 
 
 def _groups(work: Plan) -> Iterator[tuple[Segment, ...]]:
-    """Yield segments that fit into one segment together."""
+    """Yield groups of segments, each of which fits into one segment."""
     group: list[Segment] = []
     for segment, following in _with_end(work.segments, work.end_offset):
         is_full = group and (
@@ -185,7 +185,7 @@ class _Cleaning:
         return table
 
     def compact(self, group: Sequence[Segment], table: LastOffsets) -> Segment:
-        """Write one segment with what stays of `group`."""
+        """Write one segment with the records of `group` that stay."""
         new = Segment(self._folder, group[0].base_offset, self._writing, CLEANED)
         new.path.unlink(missing_ok=True)
         self._writing.descriptor(new.path)  # exists even if nothing stays
@@ -215,7 +215,7 @@ class _Cleaning:
 
 
 def finish(work: Plan, result: Cleaned) -> list[Path] | None:
-    """Replace the log's segments; return the files to delete. None: the log has changed."""
+    """Replace the log's segments; return the files to delete, or None if the log has changed."""
     if tuple(work.log.segments[: len(work.segments)]) != work.segments:
         discard(result)
         return None

@@ -6,13 +6,14 @@ clean stop; the file `.kafka_cleanshutdown` tells the next start that the logs n
 
 from __future__ import annotations
 
+import fcntl
 import logging
 import os
 import shutil
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 from data_plane.log.checkpoints import (
     CLEANED_OFFSETS,
@@ -31,6 +32,7 @@ from data_plane.settings import TopicSettings
 _log = logging.getLogger(__name__)
 _CLEAN_STOP: Final = ".kafka_cleanshutdown"
 _DELETED: Final = "-delete"
+_LOCK: Final = ".lock"
 SettingsOf = Callable[[str], TopicSettings]
 
 
@@ -41,11 +43,12 @@ class LogDirectories:
         self.paths = tuple(Path(path) for path in paths)
         self.logs: dict[LogName, PartitionLog] = {}
         self._numbers: dict[str, set[int]] = {}  # partitions by topic
-        # High watermarks of the last run. A partition takes its value when it gets a role.
+        # High watermarks of the last run. A partition takes its own when it gets a role.
         self.high_watermarks: dict[LogName, int] = {}
-        self.cleaned_offsets: dict[LogName, int] = {}  # compaction continues there
+        self.cleaned_offsets: dict[LogName, int] = {}  # where compaction continues
         self._settings_of = settings_of
         self.files = OpenFiles()
+        self._locks: list[IO[str]] = []
 
     def load(self) -> None:
         """Open every log on disk.
@@ -55,6 +58,7 @@ class LogDirectories:
         """
         for path in self.paths:
             path.mkdir(parents=True, exist_ok=True)
+            self._lock(path)
             marker = path / _CLEAN_STOP
             is_clean = marker.exists()
             marker.unlink(missing_ok=True)
@@ -77,6 +81,18 @@ class LogDirectories:
                     )
                     self._add(log)
 
+    def _lock(self, path: Path) -> None:
+        """Keep other brokers out of a directory until this process ends or `close` is called."""
+        file = (path / _LOCK).open("w")
+        self._locks.append(file)
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise OSError(
+                f"Another process uses the log directory {path}: set log.dirs to a directory of "
+                "this broker alone."
+            ) from error
+
     def _add(self, log: PartitionLog) -> None:
         topic, number = log.name
         self.logs[log.name] = log
@@ -90,7 +106,7 @@ class LogDirectories:
         return lambda: self._settings_of(topic)
 
     def get_or_create(self, topic: str, number: int, topic_id: bytes) -> PartitionLog:
-        """Return the log of a partition. A deleted topic's log of the same name is removed."""
+        """Return the log of a partition. The log of a deleted topic of the same name is removed."""
         name = (topic, number)
         log = self.logs.get(name)
         if log is not None and log.topic_id not in (topic_id, bytes(16)):
@@ -174,6 +190,9 @@ class LogDirectories:
         for path in self.paths:
             replace_file(path / _CLEAN_STOP, b'{"version":0}')
         self.files.close_all()
+        for file in self._locks:
+            file.close()
+        self._locks.clear()
 
     def used_share(self) -> dict[Path, float]:
         """Return which share of each directory's disk is used."""

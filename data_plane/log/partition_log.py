@@ -1,8 +1,8 @@
 """The log of one replica: segments, leader epochs, producers. Source: `UnifiedLog` of Kafka 3.9.
 
-Nothing is on disk before the first record, so a cluster may have many partitions that are never
-used. Used from one thread. When an append returns, the operating system has the
-bytes. As in Kafka, they are not flushed to the disk.
+Nothing is on disk before the first record, so partitions that are never used take no space. Used
+from one thread. When an append returns, the operating system has the bytes. As in Kafka, they are
+not flushed to the disk.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class PartitionLog:
         return AppendInfo(first.base_offset, last.last_offset, append_time, crc=first.crc)
 
     def append_as_follower(self, records: bytes, now_ms: int) -> None:
-        """Append the leader's batches unchanged. Batches that the log has are skipped.
+        """Append the leader's batches unchanged. Batches that the log already has are skipped.
 
         Raises:
             ApiError: a size is invalid (CORRUPT_MESSAGE), or the disk failed (KAFKA_STORAGE_ERROR).
@@ -191,7 +191,7 @@ class PartitionLog:
         active.index_time()
         new = Segment(self.folder, self.end_offset, self.files)
         new.created_ms = now_ms
-        self.files.descriptor(new.path)  # The file's name is the log's end after a restart.
+        self.files.descriptor(new.path)  # After a restart, its name gives the log's end.
         self.segments.append(new)
         self.write_snapshot()
 
@@ -219,7 +219,7 @@ class PartitionLog:
     def read(
         self, offset: int, max_bytes: int, end_offset: int, *, whole_first: bool = True
     ) -> bytes:
-        """Return bytes from the batch that contains `offset` up to `end_offset`, as Kafka does.
+        """Return bytes up to `end_offset`, from the batch with `offset` on, as Kafka does.
 
         The last batch may be incomplete. `whole_first`: the first batch is returned whole even if
         it is larger than `max_bytes`.
@@ -277,7 +277,7 @@ class PartitionLog:
     # --- Truncating and deleting ---------------------------------------------------------
 
     def truncate_to(self, offset: int) -> None:
-        """Remove the records from `offset` on; a batch is removed whole."""
+        """Remove the records from `offset` on; the batch that contains it is removed whole."""
         if offset >= self.end_offset:
             return
         interval = self.settings().number("index.interval.bytes")
@@ -390,7 +390,7 @@ class PartitionLog:
         """Put a compacted segment in the place of `old`; return the old files, to be deleted.
 
         `new` has the suffix `.cleaned`. A kill at any moment leaves files from which
-        `finish_replacements` restores the state before or after.
+        `finish_replacements` restores the state before or after the replacement.
         """
         at = self.segments.index(old[0])
         new.rename(SWAP)
@@ -434,7 +434,7 @@ class PartitionLog:
             segment.relocate(folder)
 
     def close(self) -> None:
-        """Store indexes and producers and flush everything: the next start trusts the files.
+        """Store indexes and producers and flush everything, so the next start trusts the files.
 
         Raises:
             OSError: the disk is full or broken.
@@ -447,6 +447,6 @@ class PartitionLog:
 
 
 def _as_before(earlier: AppendedBatch) -> AppendInfo:
-    """Return the first append. As in Kafka, its time is the batch's largest timestamp."""
+    """Return the first append's result. As in Kafka, its time is the batch's largest timestamp."""
     first, last = earlier.first_offset, earlier.last_offset
     return AppendInfo(first, last, earlier.timestamp, is_duplicate=True)

@@ -28,7 +28,7 @@ _NO_TOPIC_ID: Final = bytes(16)
 
 
 def log_name_of(folder: Path) -> LogName | None:
-    """Return topic and partition of a log's folder; None for any other folder."""
+    """Return the topic and partition of a log's folder; None for any other folder."""
     topic, _, number = folder.name.rpartition("-")
     return (topic, int(number)) if topic and number.isascii() and number.isdigit() else None
 
@@ -43,7 +43,7 @@ def open_log(
     recovery_point: int,
     is_clean: bool,
 ) -> PartitionLog:
-    """Return a log with what is in `folder`."""
+    """Return the log that is stored in `folder`."""
     finish_replacements(folder)
     log = PartitionLog(folder, name, _topic_id(folder), files, settings)
     bases = sorted(int(path.stem) for path in folder.glob("*.log") if path.stem.isdigit())

@@ -1,8 +1,8 @@
-"""Completes or undoes the replacement of segments that a kill interrupted, as Kafka's `LogLoader`.
+"""Completes or undoes a replacement that a kill interrupted, as Kafka's `LogLoader` does.
 
 Compaction writes files with the suffix `.cleaned`, renames them to `.swap` when they are complete,
-renames the segments that they replace to `.deleted`, and then drops the suffix `.swap`. Any file
-that still has the suffix `.cleaned` therefore undoes the replacement; otherwise `.swap` files
+gives the segments that they replace the suffix `.deleted`, and then drops the suffix `.swap`. Any
+file that still has the suffix `.cleaned` therefore undoes the replacement; otherwise `.swap` files
 complete it.
 """
 

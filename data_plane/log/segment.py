@@ -70,7 +70,7 @@ class Segment:
         return self._stem.with_suffix(".snapshot")
 
     def append(self, header: BatchHeader, data: bytes, index_interval: int) -> None:
-        """Append one batch. All of it is in the operating system when this returns.
+        """Append one batch. When this returns, the operating system has all of its bytes.
 
         Raises:
             OSError: the disk is full or broken; the caller must truncate the segment to `size`.
@@ -109,7 +109,7 @@ class Segment:
         return os.pread(self._files.descriptor(self.path), size, position)
 
     def batches(self, position: int, end: int | None = None) -> Iterator[Placed]:
-        """Yield headers from a batch's position on, until `end` or the first incomplete one."""
+        """Yield headers from a batch's position on, until `end` or the first incomplete batch."""
         end = self.size if end is None else end
         chunk, chunk_at = b"", position
         while position + HEADER_BYTES <= end:
@@ -136,7 +136,7 @@ class Segment:
         low, high = 0, entries // _TIME_ENTRY.size
         start = 0
         descriptor = self._files.descriptor(self.time_index_path) if entries else -1
-        while low < high:  # the last entry with an earlier timestamp
+        while low < high:  # Find the last entry with an earlier timestamp.
             middle = (low + high) // 2
             raw = os.pread(descriptor, _TIME_ENTRY.size, middle * _TIME_ENTRY.size)
             time, relative = _TIME_ENTRY.unpack(raw)
@@ -209,7 +209,7 @@ class Segment:
             self.size += placed.header.size
 
     def truncate(self, position: int, index_interval: int) -> None:
-        """Remove everything from `position` on. A batch begins there, or it is the end."""
+        """Remove everything from `position` on, where a batch begins or the segment ends."""
         os.ftruncate(self._files.descriptor(self.path), position)
         for _ in self.rebuild(index_interval):
             pass

@@ -114,7 +114,7 @@ class BatchHeader(NamedTuple):
 
 
 def parse_header(data: bytes, at: int = 0) -> BatchHeader:
-    """Return the header at `at`, of format 2. At least HEADER_BYTES must be available."""
+    """Return the header of format 2 at `at`. At least HEADER_BYTES must be available."""
     return BatchHeader._make(HEADER.unpack_from(data, at))
 
 
@@ -172,7 +172,7 @@ def records_of(batch: bytes, header: BatchHeader | None = None) -> Iterator[Reco
 
 
 def decode_batches(data: bytes) -> Iterator[tuple[BatchHeader, Iterator[Record]]]:
-    """Yield header and records of each whole batch of a log."""
+    """Yield the header and the records of each whole batch of a log."""
     for batch in split_batches(data):
         header = parse_header(batch)
         yield header, records_of(batch, header)

@@ -1,6 +1,6 @@
 """Removes from record batches what compaction does not keep. Pure. Source: Kafka's `LogCleaner`.
 
-The last record of each key stays. The last record without a value (a tombstone) stays for
+The last record of each key stays. If it has no value (a tombstone), it stays only for
 `delete.retention.ms` after the first compaction that keeps it: its batch then gets a delete horizon
 (KIP-534). Offsets do not change. The last batch of each active producer stays, if need be without
 records, so that its sequence is known after a restart.
@@ -24,7 +24,7 @@ from data_plane.records.compression import compress
 from data_plane.records.record import NewRecord, Record, encode_record
 
 _DIGEST_BYTES: Final = 16
-KEY_BYTES: Final = 200  # about the memory of one key in the table
+KEY_BYTES: Final = 200  # the approximate memory of one key in the table
 
 
 class LastOffsets:
@@ -73,7 +73,7 @@ def _digest(key: bytes) -> bytes:
 
 
 class Terms(NamedTuple):
-    """When tombstones end, and the last offset of each active producer."""
+    """When tombstones are removed, and the last offset of each active producer."""
 
     now_ms: int
     delete_retention_ms: int
@@ -114,7 +114,7 @@ def compacted(batch: bytes, table: LastOffsets, terms: Terms) -> bytes:
 
 
 def _rewritten(header: BatchHeader, kept: list[Record], horizon: int | None) -> bytes:
-    """Return the batch with `kept`. With a horizon, that is the base timestamp (KIP-534)."""
+    """Return the batch with `kept`. A horizon becomes the base timestamp (KIP-534)."""
     base = kept[0].timestamp if horizon is None else horizon
     attributes = header.attributes | (0 if horizon is None else DELETE_HORIZON_FLAG)
     newest = max(record.timestamp for record in kept)

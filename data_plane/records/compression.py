@@ -1,7 +1,7 @@
 """The codecs of record batches: gzip, snappy, lz4 and zstd.
 
-Snappy has Xerial's framing, as Kafka's clients write it, or none. Decompression is bounded: a batch
-of a few kilobytes can expand to gigabytes.
+Snappy data has Xerial's framing, which Kafka's clients write, or no framing. Decompression is
+bounded, because a batch of a few kilobytes can expand to gigabytes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _XERIAL_BLOCK_BYTES: Final = 32 * 1024
 _INT: Final = struct.Struct(">i")
 _GZIP_WINDOW: Final = 31  # zlib's number for a gzip header and the largest window
 _LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
-_LZ4_CONTENT_SIZE: Final = 0x08  # the frame's header has eight more bytes
+_LZ4_CONTENT_SIZE: Final = 0x08  # flag: the frame's header has eight more bytes
 _ZSTD_LEVEL: Final = 3
 
 
@@ -43,7 +43,7 @@ class DecompressionError(Exception):
 
 
 def decompress(codec: Codec, data: bytes, limit: int = DECOMPRESSED_BYTES_MAX) -> bytes:
-    """Return at most `limit` bytes.
+    """Return the decompressed bytes, if they are at most `limit`.
 
     Raises:
         DecompressionError: the data are damaged, or larger.

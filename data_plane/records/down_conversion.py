@@ -21,9 +21,9 @@ _PREFIX: Final = struct.Struct(">qi")
 def for_version(version: int, data: bytes, fetch_offset: int) -> bytes:
     """Return the batches as a consumer with this version of Fetch reads them.
 
-    Below version 4 the batches are converted, and the result has the size of `data`: Kafka has
-    announced this size before it converts. It cuts the last batch or fills the rest with a batch
-    that consumers ignore, because it is incomplete. Only the first batch may exceed the size.
+    Below version 4 the batches are converted, and the result has the size of `data`, because Kafka
+    announces this size before it converts. A longer result is cut; a shorter one is filled up with
+    an incomplete batch, which consumers ignore. Only the first batch may exceed the size.
 
     Raises:
         ApiError: UNSUPPORTED_COMPRESSION_TYPE; a batch to convert is compressed with zstd.
@@ -38,7 +38,7 @@ def for_version(version: int, data: bytes, fetch_offset: int) -> bytes:
             continue
         _check_codec(header.codec)
         records = list(records_of(batch, header))
-        if header.codec is Codec.NONE:  # A message is a batch of its own.
+        if header.codec is Codec.NONE:  # Each message is then a batch.
             records = [each for each in records if each.offset >= fetch_offset]
         if records:
             time = header.max_timestamp if header.has_log_append_time else None

@@ -1,4 +1,4 @@
-"""Message sets, the formats 0 and 1 before record batches (KIP-31, KIP-32).
+"""Message sets: the formats 0 and 1, which record batches replaced (KIP-31, KIP-32).
 
 A compressed set is the value of one wrapper message. In format 1 the offsets inside are relative,
 and the wrapper has the absolute offset of the last message.

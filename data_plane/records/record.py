@@ -33,10 +33,10 @@ class NewRecord(NamedTuple):
 def parse_records(
     data: bytes, count: int, base_offset: int, base_timestamp: int
 ) -> Iterator[Record]:
-    """Yield `count` records, which must be all of `data`.
+    """Yield `count` records, which must fill `data`.
 
     Raises:
-        ApiError: INVALID_RECORD; the bytes are no records.
+        ApiError: INVALID_RECORD; the bytes are not records.
     """
     at = 0
     try:

@@ -1,8 +1,8 @@
 """Validates what a producer sends and assigns offsets, as Kafka's leader does.
 
-Source: `UnifiedLog.analyzeAndValidateRecords` and `LogValidator` of Kafka 3.9, observed on a live
-broker. The result is always format 2: formats 0 and 1 are converted. A batch of format 2 keeps the
-producer's bytes unless the topic's `compression.type` names another codec.
+Source: `UnifiedLog.analyzeAndValidateRecords` and `LogValidator` of Kafka 3.9, and observations of
+a live broker. The result is always format 2: formats 0 and 1 are converted. A batch of format 2
+keeps the producer's bytes unless the topic's `compression.type` names another codec.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class RecordsRejectedError(ApiError):
 class Rules:
     """What a topic's configs demand."""
 
-    partition: str  # topic-0, for texts
+    partition: str  # such as topic-0, for error messages
     max_message_bytes: int
     is_compacted: bool = False
     uses_append_time: bool = False
@@ -75,7 +75,7 @@ class Batch(NamedTuple):
 
 
 def check_for_version(version: int, records: bytes) -> None:
-    """Check that a version of Produce permits the records: `ProduceRequest.validateRecords`.
+    """Check that a version of Produce permits the records (`ProduceRequest.validateRecords`).
 
     Raises:
         ApiError: INVALID_RECORD or UNSUPPORTED_COMPRESSION_TYPE.
@@ -267,7 +267,7 @@ def _check_records(found: Iterable[Record], rules: Rules, now_ms: int) -> None:
 
 
 def _as_int64(value: int) -> int:
-    """Return the value that Kafka shows, whose sums overflow."""
+    """Return the value that Kafka shows: its 64-bit sums overflow."""
     return (value + 2**63) % 2**64 - 2**63
 
 
@@ -310,7 +310,7 @@ def _convert(
 
 
 def _source_codec(messages: Sequence[Message]) -> Codec:
-    """The codec of the last compressed message; none if there is none."""
+    """Return the codec of the last compressed message; NONE if no message is compressed."""
     codecs = [codec_of(message) for message in messages]
     return next((each for each in reversed(codecs) if each is not Codec.NONE), Codec.NONE)
 

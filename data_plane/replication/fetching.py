@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 # The timestamps of ListOffsets that mean the end and the start of the log.
 _LATEST: Final = -1
 _EARLIEST: Final = -2
-# Nothing is wrong: leader and follower learn of a change at different times.
+# These errors are expected: leader and follower learn of a change at different times.
 _EXPECTED: Final = frozenset(
     {
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
@@ -206,7 +206,7 @@ class Fetching:
     # --- Logs that begin or end elsewhere ------------------------------------------------
 
     def offsets_request(self, now_ms: int) -> ListOffsetsRequest | None:
-        """Ask where the leader's logs end or begin, for this broker's logs outside that range."""
+        """Ask where the leader's logs end or begin, for logs here that end outside that range."""
         topics: dict[str, list[ListOffsetsPartition]] = {}
         for (topic, number), each in self._ready(now_ms):
             if each.asks_for is not None:
@@ -218,7 +218,7 @@ class Fetching:
         return ListOffsetsRequest(self._broker_id, 0, rows)
 
     def offsets_answered(self, response: ListOffsetsResponse, now_ms: int) -> None:
-        """End the log where the leader's ends, or begin it again where the leader's begins."""
+        """End each log where the leader's ends, or begin it again where the leader's begins."""
         for topic in response.topics:
             for answer in topic.partitions:
                 each = self._followed.get((topic.name, answer.partition_index))

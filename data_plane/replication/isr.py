@@ -1,9 +1,9 @@
 """The in-sync replicas of a partition, as its leader keeps them. Pure: times are arguments.
 
 Source: `Partition` and `Replica` of Kafka 3.9. A follower is caught up if it had all records of the
-leader at some time within replica.lag.time.max.ms. The leader proposes changes of the ISR to the
-controller, one at a time (KIP-497). Until the controller has decided, a replica counts as in sync
-for the high watermark if it is in the ISR before or after the change: the larger set is safe
+leader at some time in the last replica.lag.time.max.ms. The leader proposes changes of the ISR to
+the controller, one at a time (KIP-497). Until the controller has decided, a replica counts as in
+sync for the high watermark if it is in the ISR before or after the change: the larger set is safe
 whatever the controller decides.
 """
 
@@ -20,7 +20,7 @@ UNKNOWN_OFFSET: Final = -1
 _NEVER_MS: Final = -(2**62)
 # Nothing was changed, and the proposal may be made again.
 _ROLLED_BACK: Final = frozenset({ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.INELIGIBLE_REPLICA})
-# The leader waits for a newer state in its metadata.
+# After these errors, the leader waits for a newer state in its metadata.
 _OUTDATED: Final = frozenset(
     {
         ErrorCode.NEW_LEADER_ELECTED,
@@ -121,7 +121,7 @@ class LeaderIsr:
                 self.followers.setdefault(replica, Follower())
 
     def fetched(self, replica: int, offset: int, leader_end_offset: int, now_ms: int) -> bool:
-        """Record that a follower has the records before `offset`; False if it is no replica."""
+        """Record that a follower has all records before `offset`; False if it is not a replica."""
         follower = self.followers.get(replica)
         if follower is None:
             return False
@@ -139,7 +139,7 @@ class LeaderIsr:
 
         These are the replicas of `maximal_isr`, and live followers that are caught up. Such a
         follower may soon join the ISR. If the high watermark did not wait for it, the follower
-        might never reach it.
+        might never reach the high watermark.
         """
         isr, lowest = self.maximal_isr, leader_end_offset
         for replica, follower in self.followers.items():

@@ -144,7 +144,7 @@ class IsrChanges:
         return all_decided
 
     def _decided(self, change: _Change, row: AlterPartitionTopicDataPartitionData) -> bool:
-        """Apply the decision about one partition; return False if it must be sent again."""
+        """Apply the decision about one partition; return False if the change must be sent again."""
         partition, isr, proposal, before = change
         name = (partition.topic, partition.number)
         error = ErrorCode(row.error_code)

@@ -45,7 +45,7 @@ class ConfigResource(NamedTuple):
 
 
 class ConfigSynonym(NamedTuple):
-    """A value that the config would have from another source."""
+    """The value of a config in one of its sources, with the name that the config has there."""
 
     name: str
     value: str | None
@@ -53,7 +53,7 @@ class ConfigSynonym(NamedTuple):
 
 
 class ConfigEntry(NamedTuple):
-    """One config. `value` is None if it is sensitive, or if there is no value."""
+    """One config. `value` is None if the config is sensitive or has no value."""
 
     name: str
     value: str | None
@@ -101,8 +101,8 @@ def describe_configs(
     Args:
         resources: the topics and brokers to describe.
         keys: the configs to return; None for all.
-        include_synonyms: also the values of the other sources (KIP-226).
-        include_documentation: also what each config means (KIP-569).
+        include_synonyms: also return the values of all sources (KIP-226).
+        include_documentation: also return what each config means (KIP-569).
     """
     from bridgehead.kafka_wire.messages.describe_configs import (
         DescribeConfigsRequest,
@@ -205,7 +205,7 @@ def describe_config(
 def alter_config(
     entity_type: str, changes: Mapping[str, Mapping[str, str | None]]
 ) -> Plan[dict[str, Try[Configs]]]:
-    """Change single configs by entity name; a value of None deletes one (KIP-4 alterConfig).
+    """Change single configs by entity name; None deletes a config (KIP-4 alterConfig).
 
     The result is the complete configuration of each entity afterwards, or the error of its change.
     """
@@ -228,7 +228,7 @@ def alter_config(
 def _alter(
     key: ApiKey, changes: Mapping[ConfigResource, Any], message: Callable[[Any], Any]
 ) -> Plan[dict[ConfigResource, AdminError | None]]:
-    """Send each named broker one request with its resources, and all others in one request."""
+    """Send each named broker its resources in one request; send all others in one more request."""
 
     def results(answer: Answer) -> Iterator[tuple[ConfigResource, Try[None]]]:
         for each in answer.message.responses:
@@ -259,7 +259,7 @@ def _by_broker(resources: Iterable[ConfigResource]) -> dict[int | None, list[Con
 
 
 def _entity_type(name: str) -> ConfigResourceType:
-    # kafka-configs.sh has topics, brokers and broker-loggers.
+    # kafka-configs.sh uses the plurals: topics, brokers, broker-loggers.
     kind = ENTITY_TYPES.get(name.removesuffix("s"))
     if kind is None:
         raise InvalidCallError(f"The entity type {name!r} is none of {', '.join(ENTITY_TYPES)}.")

@@ -23,8 +23,8 @@ _TRANSIENT = (
     ErrorCode.NOT_COORDINATOR,
 )
 _PAUSE_MS = 100
-_NULL_TOPICS_FROM = 2  # OffsetFetch: null topics request all committed offsets
-_COORDINATOR_FROM = 1  # OffsetCommit: version 0 stores offsets in ZooKeeper
+_NULL_TOPICS_FROM = 2  # OffsetFetch: from this version on, null topics mean all topics
+_COORDINATOR_FROM = 1  # OffsetCommit: older versions store offsets in ZooKeeper
 
 
 class GroupOverview(NamedTuple):
@@ -127,7 +127,7 @@ def delete_groups(groups: Collection[str]) -> Plan[dict[str, AdminError | None]]
 
 
 def list_group_offsets(group_name: str) -> Plan[dict[TopicPartition, CommittedOffset]]:
-    """Return the committed offsets of a group; none if it does not exist.
+    """Return the committed offsets of a group; none if the group does not exist.
 
     Raises:
         KafkaError: GROUP_AUTHORIZATION_FAILED, UNSTABLE_OFFSET_COMMIT.
@@ -216,7 +216,7 @@ def delete_group_offsets(
 
 
 def _partition_errors(answer: Answer) -> dict[TopicPartition, AdminError | None]:
-    """Return the error of each partition. Raises a transient error: the request is then resent."""
+    """Return the error of each partition; raise a transient error: the request is then resent."""
     errors: dict[TopicPartition, AdminError | None] = {}
     for topic in answer.message.topics:
         for each in topic.partitions:
@@ -267,7 +267,7 @@ def _ask_coordinator(
     read: Callable[[Answer], T],
     min_version: int = 0,
 ) -> Plan[tuple[int, T]]:
-    """Return the coordinator of a group and what `read` makes of its response.
+    """Send a request to a group's coordinator; return the coordinator and the result of `read`.
 
     While the coordinator moves or loads, the request is resent until the call times out.
     """

@@ -1,4 +1,4 @@
-"""The operations of ACLs, by Kafka's names and codes, and sets of them in responses."""
+"""The operations of ACLs with Kafka's names and codes, and the sets of operations in responses."""
 
 from __future__ import annotations
 

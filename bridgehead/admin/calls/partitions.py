@@ -27,7 +27,7 @@ T = TypeVar("T")
 class NewPartitions(NamedTuple):
     """The total number of partitions that a topic is to have.
 
-    `assignments` has the broker ids of each new partition. Without it the controller chooses them.
+    `assignments` has the broker ids of each new partition; None: the controller chooses brokers.
     """
 
     total_count: int

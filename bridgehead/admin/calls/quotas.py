@@ -64,7 +64,7 @@ def describe_client_quotas(
 def alter_client_quotas(
     changes: Mapping[ClientQuotaEntity, Mapping[str, float | None]], validate_only: bool = False
 ) -> Plan[dict[ClientQuotaEntity, AdminError | None]]:
-    """Set quotas; a value of None removes one. Return the error of each entity."""
+    """Set quotas; a value of None removes a quota. Return the error of each entity."""
     from bridgehead.kafka_wire.messages.alter_client_quotas import (
         AlterClientQuotasRequest,
         EntityData,

@@ -61,7 +61,7 @@ def delete_records(
 ) -> Plan[dict[TopicPartition, Try[int]]]:
     """Delete the records of each partition before an offset; return the new low watermarks.
 
-    -1 deletes all records. POLICY_VIOLATION: a policy rejects the deletion (KIP-201).
+    An offset of -1 deletes all records. POLICY_VIOLATION: a policy rejects the deletion (KIP-201).
     `validate_only` deletes nothing; it needs a listener with the dialect `drafted`.
     """
     from bridgehead.kafka_wire.messages.delete_records import (
@@ -90,8 +90,8 @@ def list_offsets(
 ) -> Plan[dict[TopicPartition, Try[OffsetInfo]]]:
     """Return the offset of each partition for LATEST, EARLIEST or a timestamp (KIP-396).
 
-    A timestamp is in milliseconds since 1970; it selects the first record that is not older. The
-    offset is -1 if there is no such record.
+    A timestamp is in milliseconds since 1970; it selects the first record with this timestamp or a
+    later one. The offset is -1 if there is no such record.
     """
     from bridgehead.kafka_wire.messages.list_offsets import (
         ListOffsetsPartition,
@@ -137,7 +137,7 @@ def describe_log_dirs(
 def alter_replica_log_dirs(
     replicas: Mapping[TopicPartitionReplica, str],
 ) -> Plan[dict[TopicPartitionReplica, AdminError | None]]:
-    """Move replicas to other log directories of their brokers; return each error (KIP-113)."""
+    """Move replicas to other directories of their brokers; return the error of each (KIP-113)."""
     from bridgehead.kafka_wire.messages.alter_replica_log_dirs import (
         AlterReplicaLogDir,
         AlterReplicaLogDirsRequest,

@@ -106,7 +106,7 @@ def expire_delegation_token(hmac: bytes, expiry_time_period_ms: int = -1) -> Pla
 def describe_delegation_tokens(
     owners: Collection[str] | None = None,
 ) -> Plan[list[DelegationToken]]:
-    """Return the tokens of these owners that the client's principal may see; None: all owners."""
+    """Return the owners' tokens that the client's principal may see; None means all owners."""
     from bridgehead.kafka_wire.messages.describe_delegation_token import (
         DescribeDelegationTokenOwner,
         DescribeDelegationTokenRequest,

@@ -37,7 +37,7 @@ class CreateTopicsFlags(Flag):
 
 
 class DeleteTopicsFlags(Flag):
-    """Flags of `delete_topics` (KIP-117); VALIDATE_ONLY is KIP-201's, on `drafted` listeners."""
+    """Flags of `delete_topics` (KIP-117); VALIDATE_ONLY (KIP-201) needs a `drafted` listener."""
 
     NONBLOCKING = auto()  # return when the deletion has begun
     VALIDATE_ONLY = auto()  # check everything, policies included, and delete nothing
@@ -89,7 +89,7 @@ class TopicPartitionInfo(NamedTuple):
 
 
 class TopicInfo(NamedTuple):
-    """A topic. `topic_id` is None from brokers without topic ids."""
+    """A topic. `topic_id` is None if the broker sends no topic ids."""
 
     name: str
     internal: bool
@@ -131,7 +131,7 @@ def create_topics(
             build,
             min_version=least,
             because=because,
-            unread=("configs",),  # from version 5 on; about 30 for each topic
+            unread=("configs",),  # about 30 for each topic, from version 5 on
         )
 
     def results(answer: Answer) -> Iterator[tuple[str, Try[None]]]:
@@ -294,7 +294,7 @@ def topic_id_bytes(text: str) -> bytes:
     except (binascii.Error, ValueError):
         value = b""
     if len(value) != len(_NO_ID):
-        raise InvalidCallError(f"{text!r} is not a topic id: it has 22 characters.")
+        raise InvalidCallError(f"{text!r} is not a topic id: a topic id has 22 characters.")
     return value
 
 

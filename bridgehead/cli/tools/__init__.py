@@ -1,4 +1,4 @@
-"""Kafka's command-line tools as `bridgehead` commands: a file per tool, and `TOOLS` lists them.
+"""Kafka's command-line tools as `bridgehead` commands: one file per tool, listed in `TOOLS`.
 
 A tool's file declares its options. It has functions that check, parse and format without I/O, and
 a function `_run` that combines them with calls of the admin client. `tool.py` has the common parts.

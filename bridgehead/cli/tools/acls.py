@@ -258,7 +258,7 @@ def _remove(admin: AdminClient, options: Options, out: Output) -> None:
 
 
 def question(resource: Resource, acls: list[Entry]) -> str:
-    """Return the question of --remove without --force."""
+    """Return the question that --remove asks, unless --force is given."""
     where = resource_text(resource, "ResourcePatternFilter")
     if not acls:
         return f"Are you sure you want to delete all ACLs for resource filter `{where}`? (y/n)"

@@ -25,7 +25,7 @@ def api_text(api: ApiVersionRange) -> str:
         if api.min_version == api.max_version
         else f"{api.min_version} to {api.max_version}"
     )
-    name = api.name.partition("(")[0]  # UNKNOWN(99): the client does not have it
+    name = api.name.partition("(")[0]  # UNKNOWN(99): an API that the client does not have
     usable = "" if api.usable is None else f" [usable: {api.usable}]"
     return f"{name}({api.api_key}): {versions}{usable}"
 

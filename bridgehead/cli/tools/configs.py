@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     )
 
 _TYPES: Final = ("topics", "clients", "users", "brokers", "ips", "broker-loggers")
-# Options that name an entity by its type.
+# Options that give the type and the name of an entity.
 _NAMED: Final = {
     "topic": "topics",
     "client": "clients",
@@ -448,7 +448,7 @@ def _alter_loggers(
 def check_user_keys(
     types: Sequence[str], names: Sequence[str], added: Iterable[str], deleted: Iterable[str]
 ) -> None:
-    """Raise ToolError if the entity cannot have these quotas and credentials together."""
+    """Raise ToolError if the entity cannot have these configs, or not all of them in one change."""
     clients = types[0] == "clients" or len(types) == 2
     kind, which = ("clients", "quota") if clients else ("users", "quota and SCRAM credential")
     for verb, keys in (("added", added), ("deleted", deleted)):
@@ -530,9 +530,9 @@ TOOL: Final = Tool(
     options=(
         Option("describe", "Describe configs."),
         Option("alter", "Add and delete configs."),
-        Option("all", "Describe all configs, with defaults and static ones."),
+        Option("all", "Describe all configs, including default and static ones."),
         texts("entity-type", "TYPE", "topics, brokers, broker-loggers, users, clients or ips."),
-        texts("entity-name", "NAME", "The name of the entity; a broker's id."),
+        texts("entity-name", "NAME", "The name of the entity; for a broker, its id."),
         Option("entity-default", "The default of the entity type."),
         text("topic", "TOPIC", "A topic."),
         text("broker", "ID", "A broker."),

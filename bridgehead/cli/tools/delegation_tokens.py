@@ -163,7 +163,9 @@ TOOL: Final = Tool(
         Option("describe", "Describe tokens."),
         texts("owner-principal", "PRINCIPAL", "The owner, such as User:alice."),
         texts("renewer-principal", "PRINCIPAL", "Another principal that can renew the token."),
-        number("max-life-time-period", "MS", "With --create: the maximum; -1: the broker's."),
+        number(
+            "max-life-time-period", "MS", "With --create: the maximum lifetime; -1: the broker's."
+        ),
         number("renew-time-period", "MS", "With --renew: the period; -1: the broker's."),
         number("expiry-time-period", "MS", "With --expire: the period; -1 expires it now."),
         text("hmac", "HMAC", "The token's HMAC, in Base64."),

@@ -31,7 +31,7 @@ OPTIONS: Final = (
     Option("to-current", "With --reset-offsets: the committed offset, or the end of the log."),
     number("to-offset", "OFFSET", "With --reset-offsets: this offset, within the log."),
     number("shift-by", "N", "With --reset-offsets: the committed offset plus N, within the log."),
-    Option("dry-run", "With --reset-offsets: only show the new offsets, the default."),
+    Option("dry-run", "With --reset-offsets: only show the new offsets (the default)."),
     Option("execute", "With --reset-offsets: commit the new offsets."),
 )
 
@@ -49,7 +49,7 @@ class Position(NamedTuple):
 
     @property
     def lag(self) -> int | None:
-        """The records after the committed offset."""
+        """The number of records after the committed offset; None if it is unknown."""
         if self.committed is None or self.end is None:
             return None
         return self.end - self.committed
@@ -81,7 +81,7 @@ def check(options: Options) -> None:
 
 
 def positions(admin: AdminClient, group: GroupDescription) -> list[Position]:
-    """Return assigned partitions, then partitions that only have a committed offset."""
+    """Return rows for assigned partitions, then for those that only have a committed offset."""
     from bridgehead.admin import LATEST
 
     committed = {key: each.offset for key, each in admin.list_group_offsets(group.group_id).items()}
@@ -187,7 +187,7 @@ def _reset_row(group: str, topic: str, partition: str, offset: str) -> str:
 
 
 def new_offsets(admin: AdminClient, group: str, options: Options) -> dict[TopicPartition, int]:
-    """Return what --reset-offsets would commit, by partition."""
+    """Return the offset that --reset-offsets would commit, by partition."""
     from bridgehead.admin import EARLIEST, LATEST
 
     committed = {key: each.offset for key, each in admin.list_group_offsets(group).items()}

@@ -1,4 +1,4 @@
-"""`bridgehead groups`: kafka-consumer-groups.sh. The offsets are in `group_offsets`."""
+"""`bridgehead groups`: kafka-consumer-groups.sh. `group_offsets` has the code for offsets."""
 
 from __future__ import annotations
 
@@ -122,9 +122,9 @@ def state_message(group: str, state: str) -> tuple[str, bool] | None:
 
 
 def partition_count(assignment: bytes) -> int:
-    """Return how many partitions a member's assignment has (Kafka's ConsumerProtocol); 0 if none.
+    """Return the number of partitions in a member's assignment (Kafka's ConsumerProtocol).
 
-    An assignment of another protocol counts as none.
+    Return 0 for an assignment in the format of another protocol.
     """
     try:
         _, topics = struct.unpack_from(">hi", assignment, 0)
@@ -268,7 +268,7 @@ TOOL: Final = Tool(
         optional("state", "[STATE,...]", "Show the state; with --list, select states."),
         optional("type", "[TYPE,...]", "With --list: show the type, or select types."),
         Option("members", "With --describe: the members."),
-        Option("offsets", "With --describe: offsets and lag, the default."),
+        Option("offsets", "With --describe: offsets and lag (the default)."),
     ),
     run=_run,
     check=check,

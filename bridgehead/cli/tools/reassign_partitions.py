@@ -178,7 +178,7 @@ def reassignment_lines(moving: Mapping[TopicPartition, PartitionReassignment]) -
 
 
 def proposal(current: Assignment, brokers: Sequence[Node]) -> dict[TopicPartition, list[int]]:
-    """Return an assignment with as many replicas per topic as now, spread over brokers and racks.
+    """Return an assignment with each topic's number of replicas, spread over brokers and racks.
 
     Raises:
         ToolError: there are too few brokers.
@@ -196,7 +196,7 @@ def proposal(current: Assignment, brokers: Sequence[Node]) -> dict[TopicPartitio
         turned = [*ordered[start:], *ordered[:start]]
         racks: list[object] = []
         new: list[Node] = []
-        for each in turned:  # a broker of each rack first
+        for each in turned:  # first one broker of each rack
             if each.rack is None or each.rack not in racks:
                 racks.append(each.rack)
                 new.append(each)
@@ -206,7 +206,7 @@ def proposal(current: Assignment, brokers: Sequence[Node]) -> dict[TopicPartitio
 
 
 def _by_rack(brokers: Sequence[Node]) -> list[Node]:
-    """Return the brokers, those of one rack as far apart as possible."""
+    """Return the brokers in an order that keeps those of one rack as far apart as possible."""
     positions: dict[object, int] = {}
     keyed = []
     for each in sorted(brokers):
@@ -219,7 +219,7 @@ def _by_rack(brokers: Sequence[Node]) -> list[Node]:
 def moves(
     wanted: Assignment, current: Assignment, moving: Mapping[TopicPartition, PartitionReassignment]
 ) -> dict[TopicPartition, tuple[list[int], list[int]]]:
-    """Return the sources and destinations of each partition that moves, for the throttles."""
+    """Return the sources and destinations of each moving partition: the throttles name them."""
     found = {}
     for partition, each in moving.items():
         sources = [broker for broker in each.replicas if broker not in each.adding_replicas]
@@ -373,7 +373,7 @@ def _set_throttles(
 
 
 def _alter(admin: AdminClient, values: Mapping[tuple[str, str], Mapping[str, str | None]]) -> None:
-    """Set configs of topics and brokers; None deletes one."""
+    """Set configs of topics and brokers; a value of None deletes a config."""
     from bridgehead.admin import (
         AlterConfigOp,
         AlterConfigOpType,

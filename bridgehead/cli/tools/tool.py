@@ -330,10 +330,10 @@ def _run_connected(tool: Tool, values: Mapping[str, Any], options: Options, out:
 
 
 def read_text(path: str) -> str:
-    """Return a file that an option names.
+    """Return the contents of a file that an option names.
 
     Raises:
-        ToolError: it cannot be read.
+        ToolError: the file cannot be read.
     """
     try:
         return Path(path).read_text(encoding="utf-8")

@@ -148,7 +148,7 @@ def parse_new_topic(options: Options) -> NewTopic:
 
 
 def matching(names: Iterable[str], pattern: str | None, *, exclude_internal: bool) -> list[str]:
-    """Return the sorted names that --topic matches: one expression, or several with commas.
+    """Return the sorted names that match `pattern`: one expression, or several with commas.
 
     Raises:
         ToolError: `pattern` is not a regular expression.
@@ -293,7 +293,7 @@ def _names_of_all(admin: AdminClient) -> list[str]:
 def _reassignments(
     admin: AdminClient, partitions: list[TopicPartition]
 ) -> Mapping[TopicPartition, PartitionReassignment]:
-    """Return the reassignments; none if the right is missing, as in Kafka's tool."""
+    """Return the reassignments; none if the client may not list them, as in Kafka's tool."""
     from bridgehead.admin import ErrorCode, KafkaError
 
     try:

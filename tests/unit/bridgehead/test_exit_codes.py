@@ -1,4 +1,4 @@
-"""Exit codes mean the same in every command. Judges cannot import them and have copies."""
+"""Exit codes mean the same in every command. Judges cannot import them, so they have copies."""
 
 from __future__ import annotations
 

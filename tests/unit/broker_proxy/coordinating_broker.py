@@ -70,7 +70,7 @@ class CoordinatingBroker:
         topic_id: bytes | None = None,
         configs: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Create a topic with the replicas of each partition."""
+        """Create a topic. Each item of `assignment` has the replicas of one partition."""
         topic_id = topic_id or name.encode()[:16].ljust(16)
         image = self.image.replay([TopicRecord(name, topic_id, assignment, configs)])
         states = [elect_new(replicas, image.brokers, 1) for replicas in assignment]

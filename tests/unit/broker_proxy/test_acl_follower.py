@@ -24,7 +24,7 @@ class FakeSession:
         self.znodes: dict[str, bytes] = {}
         self.watches: dict[str, list[Callable[[], None]]] = {}
         self._count = 0
-        # Another client writes one of these during each of the next reads.
+        # Another client writes one of these patterns during each of the next reads.
         self.concurrent_writes: list[ResourcePattern] = []
 
     async def children(self, path: str, watch: Callable[[], None] | None = None) -> list[str]:
@@ -95,7 +95,7 @@ async def test_acl_follower_keeps_one_watch_per_parent_and_misses_nothing() -> N
     await settled()
     assert learned.acls.entries(patterns[0]) == ()
     assert len(tasks) == 21  # one read for each change
-    await follower.follow(session, again, connected=True)  # Old watches may be lost.
+    await follower.follow(session, again, connected=True)  # New watches: the old ones may be lost.
     assert {len(each) for each in fake.watches.values()} == {2}
 
 

@@ -36,12 +36,14 @@ from bridgehead.kafka_wire.messages.describe_cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
 )
+from bridgehead.kafka_wire.messages.fetch import FetchRequest, ReplicaState
 from broker_proxy.apis.base import ClientRequest
 from broker_proxy.dispatch import Dispatcher
 from broker_proxy.forwarding import ForwardingManager, Target
 from envelope.messages import Envelope, EnvelopeReply
 from envelope.principal_serde import DefaultPrincipalSerde
 from event_log.events import Answered, Event, RequestReceived
+from metrics.names import REQUESTS
 from metrics.node_metrics import NodeMetrics
 from tests.unit.broker_proxy.client_requests import a_request
 
@@ -195,6 +197,19 @@ async def test_events_have_no_digest_of_a_body_that_may_hold_a_secret(key: int) 
     assert _digest(broker) is None
     await broker.dispatcher.handle(_create())
     assert _digest(broker) == hashlib.sha256(_create().body).hexdigest()
+
+
+@pytest.mark.parametrize(("replica", "events"), [(-1, 2), (2, 0)])
+async def test_only_fetch_requests_of_replicas_are_not_recorded(replica: int, events: int) -> None:
+    """Metrics snapshots omit them too, so that property K1 holds: counters equal events."""
+    broker = Broker()
+    for version in (12, 17):
+        broker.log.events.clear()
+        fetch = FetchRequest(replica_id=replica, replica_state=ReplicaState(replica_id=replica))
+        await broker.dispatcher.handle(_request(1, version, encode_request(1, version, fetch)))
+        assert len(broker.log.events) == events
+    counted = sum(n for name, n in broker.counts().items() if name.startswith(REQUESTS.name))
+    assert counted == events
 
 
 def _digest(broker: Broker) -> str | None:

@@ -42,7 +42,7 @@ def test_the_version_bumps_are_those_of_kip_590() -> None:
 
 @pytest.mark.parametrize("key", OF_THE_CONTROLLER)
 def test_bumped_versions_get_not_controller_and_older_ones_are_forwarded(key: int) -> None:
-    """KIP-590 bumps eight APIs. No version of another write API is forwarded (KIP-4)."""
+    """KIP-590 bumps eight APIs. No version of any other write API is forwarded (KIP-4)."""
     bump = DRAFTED_SPECS[key].forwarded_below or 0
     for version in DRAFTED_SPECS[key].versions:
         elsewhere = way_of(key, version, controller=False)

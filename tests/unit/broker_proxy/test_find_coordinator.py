@@ -108,7 +108,7 @@ async def test_a_leader_without_the_clients_listener_is_not_a_coordinator() -> N
 
 @pytest.mark.parametrize(("version", "code"), [(4, 42), (5, 42), (6, 15)])
 async def test_a_share_group_has_no_coordinator(version: int, code: int) -> None:
-    """A Kafka without share groups answers alike."""
+    """The response is that of a Kafka without share groups."""
     broker = CoordinatingBroker()
     api, requested = an_api(broker)
     request = FindCoordinatorRequest(key_type=SHARE, coordinator_keys=["g"])

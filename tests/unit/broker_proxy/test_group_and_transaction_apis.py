@@ -51,7 +51,7 @@ def test_every_api_of_kafka_is_served_or_listed_as_unserved() -> None:
 
 
 def offsets_of(group: str, *names: str) -> offset_fetch.OffsetFetchRequest:
-    """Return a request for all versions. Without names it asks for all committed offsets."""
+    """Return a request for all versions. Without names, it is for all committed offsets."""
     old = [offset_fetch.OffsetFetchRequestTopic(name, [0, 7]) for name in names]
     new = [offset_fetch.OffsetFetchRequestTopics(name, [0, 7]) for name in names]
     requested = offset_fetch.OffsetFetchRequestGroup(group_id=group, topics=new if names else None)
@@ -147,7 +147,7 @@ async def test_describe_producers_answers_for_replicas_of_this_broker() -> None:
 
 
 def moves(*wanted: tuple[str, str, list[int]]) -> alter_replica_log_dirs.AlterReplicaLogDirsRequest:
-    """Return a request of (directory, topic, partitions)."""
+    """Return a request for moves, each given as (directory, topic, partitions)."""
     return alter_replica_log_dirs.AlterReplicaLogDirsRequest(
         dirs=[
             alter_replica_log_dirs.AlterReplicaLogDir(

@@ -31,7 +31,8 @@ Result = tuple[int, int, int, list[int]]
 
 def api(allowed: Rule | bool = True) -> ListOffsets:
     """Return the API of broker 1.
-    It leads partition 0, has no replica of partition 1 and follows broker 2 in partition 2.
+
+    The broker leads partition 0, has no replica of partition 1 and follows broker 2 in partition 2.
     """
     image = MetadataImage(
         controller_epoch=1, brokers=Map({i: BrokerRegistration(i, i, ()) for i in (1, 2)})

@@ -51,7 +51,10 @@ async def found(
     strict: bool = False,
     stored: Mapping[tuple[str, str], Mapping[str, str]] = STORED,
 ) -> set[str]:
-    """Return entities as `user/client`: `-` for a missing part, None for the default."""
+    """Return the entities found: an IP address, or `user/client`.
+
+    `-` is a missing part, `None` the default entity.
+    """
     api = DescribeClientQuotas(Stored(stored), authorize_every_client(True))
     message = DescribeClientQuotasRequest([ComponentData(*part) for part in parts], strict)
     answer = await api.handle(REQUEST, message)

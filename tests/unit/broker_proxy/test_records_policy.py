@@ -128,7 +128,7 @@ async def test_the_policy_sees_the_brokers_view_of_the_cluster() -> None:
 
 
 async def test_the_leader_and_the_controller_show_a_policy_the_same_topic() -> None:
-    """KIP-201 does not say which replicas. In a reassignment both show the target replicas."""
+    """During a reassignment both show the target replicas. KIP-201 does not say which to show."""
     cluster = Cluster()
     moving = replace(cluster.stored["t"], assignment=((3, 1, 2), (2, 3)), adding={0: (3,)})
     cluster.stored["t"] = replace(moving, removing={0: (1, 2)})
@@ -183,7 +183,7 @@ class Logs(EmptyLogs):
 async def test_validate_only_calls_the_policy_and_keeps_the_records(
     validate_only: bool, watermark: int, deleted: list[int]
 ) -> None:
-    """KIP-201, DeleteRecords Request from v1 on."""
+    """KIP-201 adds validate_only to DeleteRecords from v1 on."""
     cluster, logs = Cluster(), Logs()
     effective = EffectiveBrokerConfig.of(config())
     policy = RecordsPolicy(cluster, cluster.cache, cluster)
@@ -194,3 +194,32 @@ async def test_validate_only_calls_the_policy_and_keeps_the_records(
     (row,) = answer.topics[0].partitions
     assert (row.error_code, row.low_watermark, logs.deleted) == (0, watermark, deleted)
     assert [each.deleted_message_offsets for each in cluster.requested] == [{0: 7}]
+
+
+class WaitingLogs(Logs):
+    """Every deletion waits until two are under way."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.both = asyncio.Event()
+
+    async def delete_before(self, topic: str, partition: int, offset: int, timeout_s: float) -> int:
+        await super().delete_before(topic, partition, offset, timeout_s)
+        if len(self.deleted) == 2:
+            self.both.set()
+        async with asyncio.timeout(timeout_s):
+            await self.both.wait()
+        return offset
+
+
+async def test_all_partitions_wait_for_their_replicas_at_the_same_time() -> None:
+    """Followers report every 500 ms, so two partitions one after the other would take a second."""
+    cluster, logs = Cluster(), WaitingLogs()
+    effective = EffectiveBrokerConfig.of(config())
+    api = DeleteRecords(1, cluster.cache, lambda: effective, cluster, allow_all, None, logs)
+    topics = [DeleteRecordsTopic(name, [DeleteRecordsPartition(0, 7)]) for name in ("t", "gone")]
+    answer = await api.handle(a_request(21, 2), DeleteRecordsRequest(topics, 1000))
+    rows = [
+        (row.error_code, row.low_watermark) for each in answer.topics for row in each.partitions
+    ]
+    assert rows == [(0, 7), (0, 7)]

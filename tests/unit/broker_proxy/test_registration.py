@@ -1,4 +1,4 @@
-"""What a broker does in every state in which it can find the znodes of its registration."""
+"""What a broker does in each state of the znodes of its registration."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def logged(key: int, version: int, request: Any, response: Any = None) -> dict[s
 
 
 def test_a_line_equals_kafkas() -> None:
-    """The line is from a controller's kafka-request.log: a forwarded creation over its quota."""
+    """A Kafka controller wrote the line for a forwarded creation that exceeds its quota."""
     assert request_line(creation()) == REQUEST_LOG_OF_KAFKA
 
 
@@ -252,13 +252,15 @@ HARMLESS = {
     "request_principal",
     "request_header",
     "response_header",
+    "assignment",
     "member_assignment",
     "member_metadata",
+    "metadata",
 }
 
 
 def test_every_field_of_type_bytes_is_hidden_or_listed_as_harmless() -> None:
-    """Credentials and tokens are bytes in Kafka's protocol, so a new secret would be too."""
+    """Credentials and tokens are bytes in Kafka's protocol; a new secret would be bytes, too."""
     found: dict[str, set[str]] = {"hidden": set(), "shown": set()}
     for dialect, routes in DIALECTS.items():
         for key in routes:

@@ -8,12 +8,33 @@ from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.apis import API_SPECS, Route
 from bridgehead.kafka_wire.errors import ErrorCode
 from broker_proxy.forwarding_retry import Step, after_broken_channel, after_reply
-from broker_proxy.routing import DATA_PLANE_DIALECTS, route
+from broker_proxy.routing import WITHOUT_DATA_PLANE, route
 from envelope.messages import EnvelopeReply
 
 LOCAL, FORWARD, NOT_CONTROLLER = Route.LOCAL, Route.FORWARD, Route.NOT_CONTROLLER
-READS = [2, 3, 9, 10, *range(15, 19), 21, 29, 32, 34, 35, 36, 41, 42, 47, 48, 50, 58, 60, 61]
+READS = [
+    0,
+    1,
+    2,
+    3,
+    *range(8, 19),
+    *range(21, 24),
+    29,
+    32,
+    34,
+    35,
+    36,
+    41,
+    42,
+    47,
+    48,
+    50,
+    58,
+    60,
+    61,
+]
 READS += [65, 66, 68, 69]
+OF_BROKERS = [56, 67]  # requests of brokers, which only the controller answers
 WRITES = [19, 20, 30, 31, 33, 37, 38, 39, 40, 43, 44, 45, 46, 49, 51, 57]
 
 
@@ -27,7 +48,7 @@ def test_reads_are_local(key: int, controller: bool, forwarding: bool) -> None:
 @pytest.mark.parametrize(
     ("forwarding", "controller", "way"),
     [
-        (True, True, FORWARD),  # in this process, with the same identity and outcome
+        (True, True, FORWARD),  # to this process's controller, with the same identity and outcome
         (True, False, FORWARD),
         (False, True, FORWARD),
         (False, False, NOT_CONTROLLER),
@@ -41,7 +62,7 @@ def test_writes_are_forwarded_or_not_controller(
         assert _route(key, forwarding, controller, version) is way
 
 
-@pytest.mark.parametrize("key", sorted(set(range(-1, 100)) - set(READS) - set(WRITES)))
+@pytest.mark.parametrize("key", sorted(set(range(-1, 100)) - {*READS, *WRITES, *OF_BROKERS}))
 def test_unlisted_apis_have_no_route(key: int) -> None:
     assert _route(key, True, True) is None
 
@@ -60,7 +81,7 @@ def _route(key: int, forwarding: bool, controller: bool, version: int = 0) -> Ro
     ("error", "data", "step"),
     [
         (ErrorCode.NONE, b"inner", Step.RELAY),
-        (ErrorCode.NONE, b"", Step.RELAY),  # parsed only when it is relayed
+        (ErrorCode.NONE, b"", Step.RELAY),  # the response is parsed only when it is relayed
         (ErrorCode.NONE, None, Step.UNKNOWN_SERVER_ERROR),
         (ErrorCode.NOT_CONTROLLER, None, Step.RETRY),
         (ErrorCode.UNSUPPORTED_VERSION, None, Step.CLOSE),
@@ -89,7 +110,7 @@ def test_no_retry_begins_after_the_deadline() -> None:
 
 def test_apis_of_the_data_plane_need_bridgehead_data_plane() -> None:
     key, shipped = ApiKey.ALTER_PARTITION, {"dialect": "shipped", "forwarding_enabled": True}
-    assert route(key, 3, broker_is_controller=True, **shipped) is None
-    on = {**shipped, "routes": DATA_PLANE_DIALECTS}
-    assert route(key, 3, broker_is_controller=True, **on) is Route.FORWARD
-    assert route(key, 3, broker_is_controller=False, **on) is Route.NOT_CONTROLLER
+    assert route(key, 3, broker_is_controller=True, **shipped) is Route.FORWARD
+    assert route(key, 3, broker_is_controller=False, **shipped) is Route.NOT_CONTROLLER
+    off = {**shipped, "routes": WITHOUT_DATA_PLANE}
+    assert route(key, 3, broker_is_controller=True, **off) is None

@@ -1,24 +1,34 @@
-"""The broker session follows the controller, even if it changes between two reads."""
+"""The broker session follows the controller and the configs, even if they change between reads."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 from unittest.mock import Mock
 
+import pytest
+
 from broker_proxy.watcher import Callbacks, ControllerAddress, ZooKeeperWatcher
-from cluster_model.znodes import ControllerZnode, NodeAddress, NodeZnode
+from cluster_model.records import ConfigResource
+from cluster_model.session_state import ConnectionLostError
+from cluster_model.znodes import (
+    ConfigChangeZnode,
+    ConfigZnode,
+    ControllerZnode,
+    NodeAddress,
+    NodeZnode,
+)
 from zookeeper_client.session import NoSuchZnodeError, ZooKeeperSession
-from zookeeper_client.wire import Stat, ZnodeData
+from zookeeper_client.wire import Read, Stat, ZnodeData
 
 ADDRESS = NodeAddress("127.0.0.1:7000", "incarnation")
 CONTROLLER = ControllerAddress(2, ADDRESS)
 
 
 class Session:
-    """/controller exists. The controller's node znode is created right after its first read."""
+    """/controller exists. The controller's node znode is created after the first read of it."""
 
     def __init__(self) -> None:
         self.znodes = {ControllerZnode.path: ControllerZnode.encode(2, 0)}
@@ -48,8 +58,17 @@ class SlowSession(Session):
         return found
 
 
-def watcher_of(session: Session, reported: list[ControllerAddress | None]) -> ZooKeeperWatcher:
-    callbacks = SimpleNamespace(tokens=None, acls=None, controller_changed=reported.append)
+def watcher_of(
+    session: object,
+    reported: list[ControllerAddress | None],
+    changes: list[tuple[str, Mapping[str, str]]] | None = None,
+) -> ZooKeeperWatcher:
+    callbacks = SimpleNamespace(
+        tokens=None,
+        acls=None,
+        controller_changed=reported.append,
+        config_changed=lambda resource, configs: changes.append((resource.entity_name, configs)),
+    )
     watcher = ZooKeeperWatcher(
         "127.0.0.1:1",
         session_timeout_ms=1000,
@@ -85,3 +104,60 @@ async def test_the_address_of_a_node_created_between_two_reads_is_reported() -> 
     for _ in range(10):
         await asyncio.sleep(0)
     assert reported == [ControllerAddress(2, None), CONTROLLER]
+
+
+class ConfigSession:
+    """Notifications and configs. The connection breaks at the reads whose numbers are in `lost`."""
+
+    def __init__(self, *changes: tuple[str, str, bytes | None]) -> None:
+        """`changes`: topic, name of the notification, content of the topic's config znode."""
+        self.lost: set[int] = set()
+        self.reads: list[list[str]] = []
+        self.znodes: dict[str, bytes] = {}
+        for topic, name, content in changes:
+            resource = ConfigResource("topics", topic)
+            self.znodes[f"{ConfigChangeZnode.parent}/{name}"] = ConfigChangeZnode.encode(resource)
+            if content is not None:
+                self.znodes[ConfigZnode.path(resource)] = content
+
+    async def children(self, path: str, _watch: Callable[[], None] | None) -> list[str]:
+        return [each.removeprefix(path + "/") for each in self.znodes if each.startswith(path)]
+
+    async def read(self, reads: Sequence[Read]) -> list[ZnodeData | None]:
+        self.reads.append([each.path for each in reads])
+        if len(self.reads) in self.lost:
+            raise ConnectionLostError("lost")
+        znodes = [self.znodes.get(each.path) for each in reads]
+        return [data and ZnodeData(data, Stat._make([0] * 11)) for data in znodes]
+
+
+CHANGES = (
+    ("b", "config_change_0000000002", ConfigZnode.encode({"flush.ms": "2"})),
+    ("a", "config_change_0000000001", ConfigZnode.encode({"flush.ms": "1"})),
+    ("a", "config_change_0000000003", ConfigZnode.encode({"flush.ms": "3"})),
+    ("none", "config_change_0000000004", None),
+    ("bad", "config_change_0000000005", b"{"),
+)
+APPLIED = [("a", {"flush.ms": "3"}), ("b", {"flush.ms": "2"}), ("none", {}), ("bad", {})]
+
+
+async def test_many_config_changes_are_read_in_two_requests_and_applied_once_in_order() -> None:
+    changes: list[tuple[str, Mapping[str, str]]] = []
+    session = ConfigSession(*CHANGES)
+    watcher = watcher_of(session, [], changes)
+    for _ in range(2):
+        await watcher._read_config_changes()
+    assert changes == APPLIED
+    assert [len(paths) for paths in session.reads] == [5, 4]
+
+
+@pytest.mark.parametrize("lost", [1, 2])
+async def test_a_config_change_is_not_lost_with_the_connection(lost: int) -> None:
+    changes: list[tuple[str, Mapping[str, str]]] = []
+    session = ConfigSession(*CHANGES)
+    session.lost = {lost}
+    watcher = watcher_of(session, [], changes)
+    with pytest.raises(ConnectionLostError):
+        await watcher._read_config_changes()
+    await watcher._read_config_changes()
+    assert changes == APPLIED

@@ -92,7 +92,7 @@ def test_allow_implies_describe_and_deny_implies_nothing() -> None:
 
 
 def test_patterns_are_literal_wildcard_or_prefixed() -> None:
-    """`*` has no meaning in a prefixed pattern; names are case-sensitive."""
+    """`*` has no special meaning in a prefixed pattern; names are case-sensitive."""
     assert is_allowed([allow(name="*")])
     assert is_allowed([allow(name="ord", kind="PREFIXED")])
     assert is_allowed([allow(name="orders", kind="PREFIXED")])
@@ -122,7 +122,7 @@ def test_a_resource_without_acls_follows_allow_everyone_if_no_acl_found() -> Non
 
 
 def test_super_users_are_always_allowed() -> None:
-    """The list is separated by semicolons, because names can contain commas."""
+    """Semicolons separate the names, because a name can contain commas."""
     some = {"super_users": "User:CN=a,O=b; User:alice"}
     assert is_allowed([deny("ALL")], **some)
     assert not is_allowed([deny("ALL")], who=a_requester("bob"), **some)
@@ -168,7 +168,7 @@ def test_the_reason_of_a_verdict_is_kafkas() -> None:
     ],
 )
 def test_authorize_by_resource_type(rules: list[Rule], expected: bool) -> None:
-    """Idempotent producers need it: is WRITE allowed on any topic?"""
+    """The check for idempotent producers: is WRITE allowed on any topic?"""
     verdict = AclAuthorizer({}).authorize_by_resource_type(
         a_requester(), "WRITE", "TOPIC", acls(*rules)
     )

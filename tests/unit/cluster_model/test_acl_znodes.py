@@ -99,7 +99,7 @@ def test_invalid_content_is_an_error(content: bytes) -> None:
 
 
 def test_notifications_of_other_writers_are_decoded() -> None:
-    """The type of a literal pattern has several spellings; a name can contain colons."""
+    """The resource type of a literal pattern has several spellings; a name can contain colons."""
     read = AclChangeZnode.decode
     for data in (b"TRANSACTIONAL_ID:a:b", b"TransactionalId:a:b", b"transactionalid:a:b"):
         pattern = ResourcePattern("TRANSACTIONAL_ID", "LITERAL", "a:b")

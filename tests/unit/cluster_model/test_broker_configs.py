@@ -117,7 +117,7 @@ def test_stored_values_take_precedence_and_hide_synonyms() -> None:
         Synonym("log.retention.hours", "5", ConfigSource.STATIC_BROKER_CONFIG),
         Synonym("log.retention.hours", "168", ConfigSource.DEFAULT_CONFIG),
     )
-    # The static hours are still a synonym, but not the value.
+    # The entry for the hours has the default value, but the source of the static one.
     hours = config.entry("log.retention.hours")
     assert (hours.value, hours.source) == ("168", ConfigSource.STATIC_BROKER_CONFIG)
     assert TopicDefaults.of(config).values["retention.ms"] == 123
@@ -179,7 +179,7 @@ def test_a_topic_with_an_invalid_override_can_still_be_described() -> None:
         ("bridgehead.metadata.controller.id", "liar", "actual, random, self or a broker id"),
         ("bridgehead.metadata.delay.ms", "-1", "number of milliseconds"),
         ("bridgehead.nonsense", "1", "is not a config"),
-        ("bridgehead.dialect", "shipped", "is set per listener"),
+        ("bridgehead.dialect", "shipped", "can only be set per listener"),
         ("listener.name.plaintext.bridgehead.dialect", "daft", "must be one of shipped, drafted"),
         ("listener.name.plaintext.bridgehead.quirks", "", "cannot be set per listener"),
     ],
@@ -208,7 +208,7 @@ def test_bridgehead_configs_have_defaults_and_listener_values() -> None:
 
 
 def test_bridgeheads_own_configs_are_not_listed() -> None:
-    """`bridgehead up` adds them to the properties file; a client sees a Kafka broker's list."""
+    """`bridgehead up` adds them to the properties file, but clients see a Kafka broker's list."""
     own = {
         "bridgehead.grpc.key": "/key.pem",
         "bridgehead.controller.pinned": "1",

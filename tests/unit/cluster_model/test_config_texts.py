@@ -38,7 +38,7 @@ def validate(resource: str, configs: dict[str, str]) -> None:
     ids=lambda row: json.dumps(row["configs"]),
 )
 def test_configs_are_validated_as_in_kafka(row: dict[str, Any]) -> None:
-    """Recorded with a broker that has default configs; a null error means accepted.
+    """The rows are from Kafka with default configs; a null `error` means an accepted value.
 
     `prefixed` is false for errors to which AlterConfigs adds no prefix.
     """

@@ -29,7 +29,7 @@ STAT = Stat(*[0] * 11)
 
 
 class Tree:
-    """A model of ZooKeeper: creation needs a parent, deletion needs no children."""
+    """A model of ZooKeeper: a created znode needs a parent, a deleted one must have no children."""
 
     def __init__(self) -> None:
         self.znodes: dict[str, bytes | None] = dict.fromkeys(
@@ -95,7 +95,7 @@ USERS = "/config/users"
     [
         # A client below a user creates its parents.
         ([("users", "u/clients/c", SOME)], ["u", "u/clients", "u/clients/c"]),
-        # Removing the last client removes the parents,
+        # Removing a client removes the parents,
         ([("users", "u/clients/c", SOME), ("users", "u/clients/c", NONE)], []),
         # unless there is another client
         (

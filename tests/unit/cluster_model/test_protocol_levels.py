@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bridgehead.kafka_wire.apis import Route
-from broker_proxy.routing import DIALECTS, route
+from broker_proxy.routing import WITHOUT_DATA_PLANE, route
 from cluster_model.broker_configs.static import InvalidBrokerConfigError
 from cluster_model.direct_writes import WRITTEN_BY_BROKERS
 from cluster_model.inter_broker_protocol import BRIDGE, LEVELS, is_below_the_bridge, level_of
@@ -67,8 +67,8 @@ def test_each_broker_follows_its_own_level() -> None:
 @pytest.mark.parametrize("is_controller", [False, True])
 @pytest.mark.parametrize("dialect", ["shipped", "drafted"])
 def test_a_broker_below_the_bridge_writes_directly(dialect: str, is_controller: bool) -> None:
-    """Other APIs than those that it writes itself have the same routes as without forwarding."""
-    for key, way in DIALECTS[dialect].items():
+    """APIs that the broker does not write itself have the same routes as without forwarding."""
+    for key, way in WITHOUT_DATA_PLANE[dialect].items():
         found = route(
             key,
             0,

@@ -91,7 +91,7 @@ def test_invalid_content_is_rejected(data: bytes | None) -> None:
 
 
 def test_a_token_logs_in_with_its_hmac_as_password() -> None:
-    """The token has one credential per mechanism until it is removed."""
+    """One credential per mechanism is kept until the token is removed."""
     cluster = Cluster()
     answer = cluster.issue()
     cache = TokenCache(SECRET, new_salt=random.Random(7).randbytes)

@@ -68,7 +68,7 @@ def test_the_image_indexes_colliding_names() -> None:
 
 @pytest.mark.parametrize("name", ["", ".", "a/../b", "a//b", "a\x00", "\x7f", "\ue000", "𝄞"])
 def test_topic_names_that_give_an_invalid_znode_path(name: str) -> None:
-    """The path is relative or empty, or has an invalid character, such as a Java surrogate."""
+    """A node name is empty or relative, or has an invalid character, such as a Java surrogate."""
     assert not has_valid_path(name)
 
 

@@ -1,7 +1,7 @@
 """Three brokers and a controller in one object, without processes, I/O or waiting.
 
-They share one image. A request takes the same path as on a cluster. A local API answers it
-directly. For any other, the receiving broker does its part, the controller decides, and the
+They share one image. A request takes the same path as on a cluster. If its API is local, the
+receiving broker answers it. Otherwise, that broker does its part, the controller decides, and the
 records are applied before the response.
 """
 

@@ -25,7 +25,7 @@ def a_client(**others: Any) -> Client:
 def a_context(
     api_key: int, api_version: int, rule: Rule | bool = True, **others: Any
 ) -> RequestContext:
-    """A context that allows what `rule` allows; `others` set fields of it or of its client."""
+    """A context that allows what `rule` allows; `others` set fields of the context or client."""
     client = a_client(**{name: others.pop(name) for name in _OF_CLIENTS & set(others)})
     given: dict[str, Any] = {
         "request_id": "r",

@@ -45,7 +45,7 @@ def matching(name: str | None, principal: str | None = None) -> DeleteAclsFilter
 def executed(
     api: Any, request: Any, image: MetadataImage, committed: Mapping[str, Outcome] | None = None
 ) -> tuple[Any, MetadataImage, dict[str, Outcome]]:
-    """Return the response, the image after it, and the outcomes as read from their znode."""
+    """Execute a request; return response, new image, and outcomes as read from their znode."""
     decision = api.decide(context(), request, image, committed or {})
     outcomes = dict(committed or {})
     for decided in decision.elements:
@@ -70,7 +70,7 @@ def test_create_acls_writes_each_pattern_once_in_request_order() -> None:
 
 
 def test_an_invalid_acl_fails_its_pattern_but_a_filters_pattern_type_fails_the_request() -> None:
-    """An ACL is invalid if its principal has no type or no znode can have its resource's name.
+    """An ACL is invalid if its principal has no type or its resource name is no valid znode name.
 
     Only filters may have the pattern types ANY (1) and MATCH (2).
     """

@@ -1,4 +1,4 @@
-"""A candidate returns to standby, whenever its term ends."""
+"""A candidate whose term ends while it loads returns to standby."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Candidate:
 
 @pytest.mark.parametrize("turns", [0, 1, 5])
 async def test_a_candidate_that_is_superseded_while_it_loads_resigns(turns: int) -> None:
-    """Without a turn of the event loop, the task of the term has not begun."""
+    """After 0 turns of the event loop, the task of the term has not begun."""
     candidate = Candidate()
     assert await candidate.controller.elect()
     for _ in range(turns):

@@ -34,7 +34,7 @@ SET, DELETE, APPEND, SUBTRACT = AlterConfigOpType
 
 
 def test_incremental_changes_keep_other_configs_and_replacements_do_not() -> None:
-    """The record has all configs, because the znode is written whole."""
+    """The record has all configs of its topic, because the znode is written whole."""
     check("""
     > topic a 1 retention.ms=5
     > set 2:a flush.ms=7
@@ -93,7 +93,7 @@ def test_broker_configs_are_stored_by_id_or_default() -> None:
 
 
 def test_passwords_are_not_stored_in_clear_text() -> None:
-    """With password.encoder.secret Kafka encrypts them. Here this is not implemented."""
+    """Kafka encrypts them if password.encoder.secret is set. This is not implemented here."""
     check("""
     > set 4:1 listener.name.plaintext.ssl.keystore.password=hush
     4:1: INVALID_CONFIG "Invalid config value for resource ConfigResource(type=BROKER, name='1'): Password encoder secret not configured"
@@ -103,8 +103,23 @@ def test_passwords_are_not_stored_in_clear_text() -> None:
     """)
 
 
+def test_topic_configs_are_checked_with_the_current_defaults() -> None:
+    """`min.compaction.lag.ms` must not exceed the inherited `max.compaction.lag.ms`."""
+    check("""
+    > topic a 1
+    > set 2:a min.compaction.lag.ms=9
+    2:a: NONE
+      configs topics/a min.compaction.lag.ms=9
+    > set 4: log.cleaner.max.compaction.lag.ms=5
+    4:: NONE
+      configs brokers/<default> log.cleaner.max.compaction.lag.ms=5
+    > set 2:a min.compaction.lag.ms=9
+    2:a: INVALID_CONFIG "conflict topic config setting min.compaction.lag.ms (9) > max.compaction.lag.ms (5)"
+    """)
+
+
 def test_policies_see_valid_changes_also_in_a_dry_run() -> None:
-    """A policy gets all configs after the change, and the changes of the request."""
+    """A policy gets the requested changes and all configs that result from them."""
     cluster = check("> topic a 1 retention.ms=5")
     (valid,) = cluster.decide("set 2:a flush.ms=7 dry").elements
     (invalid,) = cluster.decide("set 2:a no.such=7 dry").elements
@@ -130,7 +145,7 @@ def request_to_set(*topics: str) -> incremental.IncrementalAlterConfigsRequest:
     return incremental.IncrementalAlterConfigsRequest(resources, False)
 
 
-# A live Kafka's znode held the last value after each operation on the config
+# The last value of each row is what a live Kafka's znode held after the operation. The config is
 # leader.replication.throttled.replicas.
 LIST_STEPS = [
     (None, APPEND, " 0:1 , 0:2", " 0:1 , 0:2"),
@@ -193,7 +208,7 @@ def client_request(version: int = 1) -> ClientRequest:
 
 
 async def test_responses_are_merged_in_the_order_of_the_request() -> None:
-    """A resource missing from the controller's response is an error."""
+    """A resource that is missing from the controller's response gets an error."""
     split = IncrementalAlterConfigsSplit(checks({"broker.id": "1"}))
     message = request_to_set("a", "b")
     message.resources.insert(1, incremental.AlterConfigsResource(99, "x", []))
@@ -230,7 +245,7 @@ async def test_a_logger_level_changes_at_the_receiving_broker() -> None:
 
 
 async def test_a_wrapped_request_is_forwarded_whole_except_for_loggers() -> None:
-    """KIP-590's draft: the controller rejects duplicates. Loggers are not in ZooKeeper."""
+    """KIP-590's draft: the controller rejects duplicates. Each broker changes its own loggers."""
     split = IncrementalAlterConfigsSplit(checks({"broker.id": "1"}))
     message = request_to_set("a", "a")
     message.resources.append(incremental.AlterConfigsResource(4, "2", []))

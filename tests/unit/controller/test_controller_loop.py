@@ -30,7 +30,7 @@ def created(*names: str, **fields: Any) -> Any:
 
 
 def large(count: int) -> Any:
-    """Create topics of 100 partitions each; two of them fit in a multi."""
+    """Create topics of 100 partitions each. Two such topics fit in a multi."""
     return creation(*(topic(f"large-{n:02}", 100) for n in range(count)), timeout_ms=0)
 
 

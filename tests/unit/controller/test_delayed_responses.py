@@ -1,4 +1,4 @@
-"""With bridgehead.metadata.blocking=cluster a success waits until all live brokers apply it."""
+"""bridgehead.metadata.blocking=cluster: a success waits until all live brokers apply the change."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def name_of(answer: Any) -> str:
 
 
 def test_a_token_has_kafkas_times() -> None:
-    """The expiry time and the maximum lifetime are both limited."""
+    """The maximum lifetime limits the expiry time, and a config limits the maximum lifetime."""
     cluster = Cluster()
     answer = cluster.issue(ALICE, "User:bob")
     assert (answer.issue_timestamp_ms, answer.expiry_timestamp_ms, answer.max_timestamp_ms) == (
@@ -250,7 +250,7 @@ def test_an_expiry_is_limited_by_the_maximum_lifetime() -> None:
 
 
 def test_a_resend_gets_the_same_response_from_the_next_controller() -> None:
-    """The outcome in ZooKeeper is enough. It contains no secret and outlives the token."""
+    """The next controller needs the outcome, not the token. The outcome contains no secret."""
     first = Cluster()
     made = first.issue(ALICE, "User:bob")
     identity = RequestIdentity(2, "life", 7)

@@ -1,4 +1,4 @@
-"""A broker below the bridge release writes directly. It keeps concurrent changes of others."""
+"""A broker below the bridge release writes to ZooKeeper and keeps concurrent changes of others."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ API = IncrementalAlterConfigs(BrokerConfig.from_properties({"broker.id": "1"}))
 
 
 class Znodes:
-    """A session whose znodes are in a dict. Others set `concurrent` just before a write."""
+    """A session whose znodes are in a dict. Just before a write, others write `concurrent`."""
 
     def __init__(self, **configs: str) -> None:
         self.znodes: dict[str, tuple[int, bytes]] = {}

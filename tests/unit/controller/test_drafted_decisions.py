@@ -28,7 +28,7 @@ from tests.unit.controller.transcripts import check
 
 
 def test_create_topics_does_not_use_the_brokers_defaults() -> None:
-    """KIP-464 allows -1 for both numbers together, from v4 on. Releases always allow -1."""
+    """From v4 on, KIP-464 allows -1 if both numbers are -1. Releases always allow -1."""
     check("""
     > create t partitions=-1 v=0 dry drafted
     t: INVALID_PARTITIONS "Number of partitions must be larger than 0."
@@ -168,7 +168,7 @@ def test_the_controller_alters_the_configs_of_any_registered_broker(verb: str, d
 
 
 def test_the_controller_validates_its_own_brokers_configs_and_the_defaults() -> None:
-    """The error is that of a release, in which a broker validates them before it forwards."""
+    """The error is that of a release. There, a broker validates the configs before it forwards."""
     text = (
         "Invalid value org.apache.kafka.common.config.ConfigException: Log cleaner threads cannot "
         "be increased to more than double the current value 1 for configuration Invalid dynamic "
@@ -212,7 +212,7 @@ def is_checked(name: str, *, flag: bool, broker: bool, api: AdminApi | None = No
 
 
 def test_only_a_broker_bypasses_the_policy_and_only_for_internal_topics() -> None:
-    """KIP-590: the flag is set, a broker made the request, and the topic is internal."""
+    """KIP-590's conditions: the flag is set, a broker made the request, and the topic is internal."""
     names = ("__consumer_offsets", "__transaction_state", "t")
     bypassed = {
         (name, flag, broker)
@@ -243,7 +243,7 @@ def test_alter_topics_case_1_reassigns_and_adds_partitions_and_ignores_the_numbe
 
 
 def test_alter_topics_case_2_places_all_partitions_again() -> None:
-    """Case 2.1 also adds partitions. Case 2.2 removes replicas, so it reassigns, too."""
+    """Case 2.1 also adds partitions. Case 2.2 removes replicas, which is also a reassignment."""
     check("""
     > topic t 1,2 2,3
     > alter t partitions=4 rf=3 drafted

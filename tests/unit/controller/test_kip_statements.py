@@ -53,7 +53,7 @@ async def test_a_policy_sees_the_principal_or_none_without_authentication() -> N
 
 
 def test_a_policy_sees_the_configs_that_the_topic_will_have() -> None:
-    """KIP-201: the state after the alteration, not only what the request changes."""
+    """KIP-201: a policy sees the state after the alteration, not only the requested changes."""
     cluster = check("> topic t 1 retention.ms=5")
     for command, configs in (
         ("set 2:t flush.ms=7", {"retention.ms": "5", "flush.ms": "7"}),

@@ -71,7 +71,7 @@ class Client:
 
 
 def test_a_full_bucket_accepts_one_request_of_any_size() -> None:
-    """A bucket of 11 tokens accepts 20 partitions. It is at zero 9 seconds later."""
+    """A bucket of 11 tokens accepts 20 partitions and is back at zero 9 seconds later."""
     client = Client("1.0")
     assert client.create(20, at_s=1000) == ([NONE], 0)
     assert client.create(1, 1, at_s=1001) == ([EXCEEDED, EXCEEDED], 8000)
@@ -113,7 +113,7 @@ def test_each_client_id_has_a_bucket_but_a_null_or_empty_client_id_has_none() ->
 def test_rates_that_never_fill_a_bucket_give_a_throttle_time_of_zero(
     rate: str, first: str, later: str
 ) -> None:
-    """A rate of 0 accepts one request; a negative rate none. Older versions are always accepted."""
+    """A rate of 0 accepts one request, a negative rate none. Older versions are always accepted."""
     client = Client(rate)
     assert client.create(1, at_s=1000) == ([first], 0)
     assert client.create(1, at_s=1001) == ([later], 0)

@@ -1,7 +1,7 @@
 """CreatePartitions, ElectLeaders and reassignments: cases that no recording covers.
 
-The cases are about the progress of reassignments, dead brokers, resends after a failover, limits
-and rights.
+The cases are about dead brokers, limits, resends after a failover and the progress of
+reassignments.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def test_create_partitions_rejects_topics_that_cannot_grow() -> None:
 
 
 def test_create_partitions_names_unknown_brokers_in_the_order_of_kafkas_set() -> None:
-    """Kafka's set keeps the order of up to four brokers. It sorts more brokers by hash."""
+    """Kafka's set keeps the order of up to four brokers, and sorts five or more by hash."""
     check("""
     > topic t 1,2
     > grow t 2 9,-1
@@ -92,7 +92,7 @@ def test_create_partitions_resend_succeeds() -> None:
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/", "a//b", "a\0"])
 def test_create_partitions_with_an_invalid_path_fails_as_a_whole(name: str) -> None:
-    """Kafka reads all topics first, so one path fails all. It does not read duplicates."""
+    """Kafka reads all topics first, so one invalid path fails all. It does not read duplicates."""
     fault = "UNKNOWN_SERVER_ERROR"
     cluster = check("> topic t 1,2")
     decided = cluster.decide(f"grow t 2 / '{name}' 2").elements
@@ -349,7 +349,7 @@ def test_a_cancelled_reassignment_restores_the_old_replicas() -> None:
 
 
 def test_a_reassignment_replaces_a_running_one() -> None:
-    """It keeps the original replicas. It drops replicas that only the running one added."""
+    """The new one keeps the original replicas and drops those that only the running one added."""
     check("""
     > topic t 1,9
     > brokers 1 2 3

@@ -141,7 +141,7 @@ async def test_a_limit_holds_over_concurrent_requests() -> None:
 
 
 async def test_topics_are_checked_in_sequence_against_the_cluster_before_the_request() -> None:
-    """The order is KIP-108's. KIP-201: ClusterState is "before the request takes effect"."""
+    """KIP-108 orders them. KIP-201: ClusterState is the state "before the request takes effect"."""
     seen: list[tuple[str, str, set[str]]] = []
     policies = RecordingPolicies()
 
@@ -347,7 +347,7 @@ async def test_a_reassignment_is_one_check_per_topic() -> None:
 async def test_a_rejected_deletion_has_an_error_code_of_its_version(
     version: int, expected: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Versions before 5 lack POLICY_VIOLATION, so the log says that a policy rejected it."""
+    """Versions before 5 lack POLICY_VIOLATION, so the log says that a policy rejects the topic."""
     caplog.set_level("INFO")
     term = Term(before=with_topic("t"), policies=rejecting("t"))
     request = DeleteTopicsRequest(topics=[DeleteTopicState("t")], topic_names=["t"])

@@ -95,7 +95,7 @@ async def test_describing_all_credentials_without_the_right_is_not_answered() ->
 
 
 async def test_fetching_offsets_of_no_group_is_not_answered() -> None:
-    """The quirk applies from version 8 on. These versions take several groups."""
+    """The quirk applies from version 8 on, because these versions take several groups."""
     broker = CoordinatingBroker()
     enabled = frozenset({OFFSET_FETCH_NO_GROUPS_HANGS})
     with_quirk = OffsetFetch(
@@ -136,7 +136,7 @@ def test_a_deletion_by_id_reveals_which_ids_exist() -> None:
 
 
 def test_a_denial_has_kafkas_text() -> None:
-    """The texts equal Kafka's for direct and forwarded requests, except numbers and hashes."""
+    """Except for numbers and hashes, the texts of direct and forwarded requests equal Kafka's."""
     here = DumpedRequest("127.0.0.1:1-127.0.0.1:2-3", "SASL_PLAINTEXT", "SASL_PLAINTEXT", "0a", 43)
     texts = {denial_text(here, None), denial_text(here, here)}
     not_forwarded = denial_text(replace(here, size=None), None)

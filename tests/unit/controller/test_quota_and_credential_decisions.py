@@ -160,7 +160,7 @@ def test_quotas_and_credentials_share_a_znode() -> None:
 
 
 def test_unknown_keys_can_only_be_removed() -> None:
-    """Unknown keys are a credential sent as a quota, or a key written to ZooKeeper by hand."""
+    """An unknown key is a credential sent as a quota, or a key written to ZooKeeper by hand."""
     check("""
     > quota user:u SCRAM-SHA-256=1
     0:user=u: UNKNOWN_SERVER_ERROR
@@ -231,7 +231,7 @@ def test_invalid_znode_names_are_rejected() -> None:
 
 
 def test_an_empty_salted_password_fails_every_user() -> None:
-    """As in Kafka. A user that was rejected before keeps its error."""
+    """Kafka does the same. A user that was already rejected keeps its error."""
     outcomes = credentials(upsertion("a", salted_password=b""), upsertion("b"), upsertion(""))
     assert outcomes["a"] == outcomes["b"] == Outcome(outcomes["a"].error, FAULT_TEXT)
     assert outcomes[""].error == 93

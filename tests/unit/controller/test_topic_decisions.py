@@ -107,7 +107,7 @@ def test_create_topics_resend_creates_only_missing_topics() -> None:
 
 
 def test_create_topics_detects_collisions_within_a_request() -> None:
-    """A rejected topic does not collide."""
+    """A rejected topic does not collide with a later one."""
     check("""
     > create a.b / a_b
     a.b: NONE
@@ -202,7 +202,7 @@ def test_conflicts_of_topics_are_reported_as_in_kafka() -> None:
 
 
 def test_delete_topics_marks_a_topic_and_waits_until_its_id_is_gone() -> None:
-    """A deletion by id is answered with the name, although the image no longer has it."""
+    """A deletion by id is answered with the name, although the image no longer has the topic."""
     check("""
     > topic t 1,2
     > delete t response

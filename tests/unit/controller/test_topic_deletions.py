@@ -1,4 +1,4 @@
-"""The background job that deletes marked topics: what one multi holds, and what stays."""
+"""The background job that deletes marked topics: how many fit in a multi, and which stay."""
 
 from __future__ import annotations
 

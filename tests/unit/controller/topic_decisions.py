@@ -57,7 +57,7 @@ def context(
 
 
 def without(*denied: str) -> Authorize:
-    """Allow everything except what `denied` lists, each as `OPERATION TYPE`."""
+    """Allow everything except the `denied` operations, each written `OPERATION TYPE`."""
     return lambda operation, kind, name: f"{operation} {kind}" not in denied
 
 

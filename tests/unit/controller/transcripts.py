@@ -11,8 +11,8 @@ A command decides a request and applies its records. It prints the outcomes, the
 the response waits for. `/` separates the entries of a request. Options of a request are `dry`,
 `drafted`, `v=VERSION`, `timeout=MS` and `deny=OPERATION:TYPE,...`. With `committed=ELEMENT,...` an
 earlier controller has committed these elements. With `late` the request times out while it waits.
-With `response` the command prints the response, too. Commands that set up the cluster print
-nothing.
+With `resolvable=HOST,...` only these host names have an address. With `response` the command prints
+the response, too. Commands that set up the cluster print nothing.
 
 TRANSCRIPTS=rewrite writes the actual output into the tests; review the diff.
 """

@@ -1,4 +1,4 @@
-"""Compaction keeps the last record of each key, its offset, and a log that survives a kill."""
+"""Compaction keeps the last record of each key and its offset. The log survives a kill."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def compact(
     keys_max: int = 100,
     table: type[LastOffsets] = LastOffsets,
 ) -> int:
-    """Compact the log; return up to which offset."""
+    """Compact the log, and return the offset at which the compacted part ends."""
     work = planned(log, cleaned_offset, now_ms)
     result = clean(work, lambda first: table(first, keys_max), lambda: False)
     gone = finish(work, result)
@@ -233,7 +233,7 @@ def kill_at(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 def test_a_kill_at_any_step_of_the_replacement_loses_nothing(
     tmp_path: Path, kill_at: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each step is a rename or a deletion. The last step is reached when no kill happens."""
+    """Each step is a rename or a deletion. The loop ends with a compaction that is not killed."""
     monkeypatch.setattr(os, "fsync", lambda _descriptor: None)
     step, killed = 0, True
     while killed:

@@ -1,4 +1,4 @@
-"""A follower ends with its leader's log, whatever its own log had before."""
+"""A follower's log becomes equal to its leader's, whatever it contained before."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def test_in_a_reassignment_the_leader_tracks_added_replicas_and_forgets_removed_
 def test_committed_records_are_on_every_replica_in_sync(
     ends: list[tuple[int, int]], isr: tuple[int, ...]
 ) -> None:
-    """Whatever the followers fetch, the high watermark is not above a member's log end."""
+    """Whatever followers fetch, the high watermark is never above the log end of an ISR member."""
     state, reached = leader(isr), {2: -1, 3: -1}
     for now_ms, (replica, end) in enumerate(ends):
         state.fetched(replica, end, 30, now_ms)

@@ -20,7 +20,7 @@ from tests.unit.data_plane.replicas import View, replica
 
 
 class Controller:
-    """Answers with the errors in `errors`, then with success; collects what it is asked."""
+    """Answers with the errors in `errors`, then with success; collects the requests."""
 
     def __init__(self, *errors: ErrorCode) -> None:
         self.errors = list(errors)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import cast
 
@@ -16,6 +18,8 @@ from data_plane.records.batch import decode_batches
 from data_plane.settings import SettingsCache
 from tests.unit.data_plane.logs import NOW, TOPIC_ID, batch, directories
 from tests.unit.data_plane.replicas import Isrs
+
+ROOT = Path(__file__).parents[3]
 
 
 def values(log: PartitionLog, offset: int = 0, size: int = 10**9) -> list[bytes | None]:
@@ -221,7 +225,7 @@ def test_the_number_of_open_files_is_limited(tmp_path: Path) -> None:
 
 
 async def test_a_flushed_segment_is_trusted_after_a_kill(tmp_path: Path) -> None:
-    """Recovery starts to read at the recovery point."""
+    """Recovery reads the log from the recovery point on."""
     here = directories(tmp_path, segment_bytes=1500)
     log = here.get_or_create("topic", 0, TOPIC_ID)
     for number in range(100):
@@ -254,3 +258,16 @@ def test_deleted_segments_and_logs_are_removed_by_the_brokers_function(tmp_path:
     again = directories(tmp_path)
     assert not again.logs
     assert list(tmp_path.glob("*-delete")) == []
+
+
+def test_a_directory_that_another_process_uses_is_rejected(tmp_path: Path) -> None:
+    owned = directories(tmp_path)
+    program = (
+        "import sys; from pathlib import Path; from tests.unit.data_plane.logs import directories;"
+        "directories(Path(sys.argv[1]))"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    other = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert "Another process uses the log directory" in other.stderr
+    owned.close({})
+    assert subprocess.run(command, cwd=ROOT).returncode == 0

@@ -1,4 +1,4 @@
-"""The compose service `submitter` seals a run and judges it. With a key it signs, too."""
+"""The compose service `submitter` seals a run and judges it. With a key it also signs the run."""
 
 from __future__ import annotations
 

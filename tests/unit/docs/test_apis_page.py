@@ -1,4 +1,4 @@
-"""docs/apis.md is true: the code checks its rights, and Kafka returns its errors."""
+"""docs/apis.md has the rights that the code checks and the errors that Kafka returns."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ def test_generated_page_is_current(name: str) -> None:
 
 
 def test_every_event_has_a_section_with_its_fields() -> None:
-    """The page is generated from the source text; this compares it with the classes."""
+    """The page is generated from the source text; this test compares it with the classes."""
     page = pages()["events.md"]
     for event in events.EVENT_KINDS.values():
         section = page.partition(f"\n## {event.kind}\n")[2].partition("\n## ")[0]

@@ -1,6 +1,6 @@
-"""Each code block of README and docs/ is run by a test, or is listed here with the reason.
+"""Each code block of README and docs/ is run by a test or listed here with the reason it is not.
 
-`test_pages_run_as_printed.py` runs the blocks `sh` of the pages in `FOLLOWED`, and the files that
+`test_pages_run_as_printed.py` runs the `sh` blocks of the pages in `FOLLOWED`, and the files that
 these blocks name. `RUN_ELSEWHERE` names the test of any other block that is run.
 """
 
@@ -49,6 +49,9 @@ NOT_RUN: Final[Mapping[Printed, str]] = {
     Printed("README.md", "make setup"): "a test needs the environment that it installs",
     Printed("docs/chaos.md", "bridgehead chaos list"): (
         "it takes minutes: tests/integration/test_chaos.py runs some scenarios"
+    ),
+    Printed("docs/client-suites.md", "git clone"): (
+        "it needs the public repositories and the jars of Kafka"
     ),
     Printed("docs/containers.md", "docker compose stop"): (
         "tests/docker/test_faults.py runs the submitter with its own project"
@@ -110,7 +113,7 @@ def is_named(file: str, commands: str) -> bool:
 
 
 def listed(page: str, block: Block) -> list[Printed]:
-    """Return the rows of the two lists for a block."""
+    """Return the rows of a block in RUN_ELSEWHERE and NOT_RUN."""
     return [
         row
         for row in (*RUN_ELSEWHERE, *NOT_RUN)

@@ -1,4 +1,4 @@
-"""Each mutant of tests/kips fits its file and its rows. `make prove-kips` applies them."""
+"""Mutants of tests/kips change one place and name tested rows. `make prove-kips` applies them."""
 
 from __future__ import annotations
 

@@ -109,6 +109,19 @@ def test_a_snapshot_has_requests_by_api() -> None:
     assert snapshot[f'{name}{{request="CreateTopics",version="5"}}'] == 1
 
 
+def test_a_fetch_of_a_follower_counts_under_two_names_and_not_in_the_snapshot() -> None:
+    registry = CollectorRegistry()
+    metrics = NodeMetrics(registry, now_s=_Time())
+    for name in ("Fetch", names.FOLLOWER_FETCH, names.FOLLOWER_FETCH):
+        metrics.request_completed(name, 17, 1.0)
+    text = generate_latest(registry).decode()
+    requests = "kafka_network_requestmetrics_requestspersec"
+    assert f'{requests}{{request="Fetch",version="17"}} 3.0' in text
+    assert f'{requests}{{request="FetchFollower",version="17"}} 2.0' in text
+    assert metrics.snapshot()[f'{names.REQUESTS.name}{{request="Fetch",version="17"}}'] == 1
+    assert "FetchFollower" not in str(metrics.snapshot())
+
+
 def test_rates_equal_kafkas() -> None:
     """Kafka 3.9.1's own Rate gave the expected values of sixty histories."""
     recorded = Path(__file__).parents[2] / "data" / "rates.jsonl.gz"

@@ -1,4 +1,4 @@
-"""Every verdict is logged in Kafka's format. If a custom authorizer raises, it denies."""
+"""Every verdict is logged in Kafka's format. A custom authorizer that raises denies the action."""
 
 from __future__ import annotations
 

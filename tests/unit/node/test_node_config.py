@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from bridgehead.cluster.broker_certificates import files_of, make_certificates
 from broker_proxy.authentication.principals import AuthenticationContext
 from cluster_model.acl_authorizer import CLASS_NAME
 from cluster_model.principal import KafkaPrincipal
@@ -106,3 +109,36 @@ def test_a_broker_starts_if_its_builder_serializes_or_its_principals_are_not_for
 def test_config_errors_name_the_remedy(text: str, message: str) -> None:
     with pytest.raises(Exception, match=message):
         read_config(text)
+
+
+@pytest.mark.parametrize(
+    ("properties", "opens"),
+    [
+        ("listeners=PLAINTEXT://:0", False),
+        ("listeners=CLIENTS://:0", True),
+        (f"listeners=PLAINTEXT://:0\nauthorizer.class.name={CLASS_NAME}", True),
+        (
+            f"listeners=PLAINTEXT://:0\nauthorizer.class.name={CLASS_NAME}\n"
+            "inter.broker.listener.name=PLAINTEXT",
+            False,
+        ),
+        ("listeners=CLIENTS://:0\nbridgehead.data.plane=false", False),
+    ],
+)
+def test_broker_opens_a_replication_listener_if_other_brokers_can_use_no_other(
+    tmp_path: Path, properties: str, opens: bool
+) -> None:
+    make_certificates(tmp_path, {1: "broker"})
+    files = files_of(tmp_path, 1)
+    config = read_config(
+        f"{GOOD}{properties}\nlistener.security.protocol.map=CLIENTS:PLAINTEXT\n"
+        f"bridgehead.grpc.certificate={files.certificate}\nbridgehead.grpc.key={files.key}\n"
+        f"bridgehead.grpc.authority={files.authority}\n"
+    )
+    names = [each.name for each in config.listeners]
+    assert ("REPLICATION" in names, config.opens_replication_listener) == (opens, opens)
+    assert config.inter_broker_listener == ("REPLICATION" if opens else "PLAINTEXT")
+    if opens:
+        tls = config.security["REPLICATION"].tls
+        assert tls is not None
+        assert tls.client_auth == "required"

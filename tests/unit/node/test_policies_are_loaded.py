@@ -201,7 +201,7 @@ async def test_new_policy_ignores_broker_configs() -> None:
 
 
 def test_only_the_new_policy_checks_delete_records() -> None:
-    """The node creates a second instance of it for the partitions that the node leads."""
+    """A second instance of the policy checks the partitions that the node leads."""
     assert load_record_policies({CREATE: f"{HERE}.Recorder"}, 1000) is None
     name = "bridgehead.policy.limits.TopicLimits"
     assert load_record_policies({MANAGEMENT: name}, 1000) is not None

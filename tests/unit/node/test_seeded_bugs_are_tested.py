@@ -1,4 +1,4 @@
-"""A test uses each seeded bug of a node."""
+"""Each seeded bug of a node is used by a test."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from chaos import kafka_bugs
+from chaos import kafka_bugs, other_bugs
 from node.seeded_bugs import SEEDED_BUGS
 from tests.kill_matrix.seeded_bug_tests import SEEDED_BUG_TESTS, SeededBugTest
 
@@ -24,6 +24,7 @@ def test_the_test_exists_and_its_module_names_the_bug(tested: SeededBugTest) -> 
     file, _, function = tested.test.partition("::")
     source = (TESTS / file).read_text(encoding="utf-8")
     assert re.search(rf"^(async )?def {function}\(", source, re.MULTILINE)
-    if "KAFKA_BUGS" in source:  # a test of every bug in that registry
-        source += Path(kafka_bugs.__file__).read_text(encoding="utf-8")
+    if "KAFKA_BUGS" in source:  # a test of every bug in these registries
+        for registry in (kafka_bugs, other_bugs):
+            source += Path(registry.__file__).read_text(encoding="utf-8")
     assert re.search(rf"\b{tested.bug}\b", source)

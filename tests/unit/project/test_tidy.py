@@ -69,6 +69,14 @@ def name(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
+def test_no_file_contains_a_conflict_of_a_merge() -> None:
+    marks = (b"<" * 7 + b" ", b">" * 7 + b" ")
+    found = [
+        p for p in files() if any(line.startswith(marks) for line in p.read_bytes().split(b"\n"))
+    ]
+    assert found == []
+
+
 def test_every_module_has_a_docstring() -> None:
     silent = [name(p) for p in modules() if not ast.get_docstring(ast.parse(p.read_bytes()))]
     assert silent == []
@@ -96,7 +104,7 @@ def test_imports_have_no_cycle() -> None:
 
 
 def test_proto_has_only_proto_files() -> None:
-    """`proto` is the import name of a well-known package, so it must not be importable here."""
+    """`proto` is the import name of a well-known package, so our folder must not be one."""
     held = [path.name for path in files(ROOT / "proto")]
     assert held != []
     assert all(each.endswith(".proto") for each in held)

@@ -1,4 +1,4 @@
-"""DeleteRecords from v1 on, of KIP-201: a dry run, and error messages. v0 is as shipped.
+"""KIP-201's DeleteRecords, from v1 on: a dry run and error messages. v0 is as shipped.
 
 KIP-201 defines v1, and v2 keeps its fields. v2 is flexible, so these fields are tagged, and a broker
 also understands clients of the shipped v2.

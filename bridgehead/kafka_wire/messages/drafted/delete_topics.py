@@ -1,4 +1,4 @@
-"""DeleteTopics from v2 on, of KIP-201: a dry run, and error messages. v0 and v1 are as shipped.
+"""KIP-201's DeleteTopics, from v2 on: a dry run and error messages. v0 and v1 are as shipped.
 
 KIP-201 defines v2; later versions keep its fields. From v4 on, the first flexible version, the
 fields that the shipped version lacks are tagged, so a broker also understands shipped clients.

@@ -124,7 +124,7 @@ def test_after_not_controller_the_client_fetches_metadata_and_resends(world: Wor
 
 
 def test_only_elements_with_the_error_not_controller_are_sent_again(world: World) -> None:
-    """The others were created, so a second attempt would get TOPIC_ALREADY_EXISTS."""
+    """The other topics exist: if they were sent again, they would get TOPIC_ALREADY_EXISTS."""
     answers = iter([answering(lambda name: 41 * (name == "b")), answering(lambda _: 0)])
     sent: list[list[str]] = []
 
@@ -173,7 +173,10 @@ def test_an_error_after_a_lost_response_is_marked_as_resent(world: World) -> Non
 
 
 def test_without_a_response_the_request_is_resent_on_another_connection(world: World) -> None:
-    """KIP-117's request.timeout.ms. The client closes the old connection: responses keep order."""
+    """KIP-117's request.timeout.ms. The client closes the old connection.
+
+    Responses arrive in order, so later responses would wait for the missing one.
+    """
     world.run(creation("a")).get()
     world.new_lines()
     answers = iter([None, answering()])
@@ -204,11 +207,11 @@ def test_a_call_that_ends_without_a_response_has_a_timeout_for_each_element(worl
     for error in errors.values():
         assert isinstance(error, KafkaTimeoutError)
         assert error.sent
-        assert "CreateTopics has no response" in str(error)
+        assert "CreateTopics got no response" in str(error)
 
 
 def test_a_call_that_finds_no_controller_raises_a_timeout(world: World) -> None:
-    """KIP-117: a TimeoutException while the client learns which node is the controller."""
+    """KIP-117: a TimeoutException if the client does not learn which node is the controller."""
     world.controller = -1
     result = world.run(creation("a"), timeout_ms=500)
     assert isinstance(result.error, KafkaTimeoutError)
@@ -270,7 +273,7 @@ def test_a_single_call_raises_the_elements_error(world: World) -> None:
 
 
 def test_nonblocking_treats_the_brokers_timeout_as_success(world: World) -> None:
-    """KIP-4 §Create Topics Request 6: the request was valid and the creation has begun."""
+    """KIP-4 §Create Topics Request 6: a timeout means that a valid creation has begun."""
     timeouts: list[int] = []
 
     def answer(request: Any, version: int) -> Any:
@@ -282,7 +285,7 @@ def test_nonblocking_treats_the_brokers_timeout_as_success(world: World) -> None
     blocking = world.run(creation("a")).get()["a"]
     assert isinstance(blocking, KafkaError)
     assert blocking.code is ErrorCode.REQUEST_TIMED_OUT
-    assert timeouts == [0, 29_000]  # so the broker answers before request.timeout.ms is over
+    assert timeouts == [0, 29_000]  # 29 s, so the broker answers before request.timeout.ms
 
 
 def test_versions_are_negotiated_with_each_broker(world: World) -> None:
@@ -305,7 +308,7 @@ def test_versions_are_negotiated_with_each_broker(world: World) -> None:
 
 
 def test_api_versions_is_resent_in_a_version_that_the_broker_has(world: World) -> None:
-    """KIP-511: the broker rejects it in the format of version 0 and names its own versions."""
+    """KIP-511: the rejection has the format of version 0 and names the broker's versions."""
 
     def rejecting(request: Any, version: int) -> ApiVersionsResponse:
         rejected = ApiVersionsResponse(35, [ApiVersion(ApiKey.API_VERSIONS, 0, 1)])
@@ -354,7 +357,7 @@ def test_a_dry_run_of_a_deletion_needs_a_drafted_listener(world: World) -> None:
 
 
 def test_a_pinned_call_stays_at_its_broker(world: World) -> None:
-    """Its response is the result, even if that broker is not the controller."""
+    """The broker's response is the result, even if another broker is the controller."""
     errors = world.run(creation("a"), broker=2).get()
     assert isinstance(errors["a"], KafkaTimeoutError | KafkaError)
     assert {line.split()[1] for line in world.new_lines() if "CreateTopics" in line} == {"2"}
@@ -496,7 +499,7 @@ def test_a_new_topic_is_sent_with_counts_or_assignments(world: World) -> None:
 
 
 def test_topics_are_deleted_with_and_without_waiting(world: World) -> None:
-    """KIP-4 §Delete Topics Request 7: with timeout 0, REQUEST_TIMED_OUT means that it has begun."""
+    """KIP-4 §Delete Topics Request 7: with timeout 0, REQUEST_TIMED_OUT means deletion began."""
 
     def answer(request: Any, version: int) -> DeleteTopicsResponse:
         names = [each.name for each in request.topics]
@@ -602,7 +605,7 @@ def test_a_broker_without_group_apis_is_an_unsupported_version(world: World) -> 
 
 
 def test_the_text_of_a_policy_is_documented_and_returned(world: World) -> None:
-    """KIP-201: the text comes with POLICY_VIOLATION of a deletion."""
+    """KIP-201: a rejected deletion returns the text with POLICY_VIOLATION."""
 
     def answer(request: Any, version: int) -> DeleteTopicsResponse:
         result = DeletableTopicResult("a", error_code=44, error_message="a is kept")
@@ -688,7 +691,7 @@ def test_arguments_of_a_wrong_type_end_the_call_with_an_error(world: World) -> N
 
 
 def test_configs_of_a_wrong_type_end_the_call_with_an_error(world: World) -> None:
-    """They are read when the request is built, after the client has found the controller."""
+    """The configs are read when the request is built, after the controller has been found."""
     wrong: Any = NewTopicWithReplication("orders", 1, 1, configs="retention.ms")
     error = world.run(topics.create_topics([wrong])).error
     assert isinstance(error, InvalidCallError)

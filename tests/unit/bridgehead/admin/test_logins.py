@@ -136,7 +136,7 @@ def test_a_failed_login_is_not_repeated(codes: tuple[int, int], text: str) -> No
 
 
 def test_a_connection_is_replaced_before_its_login_expires() -> None:
-    """KIP-368: afterwards the broker would close it at the next request."""
+    """KIP-368: after the expiry, the broker would close the connection at the next request."""
     world = logging_in(lifetime_ms=10_000)
     world.run(cluster.describe_cluster()).get()
     world.advance_to(8_000)

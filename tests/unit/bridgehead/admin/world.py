@@ -168,7 +168,7 @@ class World:
             return
         head = encode_response_header(key, version, header.correlation_id)
         if key is ApiKey.API_VERSIONS and message.error_code:
-            version = 0  # the response is in version 0 (KIP-511)
+            version = 0  # an error response is in version 0 (KIP-511)
         body = encode_response(key, version, message, broker.dialect)
         for part in (data := frame(head + body))[:7], data[7:]:  # in two reads
             self.core.received(number, part, self.now_ms)

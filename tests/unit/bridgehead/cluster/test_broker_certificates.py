@@ -37,7 +37,7 @@ def test_a_certificate_contains_the_broker_and_its_user(tmp_path: Path) -> None:
 
 
 def test_certificates_are_kept_until_the_settings_change(tmp_path: Path) -> None:
-    """One more broker, another user or a lost file replaces all certificates."""
+    """All certificates are replaced if a broker is added, the user changes or a file is missing."""
     ensure_certificates(tmp_path, [1, 2], "broker")
     before = contents(tmp_path)
     ensure_certificates(tmp_path, [2, 1], "broker")

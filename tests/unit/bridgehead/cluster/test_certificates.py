@@ -12,7 +12,7 @@ from bridgehead.cluster.certificates import Authority
 
 
 def handshake(server_file: Path, client_file: Path, authority: Path, host: str) -> str:
-    """Return the name that the server sees in a handshake in memory with mutual TLS."""
+    """Return the client's name that the server sees in an in-memory handshake with mutual TLS."""
     server_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server_context.load_cert_chain(server_file)
     server_context.verify_mode = ssl.CERT_REQUIRED

@@ -24,7 +24,7 @@ def values(plans: tuple[NodePlan, ...], key: str) -> list[str | None]:
 def test_defaults_of_three_brokers() -> None:
     plans = plan()
     assert values(plans, "listeners") == [f"PLAINTEXT://127.0.0.1:{9092 + n}" for n in range(3)]
-    assert values(plans, "listeners") == values(plans, "advertised.listeners")
+    assert values(plans, "advertised.listeners") == [None] * 3
     assert values(plans, "broker.id") == ["1", "2", "3"]
     assert values(plans, "broker.rack") == ["rack-1", "rack-2", "rack-3"]
     assert values(plans, "zookeeper.session.timeout.ms") == ["6000"] * 3
@@ -63,6 +63,15 @@ def test_advertised_hosts_are_kept() -> None:
     assert only.properties["advertised.listeners"] == "A://broker.example:1000"
 
 
+def test_shared_advertised_listeners_do_not_apply_to_a_broker_with_its_own_listeners() -> None:
+    plans = plan(
+        brokers=2,
+        properties={"listeners": "A://:1000", "advertised.listeners": "A://broker.example:1000"},
+        node_properties={2: {"listeners": "X://127.0.0.1:7"}},
+    )
+    assert plans[1].properties["advertised.listeners"] == "X://127.0.0.1:7"
+
+
 def test_error_for_a_port_in_use_names_the_option() -> None:
     with pytest.raises(ClusterError, match=r"Port 9093 is in use: .*--ports auto"):
         plan(taken=(9093,))
@@ -80,12 +89,12 @@ def test_chosen_ports_are_distinct_and_free() -> None:
 
 
 def test_properties_of_one_broker_are_used_as_given() -> None:
-    """Listeners of a single broker take no port from the sequence."""
+    """Listeners that are set for one broker take no port from the sequence."""
     plans = plan(
         brokers=2, taken=(9093,), node_properties={2: {"listeners": "X://127.0.0.1:7", "a": "b"}}
     )
     assert plans[1].properties["listeners"] == "X://127.0.0.1:7"
-    assert plans[1].properties["advertised.listeners"] == "X://127.0.0.1:7"
+    assert values(plans, "advertised.listeners") == [None, None]
     assert plans[1].properties["a"] == "b"
     assert "a" not in plans[0].properties
 
@@ -98,3 +107,13 @@ def test_every_broker_gets_the_pinned_controller() -> None:
 def test_malformed_listeners_are_rejected(value: str) -> None:
     with pytest.raises(ClusterError, match="listeners"):
         parse_listeners(value)
+
+
+def test_log_directories_are_below_each_nodes_folder() -> None:
+    """Brokers share no directory. A directory that is set for one broker is used as given."""
+    plans = plan(brokers=2, properties={"log.dirs": "/var/kafka/a, /var/kafka/b"})
+    assert values(plans, "log.dirs") == [
+        f"/nowhere/nodes/{n}/var/kafka/a,/nowhere/nodes/{n}/var/kafka/b" for n in (1, 2)
+    ]
+    given = plan(brokers=1, node_properties={1: {"log.dirs": "/var/kafka"}})
+    assert values(given, "log.dirs") == ["/var/kafka"]

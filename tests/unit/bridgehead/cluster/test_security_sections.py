@@ -47,7 +47,7 @@ def settings(tmp_path: Path, text: str = FILE, **options: bool) -> ClusterSettin
 
 
 def test_listeners_become_kafka_properties(tmp_path: Path) -> None:
-    """A node can start with them; passwords may contain any characters."""
+    """A node can start with these properties; passwords may contain any characters."""
     properties = settings(tmp_path).properties
     generated = certificate_properties("/b.pem", "/ca.pem")
     lines = {
@@ -76,7 +76,7 @@ def test_listeners_become_kafka_properties(tmp_path: Path) -> None:
 
 
 def test_access_plan_of_users_and_acls(tmp_path: Path) -> None:
-    """The principal is the first super user."""
+    """The principal of the plan is the first super user."""
     wanted = settings(tmp_path)
     plan = wanted.access
     assert wanted.properties["super.users"] == "User:admin;User:broker"

@@ -133,7 +133,7 @@ def test_create_delegation_token_v3_has_no_owner() -> None:
 
 @pytest.mark.parametrize("version", [4, 5, 6])
 def test_a_shipped_delete_topics_request_is_valid_in_the_drafted_dialect(version: int) -> None:
-    """These versions are flexible, so clients that do not know the drafted field can use them."""
+    """These versions are flexible and the drafted field is tagged, so a client can omit it."""
     topics = {"topics": []} if version == 6 else {"topicNames": ["t"]}
     body = {**topics, "timeoutMs": 5}
     shipped = encode_body(20, "request", version, body)

@@ -30,7 +30,7 @@ def test_request_header_round_trips_in_every_version(client_id: str | None) -> N
 
 
 def test_response_header_round_trips_in_every_version() -> None:
-    """Tagged fields are present only in versions that have them."""
+    """Header version 1 has tagged fields; version 0 has none."""
     for key, version in EVERY_VERSION:
         data = encode_response_header(key, version, -5)
         assert decode_response_header(key, version, data + b"body") == (-5, len(data))
@@ -78,11 +78,11 @@ def test_unknown_tags_in_a_header_are_skipped() -> None:
         "00130005000000010001700100ffffffff7f",  # the tag's size is wrong
         "0013000500000001000170ffffffffff01",  # a varint without end
         "001200630000000100ff70",  # ApiVersions 99, cut
-        "0012006300000001000170",  # ApiVersions 99 in header version 1: Kafka closes
+        "0012006300000001000170",  # ApiVersions 99 with header 1: Kafka closes the connection
     ],
 )
 def test_invalid_header_raises_wire_error(data: str) -> None:
-    """It is not an UnsupportedVersionError, because that one is answered with a response."""
+    """Unlike this error, an UnsupportedVersionError may be answered with a response."""
     with pytest.raises(WireError) as caught:
         decode_request_header(bytes.fromhex(data))
     assert not isinstance(caught.value, UnsupportedVersionError)

@@ -146,7 +146,7 @@ def test_body_is_decoded_at_an_offset() -> None:
         (19, "request", 8, "shipped", "CreateTopics has no version 8"),
         (19, "request", -1, "shipped", "CreateTopics has no version -1"),
         (19, "question", 0, "shipped", "a request or a response"),
-        (19, "request", 0, "imagined", "there is shipped"),
+        (19, "request", 0, "imagined", "the dialects are shipped"),
     ],
 )
 def test_unknown_api_version_kind_or_dialect_is_named(

@@ -1,4 +1,4 @@
-"""Arrays that a reader does not need are skipped; shared arrays are encoded once."""
+"""Unneeded arrays are skipped; repeated arrays are decoded, encoded and converted once."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.codec import decode_response, encode_response
+from bridgehead.kafka_wire.generate_json import JsonGenerator
 from bridgehead.kafka_wire.messages.create_topics import (
     CreatableTopicConfigs,
     CreatableTopicResult,
@@ -63,3 +64,43 @@ def test_a_fixed_list_is_encoded_like_a_list(version: int) -> None:
     shared = FixedList(configs)
     for _ in range(2):
         assert encode_response(KEY, version, one_topic(shared)) == expected
+
+
+@pytest.mark.parametrize("version", range(8))
+@given(data=st.data())
+def test_decoding_of_repeated_arrays_returns_equal_messages(version: int, data: Any) -> None:
+    message: CreateTopicsResponse = data.draw(messages(CreateTopicsResponse, version))
+    encoded = encode_response(KEY, version, message)
+    assert decode_response(KEY, version, encoded, repeated=("configs",)) == message
+
+
+def test_an_array_is_decoded_again_only_if_it_differs_from_the_last_one() -> None:
+    def decoded(value: str) -> list[CreatableTopicConfigs]:
+        encoded = encode_response(KEY, 7, one_topic([CreatableTopicConfigs("retention.ms", value)]))
+        found = decode_response(KEY, 7, encoded, repeated=("configs",)).topics[0].configs
+        assert found == [CreatableTopicConfigs("retention.ms", value)]
+        assert isinstance(found, FixedList)
+        return found
+
+    first, second, third = decoded("1"), decoded("1"), decoded("22")
+    assert first is second
+    assert second is not third
+
+
+def test_every_cut_within_a_repeated_array_is_an_error() -> None:
+    encoded = encode_response(KEY, 7, one_topic([CreatableTopicConfigs("retention.ms", "1")] * 3))
+    decode_response(KEY, 7, encoded, repeated=("configs",))
+    for length in range(len(encoded)):
+        with pytest.raises(WireError):
+            decode_response(KEY, 7, encoded[:length], repeated=("configs",))
+
+
+def test_a_fixed_list_is_converted_once_to_the_json_of_a_list() -> None:
+    configs = [CreatableTopicConfigs("name", "1"), CreatableTopicConfigs("other", None)]
+    conversions: list[Any] = []
+    generator = JsonGenerator(7, fixed=lambda rows: conversions.append(rows) or rows)
+    to_json = generator.function(CreateTopicsResponse)
+    expected = to_json(one_topic(configs))
+    shared = FixedList(configs)
+    assert to_json(one_topic(shared)) == to_json(one_topic(shared)) == expected
+    assert len(conversions) == 1

@@ -26,8 +26,7 @@ from tests.unit.broker_proxy.authentication.clients import authenticator, handsh
 
 DATA: Final = Path(__file__).parents[3] / "data" / "requests_within_a_login.jsonl.gz"
 DIFFERENCES: Final = Path(__file__).parents[4] / "docs" / "differences.md"
-# See `login-out-of-turn` in docs/differences.md. AddPartitionsToTxn differs only in its first
-# versions.
+# See `login-out-of-turn` in docs/differences.md. AddPartitionsToTxn differs only below version 4.
 CLOSED: Final = {
     "LEADER_AND_ISR",
     "STOP_REPLICA",
@@ -84,7 +83,10 @@ def test_every_api_closed_here_is_a_documented_difference() -> None:
 
 
 def test_more_than_64_names_keep_the_order_of_the_request() -> None:
-    """Fewer names have the order of Java's hash, which costs too much for many (differences.md)."""
+    """Up to 64 names have the order of Java's hash table, which costs too much for more names.
+
+    See `login-out-of-turn` in docs/differences.md.
+    """
     topics = [OffsetFetchRequestTopic(f"t{number}", [0]) for number in range(65)]
     request = OffsetFetchRequest(group_id="g", topics=topics)
     results = error_response(9, request, 1, ErrorCode.ILLEGAL_SASL_STATE, None)

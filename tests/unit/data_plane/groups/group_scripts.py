@@ -207,7 +207,7 @@ class Script:
                 return lines
 
     def written(self, _ticket, plain, named):
-        """End the append that `after` older ones precede (default: none), maybe with an error."""
+        """End the unfinished append of index `after` (default: 0). A named error makes it fail."""
         append, offset = self._appends.pop(int(named.get("after", 0)))
         error = ErrorCode[plain[0]] if plain else ErrorCode.NONE
         if error:

@@ -1,0 +1,51 @@
+"""The listener that a broker opens for other brokers if the properties name none.
+
+Kafka does not start with such properties. It is an SSL listener at a free port, on the host of
+bridgehead.grpc.listener, with the certificates of the channel between brokers. The authority of
+these certificates signs nothing else, so only brokers can connect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+from cluster_model.broker_configs import BrokerConfig
+from envelope.channel_security import ChannelFiles
+
+NAME: Final = "REPLICATION"
+
+
+def needs_listener(broker: BrokerConfig, names: Iterable[str], *, has_authorizer: bool) -> bool:
+    """Return whether other brokers can use none of the listeners `names`.
+
+    With an authorizer, replicas need CLUSTER_ACTION, which clients without a login should not have.
+    """
+    settings = ("inter.broker.listener.name", "security.inter.broker.protocol")
+    if any(broker.originals.get(each) for each in settings):
+        return False
+    return NAME not in names and (has_authorizer or "PLAINTEXT" not in names)
+
+
+def listener_properties(files: ChannelFiles) -> Mapping[str, str]:
+    """Return the properties of both ends of its connections.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    chain, key, authority = (
+        Path(each).read_text(encoding="ascii")
+        for each in (files.certificate, files.key, files.authority)
+    )
+    return {
+        "ssl.client.auth": "required",
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.certificate.chain": chain,
+        "ssl.keystore.key": key,
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.certificates": authority,
+        "ssl.principal.mapping.rules": "RULE:^CN=([^,]*)$/$1/,DEFAULT",
+        # The certificates name brokers, not hosts.
+        "ssl.endpoint.identification.algorithm": "",
+    }

@@ -1,0 +1,59 @@
+"""Items that can wait stay in an Outbox and are sent with the next item that cannot."""
+
+from __future__ import annotations
+
+import asyncio
+
+from envelope.stream import BATCH_ITEMS_MAX, Outbox
+
+LATER_S = 60.0
+SOON_S = 0.001
+
+
+async def test_a_delayed_item_does_not_wake_the_writer_until_its_delay_ends() -> None:
+    outbox = Outbox()
+    writer = asyncio.create_task(outbox.wait())
+    outbox.put("update", 10, SOON_S)
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert not writer.done()
+    assert await writer
+    assert outbox.take() == ["update"]
+
+
+async def test_an_item_without_a_delay_takes_the_delayed_ones_along_in_order() -> None:
+    outbox = Outbox()
+    outbox.put("first update", 10, LATER_S)
+    outbox.put("second update", 10, LATER_S)
+    outbox.put("reply", 10)
+    assert await outbox.wait()
+    assert outbox.take() == ["first update", "second update", "reply"]
+
+
+async def test_the_end_of_a_delay_does_not_wake_the_writer_for_items_that_are_sent() -> None:
+    outbox = Outbox()
+    outbox.put("update", 10, SOON_S)
+    outbox.put("reply", 10)
+    assert await outbox.wait()
+    outbox.take()
+    outbox.put("second update", 10, LATER_S)  # the first item's timer may end this delay early
+    assert await outbox.wait()
+    assert outbox.take() == ["second update"]
+    assert not await outbox.wait()  # a heartbeat
+
+
+async def test_items_beyond_the_limit_of_a_message_follow_at_once() -> None:
+    outbox = Outbox()
+    for number in range(BATCH_ITEMS_MAX + 1):
+        outbox.put(number, 1)
+    assert await outbox.wait()
+    assert len(outbox.take()) == BATCH_ITEMS_MAX
+    assert await outbox.wait()
+    assert outbox.take() == [BATCH_ITEMS_MAX]
+
+
+async def test_an_idle_writer_sends_heartbeats() -> None:
+    outbox = Outbox()
+    assert not await outbox.wait()
+    outbox.wake()
+    assert not await outbox.wait()
