@@ -14,7 +14,7 @@ STAMP := $(VENV)/.setup-done
 unexport PYTHONDONTWRITEBYTECODE
 DATA_DIR ?= .bridgehead
 
-.PHONY: profile-pipeline demo-policies demo-dialects demo-authorization test-docker chaos-docker read-after-write forwarded-principals pipeline prove-pipeline bench-pipeline wheel release image image-offline prerequisites image-clean kafka-jars help setup first-hour docs demo bench test test-fast test-long fidelity lint fmt check up down proto proto-check lock clean
+.PHONY: profile-pipeline demo-policies demo-dialects demo-authorization test-docker chaos-docker read-after-write pipeline prove-pipeline bench-pipeline wheel release image image-offline prerequisites image-clean kafka-jars storage-jars help setup first-hour docs demo bench test test-fast test-long fidelity lint fmt check up down proto proto-check lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,7 +57,11 @@ bench-pipeline: setup ## measure the pipeline with 1, 4 and 16 million events (A
 profile-pipeline: setup ## measure the cost of each table, from Spark's event log (ARGS="--evidence DIR")
 	@PYTHONPATH=. $(BIN)/python -m bench.pipeline_profile $(ARGS)
 
-prove-pipeline: setup ## find the violations planted in 4 million events (other proofs: ARGS=judges, kills or cluster)
+.PHONY: profile
+profile: setup ## sample the nodes under load: processor time per step of a request (ARGS='"small creates"')
+	@PYTHONPATH=. $(BIN)/python -m bench.node_profile $(ARGS)
+
+prove-pipeline: setup ## find the violations planted in 4 million events (other proofs: ARGS=judges, "kills --on hdfs", "cluster --on s3")
 	@PYTHONPATH=. $(BIN)/python -m bench.pipeline_proof $(or $(ARGS),planted)
 
 bench: setup ## run the benchmarks (ARGS="--quick" or "--only NAME")
@@ -96,11 +100,19 @@ SEED ?= 1
 chaos: setup ## run scenarios under faults (SCENARIO=NAME or all, SEED=N, ARGS="--seeds N")
 	@$(BIN)/bridgehead chaos run $(or $(SCENARIO),all) --seed $(SEED) $(ARGS)
 
+# The suites have an environment of their own: nothing else needs its packages.
+SUITES := $(VENV)/suites
+$(SUITES)/.done: requirements/suites.lock | setup
+	@$(BIN)/python -m venv $(SUITES)
+	@$(SUITES)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/suites.lock
+	@touch $@
+
+.PHONY: client-suites
+client-suites: $(SUITES)/.done ## run the clients' own test suites (ARGS="--checkout kafka-python=DIR --kafka"; docs/client-suites.md)
+	@PYTHONPATH=. $(BIN)/python -m fidelity.client_suites --python $(SUITES)/bin/python $(ARGS)
+
 read-after-write: setup ## count stale reads during failovers (ARGS="--pairs N --blocking controller")
 	@PYTHONPATH=. $(BIN)/python -m chaos.read_after_write $(ARGS)
-
-forwarded-principals: setup ## check principals during failovers (ARGS="--requests N --failovers N")
-	@PYTHONPATH=. $(BIN)/python -m chaos.forwarded_principals $(ARGS)
 
 .PHONY: attack
 attack: setup ## attack a cluster from outside with a million frames (ARGS="--frames N --seed N")
@@ -118,10 +130,7 @@ prove-judge: setup ## check that the judge finds every changed golden history (d
 prove-bugs: setup ## reproduce bugs of Kafka, and check that the judge finds them (ARGS="-k 1096")
 	@$(BIN)/python -m pytest tests/kill_matrix/kafka_bugs.py $(ARGS)
 
-.PHONY: every-write-api audit
-every-write-api: setup ## check every write API while controllers are killed (ARGS="--objects N --kills N")
-	@PYTHONPATH=. $(BIN)/python -m chaos.every_write_api $(ARGS)
-
+.PHONY: audit
 # pip-audit has an environment of its own: nothing else needs its packages.
 AUDIT := $(VENV)/audit
 $(AUDIT)/.done: requirements/audit.lock | setup
@@ -148,6 +157,13 @@ KAFKA_JARS = $(HOME)/.cache/bridgehead/kafka-3.9.1
 
 kafka-jars: ## fetch the jars of Kafka 3.9.1 with Maven, for comparisons
 	@mvn -q -B -f bench/kafka_jars.xml dependency:copy-dependencies -DoutputDirectory=$(KAFKA_JARS)
+
+STORAGE_JARS = $(HOME)/.cache/bridgehead/storage
+
+storage-jars: ## fetch an HDFS, an S3 server and the client of S3 with Maven, for proofs of the pipeline
+	@for each in hdfs s3 s3a; do \
+		mvn -q -B -P $$each -f bench/storage_jars.xml dependency:copy-dependencies \
+			-DoutputDirectory=$(STORAGE_JARS)/$$each || exit 1; done
 
 up: setup ## start ZooKeeper and three brokers in the background (DATA_DIR=.bridgehead)
 	@$(BIN)/bridgehead up --detach --data-dir $(DATA_DIR)
@@ -196,7 +212,7 @@ proto-check: setup ## fail if envelope/_pb is stale
 		done
 
 lock: setup ## compile requirements/*.in into lock files with hashes
-	@for name in node tools dev audit release; do \
+	@for name in node tools dev audit release suites; do \
 		$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-header \
 			--no-annotate --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
 			--output-file requirements/$$name.lock requirements/$$name.in; \

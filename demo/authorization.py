@@ -219,12 +219,14 @@ def _try(console: Console, demo: DemoCluster, number: int, attempt: Attempt) -> 
 
 
 def _properties() -> dict[str, str]:
-    users = " ".join(f'user_{user}="{user}-secret"' for user in USERS)
+    users = " ".join(f'user_{user}="{user}-secret"' for user in (*USERS, "broker"))
+    login = 'username="broker" password="broker-secret"'
     return {
         "listeners": f"{LISTENER}://127.0.0.1:0",
         "inter.broker.listener.name": LISTENER,
         "sasl.enabled.mechanisms": "PLAIN",
-        "listener.name.sasl_plaintext.plain.sasl.jaas.config": f"{_MODULE} {users};",
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        "listener.name.sasl_plaintext.plain.sasl.jaas.config": f"{_MODULE} {login} {users};",
         "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
         "super.users": "User:admin;User:broker",
         "bridgehead.authorizer.log": "DEBUG",

@@ -32,7 +32,7 @@ def table_of(*columns: str) -> Table:
 
 
 def expect(subject: str, actual: str, expected: str) -> str:
-    """Return `actual`. Raises DemoFailedError if it is not what was expected."""
+    """Return `actual`. Raises DemoFailedError if it differs from `expected`."""
     if actual != expected:
         raise DemoFailedError(f"{subject}: got {actual!r}, expected {expected!r}")
     return actual

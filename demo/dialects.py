@@ -115,8 +115,9 @@ def _show(console: Console) -> int:
             console.print(table)
     console.print(
         "IncrementalAlterConfigs v2 and AlterTopics never shipped: the connection is closed. "
-        "DeleteTopics v2 shipped without a dry run. The shipped listener is the one between "
-        "brokers; only that one executes Envelopes. docs/kips.md lists every statement."
+        "DeleteTopics v2 shipped without a dry run. The shipped listener is the "
+        "inter-broker listener; only that one executes Envelopes. docs/kips.md lists every "
+        "statement."
     )
     console.print("\n[bold green]Every response was the expected one.[/]")
     return 0

@@ -1,8 +1,8 @@
 """`python3 -m deploy.compose_plugin`: installs Compose v2 for this user, if it does not work yet.
 
 The program puts the plug-in into the folder `cli-plugins` of the user's Docker configuration and
-changes nothing else there. The plug-in comes from a package of the next Debian release, which is
-found through this machine's apt configuration. The program needs only the standard library.
+changes nothing else there. The plug-in comes from a package of the next Debian release. This
+machine's apt configuration names the mirror. The program needs only the standard library.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ def make_wheels_image() -> None:
 
 
 def with_built_digests(lock: str, digests: dict[str, str]) -> str:
-    """Return the lock with the digests of wheels that were built here, not of their sources.
+    """Return the lock with the digests of wheels that were built here in place of their sources'.
 
     Raises:
         CannotBuildError: the lock does not name such a package exactly once.

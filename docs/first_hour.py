@@ -10,7 +10,8 @@ The code blocks are taken from the pages:
 
 A section about a language is skipped with a line NOT TESTED if its tools are missing, or if its
 first block, which fetches packages, fails. No process may be left at the end of a page.
-`--reuse-venv` uses this checkout's packages instead of installing them again; CI recipes always do.
+`--reuse-venv` uses this checkout's packages instead of installing them again. A CI recipe
+always uses the clone's packages.
 """
 
 from __future__ import annotations

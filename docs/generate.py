@@ -27,13 +27,14 @@ from metrics import names
 
 FOLDER: Final = Path(__file__).parent
 _APIS_INTRODUCTION: Final = """\
-The APIs that a broker serves and advertises in ApiVersions. The table is derived from
+A broker serves these APIs and lists them in ApiVersions. The table is derived from
 `bridgehead/kafka_wire/apis.py`; rights and errors are collected from the code of each API.
 
 - LOCAL: the receiving broker answers. FORWARD: the active controller decides, and a broker that is
   not the controller forwards the request; with `bridgehead.forwarding.enable=false` it answers
-  NOT_CONTROLLER. AlterConfigs and IncrementalAlterConfigs of a broker or its loggers are answered
-  by that broker.
+  NOT_CONTROLLER. ON_CONTROLLER: only the active controller's broker answers, all others answer
+  NOT_CONTROLLER. AlterConfigs and IncrementalAlterConfigs of a broker or its loggers must be sent
+  to that broker: it changes the levels of its loggers itself, and checks and forwards the rest.
 - A listener with `bridgehead.dialect=drafted` forwards only KIP-590's eight APIs, and only below
   these versions: {bumps}.
   A broker that is not the active controller answers all other FORWARD requests with
@@ -42,27 +43,31 @@ The APIs that a broker serves and advertises in ApiVersions. The table is derive
 - Every API can return UNKNOWN_SERVER_ERROR. A forwarded request returns REQUEST_TIMED_OUT if no
   controller answers within `request.timeout.ms`. An API that waits for the cluster also
   returns REQUEST_TIMED_OUT when the timeout in the request has passed.
-- A malformed request closes the connection. So does a request with an unlisted version, except
-  that ApiVersions answers it with UNSUPPORTED_VERSION.
+- A broker with `bridgehead.data.plane=false` does not serve {stored}.
+- A malformed request closes the connection. So does a request with an unlisted version, unless it
+  is ApiVersions, which is answered with UNSUPPORTED_VERSION.
 - THROTTLING_QUOTA_EXCEEDED is returned from these versions on: {strict}.
-  Requests of older versions are executed, and the client is throttled afterwards. Of the other
-  client quotas only `connection_creation_rate` is enforced; [differences](differences.md) has the
-  reason.
+  Requests of older versions are executed, and the client is throttled afterwards. Without a
+  data plane, `connection_creation_rate` is the only other client quota that is enforced;
+  [differences](differences.md) has the reason.
 - Without an authorizer everything is allowed. Only the column *without the rights* has the
   authorization errors.\
 """
 _UNSERVED_INTRODUCTION: Final = (
     "## Unserved APIs",
     "",
-    "By default Bridgehead does not serve these APIs of Kafka 3.9. A request for one closes the",
-    "connection. A broker with `bridgehead.data.plane=true` serves some of them ({stored}).",
+    "Bridgehead does not serve these APIs of Kafka 3.9. A request for one closes the connection.",
 )
 # Errors that any API of a route can return.
 ALWAYS: Final[Mapping[Route, Set[str]]] = {
     Route.LOCAL: {"UNKNOWN_SERVER_ERROR"},
     Route.FORWARD: {"UNKNOWN_SERVER_ERROR", "REQUEST_TIMED_OUT", "NOT_CONTROLLER"},
+    Route.ON_CONTROLLER: {"UNKNOWN_SERVER_ERROR", "NOT_CONTROLLER"},
 }
 _OF_COORDINATOR: Final = frozenset({"COORDINATOR_LOAD_IN_PROGRESS", "NOT_COORDINATOR"})
+_OF_MEMBER: Final = _OF_COORDINATOR | {
+    *("FENCED_INSTANCE_ID", "ILLEGAL_GENERATION", "INVALID_GROUP_ID", "UNKNOWN_MEMBER_ID")
+}
 # Errors that SASL authentication, the dispatcher, the policies and the coordinator return; the
 # API's own code does not name them.
 _ERRORS_ELSEWHERE: Final[Mapping[int, Set[str]]] = {
@@ -74,8 +79,30 @@ _ERRORS_ELSEWHERE: Final[Mapping[int, Set[str]]] = {
     ApiKey.ALTER_CONFIGS: {"POLICY_VIOLATION"},
     ApiKey.INCREMENTAL_ALTER_CONFIGS: {"POLICY_VIOLATION"},
     ApiKey.ALTER_TOPICS: {"POLICY_VIOLATION"},
-    # The coordinator returns these errors through an interface. Without bridgehead.data.plane=true,
-    # no group is ever loading or non-empty.
+    # Logs and the coordinator return these errors through interfaces. With
+    # bridgehead.data.plane=false, no group is ever loading or non-empty.
+    ApiKey.PRODUCE: {
+        *("INVALID_PRODUCER_EPOCH", "INVALID_RECORD", "INVALID_TIMESTAMP", "NOT_ENOUGH_REPLICAS"),
+        *("NOT_ENOUGH_REPLICAS_AFTER_APPEND", "OUT_OF_ORDER_SEQUENCE_NUMBER"),
+        *("REQUEST_TIMED_OUT", "UNSUPPORTED_COMPRESSION_TYPE"),
+    },
+    ApiKey.FETCH: {"KAFKA_STORAGE_ERROR", "UNKNOWN_LEADER_EPOCH"},
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: {
+        *("NOT_LEADER_OR_FOLLOWER", "UNKNOWN_LEADER_EPOCH", "UNKNOWN_TOPIC_OR_PARTITION"),
+    },
+    ApiKey.OFFSET_COMMIT: {
+        *_OF_MEMBER,
+        *("COORDINATOR_NOT_AVAILABLE", "INVALID_COMMIT_OFFSET_SIZE", "OFFSET_METADATA_TOO_LARGE"),
+        *("REBALANCE_IN_PROGRESS",),
+    },
+    ApiKey.JOIN_GROUP: {
+        *_OF_MEMBER - {"ILLEGAL_GENERATION"},
+        *("GROUP_MAX_SIZE_REACHED", "INCONSISTENT_GROUP_PROTOCOL", "INVALID_SESSION_TIMEOUT"),
+        *("MEMBER_ID_REQUIRED",),
+    },
+    ApiKey.SYNC_GROUP: {*_OF_MEMBER, "REBALANCE_IN_PROGRESS"},
+    ApiKey.HEARTBEAT: {*_OF_MEMBER, "REBALANCE_IN_PROGRESS"},
+    ApiKey.LEAVE_GROUP: _OF_MEMBER - {"ILLEGAL_GENERATION"},
     ApiKey.LIST_GROUPS: {"COORDINATOR_LOAD_IN_PROGRESS"},
     ApiKey.DESCRIBE_GROUPS: _OF_COORDINATOR,
     ApiKey.DELETE_GROUPS: {*_OF_COORDINATOR, "GROUP_ID_NOT_FOUND", "NON_EMPTY_GROUP"},
@@ -117,11 +144,11 @@ _WITHOUT_RIGHT: Final[Mapping[int, str]] = {
     "DESCRIBE_CONFIGS the response has no configs and no id; drafted: {CLUSTER}, only CREATE on "
     "CLUSTER suffices",
     ApiKey.DELETE_TOPICS: "{TOPIC}, whether the topic exists or not; without DESCRIBE a deletion "
-    "by id does not show the name; drafted: without DESCRIBE, the error of a missing topic",
+    "by id is answered without the name; drafted: without DESCRIBE, the error of a missing topic",
     ApiKey.DESCRIBE_CONFIGS: _PER_RESOURCE,
     ApiKey.ALTER_CONFIGS: _PER_RESOURCE,
     ApiKey.INCREMENTAL_ALTER_CONFIGS: _PER_RESOURCE,
-    ApiKey.CREATE_DELEGATION_TOKEN: "{USER}; the right is needed only for another owner",
+    ApiKey.CREATE_DELEGATION_TOKEN: "{USER}; the right is needed only for a token of another owner",
     ApiKey.RENEW_DELEGATION_TOKEN: _OWN_TOKENS,
     ApiKey.EXPIRE_DELEGATION_TOKEN: _OWN_TOKENS,
     ApiKey.DESCRIBE_DELEGATION_TOKEN: "the token is omitted; a right is needed only for tokens of "
@@ -169,14 +196,13 @@ def apis_page() -> str:
     introduction = _APIS_INTRODUCTION.format(
         bumps=_versions((spec.name, spec.forwarded_below) for spec in specs),
         strict=_versions((spec.name, spec.strict_quota_from) for spec in specs),
+        stored=", ".join(spec.name for spec in specs if spec.needs_data_plane),
     )
     page = ["# APIs", "", MARK, "", introduction, ""]
     page += ["| API | key | versions | route | rights | without the rights | errors |"]
     page += ["|---|---|---|---|---|---|---|"]
     page += [_api_row(spec) for spec in specs if spec.route is not None]
-    stored = ", ".join(spec.name for spec in specs if spec.data_plane_route is not None)
-    unserved = "\n".join(_UNSERVED_INTRODUCTION).format(stored=stored)
-    page += ["", unserved, "", "| API | key | why |", "|---|---|---|"]
+    page += ["", *_UNSERVED_INTRODUCTION, "", "| API | key | why |", "|---|---|---|"]
     page += [_row(_name(key), str(int(key)), reason) for key, reason in sorted(UNSERVED.items())]
     return "\n".join([*page, ""])
 
@@ -194,11 +220,12 @@ def _api_row(spec: ApiSpec) -> str:
     """Return the row of a drafted spec; it also names the shipped versions if they differ."""
     assert spec.route is not None
     shipped = API_SPECS.get(spec.key)
-    versions, route = f"{spec.min_version} to {spec.max_version}", spec.route.name
+    first = max(spec.min_version, spec.served_from)
+    versions, route = f"{first} to {spec.max_version}", spec.route.name
     if shipped is None:
         route = f"drafted: {route}"
     elif shipped.max_version != spec.max_version:
-        versions = f"{shipped.min_version} to {shipped.max_version}; drafted: {versions}"
+        versions = f"{first} to {shipped.max_version}; drafted: {versions}"
     rights = sorted({*spec.rights, *spec.rights_to_see})
     denials = list(dict.fromkeys(_DENIED[kind] for _, kind in rights))
     denied = _WITHOUT_RIGHT.get(spec.key, ", ".join(denials) or "no right is needed")

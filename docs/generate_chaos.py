@@ -12,8 +12,8 @@ from chaos.workloads import WORKLOADS
 from docs.generate_reference import MARK
 
 _INTRODUCTION: Final = """\
-A scenario defines a workload, faults and when they are injected, and what must hold. The
-evidence of each run is sealed and judged. A scenario runs in up to two tiers:
+A scenario defines a workload, the faults with their times, and what must hold. The evidence of
+each run is sealed and judged. A scenario runs in up to two tiers:
 
 - `local`: real processes and a real ZooKeeper.
 - `simulated`: the same nodes in one process, without sockets, threads and real time. The event
@@ -31,9 +31,13 @@ make chaos SCENARIO=all
 Each run has a folder in `--out` (default `.chaos`), which `bridgehead judge` reads. `results.json`
 and `junit.xml` are for programs; both record all runs so far. In the tier
 `local` the seed determines the clients' requests and the moments of the faults, but not the exact
-timing of real processes. With more than 20 simulated runs, the folders of those that passed are
-deleted. The exit code is
-0 if every run passed, 1 if a run failed or hung, and 3 if all others passed but a run is undecided.
+timing of real processes. If a command makes more than 20 simulated runs, the folders of the runs
+that passed are deleted. The exit code is 0 if every run passed, 1 if a run failed or hung, and 3 if
+a run is undecided and all others passed.
+
+With `--shrink` each simulated run that does not pass is repeated with fewer faults and operations,
+as long as it violates the same property. The reduced scenario is printed as a file for
+`chaos/scenarios`.
 
 A run passes if three conditions are met: at the end every broker's metadata agrees with the results
 that the clients got, all expected properties hold ([properties](properties.md)), and the number of
@@ -42,11 +46,11 @@ event `fault_injected`, that each fault had an effect; a run in which a fault ha
 undecided. A run hangs if no operation is acknowledged for 90 s.
 
 The simulated ZooKeeper (`chaos/simulated/zookeeper.py`) is one server that applies each request at
-once: it has no members that lag, fail or elect a leader. A real ZooKeeper passes the same test
-cases (`tests/zookeeper_cases.py`). Connections to it break, requests and replies are lost, sessions
-expire and move to other connections. The simulated network delays messages at random, so messages
-of different connections overtake each other. A node's computations take no time, there is no TLS,
-and nothing is written to a disk that could fail.
+once: it has no members that lag, fail or elect a leader. It passes the same test cases as a real
+ZooKeeper (`tests/zookeeper_cases.py`). Connections to it break, requests and replies are lost,
+sessions expire and move to other connections. The simulated network delays messages at random, so
+messages of different connections overtake each other. A node's computations take no time, there is
+no TLS, and disks do not fail.
 
 To add a scenario, add a file to `chaos/scenarios` and a line to `chaos/scenarios/__init__.py`;
 then `make docs`. Faults (`chaos/faults`) and workloads (`chaos/workloads`) are added in the same
@@ -76,13 +80,14 @@ def _scenario(scenario: Scenario) -> str:
         f"`{step.fault.name}`" + (f" ×{step.times}" if step.times > 1 else "")
         for step in scenario.steps
     ]
+    rounds = f" ({scenario.rounds} rounds)" if scenario.rounds > 1 else ""
     cells = (
         f"`{scenario.name}`",
         scenario.aim,
         scenario.bug,
         f"{scenario.draw.count}, drawn by the seed"
         if scenario.draw
-        else ", ".join(steps) or "none",
+        else (", ".join(steps) or "none") + rounds,
         f"`{scenario.workload.name}`",
         _cluster(scenario.topology),
         _tiers(scenario),
@@ -92,7 +97,7 @@ def _scenario(scenario: Scenario) -> str:
 
 def _tiers(scenario: Scenario) -> str:
     tiers = ", ".join(f"`{each}`" for each in scenario.tiers)
-    return f"{tiers}: {scenario.not_simulated}" if scenario.not_simulated else tiers
+    return f"{tiers} only: {scenario.not_simulated}" if scenario.not_simulated else tiers
 
 
 def _cluster(topology: Topology) -> str:

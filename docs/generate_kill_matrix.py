@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from chaos.kafka_bugs import KAFKA_BUGS
+from chaos.other_bugs import OTHER_BUGS
 from docs.generate_reference import MARK
 from tests.kill_matrix.evidence_mutants import EVIDENCE_MUTANTS
 from tests.kill_matrix.golden import example_of_each_property
-from tests.kill_matrix.seeded_bug_tests import SEEDED_BUG_TESTS
+from tests.kill_matrix.seeded_bug_tests import SEEDED_BUG_TESTS, SeededBugTest
 
 _INTRODUCTION: Final = """\
 A check that cannot fail shows nothing. This page lists what makes each of the
-[properties](properties.md) fail. Each property has at least one row that only it finds.
+[properties](properties.md) fail. For each property, at least one row is found by that property
+alone.
 
 `make prove-judge` makes each change of the first table and judges the result with
 `bridgehead judge`. The tests do the same.
@@ -34,7 +37,8 @@ This table has, for each property, one of the histories that violate it.
 _SEEDED: Final = """\
 ## Seeded bugs of nodes
 
-Real nodes run with these bugs (`node/seeded_bugs.py`). The file of the test is below `tests`.\
+Nodes run with these bugs (`node/seeded_bugs.py`): real ones in the tier `local`, simulated ones in
+the tier `simulated` ([chaos](chaos.md)). The file of the test is below `tests`.\
 """
 
 
@@ -58,10 +62,20 @@ def kill_matrix_page() -> str:
     )
     page += ["", *_SEEDED.splitlines(), ""]
     page += _table(
-        ("bug", "found by", "test"),
-        ((f"`{each.bug}`", each.found_by, f"`{each.test}`") for each in SEEDED_BUG_TESTS),
+        ("bug", "found by", "tier", "test"),
+        (
+            (f"`{each.bug}`", each.found_by, _tier(each), f"`{each.test}`")
+            for each in SEEDED_BUG_TESTS
+        ),
     )
     return "\n".join([*page, ""])
+
+
+def _tier(tested: SeededBugTest) -> str:
+    tiers = {bug: each.tier for each in (*KAFKA_BUGS, *OTHER_BUGS) for bug in each.bugs}
+    if "test_the_judge_finds_the_bug" in tested.test:
+        return tiers[tested.bug]
+    return "local" if tested.test.startswith("integration/") else "unit test"
 
 
 def _table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:

@@ -45,7 +45,7 @@ appear at any time.
 ## Exit codes
 """
 _CONFIGURATION_INTRODUCTION: Final = """\
-Every property that a broker accepts.
+This page lists every property that a broker accepts.
 
 Properties are set
 
@@ -73,7 +73,8 @@ itself ([upgrade](upgrade.md)) |
 | `topic.management.policy.class.name` | your own topic policy ([policies](policies.md)) |
 | `listeners`, `sasl.*`, `ssl.*` | PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL; PLAIN, SCRAM, \
 OAUTHBEARER ([security](security.md)) |
-| `bridgehead.quirks` | misbehaviour of a real Kafka to enable, by name ([quirks](quirks.md)) |
+| `bridgehead.quirks` | names of quirks to enable: misbehaviour of a real Kafka \
+([quirks](quirks.md)) |
 
 ## Bridgehead's own
 
@@ -176,8 +177,9 @@ def python_api_page() -> str:
 
 def _made_methods(node: Any, owner: Any) -> Iterator[str]:
     """Yield the methods that a class has by assignment, such as those of the blocking client."""
+    written = {each.name for each in getattr(node, "body", ()) if isinstance(each, ast.FunctionDef)}
     for name, method in vars(owner).items() if inspect.isclass(owner) else ():
-        made = not name.startswith("_") and hasattr(method, "__wrapped__")
+        made = name not in written and not name.startswith("_") and hasattr(method, "__wrapped__")
         if made and not inspect.iscoroutinefunction(method):  # the asyncio client has the same
             heading = f"{node.name}.{name}{_plain(str(inspect.signature(method)))}"
             yield from ("", f"#### `{heading}`", "", *_docstring(method.__doc__))

@@ -12,7 +12,7 @@ IMPLEMENTED = ("both", "drafted", "shipped")
 
 
 class Row(NamedTuple):
-    """A statement: its dialect, where it is implemented, and its tests or the reason for none."""
+    """A statement: its dialect, where it is implemented, and its tests or why it has none."""
 
     number: str
     statement: str
@@ -32,7 +32,7 @@ class Row(NamedTuple):
 
     @property
     def deviation(self) -> tuple[str, str] | None:
-        """The statement without its deviation, and the deviation; None if it has none."""
+        """The statement without its deviation, and the deviation; None if there is none."""
         found = re.fullmatch(r"(.*?)\.? Deviations?: (.*)", self.statement)
         return (found[1], found[2]) if found else None
 

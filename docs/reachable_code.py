@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +17,7 @@ from bridgehead.kafka_wire.api_key import ApiKey
 ROOT: Final = Path(__file__).parents[1]
 _FOLLOWED: Final = ("controller", "broker_proxy", "cluster_model")
 _FOLDERS: Final = ("controller/apis", "broker_proxy/apis")
-# Used by every API: following them would reach everything.
+# Every API uses these modules: following them would reach everything.
 _FRAMES: Final = ("controller.apis.base", "broker_proxy.apis.base")
 Place = tuple[str, str]  # module, name
 
@@ -89,10 +90,9 @@ def rights_and_errors(api_key: int) -> tuple[set[tuple[str, str]], set[str]]:
             match node:
                 case ast.Attribute(value=ast.Name("ErrorCode"), attr=name):
                     errors.add(name)
-                case ast.Call(args=[operation, kind, *_]):
-                    rights |= {
-                        (o, k) for o in _words(operation) for k in _words(kind) if o.isupper()
-                    }
+                case ast.Call(args=arguments):
+                    for operation, kind in pairwise(arguments[:3]):
+                        rights |= {(o, k) for o in _words(operation) for k in _words(kind)}
     return rights, errors
 
 

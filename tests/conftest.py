@@ -2,13 +2,19 @@
 
 All tests of a file run in one worker process (pytest-xdist, `--dist loadfile`), because they share
 a cluster or a Spark session.
+
+Random tests have no deadline: on a busy machine one example may take longer than 200 ms.
 """
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import settings
 
 _SPARK = "tests/integration/test_pipeline"
+
+settings.register_profile("no deadline", deadline=None)
+settings.load_profile("no deadline")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

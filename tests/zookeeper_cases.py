@@ -73,9 +73,12 @@ async def a_rejected_multi_names_its_operation_and_changes_nothing(
         await write(session, Create("/n"), Check("/missing", 0)),
         await write(session, Create("/n", ephemeral=True), Create("/n/child")),
         await write(session, SetData("/a", b"3"), Check("/a", 1)),
+        await write(session, Delete("/a/b"), Create("/a/b"), Create("/a/c"), Check("/a", 0)),
+        await write(session, Create("/a/c"), Delete("/a/c"), Delete("/a/b"), Check("/a", 0)),
     ]
     data, stat = await session.get("/a")
-    return rejected, data, counts(stat), await session.exists("/n")
+    children = await session.children("/a")
+    return rejected, data, counts(stat), children, await session.exists("/n")
 
 
 async def later_operations_see_the_earlier_ones_of_their_multi(open_session: OpenSession) -> Any:
@@ -264,9 +267,12 @@ EXPECTED: Final[dict[Case, Any]] = {
             (1, NO_NODE),
             (1, EPHEMERAL),
             (1, BAD_VERSION),
+            (3, BAD_VERSION),
+            (3, BAD_VERSION),
         ],
         b"1",
         (1, 1, 0, 1, 1),
+        ["b"],
         None,
     ),
     later_operations_see_the_earlier_ones_of_their_multi: (

@@ -103,7 +103,7 @@ class ComposeCluster:
             return set()
 
     def server_mode(self, member: str) -> str:
-        """Return a ZooKeeper member's mode: leader, follower or standalone; else ""."""
+        """Return a ZooKeeper member's mode: leader, follower, standalone, or "" if unknown."""
         try:
             with socket.create_connection((self._address(member), 2181), timeout=2) as connection:
                 connection.sendall(b"srvr")
@@ -155,7 +155,7 @@ class ComposeCluster:
             self.docker(*heal)
 
     def note_end(self, broker: int, run: Path) -> None:
-        """Copy a broker's events. Record the end of each new boot (one start of its process)."""
+        """Copy a broker's events. For each new boot (a start of its process), record the end."""
         assert self.harness is not None
         container = self.container(f"kafka-{broker}")
         state = json.loads(self.docker("inspect", "--format={{json .State}}", container))
@@ -232,7 +232,7 @@ def begin_evidence(folder: Path, run_id: str) -> EventLines:
 
 
 def copy_into(cluster: ComposeCluster, run: Path, folder: str) -> None:
-    """Copy a folder of the host into the run in the project's volume, readable by all."""
+    """Make a folder of the host readable by all; copy it to the run in the project's volume."""
     for path in (run / folder, *(run / folder).rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
     cluster.compose("cp", str(run / folder), f"kafka-1:/evidence/{run.name}/")

@@ -38,7 +38,7 @@ ENVIRONMENT = {
     "BRIDGEHEAD_RUN_ID": RUN_ID,
     "BRIDGEHEAD_SCENARIO": "kill-pause-disconnect",
     "BRIDGEHEAD_CONTROLLER_ID": "self",
-    "ZOO_SYNC_LIMIT": "8",  # A leader is replaced if it is silent for so many half seconds.
+    "ZOO_SYNC_LIMIT": "8",  # A leader is replaced after this many half seconds of silence.
 }
 FAULTS = ("kill", "freeze", "disconnect")
 # Where Spark runs: in the submitter's container, or on the project's master and two workers.
@@ -117,7 +117,7 @@ def _break_controller(fault: str, cluster: ComposeCluster, load: Load, run: Path
 
 
 def _break_broker(fault: str, cluster: ComposeCluster, load: Load, run: Path) -> None:
-    """Break another broker; wait until the others have removed it."""
+    """Break another broker; wait until the controller's Metadata no longer names it."""
     controller, others = _in_order(cluster, load)
     victim = others[0]
     with cluster.fault(fault, str(victim), *_commands(fault, cluster, f"kafka-{victim}")):
@@ -131,7 +131,7 @@ def _break_broker(fault: str, cluster: ComposeCluster, load: Load, run: Path) ->
 
 
 def _break_zookeeper_leader(fault: str, cluster: ComposeCluster, load: Load) -> None:
-    """Break the leader; wait until the others have elected one and writes succeed."""
+    """Break the leader; wait until the others have elected a new one and writes succeed."""
     _in_order(cluster, load)
     leader = cluster.wait_for_ensemble()
     others = [member for member in ZOOKEEPER if member != leader]

@@ -48,7 +48,7 @@ def everything_is_removed(images: None) -> Iterator[None]:
 
 
 def test_one_container_runs_several_brokers(everything_is_removed: None) -> None:
-    """Each has its own port on the host. The controller is killed and started again."""
+    """Each broker has its own port on the host. The controller is killed and started again."""
     container = BridgeheadContainer().with_brokers(2).with_property("num.partitions", "5")
     with container.with_property("zookeeper.session.timeout.ms", "2000"):
         servers = container.get_bootstrap_server().split(",")

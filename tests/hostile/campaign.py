@@ -50,7 +50,7 @@ class Result:
 
     seed: int
     tries: Counter[str] = field(default_factory=Counter)
-    controls: Counter[str] = field(default_factory=Counter)  # tries that must be allowed
+    controls: Counter[str] = field(default_factory=Counter)  # tries that were rightly allowed
     mutated: FrameOutcomes = field(default_factory=FrameOutcomes)
     mutated_s: float = 0.0
     served: int = 0
@@ -81,7 +81,7 @@ def _client(target: Target, user: str) -> AdminClient:
 
 @contextmanager
 def _normal_client(target: Target, result: Result) -> Iterator[None]:
-    """A released client that creates and lists topics as alice during the attack."""
+    """Run a released client that creates and lists topics as alice during the attack."""
     stop = threading.Event()
 
     def work() -> None:

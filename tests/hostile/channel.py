@@ -68,7 +68,7 @@ def hello(broker: int, incarnation: str) -> bytes:
 
 
 def envelope(broker: int, incarnation: str, sequence: int, **changes: Value) -> bytes:
-    """A batch with an Envelope that contains CreateTopics by bob. bob has no rights."""
+    """A batch with an Envelope: a CreateTopics request of bob, who has no rights."""
     values: dict[str, tuple[int, Value]] = {
         "broker": (1, broker),
         "incarnation": (2, incarnation),
@@ -108,7 +108,7 @@ class Stream:
         self._call = call(iter(self._outgoing.get, None), timeout=_WITHIN_S)
 
     def outcome(self, answers: int) -> str:
-        """Wait for `answers` responses to Envelopes. If it is 0, wait until the stream opens."""
+        """Wait for `answers` responses to Envelopes, or with 0 until the stream opens."""
         codes: list[str] = []
         try:
             for batch in self._call:
@@ -170,7 +170,7 @@ Batches = Callable[[Target], Sequence[bytes]]
 
 
 def _stolen(broker: int) -> Pair:
-    """Return a broker's certificate and key. An insider has stolen them."""
+    """Return a broker's certificate and key, which an insider has stolen."""
     return lambda target: target.files.issue("broker", f"broker-{broker}.bridgehead")
 
 

@@ -221,7 +221,7 @@ def _pipelined(*, login: bytes) -> Callable[[Target], str]:
 
 
 def _again(data: bytes) -> Callable[[Target], str]:
-    """Log in as alice, then log in again with `data`; the connection stays alice's."""
+    """Log in as alice, then log in again with `data` on the same connection."""
 
     def run(target: Target) -> str:
         with Wire(target.address("SECURE"), target.tls) as wire:
@@ -275,7 +275,7 @@ def _unsigned(header: dict[str, str], signature: str = "") -> Callable[[Target],
 
 
 def _confused(target: Target) -> str:
-    """A token signed with HS256. Its secret is the public key."""
+    """A token signed with HS256; the secret is the beginning of the public key's file."""
     public = (target.folder.parent / "keys.json").read_bytes()
     return jwt.encode(_claims(sub="admin"), public[:64], "HS256", {"kid": "operator"})
 
@@ -341,7 +341,7 @@ def delegation_token(target: Target, lifetime_ms: int) -> tuple[str, str]:
 
 
 def _with_token(lifetime_ms: int, wait_s: float, **changes: Any) -> Callable[[Target], str]:
-    """Create a token, wait and log in. Without a wait, retry until the broker knows the token."""
+    """Create a token, wait, log in. Without wait and changes, retry until the broker knows it."""
 
     def run(target: Target) -> str:
         token_id, secret = delegation_token(target, lifetime_ms)
@@ -364,7 +364,7 @@ DELEGATION_ROWS: Final = (
     ("a token without tokenauth", _with_token(600_000, 0, extensions=""), FAILED),
     ("tokenauth=false", _with_token(600_000, 0, extensions=",tokenauth=false"), FAILED),
     ("an unknown token", _with_token(600_000, 0, user="AAAAAAAAAAAAAAAAAAAAAA"), FAILED),
-    # Kafka accepts the login with a lifetime of 0, and then no request.
+    # Kafka accepts the login, with a session lifetime of 0, but no request after it.
     ("an expired token", _with_token(1, 0.05), "0", FAILED),
 )
 

@@ -134,7 +134,7 @@ class _Stream:
         self._call: grpc.aio.StreamStreamCall | None = None
 
     async def send(self, frame: Frame) -> str:
-        """Send a batch; the next batch or heartbeat of the controller means that it was decoded."""
+        """Send a batch. It was decoded if the controller then sends anything, even a heartbeat."""
         if self._call is None:
             self._call = self._channel.stream_stream(METHOD)()
             await self._call.write(hello(STRANGER, "life"))

@@ -39,7 +39,7 @@ def _integer(source: random.Random, size: int) -> bytes:
 
 
 def _length(data: bytes, size: int) -> bytes:
-    """Return the right length in as many bytes as the old one, or as a varint if it is compact."""
+    """Return a text's length in as many bytes as the old length, or as a varint if compact."""
     if size in (2, 4):
         return len(data).to_bytes(size, "big")
     return varint(len(data) + 1)
@@ -62,7 +62,7 @@ def _value(fields: list[Field], source: random.Random) -> None:
 
 
 def _structure(fields: list[Field], source: random.Random) -> None:
-    """Replace a length, tagged fields, or any other field by a wrong one."""
+    """Replace any field, also a length or tagged fields, by a wrong one."""
     at = source.randrange(len(fields))
     kind, data = fields[at]
     if kind == "tags":

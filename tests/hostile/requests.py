@@ -1,7 +1,8 @@
 """Requests that need rights, field by field, and the place of the error code in their responses.
 
-`error_at` leads to the first error code of the response: digits skip bytes, `s` skips a string,
-`c` a compact one, `e` reads the code. Kafka's message definitions are the source of the layouts.
+`error_at` leads to the first error code of the response: a number skips that many bytes, `s` skips
+a string, `c` skips a compact string, and `e` reads the code. The layouts are those of Kafka's
+message definitions.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ WRITES: Final = (
         lambda: [*create_topics(LOOT)[:-1], i8(1)], "4 4 s e", _DENIED_TOPIC,
     ),
     Request(
-        "DeleteTopics", 20, 1, False,  # newest version whose drafted fields are the same
+        "DeleteTopics", 20, 1, False,  # the newest version that is the same as drafted
         lambda: flat(array(text(TARGET)), i32(10_000)), "4 4 s e", _DENIED_TOPIC,
     ),
     Request(

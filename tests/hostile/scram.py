@@ -1,4 +1,4 @@
-"""SCRAM as an attacker writes it, from RFC 5802: every part can be replaced."""
+"""SCRAM (RFC 5802) as an attacker writes it: every part can be replaced."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def handshake(mechanism: str, version: int = 1) -> bytes:
 
 
 def token(data: bytes, version: int = 1) -> bytes:
-    """SaslAuthenticate."""
+    """Return a SaslAuthenticate request with this token."""
     return joined([*head(AUTHENTICATE, version), *blob(data)])
 
 
 def probe() -> bytes:
-    """Metadata of all topics: only a client that is logged in gets a response."""
+    """Return a request for all topics' metadata; only a client that is logged in gets them."""
     return joined([*head(METADATA, 1), *blob(b"")[:1]])
 
 

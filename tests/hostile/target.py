@@ -207,6 +207,7 @@ def _properties(files: Certificates, key_file: Path) -> dict[str, str]:
         "bridgehead.grpc.authority": str(files.authority),
         "listener.name.draft.bridgehead.dialect": "drafted",
         "inter.broker.listener.name": "INTERNAL",
+        "bridgehead.data.plane": "false",  # brokers have no login for INTERNAL
         "connection.failed.authentication.delay.ms": "1",
         "delegation.token.secret.key": "token-master-key",
         "ssl.keystore.type": "PEM",

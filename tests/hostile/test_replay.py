@@ -1,7 +1,7 @@
-"""Captured Envelopes that are sent again, byte for byte, after a failover have no second effect.
+"""Captured Envelopes have no second effect if they are sent again after a failover.
 
-Without TLS on the channel a recording proxy sees what the brokers send to the controller. With TLS
-the bytes of a stream are of no use to another connection.
+The channel has no TLS here, so a recording proxy sees what the brokers send to the controller. The
+Envelopes are sent again byte for byte. With TLS, a connection's bytes are of no use on another one.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Cluster:
         return str(found["listeners"][listener])
 
     def protected(self) -> dict[str, bytes]:
-        """Return the znodes of metadata without partition states. A killed broker changes those."""
+        """Return the metadata znodes, except partition states, which a broker's death changes."""
         found = znodes(self._document["zookeeper_connect"], PROTECTED)
         return {path: data for path, data in found.items() if not path.endswith("/state")}
 
@@ -139,6 +139,7 @@ def started(folder: Path) -> Iterator[tuple[Cluster, Recorder]]:
             "bridgehead.grpc.tls": "false",
             "super.users": "User:ANONYMOUS",
             "inter.broker.listener.name": "INTERNAL",
+            "bridgehead.data.plane": "false",  # brokers have no login for INTERNAL
             "zookeeper.session.timeout.ms": "2000",
         },
         "nodes": {
@@ -230,7 +231,7 @@ def test_captured_envelopes_have_no_second_effect_after_a_failover(tmp_path: Pat
         (stream,) = (each for each in streams if b"kept" in each)
         address = cluster.grpc(successor)
         replay(address, stream, lambda: requests <= cluster.envelopes_at(successor).keys())
-        # Kafka's Envelope has no identity. It is executed again, but the topic exists already.
+        # Kafka's Envelope has no identity, so it is executed again; the topic exists already.
         assert by_envelope(cluster, successor, captured) == "0/36"
         assert cluster.protected() == before
         bridgehead("down", "--data-dir", str(cluster.data))

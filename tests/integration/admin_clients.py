@@ -1,7 +1,7 @@
 """Three released admin clients behind one interface.
 
-Every method blocks and raises the client's own exception; `code_of` returns its error code.
-Nothing is retried, and no error is hidden.
+Every method blocks. An error raises the client's own exception; `code_of` returns that exception's
+error code. Nothing is retried, and no error is hidden.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class ConfluentAdmin:
         return len(self._admin.list_topics(name, timeout=_TIMEOUT_S).topics[name].partitions)
 
     def close(self) -> None:
-        del self._admin  # this ends its threads
+        del self._admin  # this ends the client's threads
 
 
 class KafkaPythonAdmin:
@@ -120,7 +120,7 @@ class KafkaPythonAdmin:
             [resource], raise_on_unknown=False, incremental=not legacy
         )
         (result,) = (found[name] for found in results.values())
-        if result != "OK":  # otherwise it is the text of an exception
+        if result != "OK":  # any other result is the text of an exception
             code = re.match(r"\[Error (\d+)\] ", result)
             assert code, result
             raise kafka.errors.for_code(int(code[1]))(result)

@@ -350,7 +350,7 @@ ROWS: Final[tuple[Row, ...]] = (
         {"transactionalIds": ["{name}"]},
         denied=[TXN_DENIED],
     ),
-    # Last, because they create internal topics.
+    # The next rows are last, because their requests create internal topics.
     on_group("FindCoordinator of a group", 10, 3, "DESCRIBE", {"key": "{name}", "keyType": 0}),
     Row(
         "FindCoordinator of a transaction",

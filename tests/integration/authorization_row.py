@@ -39,7 +39,7 @@ def is_shown(answer: Any, name: str) -> Observed:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One request. `observe` reads a value from the response: it must be `denied` or `allowed`."""
+    """One request. The value that `observe` reads in the response must be `denied` or `allowed`."""
 
     label: str
     key: int

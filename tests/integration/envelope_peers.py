@@ -1,4 +1,4 @@
-"""One end of a channel as its own process, for tests that freeze or kill it.
+"""One end of a channel in a process of its own, for tests that freeze or kill this process.
 
 python envelope_peers.py controller         prints its port, answers every Envelope
 python envelope_peers.py broker PORT        opens a channel to PORT and prints "open"; prints

@@ -16,7 +16,7 @@ class Member(KafkaPrincipal):
 
 
 class Teams:
-    """Maps a login as `NAME@TEAM` to `Member:NAME`. The serialized principal has the team."""
+    """Maps the user `NAME@TEAM` to `Member:NAME`. The serialized principal includes the team."""
 
     def build(self, context: AuthenticationContext) -> KafkaPrincipal:
         if context.authorization_id is None:

@@ -102,11 +102,11 @@ class Secured:
         )
 
     def certificate(self, name: str) -> Path:
-        """Return a file with a certificate of this cluster's authority and its key."""
+        """Return a file with a key and its certificate, issued by this cluster's authority."""
         return self._issue(self._ca, name, self._folder / f"{name}.pem")
 
     def strangers_certificate(self, name: str) -> Path:
-        """Return a file with a certificate of another authority and its key."""
+        """Return a file with a key and its certificate, issued by another authority."""
         return self._issue(trustme.CA(), name, self._folder / f"{name}-stranger.pem")
 
     def _issue(self, ca: trustme.CA, name: str, file: Path) -> Path:
@@ -164,7 +164,7 @@ class Secured:
 
     @staticmethod
     def metric_of(cluster: Cluster, broker: int, name: str) -> float:
-        """Return the same metric of a broker of any cluster."""
+        """Like `metric`, but for a broker of any cluster."""
         with urllib.request.urlopen(cluster.brokers[broker].metrics_url) as page:
             lines = page.read().decode().splitlines()
         (value,) = [
@@ -180,7 +180,7 @@ class Secured:
 
     @staticmethod
     def events_of(cluster: Cluster, broker: int, kind: str) -> list[dict[str, object]]:
-        """Return the events of a broker of any cluster."""
+        """Like `events`, but for a broker of any cluster."""
         folder = cluster.data_dir / "evidence"
         return [
             event

@@ -216,7 +216,6 @@ def guarded() -> Iterator[Cluster]:
                 "listener.name.drafted.bridgehead.dialect"
             ],
             "delegation.token.secret.key": "token-secret",
-            "inter.broker.listener.name": "SHIPPED",
         },
     ) as cluster:
         yield cluster

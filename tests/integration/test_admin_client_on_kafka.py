@@ -46,7 +46,7 @@ def connected(
     ) as servers:
         clients = {each: each(servers) for each in CLIENTS}
         for client in clients.values():
-            client.apis, client.log_dirs = frozenset(API_SPECS), dirs
+            client.apis = frozenset(API_SPECS)
         yield clients
         for client in clients.values():
             client.end()

@@ -22,7 +22,7 @@ from tests.integration.waiting import wait_until
 
 CONTROLLER, OTHER = 1, 2
 LISTENER: Final = "SASL_PLAINTEXT"
-# It differs from the brokers' address, so the tests detect if one is taken for the other.
+# Clients and brokers have different addresses, so the tests detect a mix-up of the two.
 CLIENTS_HOST: Final = "127.0.0.2"
 TOPIC, LITERAL, PREFIXED, DENY, ALLOW = 2, 3, 4, 2, 3
 CREATE, DESCRIBE = 5, 8

@@ -63,19 +63,19 @@ def test_a_call_that_returns_a_future_uses_the_clients_thread(
 
 
 async def test_a_coroutine_can_make_a_blocking_call(servers: str, threads: list[str]) -> None:
-    """Its thread already runs an event loop, so the client's own thread does the I/O."""
+    """The coroutine's thread runs an event loop, so the client's own thread does the I/O."""
     with AdminClient({"bootstrap.servers": servers}) as client:
         assert len(client.describe_cluster().nodes) == 1
     assert set(threads) == {"bridgehead-admin"}
 
 
 def test_calls_work_before_during_and_after_a_pause(servers: str) -> None:
-    """After a second without a call the client's thread watches the connections."""
+    """After a second without a call, the client's thread watches the connections."""
     with AdminClient({"bootstrap.servers": servers, "connections.max.idle.ms": 1000}) as client:
         for _ in range(3):
             client.describe_cluster()
         loop = client._loop
-        wait_until(lambda: loop._driver._sockets, lambda left: not left)  # idle: closed
+        wait_until(lambda: loop._driver._sockets, lambda left: not left)  # closed when idle
         for _ in range(3):
             assert len(client.describe_cluster().nodes) == 1
 
@@ -143,7 +143,7 @@ def test_close_ends_the_calls_of_several_threads(silent: str) -> None:
 
 
 def test_other_calls_are_answered_while_the_first_caller_waits(servers: str) -> None:
-    """The first call is for a broker that does not exist; the client looks for it until it ends."""
+    """The first call is for a missing broker. The client looks for it until the call times out."""
     with AdminClient({"bootstrap.servers": servers}) as client:
         first = threading.Thread(target=lambda: call_of_a_missing_broker(client))
         first.start()

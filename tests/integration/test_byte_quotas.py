@@ -14,7 +14,7 @@ from raw_client.blocking import Connection
 
 METADATA, ALTER_QUOTAS = 3, 49
 RATE = 100_000
-# Two samples of a second: a client may use the rate of one second at once.
+# With two samples of one second each, a client may use the rate of one second at once.
 PROPERTIES = {"bridgehead.data.plane": "true", "quota.window.num": "2"}
 VALUE = bytes(range(256)) * 100  # 25,600 bytes
 
@@ -102,7 +102,7 @@ def test_a_consumer_above_its_byte_rate_is_throttled_and_gets_every_record(
         assert not any(message.error() for message in found)
         return [message.offset() for message in found]
 
-    # The broker learns of the quota after the response to AlterClientQuotas.
+    # The broker may learn of the quota after the response to AlterClientQuotas, so read repeatedly.
     until(lambda: read_all() == list(range(end)) and any(throttles), 120)
     consumer.close()
 

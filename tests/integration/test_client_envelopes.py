@@ -36,8 +36,10 @@ PROPERTIES_OF_BROKERS: Final = {
     "listeners": f"PLAINTEXT://127.0.0.1:0,{LISTENER}://127.0.0.1:0",
     "inter.broker.listener.name": LISTENER,
     "sasl.enabled.mechanisms": "PLAIN",
+    "sasl.mechanism.inter.broker.protocol": "PLAIN",
     "listener.name.sasl_plaintext.plain.sasl.jaas.config": (
-        f'{MODULE} user_broker="broker-secret" user_admin="admin-secret" user_alice="alice-secret";'
+        f'{MODULE} username="broker" password="broker-secret" user_broker="broker-secret" '
+        'user_admin="admin-secret" user_alice="alice-secret";'
     ),
     "authorizer.class.name": CLASS_NAME,
     "super.users": "User:admin;User:broker",

@@ -111,7 +111,7 @@ def usable_at(cluster: Cluster, token: dict[str, Any]) -> set[int]:
 
 
 def wall_s(cluster: Cluster, name: int | str, topic: str) -> float:
-    """Return the seconds since 1970 by a process's clock.
+    """Return the seconds since 1970 according to a process's clock.
 
     A node's time is that of its last event. ZooKeeper's time is the creation time of the topic's
     znode.

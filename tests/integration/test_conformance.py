@@ -35,7 +35,7 @@ from bridgehead.kafka_wire.messages.create_topics import (
 from bridgehead.kafka_wire.messages.delete_topics import DeletableTopicResult, DeleteTopicsResponse
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from bridgehead.kafka_wire.schema import Array, fields_of
-from broker_proxy.routing import DIALECTS, SHIPPED, route
+from broker_proxy.routing import DIALECTS, WITHOUT_DATA_PLANE, route
 from cluster_model.topic_names import INTERNAL_TOPICS
 from raw_client.blocking import CLOSED, Connection
 from raw_client.codec import decode_json, encode_message
@@ -44,6 +44,7 @@ from tests.integration.conformance.case import (
     CaseRequest,
     comparable_bytes,
     first_difference,
+    log_directories,
 )
 from tests.integration.conformance.tables import CASES
 from tests.integration.drafted_listeners import BOTH_DIALECTS, error_codes
@@ -149,10 +150,15 @@ def brokers() -> Iterator[Brokers]:
     with Cluster(
         controller=CONTROLLER,
         properties={
-            "log.dirs": "/logs-a,/logs-b",
             **BOTH_DIALECTS,
         },
-        node_properties={broker: {"broker.rack": f"rack-{broker}"} for broker in (1, 2, 3)},
+        node_properties={
+            broker: {
+                "broker.rack": f"rack-{broker}",
+                "log.dirs": ",".join(str(log_directories(broker) / name) for name in "ab"),
+            }
+            for broker in (1, 2, 3)
+        },
     ) as cluster:
         connections = Brokers(cluster)
         _create_internal_topics(connections)
@@ -321,7 +327,7 @@ def test_apis_page_lists_the_advertised_versions(
 
 
 def documented(dialect: str) -> dict[int, tuple[int, int]]:
-    """Return the versions of each API on the page, by key."""
+    """Return the versions of each API in docs/apis.md, by key."""
     found = {}
     text = APIS_PAGE.read_text(encoding="utf-8").partition("## Unserved APIs")[0]
     for line in text.splitlines():
@@ -338,7 +344,7 @@ def documented(dialect: str) -> dict[int, tuple[int, int]]:
 
 def test_cases_cover_every_served_version() -> None:
     covered: Counter[tuple[int, int]] = Counter((a.key, a.version) for a, _ in REQUESTS)
-    keys = set(SHIPPED) - {ENVELOPE}  # only the controller opens an Envelope
+    keys = set(WITHOUT_DATA_PLANE["shipped"]) - {ENVELOPE}  # only the controller opens an Envelope
     served = {(key, version) for key in keys for version in API_SPECS[key].versions}
     assert served - set(covered) == set()
     assert len(REQUESTS) >= 400

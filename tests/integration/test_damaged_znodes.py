@@ -87,7 +87,7 @@ class Harness:
         return int(self.cluster.status()["controller_epoch"])
 
     def wait_for_registrations(self) -> None:
-        """Return when every broker knows every broker."""
+        """Wait until every broker knows every broker."""
         wait(lambda: all(len(each["brokers"]) == 3 for each in self.states()))
 
     def states(self) -> list[Any]:
@@ -306,7 +306,7 @@ DAMAGES = (
 )
 
 
-# All other rows are marked long, because there are many.
+# These rows always run. The others are marked long, because they are many.
 SHORT = {
     "controller not JSON",
     "commit counter deleted",

@@ -202,7 +202,7 @@ async def test_stopping_does_not_wait_for_a_hanging_request() -> None:
 
 
 def _hostile(number: int, chance: random.Random) -> bytes:
-    """Return a stream that is truncated, or has noise, flipped bits, a wrong length or header."""
+    """Return a truncated stream, or one with noise, flipped bits or a wrong length or header."""
     data = bytearray(frame(create(number)) + frame(API_VERSIONS))
     match number % 6:
         case 0:

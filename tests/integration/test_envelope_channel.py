@@ -35,8 +35,8 @@ PEERS = Path(__file__).parent / "envelope_peers.py"
 HELLO = Hello(2, "inc")
 METHOD = "/bridgehead.envelope.v1.Controller/Channel"
 SERVED = {19: (0, 7), 37: (2, 3)}
-# The channel closes after two seconds of silence. The remaining time allows for a busy machine. TCP
-# alone would notice the silence after minutes.
+# The channel closes after two seconds of silence; the other four allow for a busy machine. Without
+# this check, TCP would notice the silence only after minutes.
 NOTICED_WITHIN_S = 6.0
 
 
@@ -368,7 +368,7 @@ async def _child(*arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
         yield child
     finally:
         if child.returncode is None:
-            with suppress(ProcessLookupError):  # asyncio may not know yet that it has ended.
+            with suppress(ProcessLookupError):  # asyncio may not know yet that the child ended.
                 os.kill(child.pid, signal.SIGCONT)
                 child.kill()
         await child.wait()

@@ -46,7 +46,7 @@ def connected() -> Iterator[dict[str, Any]]:
 
 @pytest.mark.parametrize(("methods", "name"), exercised())
 def test_client_method_works(connected: dict[str, Any], methods: type[Any], name: str) -> None:
-    """The method succeeds, or fails as in a Kafka without groups and transactions."""
+    """The method succeeds, or fails as in a Kafka without transactions."""
     exercise = getattr(connected[methods.__name__], name, None)
     assert exercise is not None, (
         f"{methods.__name__} has a new method {name}: exercise it in client_methods, or "

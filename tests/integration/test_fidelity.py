@@ -183,7 +183,7 @@ RIGHTS_TO_RECORDS_AND_GROUPS = {
 def test_answers_about_records_and_groups_equal_kafkas(
     start_cluster: StartCluster, recording: str, sent: dict[str, int]
 ) -> None:
-    """Every version, with valid and wrong requests; the second recording is with an authorizer."""
+    """Every version, with valid and invalid requests. The second recording has an authorizer."""
     text = (RECORDINGS / f"{recording}.properties").read_text(encoding="utf-8")
     cluster = start_cluster(
         controller=1,

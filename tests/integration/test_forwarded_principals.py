@@ -1,40 +1,73 @@
 """Each forwarded request is decided with its client's principal (F1, principal_is_preserved).
 
-`chaos/forwarded_principals.py` sends the requests; `make forwarded-principals` sends 10,000. The
-tests also show that seeded bugs are detected.
+The load is chaos/workloads/forwarded_principals.py. The tests also show that seeded bugs are
+detected.
 """
 
 from __future__ import annotations
 
 import asyncio
+import random
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from bridgehead.application import module_command
-from bridgehead.cluster import Cluster
-from chaos.forwarded_principals import (
+from bridgehead.cluster import ClientHistory, Cluster
+from chaos.local.run import run
+from chaos.scenarios.principals_in_failover import PRINCIPALS_IN_FAILOVER
+from chaos.workload import Place
+from chaos.workloads.forwarded_principals import (
+    FORWARDED_PRINCIPALS,
     LISTENER,
     USERS,
     NotPropagatedError,
-    examine,
     password_of,
-    properties,
-    run,
     set_up,
 )
-from event_log.verdicts import Verdict, VerdictRow, worst
+from event_log.verdicts import Verdict, VerdictRow
 from judge.evidence.run_lookup import read_run
 from judge.history import History
 from judge.verdicts import judge
 from tests.integration.private_files import holders, open_to_others
 
 MUTANT_NODE: Final = module_command("chaos.mutant_node", "--mutants")
-REQUESTS, FAILOVERS = 400, 2
 
 
-def judged(history: History) -> dict[str, VerdictRow]:
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """The decisions in the evidence."""
+
+    executions: int  # by a controller
+    forwarded: int  # of those, for clients of another broker
+    users: int  # distinct users
+    mismatches: tuple[str, ...]  # decisions for a principal other than the authenticated one
+
+
+def examine(history: History) -> Decisions:
+    """Compare the principals of decisions with the logins of their connections."""
+    known = {e["connection"]: e["principal"] for e in history.of_kind["authenticated"]}
+    executions, mismatches, users = 0, [], Counter[str]()
+    forwarded = 0
+    for event in history.of_kind["execution_started"]:
+        received = history.received.get(event["request_id"])
+        if received is None or received["listener"] != LISTENER:
+            continue
+        executions += 1
+        forwarded += received["node"] != event["node"]
+        users[event["client_id"]] += 1
+        principals = {known.get(received["connection"]), received["principal"], event["principal"]}
+        if principals != {f"User:{event['client_id']}"}:
+            mismatches.append(f"{event['request_id']}: {sorted(map(str, principals))}")
+    seen = sum(users[user] > 0 for user in USERS)
+    return Decisions(executions, forwarded, seen, tuple(mismatches))
+
+
+def judged(history: History) -> Mapping[str, VerdictRow]:
     return {row.property: row for row, _ in judge(history)}
 
 
@@ -43,30 +76,46 @@ def mutants(folder: Path, mutant: str) -> Cluster:
         brokers=2,
         controller=1,
         data_dir=folder,
-        properties=properties(),
+        properties=FORWARDED_PRINCIPALS.properties,
         node_command=(*MUTANT_NODE, mutant),
     )
+
+
+async def wrong_results(cluster: Cluster, allowed: int) -> list[str]:
+    """Let the users work until enough requests were allowed; return the wrong results."""
+    with ClientHistory(cluster.evidence_dir, "users") as history:
+        place = Place(
+            address=cluster.bootstrap_server,
+            brokers=tuple(cluster.brokers),
+            source=random.Random(1),
+            history=history,
+        )
+        load = FORWARDED_PRINCIPALS.start(place)
+        work = asyncio.create_task(load.run())
+        while load.acknowledged < allowed and not work.done():
+            await asyncio.sleep(0.02)
+        load.stop()
+        await work
+        return await load.wrong()
 
 
 @pytest.mark.long
 def test_decisions_are_made_for_the_clients_principal_during_failovers(tmp_path: Path) -> None:
     """The test checks responses and events of twenty users while controllers fail."""
-    with Cluster(properties=properties(), data_dir=tmp_path) as cluster:
-        counts = asyncio.run(run(cluster, REQUESTS, failovers=FAILOVERS))
-    assert counts.wrong == []
-    assert counts.answered >= REQUESTS
-    assert min(counts.allowed, counts.denied) > REQUESTS // 5
-    history = History(read_run(tmp_path))
+    steps = tuple(replace(step, after=100) for step in PRINCIPALS_IN_FAILOVER.steps)
+    scenario = replace(PRINCIPALS_IN_FAILOVER, steps=steps, after=100)
+    result = asyncio.run(run(scenario, 1, tmp_path / "run", lambda _: None))
+    assert result.wrong == []
+    assert result.verdict is Verdict.PASS
+    history = History(read_run(tmp_path / "run"))
     seen, verdicts = examine(history), judged(history)
     assert seen.mismatches == ()
     assert seen.users == len(USERS)
-    assert seen.elections > FAILOVERS
-    assert seen.forwarded > REQUESTS // 3
+    assert seen.forwarded > seen.executions // 3
     assert verdicts["F1"].verdict is Verdict.PASS
-    assert verdicts["F1"].judged >= REQUESTS
-    assert worst(verdicts.values()) is Verdict.PASS
+    assert verdicts["F1"].judged >= result.acknowledged
     assert open_to_others(tmp_path) == []
-    held = holders(tmp_path, password_of(USERS[0]).encode())
+    held = holders(tmp_path / "run", password_of(USERS[0]).encode())
     assert held == {f"nodes/{broker}/node.properties" for broker in (1, 2, 3)}
 
 
@@ -85,8 +134,7 @@ def test_decision_for_another_principal_is_detected(
 ) -> None:
     """The users get unexpected results, and the judge finds violations."""
     with mutants(tmp_path, mutant) as cluster:
-        counts = asyncio.run(run(cluster, 100, failovers=0))
-    assert counts.wrong
+        assert asyncio.run(wrong_results(cluster, 30))
     history = History(read_run(tmp_path))
     verdicts = judged(history)
     assert verdicts[property_id].verdict is Verdict.FAIL
@@ -106,8 +154,7 @@ def test_broker_with_stale_acls_is_detected(tmp_path: Path) -> None:
 def test_reencoded_request_is_detected(tmp_path: Path) -> None:
     """The users get the expected results, but the digests differ."""
     with mutants(tmp_path, "fill_in_default") as cluster:
-        counts = asyncio.run(run(cluster, 40, failovers=0))
-    assert counts.wrong == []
+        assert asyncio.run(wrong_results(cluster, 20)) == []
     verdicts = judged(History(read_run(tmp_path)))
     assert verdicts["F2"].verdict is Verdict.FAIL
     assert verdicts["F1"].verdict is Verdict.PASS

@@ -22,7 +22,7 @@ PROPERTIES = {
 
 
 def test_committed_offsets_survive_the_kill_of_each_coordinator() -> None:
-    """One member commits increasing offsets, after each kill to the new coordinator."""
+    """One member commits increasing offsets. After each kill it commits to the new coordinator."""
     with Cluster(properties=PROPERTIES) as cluster:
         servers = {"bootstrap.servers": cluster.bootstrap_servers}
         admin = AdminClient(servers)

@@ -167,7 +167,7 @@ def test_reset_removes_what_clients_wrote_and_restores_what_was_planned(healed: 
 
 
 def test_heal_ends_faults_and_keeps_topics(healed: Cluster) -> None:
-    """Before the heal, one controller is killed, the next is frozen, and the third stopped."""
+    """Before the heal, one controller is killed, the next is frozen, and the third is stopped."""
     create(client(healed.bootstrap_servers), "kept")
     killed = healed.kill_controller()
     frozen = healed.wait_for_controller(other_than=killed)
@@ -206,7 +206,7 @@ def test_heal_of_a_whole_cluster_takes_less_than_a_second(healed: Cluster) -> No
 
 
 def test_reset_fails_after_an_upgrade(healed: Cluster) -> None:
-    """`reset` does not undo an upgrade, and fails. This must be the cluster's last test."""
+    """`reset` cannot undo an upgrade, so it fails. This must be the cluster's last test."""
     ClusterClient(healed.data_dir).restart_node(1, {LEVEL: "3.9"})
     with pytest.raises(ClusterError, match="start a new cluster"):
         healed.heal(reset=True)

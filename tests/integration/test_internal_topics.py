@@ -221,7 +221,7 @@ def test_concurrent_auto_creation_creates_each_topic_once(start_cluster: StartCl
 
 
 def test_a_drafted_broker_waits_for_auto_creation(start_cluster: StartCluster) -> None:
-    """The first response has the coordinator; Metadata's has LEADER_NOT_AVAILABLE for the topic."""
+    """The first FindCoordinator returns the coordinator; Metadata returns LEADER_NOT_AVAILABLE."""
     drafted = {"listener.name.plaintext.bridgehead.dialect": "drafted"}
     cluster = start_cluster(controller=1, properties={**FEW, **drafted})
     for broker, key_type in ((2, GROUP), (1, TRANSACTION)):

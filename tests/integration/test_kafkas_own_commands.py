@@ -81,7 +81,7 @@ def test_kafkas_commands_produce_consume_and_manage_the_group(
     consumer = ["console-consumer", *server, "--topic", TOPIC, *limits, "--group", GROUP]
     assert sorted(run(*consumer, "--from-beginning").split()) == sorted(LINES)
 
-    # On a busy machine the default of 5 s is too short.
+    # On a busy machine the tool's default timeout of 5 s is too short.
     groups = ["consumer-groups", *server, "--timeout", "60000"]
     assert GROUP in run(*groups, "--list").split()
     rows = [line.split() for line in run(*groups, "--describe", "--group", GROUP).splitlines()]

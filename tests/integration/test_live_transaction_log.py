@@ -142,7 +142,7 @@ def test_applied_and_failed_multis_are_decoded(
 def test_a_killed_server_loses_no_acknowledged_write_and_its_log_continues(
     server: EmbeddedZooKeeper,
 ) -> None:
-    """After three SIGKILLs under load, its files hold one history without a gap."""
+    """After three SIGKILLs under load, the server's files hold one history without a gap."""
     acknowledged = []
     for term in range(3):
         client = _client(server)

@@ -300,7 +300,7 @@ def token(number: int) -> DelegationToken:
 async def test_invalid_acls_deny_everything_until_they_are_overwritten(
     zk: KazooClient, store: ZooKeeperStore
 ) -> None:
-    """Otherwise an access that one of the unreadable ACLs denied could be allowed."""
+    """Otherwise an access that an unreadable ACL denies could be allowed."""
     junk, fine = (ResourcePattern("TOPIC", "LITERAL", name) for name in ("junk", "fine"))
     zk.create(AclZnode.path(junk), b'{"version":1,"acls":[{}]}', makepath=True)
     rule = AccessControlEntry("User:alice", "*", "READ", "ALLOW")

@@ -19,7 +19,6 @@ from tests.integration.secured import jaas
 PROPERTIES = {
     "listeners": "SASL_PLAINTEXT://127.0.0.1:0",
     "sasl.enabled.mechanisms": "PLAIN,OAUTHBEARER",
-    "security.inter.broker.protocol": "SASL_PLAINTEXT",
     "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
     "super.users": "User:admin;User:broker",
     **{name: text for name, text in jaas("sasl_plaintext").items() if "scram" not in name},

@@ -23,7 +23,7 @@ class Served:
         self.server = MetricsServer(registry, lambda: self.health)
 
     async def call(self, request: bytes) -> tuple[int, str]:
-        """Send bytes; return the status, or 0 without a response, and the body."""
+        """Send bytes; return the status (0 if there is no response) and the body."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.server.port)
         writer.write(request)
         try:

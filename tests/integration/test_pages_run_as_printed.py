@@ -14,8 +14,8 @@ import pytest
 from docs.first_hour import TOOLS, Follower, clean_environment, shell
 
 # The pages, each with the sections that are not followed here.
-# tests/unit/docs/test_examples_are_run.py names the other test of such a section, or says why no
-# test follows it.
+# For each such section, tests/unit/docs/test_examples_are_run.py names the test that follows it, or
+# says why none does.
 FOLLOWED: Final[Mapping[str, tuple[str, ...]]] = {
     "README.md": ("Start",),
     "docs/evidence.md": (),
@@ -78,7 +78,7 @@ def follow(clone: Path, page: str) -> None:
     base = free_base_port()
     for number in range(BROKERS):
         text = text.replace(str(PRINTED_PORT + number), str(base + number))
-    # Without this a broker prefers a printed port, 9404, which another cluster may take meanwhile.
+    # Otherwise a broker prefers the printed port 9404, which another cluster may take meanwhile.
     metrics = " ".join(
         f"--override {number}:bridgehead.metrics.listener=127.0.0.1:0" for number in (1, 2, 3)
     )

@@ -1,4 +1,4 @@
-"""A user's own policy decides alike at every broker of a real cluster. No client can bypass it."""
+"""A user's own policy decides the same at every broker of a cluster. No client can bypass it."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def bridgehead(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A secured cluster that is started again on files that everyone can read."""
+    """A secured cluster, restarted after everyone was allowed to read its files."""
     folder = tmp_path_factory.mktemp("private") / "data"
     file = folder.parent / "cluster.yaml"
     file.write_text(FILE)

@@ -24,7 +24,7 @@ def call(cluster: Cluster, broker: int, key: int, version: int, body: dict[str, 
 
 
 def create_topic(cluster: Cluster, name: str, replicas: list[int] | None) -> int:
-    """Create a topic with one partition, on these replicas or on those the controller chooses."""
+    """Create a topic with one partition, on these replicas; None lets the controller choose."""
     topic = topic_body(name, assignments=None if replicas is None else {0: replicas})
     body = {"topics": [topic], "timeoutMs": 300, "validateOnly": False}
     (result,) = call(cluster, 2, CREATE_TOPICS, 4, body)["topics"]

@@ -16,7 +16,7 @@ UNKNOWN_TOPIC, BAD_NAME, EXISTS, BAD_PARTITIONS, BAD_REPLICATION, BAD_CONFIG = 3
 
 @pytest.fixture(scope="module")
 def admins() -> Iterator[dict[str, AnyAdmin]]:
-    """Every client, connected to one cluster whose brokers all name themselves as controller."""
+    """Every client, connected to one cluster. Each broker reports itself as the controller."""
     with Cluster(properties={"bridgehead.metadata.controller.id": "self"}) as cluster:
         connected = {name: admin(cluster.bootstrap_servers) for name, admin in ADMINS.items()}
         yield connected

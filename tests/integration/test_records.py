@@ -177,7 +177,7 @@ def test_a_killed_leader_restarts_with_all_records(cluster: Cluster) -> None:
 
 
 def metric(cluster: Cluster, name: str, *labels: str) -> float:
-    """Return the sum of a metric over all brokers, of the lines with these labels."""
+    """Return the sum, over all brokers, of a metric's lines that have these labels."""
     total = 0.0
     for broker in cluster.brokers.values():
         with urllib.request.urlopen(broker.metrics_url) as answer:

@@ -68,7 +68,7 @@ def test_follower_replicates_with_cluster_action_only(authorized: bool) -> None:
 
 
 def sasl_only(login: str) -> dict[str, str]:
-    """One listener, for clients and brokers; `login` is what a broker logs in with."""
+    """One listener, for clients and brokers; `login` is the login of a broker, as JAAS options."""
     module = "org.apache.kafka.common.security.plain.PlainLoginModule"
     return {
         "bridgehead.data.plane": "true",

@@ -19,7 +19,7 @@ from tests.integration.secured import Secured
 ATTACKERS = 100
 SENT_BYTES = 5 * 1024 * 1024
 LIMIT_BYTES = FRAME_BYTES_MAX  # the default for all connections together
-# A growing buffer takes an eighth more than its contents. The remaining factor allows for the bytes
+# A growing buffer takes an eighth more than its contents. The rest of the factor allows for bytes
 # that clients sent before the node stopped reading, and for the node's own growth.
 OVERHEAD = 1.5
 ANSWER_S = 0.1
@@ -29,7 +29,7 @@ CLOSED, USED = "connections_closed_for_memory_count", "socketserver_memorypoolus
 
 
 def begin_request(client: socket.socket) -> None:
-    """Announce a frame of the largest length. Send 5 MiB of it, or less if the node closes."""
+    """Announce a frame of the largest length. Send 5 MiB, or less if the connection is closed."""
     with suppress(OSError):
         client.sendall(struct.pack(">i", FRAME_BYTES_MAX) + bytes(SENT_BYTES))
 
@@ -45,7 +45,7 @@ def is_closed(client: socket.socket) -> bool:
 
 @pytest.mark.long
 def test_unfinished_requests_take_no_more_memory_than_the_limit() -> None:
-    """A normal client is served meanwhile. Idle clients are closed until memory is free."""
+    """A normal client is served meanwhile. Idle connections are closed until memory is free."""
     with Cluster(brokers=1) as cluster, ExitStack() as opened:
         address = cluster.bootstrap_server(1)
         host, _, port = address.rpartition(":")

@@ -201,7 +201,7 @@ def test_interrupted_start_leaves_no_process(
 def test_killed_supervisor_leaves_no_process(
     tmp_path: Path, fake_up: Callable[..., subprocess.Popen[str]]
 ) -> None:
-    """Nodes stop at the end of their input, and the kernel kills ZooKeeper."""
+    """Nodes stop when their input ends, and the kernel kills ZooKeeper."""
     process = fake_up()
     assert "ready" in first_line(process)
     process.kill()

@@ -1,4 +1,4 @@
-"""For the same state our commands print what Kafka 3.9.1's tools printed in recordings."""
+"""Our commands print what Kafka 3.9.1's tools printed for the same state when recorded."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OURS = {
     "topic.management.policy.class.name": "bridgehead.policy.limits.TopicLimits",
     "bridgehead.policy.limits.partitions.max": "12",
 }
-# A command line of each tool that only reads.
+# For each tool, a command line that only reads.
 READS = (
     *("topics --describe", "configs --describe --broker 1", "acls --list"),
     "delegation-tokens --describe --command-config LOGIN",
@@ -152,7 +152,7 @@ def test_command_that_waits_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 def test_acls_are_removed_only_after_the_answer_y(
     cluster: Cluster, answer: str, removed: bool
 ) -> None:
-    """kafka-acls.sh asks the same question. The end of the input counts as no, without an error."""
+    """kafka-acls.sh asks the same question. The end of the input counts as no, not as an error."""
     folder = ["--data-dir", str(cluster.data_dir)]
     acl = ["--topic", "asked", "--allow-principal", "User:alice", "--operation", "READ", *folder]
     run = functools.partial(CliRunner().invoke, build_app(), prog_name="bridgehead")

@@ -89,7 +89,7 @@ def test_cluster_runs_from_the_wheel(installation: Installation, tmp_path: Path)
         }
         admin = KafkaAdminClient(bootstrap_servers=document["bootstrap_servers"].split(","))
         admin.create_topics([NewTopic("from-the-wheel", 3, 2)])
-        # Any broker may respond, also one that does not know the topic yet.
+        # Any broker may respond, even one that does not know the topic yet.
         wait_until(admin.list_topics, lambda names: "from-the-wheel" in names)
         admin.close()
         status = installation.run("bridgehead", "status", cwd=tmp_path)

@@ -32,7 +32,7 @@ def cluster() -> Iterator[Cluster]:
 
 
 def call(cluster: Cluster, key: int, version: int, body: dict[str, Any], broker: int = 2) -> Any:
-    """Call a broker; the default is not the controller."""
+    """Call a broker; by default broker 2, which is not the controller."""
     return call_once(cluster.bootstrap_server(broker), key, version, body)
 
 

@@ -50,11 +50,11 @@ WALKS_MAX = 20
 
 
 def masked(value: Any, key: str = "") -> Any:
-    """Return a znode's JSON without values that differ between clusters, in its key order."""
+    """Return a znode's JSON, in its key order, with values masked that differ between clusters."""
     if key in MASKED:
         return type(value).__name__
     if key == "config":
-        return dict(sorted(value.items()))  # Kafka writes it in the order of a hash table
+        return dict(sorted(value.items()))  # Kafka writes the keys in the order of a hash table
     if key == "isr" or key.isdecimal():
         return len(value)
     if isinstance(value, dict):

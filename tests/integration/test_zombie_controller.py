@@ -39,7 +39,7 @@ async def pause_under_load(cluster: Cluster) -> tuple[int, int]:
     Returns the paused broker and the zxid of its successor's election.
     """
     controller = cluster.wait_for_controller()
-    # Clients of the controller's own broker, so that its queue is not empty.
+    # The clients use the controller's own broker, so that the controller's queue is not empty.
     address = cluster.bootstrap_server(controller)
     connections = [await AsyncConnection.open(address) for _ in range(32)]
     done = asyncio.Event()

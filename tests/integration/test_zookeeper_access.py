@@ -25,7 +25,7 @@ OURS = ("/brokers/ids", "/bridgehead/nodes")
 
 @pytest.fixture(scope="module")
 def cluster(zookeeper_server: EmbeddedZooKeeper) -> Iterator[Cluster]:
-    """Two brokers with a topic and a quota. They use a chroot, because everyone may write /."""
+    """Two brokers with a topic and a quota. They use a chroot, because anyone can write to /."""
     connect = f"{zookeeper_server.connect}/with-rights"
     properties = {
         "zookeeper.set.acl": "true",
@@ -68,7 +68,7 @@ def session(cluster: Cluster) -> Iterator[Open]:
 
 
 def walk(client: KazooClient, path: str = "/") -> Iterator[str]:
-    """Return every znode except ZooKeeper's own and the root."""
+    """Yield every znode except ZooKeeper's own and the root."""
     for name in client.get_children(path):
         child = f"{path.rstrip('/')}/{name}"
         if child != "/zookeeper":

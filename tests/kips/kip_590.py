@@ -172,7 +172,7 @@ MUTANTS = (
         "bypass_policy=not INTERNAL_TOPICS.isdisjoint(names),",
         "bypass_policy=False,",
     ),
-    # When a broker creates a topic on behalf of a client of Metadata, the creation lacks the flag.
+    # A topic that a broker creates for the client of a Metadata request lacks `bypass_policy`.
     Mutant(
         ("590.23",),
         "broker_proxy/auto_topics.py",
@@ -434,8 +434,8 @@ MUTANTS = (
     Mutant(
         ("590.3", "4.81"),
         "broker_proxy/watcher.py",
-        "self._callbacks.config_changed(resource, await self.read_config(*resource))",
-        "await self.read_config(*resource)",
+        "self._callbacks.config_changed(resource, stored.configs.get(resource, {}))",
+        "stored.configs.get(resource, {})",
     ),
     Mutant(
         ("590.4",),

@@ -42,7 +42,7 @@ class Proof:
         """Run the tests of the mutants' rows without a mutant; return those that do not pass."""
         tests = sorted({test for mutant in mutants for test in self._tests(mutant.rows)})
         groups: dict[str, list[str]] = {}
-        for test in tests:  # A file of integration tests has a cluster.
+        for test in tests:  # The slow tests of a file share a cluster.
             groups.setdefault(test.partition("::")[0] if _is_slow(test) else UNIT, []).append(test)
         wrong: dict[str, set[str]] = {}
 
@@ -74,12 +74,12 @@ class Proof:
         return results
 
     def _tests(self, rows: Iterable[str]) -> list[str]:
-        """The tests of some rows, the cheapest first."""
+        """Return the tests of some rows, the cheapest first."""
         tests = {test for number in rows for test in self._rows[number].tests}
         return sorted(tests, key=_cheapest_first)
 
     def _judge(self, tree: Tree, mutant: Mutant) -> tuple[Verdict, str]:
-        """Require a failed test for each row. An error of a fixture does not count."""
+        """Require a failed test for each row; an error in a fixture does not count as one."""
         ends: dict[str, set[str]] = {}
         left = list(mutant.rows)
         try:

@@ -34,7 +34,8 @@ class Tree:
         assert original.count(old) == 1, f"{mutant.file} does not have this text once: {mutant.old}"
         modified = file.stat().st_mtime
         file.write_bytes(original.replace(old, new))
-        # Python recognizes stale bytecode by size and second: every version has its own second.
+        # Python recognizes stale bytecode by the size and the second of the source file, so every
+        # version gets its own second.
         later = modified + next(self._seconds)
         os.utime(file, (later, later))
         try:

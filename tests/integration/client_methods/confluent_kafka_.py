@@ -11,7 +11,6 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from tests.integration.client_methods.waiting import (
-    OFFSET_COMMIT,
     WITHIN_S,
     Reason,
     fresh,
@@ -24,7 +23,6 @@ class Confluent:
     """confluent-kafka (librdkafka), which returns futures."""
 
     OUT_OF_SCOPE: ClassVar[Mapping[str, Reason]] = {
-        "alter_consumer_group_offsets": OFFSET_COMMIT,
         "poll": "serves callbacks, sends no request",
         "set_sasl_credentials": "stores a password, sends no request",
     }
@@ -36,7 +34,7 @@ class Confluent:
         self.admin = confluent.AdminClient({"bootstrap.servers": bootstrap_servers, **(more or {})})
 
     def end(self) -> None:
-        del self.admin  # this ends its threads
+        del self.admin  # this ends the client's threads
 
     def topic(self, partitions: int = 1) -> str:
         name = fresh("confluent")
@@ -136,6 +134,16 @@ class Confluent:
         with pytest.raises(KafkaException) as refused:
             self.admin.delete_consumer_groups(["g"])["g"].result(WITHIN_S)
         assert refused.value.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND
+
+    def alter_consumer_group_offsets(self) -> None:
+        name = self.topic()
+        partitions = [confluent_kafka.TopicPartition(name, 0, 3)]
+        wanted = confluent_kafka.ConsumerGroupTopicPartitions(name, partitions)
+        self.admin.alter_consumer_group_offsets([wanted])[name].result(WITHIN_S)
+        group = confluent_kafka.ConsumerGroupTopicPartitions(name)
+        found = self.admin.list_consumer_group_offsets([group])[name].result(WITHIN_S)
+        assert [each.offset for each in found.topic_partitions] == [3]
+        self.admin.delete_consumer_groups([name])[name].result(WITHIN_S)
 
     def list_consumer_group_offsets(self) -> None:
         groups = [confluent_kafka.ConsumerGroupTopicPartitions("g")]

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
 import kafka.admin
 import kafka.errors
 import pytest
 from kafka import KafkaAdminClient
-from kafka.structs import TopicPartition
+from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from broker_proxy.routing import SHIPPED
 from tests.integration.client_methods.waiting import (
     CLIENT_METRICS,
     DESCRIBE_QUORUM,
     DESCRIBE_TOPIC_PARTITIONS,
-    LEAVE_GROUP,
-    OFFSET_COMMIT,
     WRITE_TXN_MARKERS,
     Reason,
     fresh,
@@ -33,12 +32,9 @@ class KafkaPython:
     OUT_OF_SCOPE: ClassVar[Mapping[str, Reason]] = {
         "DEFAULT_CONFIG": "not a method",
         "abort_transaction": WRITE_TXN_MARKERS,
-        "alter_group_offsets": OFFSET_COMMIT,
         "describe_metadata_quorum": DESCRIBE_QUORUM,
         "describe_topic_partitions": DESCRIBE_TOPIC_PARTITIONS,
         "list_config_resources": CLIENT_METRICS,
-        "remove_group_members": LEAVE_GROUP,
-        "reset_group_offsets": OFFSET_COMMIT,
     }
     CLIENT = KafkaAdminClient
 
@@ -142,14 +138,16 @@ class KafkaPython:
 
     def alter_replica_log_dirs(self) -> None:
         name = self.topic()
-        result = self.admin.alter_replica_log_dirs({(name, 0, 2): "/logs-b"})
+        (broker,) = (each for each in self.admin.describe_log_dirs() if each["broker"] == 2)
+        paths = [each["log_dir"] for each in broker["log_dirs"]]
+        result = self.admin.alter_replica_log_dirs({(name, 0, 2): max(paths)})
         assert list(result.values()) == [kafka.errors.NoError]
 
     def describe_log_dirs(self) -> None:
         result = self.admin.describe_log_dirs()
         assert sorted(broker["broker"] for broker in result) == [1, 2, 3]
-        paths = {each["log_dir"] for broker in result for each in broker["log_dirs"]}
-        assert paths == {"/logs-a", "/logs-b"}
+        names = {Path(each["log_dir"]).name for broker in result for each in broker["log_dirs"]}
+        assert names == {"logs-a", "logs-b"}
 
     def delete_records(self) -> None:
         partition = TopicPartition(self.topic(), 0)
@@ -192,6 +190,29 @@ class KafkaPython:
         unavailable = kafka.errors.CoordinatorNotAvailableError
         result = soon(lambda: self.admin.list_group_offsets({"g": None}), unavailable)
         assert result == {"g": {}}
+
+    def alter_group_offsets(self) -> None:
+        name = self.topic()
+        offsets = {TopicPartition(name, 0): OffsetAndMetadata(3, "", -1)}
+        unavailable = kafka.errors.CoordinatorNotAvailableError
+        result = soon(lambda: self.admin.alter_group_offsets(name, offsets), unavailable)
+        assert list(result.values()) == [kafka.errors.NoError]
+        assert self.admin.list_group_offsets({name: None}) == {name: offsets}
+        self.admin.delete_groups([name])
+
+    def reset_group_offsets(self) -> None:
+        name = self.topic()
+        partition = TopicPartition(name, 0)
+        unavailable = kafka.errors.CoordinatorNotAvailableError
+        result = soon(lambda: self.admin.reset_group_offsets(name, {partition: 7}), unavailable)
+        assert result == {partition: {"error": kafka.errors.NoError, "offset": 0}}  # an empty log
+        self.admin.delete_groups([name])
+
+    def remove_group_members(self) -> None:
+        member = kafka.admin.MemberToRemove(member_id="unknown")
+        unavailable = kafka.errors.CoordinatorNotAvailableError
+        result = soon(lambda: self.admin.remove_group_members("g", [member]), unavailable)
+        assert list(result.values()) == [kafka.errors.UnknownMemberIdError]
 
     def delete_group_offsets(self) -> None:
         unavailable = kafka.errors.CoordinatorNotAvailableError

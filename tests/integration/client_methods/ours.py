@@ -32,9 +32,7 @@ class Ours:
     # The error on a PLAINTEXT listener. Other listeners return DELEGATION_TOKEN_AUTH_DISABLED if
     # the brokers have no delegation.token.secret.key.
     token_error = "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED"
-    # A test of other brokers replaces the following expectations.
-    apis = frozenset[int](SHIPPED)
-    log_dirs: Mapping[int, tuple[str, str]] = dict.fromkeys((1, 2, 3), ("/logs-a", "/logs-b"))
+    apis = frozenset[int](SHIPPED)  # the test against Kafka replaces them
 
     def __init__(self, bootstrap_servers: str, more: Mapping[str, object] | None = None) -> None:
         """`more` has further client properties, such as other bootstrap.servers."""
@@ -297,11 +295,12 @@ class Ours:
 
     def describe_log_dirs(self) -> None:
         found = self.run(self.admin.describe_log_dirs())
-        dirs = {broker: tuple(sorted(each.get())) for broker, each in found.items()}
-        assert dirs == self.log_dirs
+        ends = {broker: {path[-2:] for path in each.get()} for broker, each in found.items()}
+        assert ends == {key: {"-a", "-b"} for key in (1, 2, 3)}
 
     def alter_replica_log_dirs(self) -> None:
-        replica, target = admin.TopicPartitionReplica(self.topic(), 0, 2), self.log_dirs[2][1]
+        replica = admin.TopicPartitionReplica(self.topic(), 0, 2)
+        target = max(self.run(self.admin.describe_log_dirs([2]))[2].get())
         assert self.run(self.admin.alter_replica_log_dirs({replica: target})) == {replica: None}
         described = self.run(self.admin.describe_log_dirs([2]))[2].get()[target].get()
         assert TopicPartition(replica.topic, 0) in described.replicas

@@ -16,7 +16,7 @@ T = TypeVar("T")
 WITHIN_S: Final = 30.0
 # Why a method is not called: either the key of the unserved API that it needs, or a text.
 Reason = int | str
-OFFSET_COMMIT, LEAVE_GROUP, WRITE_TXN_MARKERS = 8, 13, 27
+WRITE_TXN_MARKERS = 27
 DESCRIBE_QUORUM, CLIENT_METRICS, DESCRIBE_TOPIC_PARTITIONS = 55, 74, 75
 _METADATA, _VERSION = 3, 4
 _numbers = itertools.count()

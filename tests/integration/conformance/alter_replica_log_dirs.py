@@ -19,12 +19,15 @@ def moved(name: str, *codes: tuple[int, int]) -> dict[str, Any]:
 
 
 CASES = (
-    Case("moved", moves("/logs-b", "{topic}", 0), moved("{topic}", (0, 0)), topic=Topic()),
-    Case("already there", moves("/logs-a", "{topic}", 0), moved("{topic}", (0, 0)), topic=Topic()),
+    Case("moved", moves("{logs}/b", "{topic}", 0), moved("{topic}", (0, 0)), topic=Topic()),
+    Case("already there", moves("{logs}/a", "{topic}", 0), moved("{topic}", (0, 0)), topic=Topic()),
     Case("unknown path", moves("/none", "{topic}", 0), moved("{topic}", (0, 57)), topic=Topic()),
-    Case("unknown topic", moves("/logs-b", "none-{n}", 0), moved("none-{n}", (0, 3))),
+    Case("unknown topic", moves("{logs}/b", "none-{n}", 0), moved("none-{n}", (0, 3))),
     Case(
-        "unknown partition", moves("/logs-b", "{topic}", 9), moved("{topic}", (9, 3)), topic=Topic()
+        "unknown partition",
+        moves("{logs}/b", "{topic}", 9),
+        moved("{topic}", (9, 3)),
+        topic=Topic(),
     ),
     Case("empty request", {"dirs": []}, {"results": []}),
 )

@@ -1,10 +1,11 @@
-"""Conformance cases: how a row becomes requests and is compared with responses.
+"""Conformance cases: how a row becomes requests, and how responses are compared with it.
 
 A case is sent in every version that it names, once to a broker that forwards and once to the
 controller. Strings may contain placeholders: `{n}` is unique for each request and of constant
 length. `{topic}` is the topic that `Topic` creates for the request. `{mine}` is a key whose
-coordinator is the receiving broker, `{other}` is a key with another coordinator. Fields that a
-version lacks are omitted from the request and from the expected response.
+coordinator is the receiving broker, `{other}` is a key with another coordinator. `{logs}` is the
+folder of the receiving broker's log directories. Fields that a version lacks are omitted from the
+request and from the expected response.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from bridgehead.kafka_wire.apis import API_SPECS
@@ -27,6 +30,16 @@ KEYS: Final = ("coordinated-g", "coordinated-h")
 COORDINATORS: Final = (1, 2)
 ALL: Final = range(100)
 CLOSED: Final = "closed"
+
+
+_FOLDER: Final = TemporaryDirectory(prefix="bridgehead-conformance-")
+# These fields depend on the disk, which other processes use too.
+_SIZES: Final = frozenset({"totalBytes", "usableBytes"})
+
+
+def log_directories(broker: int) -> Path:
+    """Return the folder of a broker's log directories."""
+    return Path(_FOLDER.name) / str(broker)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +90,13 @@ class CaseRequest:
         """The value of each placeholder."""
         mine = next(key for key in KEYS if COORDINATORS[partition_of(key, 2)] == self.broker)
         (other,) = set(KEYS) - {mine}
-        return {"{n}": self.marker, "{topic}": self.topic_name, "{mine}": mine, "{other}": other}
+        return {
+            "{logs}": str(log_directories(self.broker)),
+            "{n}": self.marker,
+            "{topic}": self.topic_name,
+            "{mine}": mine,
+            "{other}": other,
+        }
 
     def filled(self, value: Any) -> Any:
         """Return a row's value with placeholders replaced."""
@@ -143,7 +162,7 @@ def comparable_bytes(request: CaseRequest, answer: bytes) -> tuple[int, bytes]:
     """Return a response's length, and its bytes without unique names, ids and times."""
     key, version = request.key, request.version
     if key == 18 and answer[4:6] == b"\0\x23":
-        version = 0  # the response to an unsupported version of ApiVersions
+        version = 0  # an unsupported version of ApiVersions gets a response of version 0
     _, at = decode_response_header(key, version, answer)
     message = decode_response(key, version, answer, at)
     again = encode_response(key, version, message)
@@ -156,7 +175,7 @@ def _without_unique(value: Any, names: Mapping[str, str]) -> Any:
         changes = {}
         for each in fields_of(type(value)):
             there = getattr(value, each.name)
-            if each.json_name in FREE and there is not None:
+            if each.json_name in FREE | _SIZES and there is not None:
                 changes[each.name] = type(there)() if not isinstance(there, bytes) else bytes(16)
             else:
                 changes[each.name] = _without_unique(there, names)

@@ -1,4 +1,4 @@
-"""DeleteTopics: by name up to version 5, by name or id from 6 on."""
+"""DeleteTopics: by name up to version 5, by name or id from version 6 on."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.integration.conformance.case import Case, Topic
 
-DIRECTORIES = [{"errorCode": 0, "logDir": path} for path in ("/logs-a", "/logs-b")]
+DIRECTORIES = [{"errorCode": 0, "logDir": path} for path in ("{logs}/a", "{logs}/b")]
 CASES = (
     Case(
         "one topic",
@@ -13,7 +13,7 @@ CASES = (
             "errorCode": 0,
             "results": [
                 {
-                    "logDir": "/logs-a",
+                    "logDir": "{logs}/a",
                     "topics": [
                         {
                             "name": "{topic}",
@@ -23,7 +23,7 @@ CASES = (
                         }
                     ],
                 },
-                {"logDir": "/logs-b", "topics": []},
+                {"logDir": "{logs}/b", "topics": []},
             ],
         },
         topic=Topic(partitions=2, replicas=2),

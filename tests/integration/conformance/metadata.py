@@ -11,7 +11,7 @@ UNKNOWN_ID = "bWlzc2luZyBtaXNzaW5nIA"
 
 
 def body(*names: str | None, topic_id: bytes = bytes(16), **more: bool) -> dict[str, Any]:
-    """A request. In versions with `allowAutoTopicCreation` it forbids creating topics."""
+    """A request that forbids creating topics, in versions with `allowAutoTopicCreation`."""
     topics = [{"name": name, "topicId": topic_id} for name in names]
     return {"topics": topics, "allowAutoTopicCreation": False, **more}
 

@@ -1,4 +1,7 @@
-"""The cases of every served API: `CASES` of the module that is named after its `ApiKey`."""
+"""The cases of every API that needs no data plane.
+
+They are `CASES` of the module that is named after the API's `ApiKey`.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,14 @@ from importlib import import_module
 from typing import Final
 
 from bridgehead.kafka_wire.api_key import ApiKey
-from broker_proxy.routing import SHIPPED
+from broker_proxy.routing import WITHOUT_DATA_PLANE
 from tests.integration.conformance.case import Case
 
-# Only the controller opens an Envelope; tests/data/client_envelopes.jsonl.gz covers brokers.
-_KEYS: Final = sorted(map(ApiKey, set(SHIPPED) - {ApiKey.ENVELOPE}), key=lambda key: key.name)
+# Envelope has no cases, because only the controller opens one; tests/data/client_envelopes.jsonl.gz
+# covers it. Nor have the APIs that only a leader or a coordinator answers; recordings cover them.
+_KEYS: Final = sorted(
+    map(ApiKey, set(WITHOUT_DATA_PLANE["shipped"]) - {ApiKey.ENVELOPE}), key=lambda key: key.name
+)
 CASES: Final[Mapping[ApiKey, tuple[Case, ...]]] = {
     key: import_module(f"{__package__}.{key.name.lower()}").CASES for key in _KEYS
 }
