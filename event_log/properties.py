@@ -32,6 +32,7 @@ ANSWERED_LATER_MS_MAX: Final = 5_000
 INNER: Final = ".inner"
 # L7: see judge/properties/elections_have_causes.py.
 ELECTIONS_PER_FAULT_MAX: Final = 2
+STOP_SIGNALS: Final = ("SIGINT", "SIGTERM")  # reasons of `resigned`
 # F6: the client's error for each error of an Envelope: 7 REQUEST_TIMED_OUT, 35 UNSUPPORTED_VERSION
 # (then the connection is closed), 41 NOT_CONTROLLER. All others become -1 UNKNOWN_SERVER_ERROR.
 ENVELOPE_ERRORS: Final = {7: 7, 35: 35, 41: 7}
@@ -392,7 +393,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
     PropertySpec(
         id="L7",
         name="elections_have_causes",
-        statement="there are not more elections than the faults of a scenario explain",
+        statement="there are not more elections than faults and stopped controllers explain",
         witnesses=("commits", "events"),
         row="elections",
         key="<zxid>",

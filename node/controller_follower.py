@@ -111,6 +111,7 @@ class ControllerFollower:
         self._ranges: ApiRanges = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_electing = False
+        self._is_withdrawn = False
         self._last_failure = ""
         self._stopped = False
 
@@ -177,13 +178,13 @@ class ControllerFollower:
             self._start_election()
 
     def _start_election(self) -> None:
-        if not self._is_electing and not self._stopped:
+        if not self._is_electing and not self._is_withdrawn:
             self._is_electing = True
             self._start(self._elect())
 
     async def _elect(self) -> None:
         try:
-            while self._known is None and not self._stopped:
+            while self._known is None and not self._is_withdrawn:
                 try:
                     if await self._is_eligible():
                         before = self._reports
@@ -273,8 +274,13 @@ class ControllerFollower:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
+    def withdraw(self) -> None:
+        """Take part in no more elections: this node is about to stop."""
+        self._is_withdrawn = True
+
     async def stop(self) -> None:
         """Close the channel and take part in no more elections."""
+        self.withdraw()
         self._stopped = True
         channel, self._channel = self._channel, None
         if channel is not None:

@@ -135,6 +135,8 @@ class Node:
         parts, log = self._parts, self._parts.instruments.log
         for timer in self._timers.values():
             timer.cancel()
+        # If all nodes are stopped together, the last to finish must not become active for a moment.
+        parts.follower.withdraw()
         if self._server is not None:
             await self._server.stop(_STOP_GRACE_S)
         if parts.broker.data_plane is not None:

@@ -1,30 +1,34 @@
-"""L7: there are not more elections than the faults of a scenario explain.
+"""L7: there are not more elections than faults and stopped controllers explain.
 
 One election starts the cluster. A fault may cause two: one because of what it does, and one because
 a busy machine loses a session while the cluster recovers. More elections are a storm, as in
 KAFKA-6082, where each controller that had been replaced deleted its successor's /controller.
+
+A controller that is stopped by a signal resigns, and another node may be elected before it is
+stopped as well: each scenario ends this way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from event_log.properties import ELECTIONS_PER_FAULT_MAX, Violation
+from event_log.properties import ELECTIONS_PER_FAULT_MAX, STOP_SIGNALS, Violation
 from judge.history import History
 from judge.properties.violations import violation, zxid_row
 
 
 def check(history: History) -> Iterator[Violation | None]:
-    """Compare the number of elections with the number of faults."""
+    """Compare the number of elections with the faults and the stopped controllers."""
     first = history.evidence.manifest.zookeeper.first_zxid
     faults = len(history.of_kind["fault_injected"])
-    allowed = 1 + ELECTIONS_PER_FAULT_MAX * faults
+    stopped = sum(each["reason"] in STOP_SIGNALS for each in history.of_kind["resigned"])
+    allowed = 1 + ELECTIONS_PER_FAULT_MAX * faults + stopped
     for count, term in enumerate((t for t in history.terms if t.zxid > first), 1):
         if count <= allowed:
             yield None
             continue
         sentence = (
             f"zxid {term.zxid}: epoch {term.epoch} is election {count} of the run; {faults} faults "
-            f"explain at most {allowed}"
+            f"and {stopped} stopped controllers explain at most {allowed}"
         )
         yield violation("L7", term.zxid, [zxid_row(term.zxid)], sentence)

@@ -53,6 +53,21 @@ class Forwarding:
         """See ForwardingManager."""
 
 
+def follower_of(candidate: Candidate) -> ControllerFollower:
+    parts: Any = {"cache": None, "on_update": None, "applied_zxid": None, "is_registered": None}
+    parts["read_controller"] = candidate.read_controller
+    candidate.follower = ControllerFollower(
+        state=cast(Any, OwnState()),
+        controller=cast(Any, candidate),
+        forwarding=cast(Any, Forwarding()),
+        pinned=None,
+        principal=ANONYMOUS,
+        credentials=None,
+        **parts,
+    )
+    return candidate.follower
+
+
 @pytest.mark.parametrize(
     ("report", "truth", "state"),
     [
@@ -66,19 +81,20 @@ async def test_an_elected_controller_resigns_unless_the_controller_znode_names_i
     report: ControllerAddress | None, truth: ControllerAddress | None, state: ControllerState
 ) -> None:
     candidate = Candidate(report, truth)
-    parts: Any = {"cache": None, "on_update": None, "applied_zxid": None, "is_registered": None}
-    parts["read_controller"] = candidate.read_controller
-    follower = candidate.follower = ControllerFollower(
-        state=cast(Any, OwnState()),
-        controller=cast(Any, candidate),
-        forwarding=cast(Any, Forwarding()),
-        pinned=None,
-        principal=ANONYMOUS,
-        credentials=None,
-        **parts,
-    )
+    follower = follower_of(candidate)
     follower.controller_changed(None)  # starts the election
     await candidate.elected.wait()
     await asyncio.sleep(0)  # A resignation runs in its own task.
     await follower.stop()
     assert candidate.state is state
+
+
+async def test_a_node_that_is_about_to_stop_takes_part_in_no_election() -> None:
+    candidate = Candidate(None, None)
+    follower = follower_of(candidate)
+    follower.withdraw()
+    follower.controller_changed(None)
+    for _ in range(5):
+        await asyncio.sleep(0)
+    await follower.stop()
+    assert candidate.state is ControllerState.STANDBY
