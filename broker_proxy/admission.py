@@ -58,7 +58,10 @@ class Admission:
     def arrive(
         self, listener: str, transport: asyncio.Transport, address: str, enter: Callable[[], None]
     ) -> None:
-        """Call `enter` when the connection is admitted: immediately, later, or never."""
+        """Call `enter` when the connection is admitted: immediately, later, or never.
+
+        If `enter` raises OSError, because the evidence cannot be written, the connection is closed.
+        """
         queue = self._queues[listener]
         if self._is_closed or self.waiting_count >= self.waiting_max:
             transport.abort()
@@ -126,7 +129,12 @@ class Admission:
             transport.abort()
             return
         transport.resume_reading()
-        arrival.enter()
+        try:
+            arrival.enter()
+        except OSError as error:
+            _log.warning("closed a connection that cannot be recorded: %s", error)
+            self.quotas.remove(listener, arrival.address)
+            transport.abort()
 
     def _keep_waiting(self, transport: asyncio.Transport, delay_ms: int) -> None:
         """Read nothing from the connection; close it when its address may connect again."""

@@ -279,7 +279,8 @@ class ClientSocket(asyncio.Protocol):
             if transport.is_closing() and self._is_lost:
                 self._dismiss()
             self.read_on()
-            services.log.flush()
+            with contextlib.suppress(OSError):  # The node flushes again, and reports the error.
+                services.log.flush()
 
     async def _continue_without_response(
         self, connection: ClientConnection, transport: asyncio.Transport, throttle_ms: int

@@ -149,15 +149,17 @@ class KafkaServer:
         remote: tuple[str, int],
         address: bytes,
     ) -> ClientConnection:
-        """Give an admitted connection its id, and register it."""
+        """Give an admitted connection its id, record it, and register it.
+
+        Raises:
+            OSError: it cannot be recorded.
+        """
         local = transport.get_extra_info("sockname")
         if len(self._unauthenticated) >= UNAUTHENTICATED_MAX:
             oldest = next(iter(self._unauthenticated))
             del self._unauthenticated[oldest]
             oldest.evict()
         number = next(self._counter)
-        self._protocols[protocol] = None
-        self._unauthenticated[protocol] = None
         info = ClientConnectionInfo(
             connection_id=f"{local[0]}:{local[1]}-{remote[0]}:{remote[1]}-{number}",
             client=Client(
@@ -176,6 +178,8 @@ class KafkaServer:
                 principal=str(info.client.principal),
             )
         )
+        self._protocols[protocol] = None
+        self._unauthenticated[protocol] = None
         return ClientConnection(
             info,
             request_prefix=f"{self._prefix}.{number}",

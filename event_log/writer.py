@@ -15,9 +15,13 @@ from typing import Any, Final, Protocol, cast
 import orjson
 
 from event_log.clock import Clock
-from event_log.events import SCHEMA_VERSION, Event
+from event_log.events import SCHEMA_VERSION, Connected, Event, RequestReceived
 
 BUFFER_BYTES_MAX: Final = 64 * 1024
+# While the disk is full, no event of new work is added to a full buffer. Events of work in progress
+# still are: a request that was received is also recorded as answered, or as disconnected.
+RESERVE_BYTES_MAX: Final = 1024 * 1024
+_NEW_WORK: Final = (Connected, RequestReceived)
 SEGMENT_BYTES_MAX: Final = 64 * 1024 * 1024
 
 
@@ -95,7 +99,7 @@ class FileEventLog:
             OSError: the buffer is full and cannot be written; the event is not added.
         """
         if self._buffered_bytes > BUFFER_BYTES_MAX:
-            self.flush()
+            self._make_room(event)
         # The common fields are encoded once.
         data = b'{"kind":"%b","seq":%d,"mono_ns":%d,"wall_ms":%d,%b,%b\n' % (
             event.kind.encode(),
@@ -108,6 +112,13 @@ class FileEventLog:
         self._sequence += 1
         self._buffer.append(data)
         self._buffered_bytes += len(data)
+
+    def _make_room(self, event: Event) -> None:
+        try:
+            self.flush()
+        except OSError:
+            if isinstance(event, _NEW_WORK) or self._buffered_bytes > RESERVE_BYTES_MAX:
+                raise
 
     def flush(self) -> None:
         """Write the buffered lines to the file.
@@ -127,10 +138,12 @@ class FileEventLog:
             self._buffered_bytes = len(data) - written
             self._segment_bytes += written
         if self._segment_bytes > SEGMENT_BYTES_MAX:
-            os.close(self._file)
+            # If the next segment cannot be opened, this one stays in use.
             self._segment += 1
+            opened = self._open_segment()
+            os.close(self._file)
+            self._file = opened
             self._segment_bytes = 0
-            self._file = self._open_segment()
 
     def close(self) -> None:
         """Flush and close."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import time
 import uuid
@@ -23,6 +24,7 @@ from node.parts import Parts
 from node.security import build_login_requirements
 from node.server import build_server
 
+_log = logging.getLogger(__name__)
 _SNAPSHOT_EVERY_S: Final = 10.0
 _STOP_GRACE_S: Final = 2.0
 _FLUSH_EVERY_S: Final = 0.05
@@ -38,6 +40,7 @@ class Node:
         self._server: KafkaServer | None = None
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._listeners: tuple[Listener, ...] = ()
+        self._has_flush_failed = False
 
     async def start(self) -> KafkaServer:
         """Open everything and register; return the server once it serves clients.
@@ -160,7 +163,16 @@ class Node:
         """Flush the logs at intervals, because most events are not flushed with a response."""
         loop = asyncio.get_running_loop()
         self._timers["flush"] = loop.call_later(_FLUSH_EVERY_S, self._schedule_flush)
-        self._parts.instruments.flush()
+        try:
+            self._parts.instruments.flush()
+        except OSError as error:
+            if not self._has_flush_failed:
+                _log.error("no request is answered, because evidence cannot be written: %s", error)
+            self._has_flush_failed = True
+        else:
+            if self._has_flush_failed:
+                _log.info("evidence is written again")
+            self._has_flush_failed = False
 
     def _schedule_snapshot(self) -> None:
         instruments = self._parts.instruments

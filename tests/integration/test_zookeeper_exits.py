@@ -33,8 +33,6 @@ from tests.integration.waiting import wait_until
 
 SESSION_TIMEOUT_S = 4.0
 PROPERTIES = {"zookeeper.session.timeout.ms": str(int(SESSION_TIMEOUT_S * 1000))}
-# With a data plane the judge sometimes finds a violation after a full disk; the cause is not known.
-WITHOUT_RECORDS = {**PROPERTIES, "bridgehead.data.plane": "false"}
 
 
 @pytest.fixture
@@ -193,7 +191,7 @@ def test_the_brokers_full_disk_is_survived(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     with (
         small_disk(folder / "evidence") as filling,
-        Cluster(brokers=2, data_dir=folder, properties=WITHOUT_RECORDS) as cluster,
+        Cluster(brokers=2, data_dir=folder, properties=PROPERTIES) as cluster,
     ):
         create(cluster, "before")
         fill(filling)

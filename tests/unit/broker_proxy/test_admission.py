@@ -1,11 +1,11 @@
-"""A broker that is stopping admits no more connections."""
+"""Connections that a broker does not admit: while it stops, or while its disk is full."""
 
 from __future__ import annotations
 
 import asyncio
 
 from broker_proxy.admission import Admission
-from broker_proxy.connection_quotas import ConnectionQuotas
+from broker_proxy.connection_quotas import ConnectionLimits, ConnectionQuotas
 from broker_proxy.connection_rates import ConnectionRates
 
 
@@ -27,13 +27,31 @@ class Socket(asyncio.Transport):
         self.is_aborted = True
 
 
+def new_admission() -> Admission:
+    quotas = ConnectionQuotas(("PLAINTEXT",), None, samples=11, window_s=1, now_s=lambda: 0.0)
+    return Admission(quotas, ConnectionRates(11, 1, lambda: 0.0), lambda: 0.0)
+
+
 def test_a_connection_that_arrives_after_the_close_is_aborted() -> None:
     """The event loop accepts a connection in one turn and announces it in a later one."""
-    quotas = ConnectionQuotas(("PLAINTEXT",), None, samples=11, window_s=1, now_s=lambda: 0.0)
-    admission = Admission(quotas, ConnectionRates(11, 1, lambda: 0.0), lambda: 0.0)
+    admission = new_admission()
     entered: list[Socket] = []
     before, after = Socket(), Socket()
     admission.arrive("PLAINTEXT", before, "10.0.0.1", lambda: entered.append(before))
     admission.close()
     admission.arrive("PLAINTEXT", after, "10.0.0.1", lambda: entered.append(after))
     assert (entered, before.is_aborted, after.is_aborted) == ([before], False, True)
+
+
+def test_a_connection_that_cannot_be_recorded_is_closed_and_takes_no_slot() -> None:
+    """Otherwise its client waits for a broker that never reads its requests."""
+    admission, entered = new_admission(), []
+    admission.quotas.limits = ConnectionLimits(listeners={"PLAINTEXT": 1})
+    first, second = Socket(), Socket()
+
+    def enter() -> None:
+        raise OSError("No space left on device")
+
+    admission.arrive("PLAINTEXT", first, "10.0.0.1", enter)
+    admission.arrive("PLAINTEXT", second, "10.0.0.1", lambda: entered.append(second))
+    assert (first.is_aborted, entered) == (True, [second])

@@ -15,7 +15,15 @@ import pytest
 
 from event_log import writer
 from event_log.clock import ManualClock
-from event_log.events import EVENT_KINDS, ClaimSent, EnvelopeReceived, MetricsSnapshot, Stopped
+from event_log.events import (
+    EVENT_KINDS,
+    ClaimSent,
+    Disconnected,
+    EnvelopeReceived,
+    MetricsSnapshot,
+    RequestReceived,
+    Stopped,
+)
 from event_log.writer import FileEventLog
 
 
@@ -123,18 +131,49 @@ def test_a_full_disk_loses_no_lines(
     assert [line["epoch"] for line in _lines(tmp_path)] == [1, 2, 3]
 
 
-def test_a_full_buffer_on_a_full_disk_takes_no_event(
+def _request(number: int) -> RequestReceived:
+    none: Any = None
+    values = {each.name: none for each in fields(RequestReceived)}
+    return RequestReceived(**values | {"request_id": f"{number}"})
+
+
+def test_on_a_full_disk_a_full_buffer_takes_events_of_requests_in_progress_only(
     log: FileEventLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The caller counts an event only if `append` returns, so the metrics agree with the events."""
-    event = Stopped(reason="x" * writer.BUFFER_BYTES_MAX)
-    log.append(event)
+    log.append(_request(1))
+    log.append(Stopped(reason="x" * writer.BUFFER_BYTES_MAX))
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", Mock(side_effect=OSError(errno.ENOSPC, "No space left")))
         with pytest.raises(OSError, match="No space"):
-            log.append(event)
+            log.append(_request(2))
+        log.append(Disconnected(connection="1"))
     log.flush()
-    assert len(_lines(tmp_path)) == 1
+    kinds = [line["kind"] for line in _lines(tmp_path)]
+    assert kinds == ["request_received", "stopped", "disconnected"]
+
+
+def test_on_a_full_disk_the_buffer_is_bounded(
+    log: FileEventLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "write", Mock(side_effect=OSError(errno.ENOSPC, "No space left")))
+    log.append(Stopped(reason="x" * writer.RESERVE_BYTES_MAX))
+    with pytest.raises(OSError, match="No space"):
+        log.append(Disconnected(connection="1"))
+
+
+def test_a_segment_stays_in_use_until_the_next_one_is_open(
+    log: FileEventLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "SEGMENT_BYTES_MAX", 1)
+    log.append(ClaimSent(epoch=1))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", Mock(side_effect=OSError(errno.ENOSPC, "No space left")))
+        with pytest.raises(OSError, match="No space"):
+            log.flush()
+    log.append(ClaimSent(epoch=2))
+    log.flush()
+    assert [line["epoch"] for line in _lines(tmp_path)] == [1, 2]
 
 
 def test_a_lone_surrogate_is_escaped(log: FileEventLog, tmp_path: Path) -> None:
