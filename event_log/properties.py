@@ -20,13 +20,15 @@ INFO_CODES: Final = frozenset({-1, 7, 13, 41})
 # A client that retries may get these because of its own earlier success: 3 UNKNOWN_TOPIC,
 # 36 TOPIC_ALREADY_EXISTS, 37 INVALID_PARTITIONS. D2 does not judge them in a client's history.
 RETRY_CODES: Final = frozenset({3, 36, 37})
-# For D6: the CRC in the acknowledgement of a retry, whose batch was appended before the retry.
+# D6: the `crc` of a records_acknowledged event for a retry. An earlier attempt appended the batch,
+# so its CRC is not recorded.
 UNKNOWN_CRC: Final = -1
 # A10: a broker checks the credential and then records the request. The record of a request that was
 # checked just before the expiry may be this much later than the expiry.
 RECORDED_LATER_MS_MAX: Final = 100
 
-# L1, F8: a busy machine sends a response, or the last attempt, this much after the time limit.
+# On a busy machine, a response (L1) and the last attempt to forward (F8) may be this much after the
+# time limit.
 ANSWERED_LATER_MS_MAX: Final = 5_000
 # F4: the end of the id of a request that a client sent in an Envelope.
 INNER: Final = ".inner"
@@ -184,8 +186,8 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         name="acknowledged_record_is_kept",
         statement="a record that was acknowledged with acks=all is kept at its offset",
         witnesses=("events",),
-        row="partitions of acknowledged produce requests, up to the leader epoch of the last log "
-        "that a stopping leader reported",
+        row="partitions of acknowledged produce requests, if a leader that stopped cleanly "
+        "reported the partition's log in the same or a later leader epoch",
         key="<node>/<boot>/<seq>",
         gap_blocks_fail=True,  # the gap may hold batches of the log
     ),
@@ -262,7 +264,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         name="replayed_envelope_acts_once",
         statement="an Envelope that arrives more than once has one effect and one outcome",
         witnesses=("commits", "events"),
-        row="identities whose Envelope arrived more than once",
+        row="requests (broker, incarnation and sequence) whose Envelope arrived more than once",
         key="<broker>/<incarnation>/<sequence>/<element>",
     ),
     PropertySpec(

@@ -41,7 +41,7 @@ _EXCEPTION: Final = re.compile(
     r"(Exception in thread \S+ )?(?:java|joptsimple|org|kafka|scala|net|com)\.[\w.$]+"
     r"(?:Exception|Error)(?:: (?P<message>.*))?"
 )
-# The last pattern matches a broker's address; the lines of that broker's APIs follow it.
+# The last alternative matches the line with a broker's address; the lines of its APIs follow.
 _UNORDERED: Final = re.compile(
     r"(Adding|Current) ACLs for resource .*|TOKEN-ID.*|HOST:PORT.* -> .*"
 )

@@ -1,7 +1,7 @@
 """The metrics of one node. The caller passes the registry that exposes them.
 
-If the evidence has an event for each increment of a counter, their number equals the counter. The
-judge checks this for some counters (property K1, metrics_equal_events).
+If each increment of a counter is an event of the evidence, the counter equals the number of those
+events. The judge checks this for some counters (property K1, metrics_equal_events).
 """
 
 from __future__ import annotations

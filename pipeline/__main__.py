@@ -1,7 +1,7 @@
 """`python -m pipeline run --evidence DIR --out DIR`: build tables, verdicts and a report.
 
-Exit code: 0 if all runs hold, 1 if a property fails, 3 if the evidence does not suffice, 4 if
-Spark or a folder cannot be used.
+Exit code: 0 if all runs pass, 1 if a property fails or a run hangs, 3 if the evidence does not
+suffice, 4 if Spark or a folder cannot be used.
 """
 
 from __future__ import annotations
@@ -83,10 +83,10 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="build tables, verdicts and a report from evidence")
     run.add_argument(
-        "--evidence", required=True, help="a cluster's folder, or a run's: a path or a URI"
+        "--evidence", required=True, help="the folder of a cluster or of one run, as a path or URI"
     )
     run.add_argument(
-        "--out", required=True, help="the folder for tables and report: a path or a URI"
+        "--out", required=True, help="the folder for tables and report, as a path or URI"
     )
     run.add_argument("--seal-key", type=Path, help="the key that must have signed the manifests")
     run.add_argument("--unsealed", action="store_true", help="trust runs that are not sealed")

@@ -219,8 +219,8 @@ async def _controller_expire(cluster: RunningCluster, _: Message) -> Message:
 async def _controller_move(cluster: RunningCluster, message: Message) -> Message:
     """Pin every node to the target, make the active controller resign, wait, then unpin.
 
-    If the cluster has a pinned controller, the target becomes the pinned controller. Otherwise the
-    controller would move back immediately.
+    If the cluster has a pinned controller, the target takes its place. Without that, the controller
+    would move back immediately.
     """
     target = _running_node(cluster, message)
     current = await _controller_node(cluster)
@@ -300,7 +300,7 @@ def _ready(node: NodeProcess) -> Message:
 
 
 async def _faults_add(cluster: RunningCluster, message: Message) -> Message:
-    """Add a fault rule to one broker, or under one name to all that run."""
+    """Add a fault rule to one broker, or to all running brokers under the same name."""
     if message.get("broker") is not None:
         nodes = [_running_node(cluster, {"id": message["broker"]})]
     else:

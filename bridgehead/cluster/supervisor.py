@@ -43,7 +43,7 @@ class Supervisor:
     def __init__(
         self, settings: ClusterSettings, announce: Announce, parent_pipe: int | None = None
     ) -> None:
-        """`announce` prints a sentence for the user; the end of `parent_pipe` stops the cluster."""
+        """`announce` prints a sentence for the user; EOF on `parent_pipe` stops the cluster."""
         self._settings = settings
         self._cluster = RunningCluster(settings, announce)
         self._directory = self._cluster.directory

@@ -32,7 +32,7 @@ def test_scenarios_use_every_fault_and_workload_of_the_registries() -> None:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: each.name)
-def test_a_scenario_has_an_aim_in_one_sentence_and_a_bug(scenario: Scenario) -> None:
+def test_each_scenario_states_its_aim_in_one_sentence_and_names_a_bug(scenario: Scenario) -> None:
     assert scenario.aim.endswith(".")
     assert scenario.bug
     assert scenario.after > 0

@@ -109,7 +109,7 @@ def test_records_above_the_high_watermark_and_young_records_are_not_compacted(
     assert plan(log, -1, 1, NOW + 1000) is None
 
 
-def test_a_log_with_more_keys_than_the_table_takes_several_rounds(tmp_path: Path) -> None:
+def test_compacting_more_keys_than_fit_in_the_table_takes_several_rounds(tmp_path: Path) -> None:
     _, log = filled(tmp_path)
     before, active = last_values(log), log.segments[-1].base_offset
     offset, rounds = -1, 0

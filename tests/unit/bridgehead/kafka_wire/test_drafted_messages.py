@@ -25,7 +25,7 @@ TABLE = """
 20 response 2 {"throttleTimeMs": 0, "responses": [{"name": "t", "errorCode": 44, "errorMessage":
   "no"}]}
 = 00000000 00000001 000174 002c 00026e6f
-# v3 has the same fields; from v4 on, the first flexible version, they are tagged fields
+# v3 has the same fields; in the flexible versions, from v4 on, validate_only is a tagged field
 20 request 3 {"topicNames": ["t"], "timeoutMs": 5, "validateOnly": true}
 = 00000001 000174 00000005 01
 20 response 3 {"throttleTimeMs": 0, "responses": [{"name": "t", "errorCode": 44, "errorMessage":
