@@ -1,9 +1,9 @@
 """`python -m bench.node_profile [JOB ...]`: where the nodes' processor time goes.
 
-py-spy samples the nodes while a job runs. `STOPS` maps frames to the stops of a request's path in
-ARCHITECTURE.md. A sample counts for the stop of its innermost frame that has one. The operating
-system measures the processor time per process. Sampling slows the nodes down, so only the shares
-count.
+py-spy samples the nodes while a job runs. `STEPS` maps stack frames to the numbered steps of
+"One request, file by file" in ARCHITECTURE.md, and to other work such as the request log. A sample
+counts for the step of its innermost frame that matches a path in `STEPS`. The operating system
+measures the processor time per process. Sampling slows the nodes down, so only the shares count.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _WAITING: Final = ("EpollSelector.select ", "Thread.run ")
 _REST: Final = "event loop, sockets, other"
 
 # The first row with a matching path wins.
-STOPS: Final[tuple[tuple[str, str], ...]] = (
+STEPS: Final[tuple[tuple[str, str], ...]] = (
     ("request log", "broker_proxy/request_log controller/request_log event_log/text_log"),
     ("request log", "cluster_model/request_lines bridgehead/kafka_wire/generate_json"),
     ("evidence", "event_log/"),
@@ -70,23 +70,23 @@ STOPS: Final[tuple[tuple[str, str], ...]] = (
 )
 
 
-def stop_of(frames: Sequence[str]) -> str:
-    """Return the stop of a stack, whose first frame is the outermost."""
+def step_of(frames: Sequence[str]) -> str:
+    """Return the step of a stack, whose first frame is the outermost."""
     for frame in reversed(frames):
-        for stop, paths in STOPS:
+        for step, paths in STEPS:
             if any(f"({path}" in frame for path in paths.split()):
-                return stop
+                return step
     return _REST
 
 
 def shares(stacks: Iterable[str]) -> Counter[str]:
-    """Return the samples of each stop, from py-spy's raw format."""
+    """Return the samples of each step, from py-spy's raw format."""
     counts: Counter[str] = Counter()
     for line in stacks:
         stack, _, count = line.rpartition(" ")
         frames = stack.split(";")
         if not frames[-1].startswith(_WAITING):
-            counts[stop_of(frames)] += int(count)
+            counts[step_of(frames)] += int(count)
     return counts
 
 
@@ -104,15 +104,15 @@ class Profile:
         yield f"| {job}: us per operation | {' | '.join(names)} |"
         yield "|---|" + "---:|" * len(names)
         scale = {name: self.seconds[name] * 1e6 / self.operations for name in names}
-        for stop in dict.fromkeys([*(name for name, _ in STOPS), _REST]):
-            parts = [self._part(name, stop) * scale[name] for name in names]
+        for step in dict.fromkeys([*(name for name, _ in STEPS), _REST]):
+            parts = [self._part(name, step) * scale[name] for name in names]
             if max(parts) > 0.01 * sum(scale.values()):
-                yield f"| {stop} | {' | '.join(f'{part:,.0f}' if part else '' for part in parts)} |"
+                yield f"| {step} | {' | '.join(f'{part:,.0f}' if part else '' for part in parts)} |"
         yield f"| **all** | {' | '.join(f'**{scale[name]:,.0f}**' for name in names)} |"
 
-    def _part(self, name: str, stop: str) -> float:
+    def _part(self, name: str, step: str) -> float:
         samples = self.samples.get(name, Counter())
-        return samples[stop] / max(samples.total(), 1)
+        return samples[step] / max(samples.total(), 1)
 
 
 @contextmanager

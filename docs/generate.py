@@ -48,8 +48,8 @@ A broker serves these APIs and lists them in ApiVersions. The table is derived f
   is ApiVersions, which is answered with UNSUPPORTED_VERSION.
 - THROTTLING_QUOTA_EXCEEDED is returned from these versions on: {strict}.
   Requests of older versions are executed, and the client is throttled afterwards. Without a
-  data plane, `connection_creation_rate` is the only other client quota that is enforced;
-  [differences](differences.md) has the reason.
+  data plane, only two client quotas are enforced: `controller_mutation_rate` and
+  `connection_creation_rate`; [differences](differences.md) has the reason.
 - Without an authorizer everything is allowed. Only the column *without the rights* has the
   authorization errors.\
 """
@@ -184,7 +184,7 @@ def quirks_page() -> str:
         _row(each.name, each.apis, each.description, ", ".join(f"`{row}`" for row in each.rows))
         for each in quirks.QUIRK_LIST
     ]
-    page += ["", "No quirk reproduces these behaviours, although they are of the same kinds:", ""]
+    page += ["", "No quirk reproduces these harmful behaviours of Kafka:", ""]
     page += ["| difference | reason |", "|---|---|"]
     page += [_row(row, reason) for row, reason in quirks.UNSUPPORTED_QUIRKS.items()]
     return "\n".join([*page, ""])

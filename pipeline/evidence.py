@@ -69,8 +69,8 @@ def find_runs(
     Args:
         where: the folder.
         rules: what the seals must satisfy.
-        copies: the folder for copies of unsealed local runs; with None, unsealed runs are
-            rejected. Unsealed remote runs always are.
+        copies: the folder for copies of unsealed local runs; None: unsealed runs are
+            rejected. Unsealed remote runs are always rejected.
 
     Raises:
         EvidenceError: the folder has no run, two runs have the same id, a file has changed, or

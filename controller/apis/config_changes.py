@@ -95,7 +95,7 @@ class ConfigApi(AdminApi):
         image: MetadataImage,
         committed: Mapping[str, Outcome],
     ) -> Decision:
-        """See AdminApi.decide. A dry run has the same outcomes and no records."""
+        """See AdminApi.decide. A dry run has no records and does not check passwords."""
         decided: list[Decided] = []
         counts = Counter(element_of(resource) for resource in request.resources)
         seen = set(committed)

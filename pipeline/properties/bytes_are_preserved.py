@@ -1,7 +1,7 @@
 """F2: the controller executes the client's bytes, and the broker relays the controller's bytes.
 
-Events are aggregated by request, because one row can hold the few executions and responses of a
-request.
+The query groups events by request. A request has few executions and responses, so one row can hold
+them all.
 """
 
 from __future__ import annotations

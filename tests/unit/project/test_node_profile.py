@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bench.node_profile import STOPS, shares
+from bench.node_profile import STEPS, shares
 
 ROOT = Path(__file__).parents[3]
 RUN = "run_forever (asyncio/base_events.py:603)"
@@ -21,6 +21,6 @@ def test_threads_that_wait_are_not_counted() -> None:
 
 
 def test_every_path_of_a_stop_exists() -> None:
-    paths = [path for _, group in STOPS for path in group.split()]
+    paths = [path for _, group in STEPS for path in group.split()]
     ours = [path for path in paths if path not in ("grpc/", "kazoo/")]
     assert [p for p in ours if not list(ROOT.glob(p + ("" if p.endswith("/") else "*")))] == []
