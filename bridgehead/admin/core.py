@@ -10,7 +10,7 @@ ends, if no response comes within `request.timeout.ms`, or if the broker is not 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -71,15 +71,15 @@ class _Exchange:
     attempts: int = 0
     resent: bool = False  # an earlier attempt got no definite response
     trouble: str = ""  # why the last attempt has no response
+    # The broker that must answer the request; None: the API's route decides.
+    broker: int | None = field(init=False)
+    is_for_controller: bool = field(init=False)
 
-    @property
-    def broker(self) -> int | None:
-        """The broker that must answer the request; None: the API's route decides."""
-        return self.request.broker if self.call.broker is None else self.call.broker
-
-    @property
-    def is_for_controller(self) -> bool:
-        return self.broker is None and DRAFTED_SPECS[self.request.key].route is Route.FORWARD
+    def __post_init__(self) -> None:
+        pinned, request = self.call.broker, self.request
+        self.broker = request.broker if pinned is None else pinned
+        is_forwarded = DRAFTED_SPECS[request.key].route is Route.FORWARD
+        self.is_for_controller = self.broker is None and is_forwarded
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,20 +196,19 @@ class AdminCore:
 
     def wakeup_ms(self) -> float | None:
         """Return when `tick` is due next; None if there is nothing to wait for."""
-        earliest = min(self._due(self._now_ms), default=FOREVER)
-        return None if earliest == FOREVER else earliest
-
-    def _due(self, now_ms: float) -> Iterator[float]:
+        now_ms = self._now_ms
+        times = self._links.due(now_ms, waiting=bool(self._waiting))
         for call in self._calls.values():
             if call.wait_until_ms is not None:
-                yield min(call.wait_until_ms, call.deadline_ms)
+                times += call.wait_until_ms, call.deadline_ms
         for exchange in self._waiting:
-            yield exchange.call.deadline_ms
+            times.append(exchange.call.deadline_ms)
             if exchange.not_before_ms > now_ms:
-                yield exchange.not_before_ms
+                times.append(exchange.not_before_ms)
         if self._waiting and self._refresh is None and self._refresh_not_before_ms > now_ms:
-            yield self._refresh_not_before_ms
-        yield from self._links.due(now_ms, waiting=bool(self._waiting))
+            times.append(self._refresh_not_before_ms)
+        earliest = min(times, default=FOREVER)
+        return None if earliest == FOREVER else earliest
 
     # Calls
 
@@ -276,11 +275,11 @@ class AdminCore:
 
     def _pump(self) -> None:
         """Send what can be sent, and fail what can no longer be sent."""
-        progress = True
+        progress = bool(self._waiting)
         while progress:
             waiting, self._waiting = self._waiting, []
             kept = [each for each in waiting if not self._dispatch(each)]
-            progress = len(kept) < len(waiting) or bool(self._waiting)
+            progress = bool(self._waiting) or 0 < len(kept) < len(waiting)
             self._waiting = kept + self._waiting
 
     def _dispatch(self, exchange: _Exchange) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
-import select
 import socket
 import ssl
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar, cast
 
@@ -44,9 +45,10 @@ class Driver:
         self._wanted: set[int] = set()
         self._opening: dict[int, asyncio.Task[None]] = {}
         self._timer: asyncio.TimerHandle | None = None
-        self._readable = select.poll()
-        self._descriptors: dict[int, int] = {}
+        self._timer_ms = 0.0
+        self._plain: dict[int, int] = {}  # connections without TLS, by descriptor
         self.loop: asyncio.AbstractEventLoop
+        self.has_loop_work = False  # the event loop must run now, even if no socket is ready
         self._is_closing = False
         self._all_closed = asyncio.Event()
 
@@ -56,7 +58,7 @@ class Driver:
         """Begin a call; `on_end` is called with its outcome, but not before this method returns."""
 
         def begin() -> int:
-            now_ms = self._now_ms()
+            now_ms = _now_ms()
             number = self._core.submit(plan, now_ms, timeout_ms=timeout_ms, broker=broker)
             self._on_end[number] = self._on_end.pop(_UNNUMBERED)
             return number
@@ -69,9 +71,31 @@ class Driver:
         self._on_end.pop(number, None)
         self._step(lambda: self._core.cancel(number))
 
-    def has_unread_data(self) -> bool:
-        """Return whether the loop must read from a socket: perhaps a broker has closed it."""
-        return bool(self._readable.poll(0))
+    def read_without_loop(self, descriptor: int) -> bool:
+        """Read from a socket; return False if the event loop must do it.
+
+        The event loop handles TLS, errors and the end of a connection.
+        """
+        number = self._plain.get(descriptor)
+        if number is None:
+            return False
+        try:
+            data = os.read(descriptor, _READ_BYTES)
+        except OSError:
+            return False
+        if data:
+            self.received(number, data)
+        return bool(data)
+
+    def seconds_to_tick(self) -> float | None:
+        """Return how long there is nothing to do if no socket becomes ready."""
+        wakeup_ms = self._core.wakeup_ms()
+        return None if wakeup_ms is None else max(0.0, wakeup_ms - _now_ms()) / 1000
+
+    def prepare_loop(self) -> None:
+        """Set the timer that the event loop needs. To be called before the event loop runs."""
+        self.has_loop_work = False
+        self._set_timer()
 
     async def close(self) -> None:
         """End every call and connection; return when all sockets are closed."""
@@ -92,27 +116,26 @@ class Driver:
         if number not in self._wanted:  # closed by the core before it was open
             transport.abort()
             return
-        descriptor = transport.get_extra_info("socket").fileno()
-        self._descriptors[number] = descriptor
-        self._readable.register(descriptor, select.POLLIN)
+        connection = transport.get_extra_info("socket")
+        if self._tls is None:
+            self._plain[connection.fileno()] = number
         for name, option in _BUFFERS:
             if (size := self._config.numbers[name]) >= 0:
-                transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, option, size)
-        self._step(lambda: self._core.connected(number, self._now_ms()))
+                connection.setsockopt(socket.SOL_SOCKET, option, size)
+        self._step(lambda: self._core.connected(number, _now_ms()))
 
     def received(self, number: int, data: bytes) -> None:
         """Take bytes of a socket."""
-        self._step(lambda: self._core.received(number, data, self._now_ms()))
+        self._step(lambda: self._core.received(number, data, _now_ms()))
 
     def lost(self, number: int, error: AdminError) -> None:
         """Record that a socket is closed, or was not opened."""
         self._sockets.pop(number, None)
-        if (descriptor := self._descriptors.pop(number, None)) is not None:
-            self._readable.unregister(descriptor)
+        self._plain = {each: other for each, other in self._plain.items() if other != number}
         self._wanted.discard(number)
         if self._is_closing and not self._sockets:
             self._all_closed.set()
-        self._step(lambda: self._core.lost(number, error, self._now_ms()))
+        self._step(lambda: self._core.lost(number, error, _now_ms()))
 
     def _step(self, advance: Callable[[], X]) -> X:
         """Give the core one input and carry out the effects."""
@@ -132,36 +155,45 @@ class Driver:
     def _carry_out(self) -> None:
         for effect in self._core.effects():
             self._do(effect)
+        if self.loop.is_running():
+            self._set_timer()
+
+    def _set_timer(self) -> None:
         wakeup_ms = self._core.wakeup_ms()
         if wakeup_ms is None:
             return
-        wakeup_s = wakeup_ms / 1000
         if self._timer is not None:
-            if self._timer.when() <= wakeup_s:
+            if self._timer_ms <= wakeup_ms:
                 return  # `_tick` then sets the next timer
             self._timer.cancel()
-        self._timer = self.loop.call_at(wakeup_s, self._tick)
+        self._timer_ms = wakeup_ms
+        self._timer = self.loop.call_later((wakeup_ms - _now_ms()) / 1000, self._tick)
 
     def _do(self, effect: Effect) -> None:
         match effect:
-            case Connect(number, address):
-                self._wanted.add(number)
-                task = self.loop.create_task(self._open(number, address))
-                self._opening[number] = task
-                task.add_done_callback(lambda _: self._opening.pop(number))
             case Send(number, data):
-                self._sockets[number].write(data)
-            case Disconnect(number):
-                self._wanted.discard(number)
-                if (task_ := self._opening.get(number)) is not None:
-                    task_.cancel()
-                if (transport := self._sockets.get(number)) is not None:
-                    transport.abort()
+                transport = self._sockets[number]
+                transport.write(data)
+                self.has_loop_work |= transport.is_closing()  # the write has failed
             case Complete(number, outcome):
                 if number in self._on_end:
                     self._end(number, outcome)
                 else:  # the call ended during `submit`
+                    self.has_loop_work = True
                     self.loop.call_soon(self._end, number, outcome)
+            case Connect(number, address):
+                self.has_loop_work = True
+                self._wanted.add(number)
+                task = self.loop.create_task(self._open(number, address))
+                self._opening[number] = task
+                task.add_done_callback(lambda _: self._opening.pop(number))
+            case Disconnect(number):
+                self.has_loop_work = True
+                self._wanted.discard(number)
+                if (task_ := self._opening.get(number)) is not None:
+                    task_.cancel()
+                if (open_ := self._sockets.get(number)) is not None:
+                    open_.abort()
 
     def _end(self, number: int, outcome: Try[Any]) -> None:
         if (on_end := self._on_end.pop(number, None)) is not None:
@@ -170,10 +202,7 @@ class Driver:
     def _tick(self) -> None:
         self._timer = None
         # A timer may fire early, by at most the clock's resolution.
-        self._step(lambda: self._core.tick(self._now_ms() + 1))
-
-    def _now_ms(self) -> float:
-        return self.loop.time() * 1000
+        self._step(lambda: self._core.tick(_now_ms() + 1))
 
     async def _open(self, number: int, address: Address) -> None:
         try:
@@ -198,6 +227,10 @@ class Driver:
                 number,
                 ConnectionFailedError(f"The broker at {address} cannot be reached: {reason}."),
             )
+
+
+def _now_ms() -> float:
+    return time.monotonic() * 1000
 
 
 class _Socket(asyncio.BufferedProtocol):

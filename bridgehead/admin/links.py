@@ -160,7 +160,8 @@ class Links(Generic[X]):
         throttle_ms = getattr(response.message, "throttle_time_ms", 0)
         if throttle_ms > 0:  # KIP-219: the client waits before its next request
             link.muted_until_ms = max(link.muted_until_ms, now_ms + throttle_ms)
-        self._close_if_done(link)
+        if link.retired:
+            self._close_if_done(link)
         return flight
 
     def dropped(
@@ -202,19 +203,23 @@ class Links(Generic[X]):
                 link.retired = True
             self._close_if_done(link)
 
-    def due(self, now_ms: float, *, waiting: bool) -> Iterator[float]:
-        """Yield the times at which `tick` has work. If `waiting`, some requests need a link."""
+    def due(self, now_ms: float, *, waiting: bool) -> list[float]:
+        """Return the times at which `tick` has work. If `waiting`, some requests need a link."""
+        times: list[float] = []
         for link in self._links.values():
             if not link.is_ready:
-                yield link.setup_deadline_ms
+                times.append(link.setup_deadline_ms)
                 continue
-            yield from (each.deadline_ms for each in link.in_flight.values() if not each.abandoned)
+            for flight in link.in_flight.values():
+                if not flight.abandoned:
+                    times.append(flight.deadline_ms)
             if not link.in_flight:
-                yield min(link.expires_ms, link.used_ms + self._idle_ms)
+                times += link.expires_ms, link.used_ms + self._idle_ms
             if waiting and link.muted_until_ms > now_ms:
-                yield link.muted_until_ms
+                times.append(link.muted_until_ms)
         if waiting:
-            yield from (each.until_ms for each in self._troubles.values() if each.until_ms > now_ms)
+            times += [each.until_ms for each in self._troubles.values() if each.until_ms > now_ms]
+        return times
 
     def flush(self, link: Link[X]) -> None:
         """Send what the connection has to send."""

@@ -8,7 +8,7 @@ so a call that needs several requests reads like a function.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
@@ -19,9 +19,10 @@ from bridgehead.admin.errors import (
     KafkaError,
     KafkaTimeoutError,
 )
-from bridgehead.admin.results import Try
+from bridgehead.admin.results import DONE, Try
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.kafka_wire.schema import Array, fields_of
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -75,8 +76,7 @@ class Answer(NamedTuple):
 
     def error(self, code: int, message: str | None = None) -> KafkaError | None:
         """Return the error with this code; None for the code NONE."""
-        known = error_code(code)
-        return KafkaError(known, message, resent=self.resent) if known else None
+        return KafkaError(error_code(code), message, resent=self.resent) if code else None
 
     def check(self, code: int, message: str | None = None) -> None:
         """Raise the error with this code, unless the code is NONE."""
@@ -90,7 +90,8 @@ class Answer(NamedTuple):
 
     def done(self, element: Any) -> Try[None]:
         """Return the error of an element, or success."""
-        return self.result(element, lambda _: None)
+        error = self.error(element.error_code, getattr(element, "error_message", None))
+        return DONE if error is None else Try.new_error(error)
 
 
 Step = tuple[Request, ...] | Wait
@@ -98,42 +99,42 @@ Plan = Generator[Step, list[Try[Answer]], T]
 
 _REPEATED: Final = (ErrorCode.NOT_CONTROLLER, ErrorCode.THROTTLING_QUOTA_EXCEEDED)
 _BACKOFF_MS: Final = 100
+_CODES: Final = {int(code): code for code in ErrorCode}
 
 
 def error_code(code: int) -> ErrorCode:
     """Return the ErrorCode with this number; UNKNOWN_SERVER_ERROR if Kafka does not define it."""
-    try:
-        return ErrorCode(code)
-    except ValueError:
-        return ErrorCode.UNKNOWN_SERVER_ERROR
+    return _CODES.get(code, ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 def error_codes(message: Any) -> list[ErrorCode]:
     """Return the codes of a response's elements; if no element has one, the response's own code."""
+    arrays, has_code = _places_of_codes(message.__class__)
     nested = [
         code
-        for name in _arrays(message.__class__)
+        for name in arrays
         for each in getattr(message, name) or ()
-        if _may_have_codes(each.__class__)
         for code in error_codes(each)
     ]
-    if nested or not hasattr(message, "error_code"):
-        return nested
-    return [error_code(message.error_code)]
+    return [error_code(message.error_code)] if has_code and not nested else nested
 
 
 @cache
-def _arrays(kind: type[Any]) -> tuple[str, ...]:
-    """Return the names of the array fields of a message or struct."""
-    return tuple(field.name for field in fields(kind) if "list[" in str(field.type))
+def _places_of_codes(kind: type[Any]) -> tuple[tuple[str, ...], bool]:
+    """Return the arrays of a struct whose elements have error codes, and if the struct has one."""
+    fields = fields_of(kind)
+    arrays = tuple(
+        field.name
+        for field in fields
+        if isinstance(field.type, Array)
+        and isinstance(field.type.of, type)
+        and _has_codes(field.type.of)
+    )
+    return arrays, any(field.name == "error_code" for field in fields)
 
 
-@cache
-def _may_have_codes(kind: type[Any]) -> bool:
-    """Return whether instances can have error codes. Topic configs cannot and are skipped."""
-    if not is_dataclass(kind):
-        return False
-    return bool(_arrays(kind)) or any(field.name == "error_code" for field in fields(kind))
+def _has_codes(kind: Any) -> bool:
+    return any(_places_of_codes(kind))
 
 
 def one(request: Request) -> Plan[Answer]:
@@ -182,12 +183,16 @@ class Batch(Generic[K, E, T]):
                     yield Wait(max(_BACKOFF_MS, getattr(answer.message, "throttle_time_ms", 0)))
                 except KafkaTimeoutError:
                     break
-        missing = ConnectionFailedError("The broker's response does not mention this element.")
-        return {key: done.get(key, Try.new_error(missing)) for key in self._elements}
+        return {key: done[key] if key in done else _unmentioned() for key in self._elements}
 
     def errors(self) -> Plan[dict[K, AdminError | None]]:
         """Return the error of every element; None means success."""
         return {key: result.error for key, result in (yield from self.run()).items()}
+
+
+def _unmentioned() -> Try[Any]:
+    text = "The broker's response does not mention this element."
+    return Try.new_error(ConnectionFailedError(text))
 
 
 def _is_repeated(result: Try[Any] | None) -> bool:

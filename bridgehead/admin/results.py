@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, TypeVar, cast
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from bridgehead.admin.errors import AdminError
 
@@ -35,7 +35,7 @@ class Try(Generic[T]):
         """Return the value. Raises the error of a failure."""
         if self.error is not None:
             raise self.error
-        return cast(T, self._value)
+        return self._value  # type: ignore[return-value]  # without an error there is a value
 
     @property
     def is_success(self) -> bool:
@@ -46,6 +46,9 @@ class Try(Generic[T]):
     def is_failure(self) -> bool:
         """True if there is an error."""
         return self.error is not None
+
+
+DONE: Final[Try[None]] = Try(None, None)  # the success of an operation that returns no value
 
 
 class Node(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from bridgehead.kafka_wire.apis import DRAFTED_SPECS, SPECS, ApiSpec
@@ -83,26 +84,30 @@ def _decode_rest(
 
 def encode_request_header(header: RequestHeader) -> bytes:
     """Return the header as bytes."""
-    spec = _spec(header.api_key)
-    version = spec.request_header_version(header.api_version)
-    out = _FIXED.pack(header.api_key, header.api_version, header.correlation_id)
+    key, version, correlation_id, client_id = header
+    return _FIXED.pack(key, version, correlation_id) + _request_header_end(key, version, client_id)
+
+
+@lru_cache
+def _request_header_end(api_key: int, api_version: int, client_id: str | None) -> bytes:
+    """Return what follows the correlation id."""
+    version = _spec(api_key).request_header_version(api_version)
     if version == 0:
-        return out
-    if header.client_id is None:
-        out += _INT16.pack(-1)
-    else:
-        try:
-            text = header.client_id.encode()
-            out += _INT16.pack(len(text)) + text
-        except (UnicodeEncodeError, struct.error):
-            raise WireError("the client id is too long, or not valid text") from None
-    return out + b"\0" if version == 2 else out
+        return b""
+    end = b"\0" if version == 2 else b""
+    if client_id is None:
+        return _INT16.pack(-1) + end
+    try:
+        text = client_id.encode()
+        return _INT16.pack(len(text)) + text + end
+    except (UnicodeEncodeError, struct.error):
+        raise WireError("the client id is too long, or not valid text") from None
 
 
 def encode_response_header(api_key: int, api_version: int, correlation_id: int) -> bytes:
     """Return the response header for a request's version."""
     header = _INT32.pack(correlation_id)
-    return header + b"\0" if _spec(api_key).response_header_version(api_version) else header
+    return header + b"\0" if _response_has_tags(api_key, api_version) else header
 
 
 def decode_response_header(api_key: int, api_version: int, data: bytes) -> tuple[int, int]:
@@ -112,10 +117,17 @@ def decode_response_header(api_key: int, api_version: int, data: bytes) -> tuple
     except struct.error:
         raise WireError("the data ends within the response header") from None
     at = _INT32.size
-    if _spec(api_key).response_header_version(api_version):
+    if _response_has_tags(api_key, api_version):
+        if data[at : at + 1] == b"\0":  # no tagged fields, as in most headers
+            return correlation_id, at + 1
         count, at = decode_varint(data, at)
         at = skip_tagged_fields(data, at, count)
     return correlation_id, at
+
+
+@lru_cache
+def _response_has_tags(api_key: int, api_version: int) -> bool:
+    return _spec(api_key).response_header_version(api_version) == 1
 
 
 def _spec(api_key: int) -> ApiSpec:
