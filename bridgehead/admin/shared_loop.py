@@ -100,7 +100,7 @@ class SharedLoop:
         with self._lock:
             self._closed = True
             thread, runner = self._thread, self._runner
-            if self._loop is not None and runner is not None:
+            if self._loop is not None and runner is not None and not self._is_closing:
                 self._loop.call_soon_threadsafe(self._stop_to_close)
             self._changed.notify()
         # A future's callback, which runs in the thread of the loop, may close the client.

@@ -1,0 +1,105 @@
+"""A broker in a thread, which answers or fails CreateTopics as a script says."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.codec import decode_request, encode_response
+from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.kafka_wire.framing import FrameBuffer, frame
+from bridgehead.kafka_wire.headers import decode_request_header, encode_response_header
+from bridgehead.kafka_wire.messages.api_versions import ApiVersion, ApiVersionsResponse
+from bridgehead.kafka_wire.messages.create_topics import CreatableTopicResult, CreateTopicsResponse
+from bridgehead.kafka_wire.messages.metadata import MetadataResponse, MetadataResponseBroker
+
+Act = Callable[[socket.socket, bytes], object]  # gets the connection and a whole response
+
+
+def answer(connection: socket.socket, response: bytes) -> None:
+    connection.sendall(response)
+
+
+def stay_silent(connection: socket.socket, response: bytes) -> None:
+    pass
+
+
+def end_the_connection(connection: socket.socket, response: bytes) -> None:
+    connection.shutdown(socket.SHUT_RDWR)
+
+
+class ScriptedBroker:
+    """Answers CreateTopics as `script` says, one entry for each request, then without failures.
+
+    `ErrorCode.TOPIC_ALREADY_EXISTS` is the result of a topic's second request.
+    """
+
+    def __init__(self, server: socket.socket) -> None:
+        self.port = server.getsockname()[1]
+        self.script: list[Act] = []
+        self._topics: set[str] = set()
+
+    def serve(self, connection: socket.socket) -> None:
+        frames = FrameBuffer()
+        with connection:
+            while data := connection.recv(65_536):
+                for payload in frames.receive_data(data):
+                    self._respond(connection, payload)
+
+    def _respond(self, connection: socket.socket, payload: bytes) -> None:
+        header, at = decode_request_header(payload)
+        key, version = header.api_key, header.api_version
+        request = decode_request(key, version, payload, at)
+        body = encode_response(key, version, self._response(ApiKey(key), request))
+        act = self.script.pop(0) if key == ApiKey.CREATE_TOPICS and self.script else answer
+        act(connection, frame(encode_response_header(key, version, header.correlation_id) + body))
+
+    def _response(self, key: ApiKey, request: Any) -> Any:
+        match key:
+            case ApiKey.API_VERSIONS:
+                served = ((ApiKey.API_VERSIONS, 3), (ApiKey.METADATA, 9), (ApiKey.CREATE_TOPICS, 7))
+                return ApiVersionsResponse(
+                    0, [ApiVersion(each, 0, newest) for each, newest in served]
+                )
+            case ApiKey.METADATA:
+                brokers = [MetadataResponseBroker(1, "127.0.0.1", self.port)]
+                return MetadataResponse(brokers=brokers, controller_id=1)
+            case _:
+                results = []
+                for each in request.topics:
+                    known = each.name in self._topics
+                    code = ErrorCode.TOPIC_ALREADY_EXISTS if known else ErrorCode.NONE
+                    results.append(CreatableTopicResult(each.name, error_code=code, configs=[]))
+                    self._topics.add(each.name)
+                return CreateTopicsResponse(topics=results)
+
+
+@contextmanager
+def scripted_broker() -> Iterator[ScriptedBroker]:
+    """Serve until the block ends and the clients have closed their connections."""
+    threads: list[threading.Thread] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        broker = ScriptedBroker(server)
+
+        def accept() -> None:
+            while True:
+                try:
+                    connection, _ = server.accept()
+                except OSError:
+                    return
+                threads.append(threading.Thread(target=broker.serve, args=(connection,)))
+                threads[-1].start()
+
+        acceptor = threading.Thread(target=accept)
+        acceptor.start()
+        try:
+            yield broker
+        finally:
+            server.shutdown(socket.SHUT_RDWR)
+            acceptor.join()
+            for each in threads:
+                each.join()

@@ -1,0 +1,128 @@
+"""A blocking call on a connection that is ready and has no TLS: the caller's thread reads it."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from bridgehead.admin import (
+    AdminClient,
+    ClientClosedError,
+    KafkaError,
+    KafkaTimeoutError,
+    NewTopicWithReplication,
+)
+from tests.integration.scripted_broker import (
+    ScriptedBroker,
+    answer,
+    end_the_connection,
+    scripted_broker,
+    stay_silent,
+)
+
+
+@pytest.fixture
+def broker() -> Iterator[ScriptedBroker]:
+    with scripted_broker() as broker:
+        yield broker
+
+
+@pytest.fixture
+def client(broker: ScriptedBroker) -> Iterator[AdminClient]:
+    """A client with a ready connection."""
+    with AdminClient({"bootstrap.servers": f"127.0.0.1:{broker.port}"}) as client:
+        create(client, "first")
+        yield client
+
+
+@pytest.fixture
+def runs(client: AdminClient, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the threads that ran the client's event loop."""
+    names: list[str] = []
+    run = asyncio.SelectorEventLoop.run_forever
+
+    def run_forever(loop: asyncio.SelectorEventLoop) -> None:
+        names.append(threading.current_thread().name)
+        run(loop)
+
+    monkeypatch.setattr(asyncio.SelectorEventLoop, "run_forever", run_forever)
+    return names
+
+
+def create(client: AdminClient, name: str) -> None:
+    client.create_topic(NewTopicWithReplication(name, 1, 1))
+
+
+def in_pieces(connection: socket.socket, response: bytes) -> None:
+    for at in range(0, len(response), 10):
+        time.sleep(0.01)  # so that the client reads each piece by itself
+        connection.sendall(response[at : at + 10])
+
+
+@pytest.mark.parametrize("act", [answer, in_pieces])
+def test_a_call_needs_no_event_loop(
+    broker: ScriptedBroker,
+    client: AdminClient,
+    runs: list[str],
+    act: Callable[[socket.socket, bytes], None],
+) -> None:
+    broker.script = [act]
+    create(client, "second")
+    assert not runs
+
+
+def test_a_call_is_sent_again_if_the_connection_ends_without_a_response(
+    broker: ScriptedBroker, client: AdminClient, runs: list[str]
+) -> None:
+    broker.script = [end_the_connection]
+    with pytest.raises(KafkaError, match="already exists") as raised:
+        create(client, "second")
+    assert raised.value.resent
+    assert runs == [threading.current_thread().name]
+    create(client, "third")
+    runs.clear()
+    create(client, "fourth")
+    assert not runs
+
+
+def test_a_call_times_out_if_no_response_comes(broker: ScriptedBroker, client: AdminClient) -> None:
+    broker.script = [stay_silent]
+    began = time.monotonic()
+    with pytest.raises(KafkaTimeoutError) as raised:
+        create(client.with_timeout(300), "second")
+    assert time.monotonic() - began < 20
+    assert raised.value.sent
+    create(client, "third")
+
+
+def test_another_thread_can_send_while_a_call_waits(
+    broker: ScriptedBroker, client: AdminClient
+) -> None:
+    """The broker answers the first request only after the second one."""
+    held: list[bytes] = []
+    has_arrived = threading.Event()
+
+    def hold(connection: socket.socket, response: bytes) -> None:
+        held.append(response)
+        has_arrived.set()
+
+    broker.script = [hold, lambda connection, response: connection.sendall(held[0] + response)]
+    first = threading.Thread(target=create, args=(client, "second"))
+    first.start()
+    assert has_arrived.wait(20)
+    create(client, "third")
+    first.join(20)
+    assert not first.is_alive()
+
+
+def test_close_ends_a_call_that_waits(broker: ScriptedBroker, client: AdminClient) -> None:
+    broker.script = [lambda connection, response: threading.Thread(target=client.close).start()]
+    with pytest.raises(ClientClosedError):
+        create(client, "second")
+    client.close()
+    client.close()
