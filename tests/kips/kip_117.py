@@ -13,7 +13,7 @@ CLUSTER = f"{ADMIN}/calls/cluster.py"
 GROUPS = f"{ADMIN}/calls/groups.py"
 
 MUTANTS: tuple[Mutant, ...] = (
-    Mutant(("590.18",), CORE, "DRAFTED_SPECS[self.request.key].route is Route.FORWARD", "False"),
+    Mutant(("590.18",), CORE, "DRAFTED_SPECS[request.key].route is Route.FORWARD", "False"),
     Mutant(
         ("201.51",),
         REQUESTS,
