@@ -85,13 +85,16 @@ class Answer(NamedTuple):
 
     def result(self, element: Any, read: Callable[[Any], T]) -> Try[T]:
         """Return an element's error, or the result of `read` if there is none."""
-        error = self.error(element.error_code, getattr(element, "error_message", None))
+        error = self._error_of(element)
         return Try.new_error(error) if error is not None else Try.new_value(read(element))
 
     def done(self, element: Any) -> Try[None]:
         """Return the error of an element, or success."""
-        error = self.error(element.error_code, getattr(element, "error_message", None))
+        error = self._error_of(element)
         return DONE if error is None else Try.new_error(error)
+
+    def _error_of(self, element: Any) -> KafkaError | None:
+        return self.error(element.error_code, getattr(element, "error_message", None))
 
 
 Step = tuple[Request, ...] | Wait

@@ -67,7 +67,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "    if error is not None:\n        raise error\n\n\ndef closed",
         "    if error is not None:\n        return\n\n\ndef closed",
     ),
-    Mutant(("117.8",), CORE, "DRAFTED_SPECS[self.request.key].route is Route.FORWARD", "False"),
+    Mutant(("117.8",), CORE, "DRAFTED_SPECS[request.key].route is Route.FORWARD", "False"),
     Mutant(
         ("117.9", "117.12"),
         TOPICS,
@@ -144,7 +144,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         ("117.23",),
         REQUESTS,
-        "        return self.result(element, lambda _: None)\n",
+        "        return DONE if error is None else Try.new_error(error)\n",
         "        return Try.new_error(KafkaError(error_code(element.error_code)))\n",
     ),
     Mutant(
