@@ -7,7 +7,8 @@ import asyncio
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +17,7 @@ from chaos.result import Result, write_files
 from chaos.scenario import LOCAL, SIMULATED, Scenario
 from chaos.scenarios import SCENARIOS
 from chaos.seeded_bug import scenario_with
+from chaos.simulated.run import Runner
 from chaos.simulated.run import run as run_simulated
 from chaos.simulated.shrinking import as_file, is_same_failure, shrink
 from event_log.verdicts import exit_code
@@ -96,20 +98,21 @@ def _run(
     out.mkdir(parents=True, exist_ok=True)
     results: list[Result] = []
     for scenario in scenarios:
-        for seed in seeds:
-            folder = out / f"{scenario.name}-{seed}"
-            shutil.rmtree(folder, ignore_errors=True)
-            print(f"{scenario.name}, seed {seed}", flush=True)
-            result = _run_one(scenario, seed, tier, folder.resolve())
-            result.bugs = bugs
-            results.append(result)
-            _show(result)
-            if options.shrink and result.verdict != "PASS":
-                _shrink(scenario, result, folder)
-            if result.verdict == "PASS" and not keeps_all:
-                shutil.rmtree(folder)
-            if keeps_all or len(results) % _KEPT_MAX == 0:
-                write_files(out, results)
+        with _runs(scenario, tier, is_long=len(seeds) > _KEPT_MAX) as run_one:
+            for seed in seeds:
+                folder = out / f"{scenario.name}-{seed}"
+                shutil.rmtree(folder, ignore_errors=True)
+                print(f"{scenario.name}, seed {seed}", flush=True)
+                result = run_one(seed, folder.resolve())
+                result.bugs = bugs
+                results.append(result)
+                _show(result)
+                if options.shrink and result.verdict != "PASS":
+                    _shrink(scenario, result, folder)
+                if result.verdict == "PASS" and not keeps_all:
+                    shutil.rmtree(folder)
+                if keeps_all or len(results) % _KEPT_MAX == 0:
+                    write_files(out, results)
     write_files(out, results)
     verdicts = [result.verdict for result in results]
     passed = sum(verdict == "PASS" for verdict in verdicts)
@@ -118,10 +121,21 @@ def _run(
     return exit_code(*verdicts)
 
 
-def _run_one(scenario: Scenario, seed: int, tier: str, folder: Path) -> Result:
-    if tier == SIMULATED:
-        return run_simulated(scenario, seed, folder, _say)
-    return asyncio.run(run_locally(scenario, seed, folder, _say))
+@contextmanager
+def _runs(
+    scenario: Scenario, tier: str, *, is_long: bool
+) -> Iterator[Callable[[int, Path], Result]]:
+    """Return the function that runs a scenario with a seed."""
+    if tier == LOCAL:
+        yield lambda seed, folder: asyncio.run(run_locally(scenario, seed, folder, _say))
+    elif is_long:
+        runner = Runner(scenario, _say)
+        try:
+            yield runner.run
+        finally:
+            runner.close()
+    else:
+        yield lambda seed, folder: run_simulated(scenario, seed, folder, _say)
 
 
 def _shrink(scenario: Scenario, first: Result, folder: Path) -> None:

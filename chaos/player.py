@@ -42,6 +42,8 @@ class Player:
                 for _ in range(step.times):
                     await self._step(step, load, work, place.disturbances)
             await self._wait(load, work, self._scenario.after)
+            missing = self._scenario.expects.acknowledged_min - load.acknowledged
+            await self._wait(load, work, missing)
             load.stop()
             done, _ = await asyncio.wait((work,), timeout=_STOPPED_WITHIN_S)
             if not done:

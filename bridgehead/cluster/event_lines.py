@@ -57,7 +57,7 @@ class EventLines:
                 **self._common,
                 **fields,
             }
-            os.write(self._file, json.dumps(event).encode() + b"\n")
+            os.write(self._file, _encode(event))
             self._seq += 1
 
     def close(self, reason: str | None) -> None:
@@ -68,6 +68,11 @@ class EventLines:
             if self._file is not None:
                 os.close(self._file)
                 self._file = None
+
+
+def _encode(event: dict[str, Any]) -> bytes:
+    """Return a line without spaces, as nodes write it: the judge reads such lines faster."""
+    return json.dumps(event, separators=(",", ":")).encode() + b"\n"
 
 
 def host_boot_id() -> str:

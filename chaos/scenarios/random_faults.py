@@ -54,6 +54,6 @@ RANDOM_FAULTS = Scenario(
     workload=BURSTS,
     steps=(),
     draw=Draw(6, _STEPS),
-    after=120,
-    expects=Expectation(elections=(0, None)),
+    after=10,
+    expects=Expectation(elections=(0, None), acknowledged_min=200),
 )

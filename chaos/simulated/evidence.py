@@ -10,13 +10,15 @@ from typing import Final
 
 import orjson
 
+from bridgehead.cluster.event_lines import host_boot_id
 from event_log.evidence import COMMITS, FINAL_DUMP, Manifest, ZooKeeperEvidence
 from judge.evidence.commit_lines import commit_line
 from judge.evidence.sealing import load_dumps, load_run, write_manifest
 from judge.transaction_log import Transaction
 
 # These fields differ between Python processes, hosts and releases.
-_NOT_HISTORY: Final = re.compile(rb'"(host_boot_id|version)": ?"[^"]*"|"pid": ?\d+')
+_NOT_HISTORY: Final = re.compile(rb'"(host_boot_id|version)":"[^"]*"|"pid":\d+')
+_HOST: Final = b'"host_boot_id":"%b"' % host_boot_id().encode()
 
 
 def seal_run(folder: Path, log: Sequence[Transaction], sealed_ms: int) -> Manifest:
@@ -37,6 +39,8 @@ def digest_of(folder: Path) -> str:
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*.jsonl")):
         digest.update(path.relative_to(folder).as_posix().encode())
-        for line in path.read_bytes().splitlines():
-            digest.update(_NOT_HISTORY.sub(b"", line))
+        # The event `started`, the first line, is the only one with a version and a process id.
+        first, _, others = path.read_bytes().partition(b"\n")
+        digest.update(_NOT_HISTORY.sub(b"", first))
+        digest.update(others.replace(_HOST, b""))
     return digest.hexdigest()[:16]

@@ -99,6 +99,11 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self.now_ns += 1
         return self.now_ns / _NS
 
+    def time_ns(self) -> int:
+        """Return the virtual monotonic time in nanoseconds."""
+        self.now_ns += 1
+        return self.now_ns
+
     def call_soon(  # type: ignore[override]
         self,
         callback: Callable[..., object],
@@ -106,7 +111,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         context: contextvars.Context | None = None,
     ) -> Callback:
         """See asyncio.AbstractEventLoop."""
-        context = contextvars.copy_context() if context is None else context
+        if context is None:
+            context = contextvars.copy_context()
         new = Callback(callback, args, context, 0.0)
         self._callbacks.append(new)
         return new
@@ -129,7 +135,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         context: contextvars.Context | None = None,
     ) -> Callback:
         """See asyncio.AbstractEventLoop."""
-        context = contextvars.copy_context() if context is None else context
+        if context is None:
+            context = contextvars.copy_context()
         new = Callback(callback, args, context, when)
         heapq.heappush(self._timers, (when, next(self._timer_numbers), new))
         return new
@@ -153,27 +160,25 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         while timers and timers[0][0] <= now_s:
             ready.append(heapq.heappop(timers)[2])
         for _ in range(len(ready)):
-            self._run(ready.popleft())
-
-    def _run(self, callback: Callback) -> None:
-        function, context = callback.function, callback.context
-        if function is None:
-            return
-        process = context.get(_PROCESS)
-        if process is not None:
-            if process.has_ended:
-                return
-            if process.is_paused:
-                process.held.append(callback)
-                return
-        self.now_ns += _CALLBACK_NS
-        try:
-            context.run(function, *callback.arguments)
-        except (SystemExit, KeyboardInterrupt):
-            raise
-        except BaseException as error:  # as asyncio.Handle does
-            message = f"an exception in {function!r}"
-            self.call_exception_handler({"message": message, "exception": error})
+            callback = ready.popleft()
+            function, context = callback.function, callback.context
+            if function is None:
+                continue
+            process = context.get(_PROCESS)
+            if process is not None:
+                if process.has_ended:
+                    continue
+                if process.is_paused:
+                    process.held.append(callback)
+                    continue
+            self.now_ns += _CALLBACK_NS
+            try:
+                context.run(function, *callback.arguments)
+            except (SystemExit, KeyboardInterrupt):
+                raise
+            except BaseException as error:  # as asyncio.Handle does
+                message = f"an exception in {function!r}"
+                self.call_exception_handler({"message": message, "exception": error})
 
     def _write_to_self(self) -> None:
         """Do nothing: there is no selector to wake."""
@@ -191,22 +196,19 @@ def current_process() -> Process | None:
     return _PROCESS.get()
 
 
-def _process_wall_offset_ns() -> int:
-    process = _PROCESS.get()
-    return process.wall_offset_ns if process is not None else 0
-
-
 @contextmanager
 def virtual_host(loop: SimulatedLoop, seed: int) -> Iterator[None]:
     """Replace the clocks and the random ids of this Python process by those of the simulation."""
     source = random.Random(f"random ids {seed}")
 
     def wall_ns() -> int:
-        return _WALL_START_NS + loop.now_ns + _process_wall_offset_ns()
+        process = _PROCESS.get()
+        offset_ns = 0 if process is None else process.wall_offset_ns
+        return _WALL_START_NS + loop.now_ns + offset_ns
 
     replacements: dict[tuple[Any, str], Callable[..., Any]] = {
         (time, "monotonic"): loop.time,
-        (time, "monotonic_ns"): lambda: int(loop.time() * _NS),
+        (time, "monotonic_ns"): loop.time_ns,
         (time, "time"): lambda: wall_ns() / _NS,
         (time, "time_ns"): wall_ns,
         (secrets, "token_bytes"): lambda size=32: source.randbytes(size),

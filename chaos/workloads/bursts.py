@@ -9,6 +9,6 @@ from chaos.workloads.topics import Topics
 
 BURSTS = Workload(
     name="bursts",
-    does="Every 0.8 s sixteen clients create a topic each, and delete half of these topics.",
-    start=partial(Topics, clients=16, period_s=0.8),
+    does="Every 0.8 s eight clients create a topic each, and delete half of these topics.",
+    start=partial(Topics, period_s=0.8),
 )

@@ -4,12 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
+from operator import itemgetter
 from typing import Any, Final
 
 from event_log.commits import CommitLine, CommitOperation, CommitOutcome, DumpLine
 from event_log.events import EVENT_KINDS
 
 Test = Callable[[Any], bool]
+
+
+class Shape:
+    """The annotations of a line's fields.
+
+    Whether a scalar fits its annotation depends only on its type. So the types of a line's fields
+    are tested once, and every line with the same types is accepted. Only lists and maps are tested
+    in each line.
+    """
+
+    def __init__(self, annotations: Mapping[str, str]) -> None:
+        self.annotations = annotations
+        self.tests = {name: TESTS[each] for name, each in annotations.items()}
+        self.deep = tuple(
+            (name, self.tests[name]) for name, each in annotations.items() if each not in SCALARS
+        )
+        self.values = itemgetter(*annotations)
+        self.fitting: set[tuple[type, ...]] = set()
 
 
 def _is(*types: type) -> Test:
@@ -39,8 +58,8 @@ def _is_map_of(test: Test) -> Test:
     return lambda value: type(value) is dict and all(map(test, value.values()))
 
 
-def _shape(kind: Any) -> Mapping[str, Test]:
-    return {each.name: TESTS[str(each.type)] for each in fields(kind)}
+def _shape(kind: Any) -> Shape:
+    return Shape({each.name: str(each.type) for each in fields(kind)})
 
 
 def _is_line_of(kind: Any) -> Test:
@@ -49,13 +68,16 @@ def _is_line_of(kind: Any) -> Test:
 
 
 # The test for each annotation; annotations are spelled as in the dataclasses.
-TESTS: Final[dict[str, Test]] = {
+SCALARS: Final[Mapping[str, Test]] = {
     "str": _is_str,
     "int": _is_int,
     "bool": _is(bool),
     "float": _is(int, float),
     "str | None": _or_none(_is_str),
     "int | None": _or_none(_is_int),
+}
+TESTS: Final[dict[str, Test]] = {
+    **SCALARS,
     "Identity": _is_array_of(_is_int, _is_str, _is_int),
     "list[str]": _is_list_of(_is_str),
     "list[tuple[str, int]]": _is_list_of(_is_array_of(_is_str, _is_int)),
@@ -64,14 +86,16 @@ TESTS: Final[dict[str, Test]] = {
 TESTS["list[CommitOperation]"] = _is_list_of(_is_line_of(CommitOperation))
 TESTS["list[CommitOutcome]"] = _is_list_of(_is_line_of(CommitOutcome))
 
-COMMON: Final[Mapping[str, Test]] = {
-    **dict.fromkeys(("kind", "run_id", "node", "boot", "host_boot_id"), _is_str),
-    **dict.fromkeys(("seq", "mono_ns", "wall_ms", "schema_version"), _is_int),
+_COMMON: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("kind", "run_id", "node", "boot", "host_boot_id"), "str"),
+    **dict.fromkeys(("seq", "mono_ns", "wall_ms", "schema_version"), "int"),
 }
+COMMON: Final = Shape(_COMMON)
 
 
-EVENT_SHAPES: Final[Mapping[str, Mapping[str, Test]]] = {
-    kind: {**COMMON, **_shape(event)} for kind, event in EVENT_KINDS.items()
+EVENT_SHAPES: Final[Mapping[str, Shape]] = {
+    kind: Shape({**_COMMON, **{each.name: str(each.type) for each in fields(event)}})
+    for kind, event in EVENT_KINDS.items()
 }
 # Fields that evidence of earlier versions lacks, with their defaults.
 ADDED_LATER: Final[Mapping[str, Mapping[str, Any]]] = {
@@ -82,16 +106,18 @@ COMMIT_SHAPE: Final = _shape(CommitLine)
 DUMP_SHAPE: Final = _shape(DumpLine)
 
 
-def faults_of(line: Mapping[str, Any], shape: Mapping[str, Test]) -> tuple[str, ...]:
+def faults_of(line: Mapping[str, Any], shape: Shape) -> tuple[str, ...]:
     """Return `missing_field`, `wrong_type`, both or none."""
     try:
-        for name, test in shape.items():
-            if not test(line[name]):
-                break
-        else:
-            return ()
+        types = tuple(map(type, shape.values(line)))
     except KeyError:
         pass
-    missing = any(name not in line for name in shape)
-    wrong = any(name in line and not test(line[name]) for name, test in shape.items())
+    else:
+        if types in shape.fitting and all(test(line[name]) for name, test in shape.deep):
+            return ()
+        if all(test(line[name]) for name, test in shape.tests.items()):
+            shape.fitting.add(types)
+            return ()
+    missing = any(name not in line for name in shape.tests)
+    wrong = any(name in line and not test(line[name]) for name, test in shape.tests.items())
     return ("missing_field",) * missing + ("wrong_type",) * wrong

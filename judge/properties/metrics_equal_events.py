@@ -18,37 +18,45 @@ _CLUSTER_AUTHORIZATION_FAILED, _NOT_CONTROLLER = 31, 41
 
 def _redirects(event: Event) -> str | None:
     """Return the request id of an Envelope to another process, so that resends count once."""
-    if event["kind"] != "forward_sent" or event["local"]:
-        return None
-    return str(event["request_id"])
+    return None if event["local"] else str(event["request_id"])
 
 
-def _is(kind: str, **fields: object) -> Callable[[Event], str | None]:
+def _all(event: Event) -> str | None:
+    return str(event["seq"])
+
+
+def _with(**fields: object) -> Callable[[Event], str | None]:
     def counts(event: Event) -> str | None:
-        if event["kind"] != kind or any(event[name] != value for name, value in fields.items()):
+        if any(event[name] != value for name, value in fields.items()):
             return None
         return str(event["seq"])
 
     return counts
 
 
-# For each counter, a function that returns an identity for each event that the counter counts, and
-# None for other events.
-COUNTERS: Final[Mapping[str, Callable[[Event], str | None]]] = {
-    "num_messages_redirected_count": _redirects,
-    "request_forwarding_to_controller_authorization_fail_count": _is(
-        "envelope_refused", error=_CLUSTER_AUTHORIZATION_FAILED
-    ),
-    "not_controller_answers_count": _is("answered", route="NOT_CONTROLLER", error=_NOT_CONTROLLER),
-    "kafka_network_requestmetrics_requests_count": _is("answered"),
+# For each kind of event, the counters that count it. Each has a function that returns an identity
+# for each event that the counter counts, and None for other events.
+COUNTED: Final[Mapping[str, Mapping[str, Callable[[Event], str | None]]]] = {
+    "forward_sent": {"num_messages_redirected_count": _redirects},
+    "envelope_refused": {
+        "request_forwarding_to_controller_authorization_fail_count": _with(
+            error=_CLUSTER_AUTHORIZATION_FAILED
+        )
+    },
+    "answered": {
+        "not_controller_answers_count": _with(route="NOT_CONTROLLER", error=_NOT_CONTROLLER),
+        "kafka_network_requestmetrics_requests_count": _all,
+    },
 }
+COUNTERS: Final = tuple(name for counters in COUNTED.values() for name in counters)
 
 
 def check(history: History) -> Iterator[Violation | None]:
     """Judge each counter of each snapshot."""
     boots: dict[Boot, list[Event]] = defaultdict(list)
-    for event in history.events:
-        boots[boot_of(event)].append(event)
+    for kind in (*COUNTED, "metrics_snapshot"):
+        for event in history.of_kind[kind]:
+            boots[boot_of(event)].append(event)
     for events in boots.values():
         counted: dict[str, set[str]] = {name: set() for name in COUNTERS}
         for event in sorted(events, key=lambda each: each["seq"]):
@@ -56,7 +64,7 @@ def check(history: History) -> Iterator[Violation | None]:
                 for name, found in counted.items():
                     yield _compared(event, name, len(found))
                 continue
-            for name, counts in COUNTERS.items():
+            for name, counts in COUNTED[event["kind"]].items():
                 if (one := counts(event)) is not None:
                     counted[name].add(one)
 

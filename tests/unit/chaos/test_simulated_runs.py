@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import pytest
 
 from chaos.result import Result
 from chaos.scenarios import SCENARIOS
-from chaos.simulated.run import run
+from chaos.simulated.run import Runner, run
 from event_log.verdicts import Verdict
 
 ROOT = Path(__file__).parents[3]
@@ -67,3 +68,26 @@ def test_a_seed_gives_the_same_history_with_every_hash_seed(tmp_path: Path) -> N
         for hash_seed in ("1", "2")
     }
     assert len(digests) == 1
+
+
+def test_a_run_after_other_runs_gives_the_same_history(tmp_path: Path) -> None:
+    alone = simulate("random_faults", 3, tmp_path)
+    runner = Runner(BY_NAME["random_faults"], lambda _sentence: None)
+    try:
+        digests = [runner.run(seed, tmp_path / f"{at}").digest for at, seed in enumerate((2, 3))]
+    finally:
+        runner.close()
+    assert digests[1] == alone.digest
+    assert digests[0] != digests[1]
+
+
+def test_random_faults_injects_six_faults_into_two_hundred_operations(tmp_path: Path) -> None:
+    result = simulate("random_faults", 1, tmp_path)
+    assert (result.verdict, result.wrong) == (Verdict.PASS, [])
+    assert result.acknowledged >= 200
+    lines = [
+        json.loads(line)
+        for path in tmp_path.rglob("harness=*/*.jsonl")
+        for line in path.read_text().splitlines()
+    ]
+    assert sum(line["kind"] == "fault_injected" for line in lines) == 6
