@@ -1,0 +1,325 @@
+"""Three released clients do everything with records and groups while brokers are killed.
+
+A producer and the members of a group run during all kills. Each step of the story begins when a
+broker has just been killed (SIGKILL); the broker is restarted after the step. Users retry what is
+retriable until a deadline; any other error fails the test.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+
+from bridgehead.cluster import Cluster
+from cluster_model.topic_names import GROUP_METADATA_TOPIC
+from event_log.verdicts import Verdict
+from tests.integration.judged_runs import failed, judged
+from tests.integration.login_clients import Login, confluent_options
+from tests.integration.record_clients import RECORD_CLIENTS
+from tests.integration.record_clients.client import (
+    DEADLINE_S,
+    Consumer,
+    RecordClient,
+    RetriableError,
+    retried,
+)
+from tests.integration.waiting import wait_until
+
+pytestmark = pytest.mark.long
+TOPIC: Final = "orders"
+GROUP: Final = "billing"
+PARTITIONS: Final = 3
+DELETED: Final = 10
+"""Records of partition 0 that the test deletes."""
+PROPERTIES: Final = {
+    "zookeeper.session.timeout.ms": "6000",
+    "replica.fetch.backoff.ms": "200",
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.num.partitions": "1",
+    "offsets.topic.replication.factor": "3",
+    "min.insync.replicas": "2",
+}
+# The producer and the members of the group are alice. The topic is created by the super user.
+SECURITY: Final = {
+    "listeners": {"CLIENTS": {"protocol": "SASL_SSL", "mechanisms": ["SCRAM-SHA-256"]}},
+    "users": {"admin": {"password": "admin-secret", "super": True}, "alice": "alice-secret"},
+    "acls": [
+        {
+            "principal": "User:alice",
+            "operations": ["read", "write", "describe", "delete"],
+            "resource": f"topic:{TOPIC}",
+        },
+        {
+            "principal": "User:alice",
+            "operations": ["read", "describe", "delete"],
+            "resource": f"group:{GROUP}",
+        },
+    ],
+}
+
+
+class Member:
+    """A consumer in a thread. It commits after each poll, and remembers what it read."""
+
+    def __init__(self, consumer: Consumer) -> None:
+        self.seen: dict[tuple[int, int], bytes] = {}
+        self.assigned: set[int] = set()
+        self.commits = 0
+        self.sought = threading.Event()
+        self.error: BaseException | None = None
+        self._seek_wanted = False
+        self._consumer = consumer
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def seek_to_start(self) -> None:
+        """Seek to offset 0 of a partition. `sought` is set when its record 0 was read again."""
+        self._seek_wanted = True
+
+    def leave(self) -> None:
+        self._stopped.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            while not self._stopped.is_set():
+                self._step()
+            self._consumer.close()
+        except BaseException as error:
+            self.error = error
+
+    def _step(self) -> None:
+        seeking = None
+        if self._seek_wanted and not self.sought.is_set() and self.assigned:
+            # A rebalance may undo the seek: then it is repeated.
+            seeking = min(self.assigned)
+            self._consumer.seek(seeking, 0)
+        for partition, offset, value in self._consumer.poll():
+            assert self.seen.setdefault((partition, offset), value) == value
+            if (partition, offset) == (seeking, 0):
+                self.sought.set()
+        self.assigned = self._consumer.assignment()
+        try:
+            self._consumer.commit()
+        except RetriableError:
+            return  # The next poll rejoins the group if that is necessary.
+        self.commits += 1
+
+
+class Story:
+    """A producer, and members of one group."""
+
+    def __init__(self, client: RecordClient) -> None:
+        self.client = client
+        self.members: list[Member] = []
+        self._producer = client.producer()
+        self._numbers = itertools.count()
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._produce)
+
+    @property
+    def acknowledged(self) -> dict[tuple[int, int], bytes]:
+        return dict(self._producer.acknowledged)
+
+    def _produce(self) -> None:
+        while not self._stopped.wait(0.01):
+            for partition in range(PARTITIONS):
+                self._producer.send(partition, b"%d" % next(self._numbers))
+
+    def join(self, name: str) -> Member:
+        """Add a member to the group."""
+        member = Member(self.client.consumer(name))
+        self.members.append(member)
+        return member
+
+    def until(self, is_true: Callable[[], object]) -> None:
+        """Wait for a condition; fail when the producer or a member has failed."""
+
+        def checked() -> object:
+            assert not self._producer.failures
+            for each in self.members:
+                if each.error is not None:
+                    raise each.error
+            return is_true()
+
+        wait_until(checked, timeout_s=DEADLINE_S)
+
+    def until_more(self, count: Callable[[], int], more: int) -> None:
+        """Wait until a count has grown."""
+        enough = count() + more
+        self.until(lambda: count() >= enough)
+
+    def is_shared(self) -> bool:
+        """Return whether every member owns partitions, and all partitions have one owner."""
+        owned = [each.assigned for each in self.members]
+        return all(owned) and sorted(itertools.chain(*owned)) == list(range(PARTITIONS))
+
+    def stop_producing(self) -> None:
+        """Wait until every record was acknowledged."""
+        self._stopped.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+        self._producer.flush()
+        self.until(lambda: True)
+
+    def seen(self) -> dict[tuple[int, int], bytes]:
+        """Return what the members read, together."""
+        return {at: value for each in self.members for at, value in list(each.seen.items())}
+
+    def __enter__(self) -> Story:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopped.set()
+        self._thread.join()
+        for each in self.members:
+            each.leave()
+        self._producer.close()
+
+
+class Brokers:
+    """The cluster of a test. It is observed by a user who may do everything."""
+
+    def __init__(self, cluster: Cluster, observer: Login) -> None:
+        self.cluster = cluster
+        self._observer = observer
+
+    def admin(self) -> AdminClient:
+        """Return a new client, which knows no dead broker."""
+        return AdminClient(confluent_options(self._observer))
+
+    def partitions(self, topic: str) -> dict[int, Any]:
+        return dict(self.admin().list_topics(topic, timeout=60).topics[topic].partitions)
+
+    def end_offsets(self) -> dict[int, int]:
+        latest = {TopicPartition(TOPIC, each): OffsetSpec.latest() for each in range(PARTITIONS)}
+        admin = self.admin()
+        found = admin.list_offsets(latest)
+        return {each.partition: int(done.result(60).offset) for each, done in found.items()}
+
+    def coordinator(self) -> int:
+        return int(self.partitions(GROUP_METADATA_TOPIC)[0].leader)
+
+    def leader_of_0(self) -> int:
+        return int(self.partitions(TOPIC)[0].leader)
+
+    def controller(self) -> int:
+        return self.cluster.wait_for_controller()
+
+    def all_in_sync(self) -> bool:
+        topics = TOPIC, GROUP_METADATA_TOPIC
+        found = [each for topic in topics for each in self.partitions(topic).values()]
+        return all(len(each.isrs) == 3 for each in found)
+
+    @contextmanager
+    def without(self, choose: Callable[[], int]) -> Iterator[None]:
+        """Kill a broker while all replicas are in sync; restart it afterwards."""
+        wait_until(self.all_in_sync, timeout_s=DEADLINE_S)
+        victim = choose()
+        self.cluster.kill_node(victim)
+        yield
+        self.cluster.start_node(victim)
+
+
+@contextmanager
+def started(listener: str, folder: Path) -> Iterator[tuple[Brokers, Login]]:
+    """Start three brokers and create the topic; yield also the login of the test's client."""
+    security: dict[str, Any] = SECURITY if listener == "SASL_SSL" else {}
+    with Cluster(data_dir=folder, properties=PROPERTIES, **security) as cluster:
+        servers = cluster.bootstrap_servers
+        if security:
+            mechanism, ca = "SCRAM-SHA-256", folder / "tls" / "ca.pem"
+            observer = Login(servers, listener, mechanism, "admin", "admin-secret", ca)
+            login = Login(servers, listener, mechanism, "alice", "alice-secret", ca)
+        else:
+            observer = login = Login(servers, listener)
+        brokers = Brokers(cluster, observer)
+        admin = brokers.admin()
+        admin.create_topics([NewTopic(TOPIC, PARTITIONS, 3)])[TOPIC].result(60)
+        yield brokers, login
+
+
+@pytest.mark.parametrize("listener", ["PLAINTEXT", "SASL_SSL"])
+@pytest.mark.parametrize("name", RECORD_CLIENTS)
+def test_client_loses_nothing_under_kills(tmp_path: Path, name: str, listener: str) -> None:
+    with started(listener, tmp_path) as (brokers, login):
+        client = RECORD_CLIENTS[name](login, TOPIC, GROUP)
+        with Story(client) as story:
+            members_go_on_under_kills(story, brokers)
+            story.stop_producing()
+            acknowledged = story.acknowledged
+            story.until(lambda: acknowledged.items() <= story.seen().items())
+        for member in story.members:
+            assert member.error is None
+        group_is_administered_under_kills(client, brokers)
+        found = read_all(client, brokers.end_offsets())
+    kept = {at: value for at, value in acknowledged.items() if at[0] != 0 or at[1] >= DELETED}
+    # Every record was acknowledged once, so an idempotent producer has written nothing else.
+    assert found == kept
+    judgements = judged(tmp_path)
+    assert judgements["D6"].row.verdict is Verdict.PASS
+    assert judgements["D6"].row.judged > 100
+    assert not failed(judgements)
+
+
+def members_go_on_under_kills(story: Story, brokers: Brokers) -> None:
+    """Two members share the topic, commit, seek and are described; records are deleted."""
+    client = story.client
+    first = story.join("first")
+    story.until(story.is_shared)
+    with brokers.without(brokers.controller):
+        second = story.join("second")
+        story.until(story.is_shared)
+        story.until_more(lambda: len(story.acknowledged), 50)
+    with brokers.without(brokers.coordinator):
+        story.until_more(lambda: first.commits, 2)
+        story.until_more(lambda: second.commits, 2)
+        story.until(lambda: retried(client.describe_group) == ("Stable", {"first", "second"}))
+        first.seek_to_start()
+        story.until(first.sought.is_set)
+    with brokers.without(brokers.leader_of_0):
+        assert GROUP in retried(client.list_groups)
+        story.until_more(lambda: len(story.acknowledged), 50)
+        assert retried(lambda: client.delete_records(0, DELETED)) == DELETED
+
+
+def group_is_administered_under_kills(client: RecordClient, brokers: Brokers) -> None:
+    """The offsets of the empty group are read, reset and deleted; then the group is deleted."""
+    wait_until(lambda: retried(client.describe_group)[0] == "Empty")
+    assert set(retried(client.committed)) == set(range(PARTITIONS))
+    new = dict.fromkeys(range(PARTITIONS), DELETED + 5)
+    with brokers.without(brokers.controller):
+        retried(lambda: client.reset_offsets(new))
+        assert retried(client.committed) == new
+    with brokers.without(brokers.coordinator):
+        assert retried(client.committed) == new
+        retried(lambda: client.delete_offsets([0]))
+        assert retried(client.committed) == {1: DELETED + 5, 2: DELETED + 5}
+    with brokers.without(brokers.coordinator):
+        assert retried(client.committed) == {1: DELETED + 5, 2: DELETED + 5}
+        retried(client.delete_group)
+        assert GROUP not in retried(client.list_groups)
+
+
+def read_all(client: RecordClient, ends: Mapping[int, int]) -> dict[tuple[int, int], bytes]:
+    """Return every record by partition and offset, as read by a new member of the deleted group."""
+    consumer = client.consumer("reader")
+    found: dict[tuple[int, int], bytes] = {}
+
+    def ended() -> bool:
+        found.update({(each, offset): value for each, offset, value in consumer.poll()})
+        return all((each, end - 1) in found for each, end in ends.items())
+
+    wait_until(ended, timeout_s=DEADLINE_S)
+    consumer.close()
+    return found
