@@ -374,6 +374,43 @@ class LogHeld(Event):
     batches: list[str]  # first offset and CRC of each: 17:2868135151
 
 
+@dataclass(slots=True)
+class OffsetsCommitted(Event):
+    """A coordinator acknowledges an OffsetCommit. The partition is one of `__consumer_offsets`."""
+
+    group_id: str
+    topic_id: str  # of __consumer_offsets, as Kafka writes it
+    partition_index: int
+    leader_epoch: int
+    log_offset: int  # of the first record of the commit
+    offsets: list[str]  # topic, partition and committed offset of each: orders:0:17
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsRemoved(Event):
+    """A coordinator deletes or expires committed offsets. It is flushed before the tombstones."""
+
+    group_id: str
+    topic_id: str  # of __consumer_offsets, as Kafka writes it
+    partition_index: int
+    leader_epoch: int
+    offsets: list[str]  # topic and partition of each: orders:0
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsHeld(Event):
+    """A coordinator that has loaded a partition, or stops, reports the committed offsets.
+
+    Many offsets need several events.
+    """
+
+    topic_id: str  # of __consumer_offsets, as Kafka writes it
+    partition_index: int
+    leader_epoch: int  # commits of later leader epochs are not in the report
+    offsets: list[str]  # as in `offsets_committed`, and log offset and group: orders:0:17:205:g
+    is_last: bool  # the last event of the report
+
+
 @dataclass(frozen=True, slots=True)
 class MetricsSnapshot(Event):
     """The values of all counters and gauges at this point of the log."""

@@ -217,6 +217,17 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         key="<zxid>/<topic>",
     ),
     PropertySpec(
+        id="D11",
+        name="committed_offset_is_kept",
+        statement="a group's committed offset is never ahead of what was committed, and goes back "
+        "only by a commit or a deletion",
+        witnesses=("events",),
+        row="committed offsets of a group at each report of its coordinator, unless the last "
+        "change was a deletion",
+        key="<node>/<boot>/<seq>/<group>/<topic>-<partition>",
+        gap_blocks_fail=True,  # the gap may hold a deletion
+    ),
+    PropertySpec(
         id="F1",
         name="principal_is_preserved",
         statement="the controller decides for the principal, host and listener that the broker saw",

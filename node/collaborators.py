@@ -12,6 +12,7 @@ from broker_proxy.watcher import ZooKeeperWatcher
 from controller.controller import Controller
 from controller.services import Services, Settings
 from controller.store.zookeeper import ZooKeeperStore
+from data_plane.groups.service import GroupService
 from data_plane.partitions import Partitions
 from envelope.channel import ControllerChannel
 from envelope.server import EnvelopeServer, serve_envelopes
@@ -27,6 +28,7 @@ class Collaborators:
     authenticator: Callable[..., SaslAuthenticator] = SaslAuthenticator
     forwarding: Callable[..., ForwardingManager] = ForwardingManager
     partitions: Callable[..., Partitions] = Partitions
+    groups: Callable[..., GroupService] = GroupService
     watcher: Callable[..., ZooKeeperWatcher] = ZooKeeperWatcher
     channel: Callable[..., ControllerChannel] = ControllerChannel
     serve_envelopes: Callable[..., Awaitable[EnvelopeServer]] = serve_envelopes

@@ -206,6 +206,7 @@ def build_data_plane(
     forwarding: ForwardingManager,
     instruments: Instruments,
     new_partitions: Callable[..., Partitions] = Partitions,
+    new_groups: Callable[..., GroupService] = GroupService,
 ) -> DataPlane | None:
     """Return the data plane; None if this broker has none.
 
@@ -232,7 +233,7 @@ def build_data_plane(
     )
     _register_log_gauges(directories, metrics)
     replication = build_replication(config, cache, partitions, isrs, lambda: state.epoch, metrics)
-    groups = build_groups(config, partitions, cache, instruments)
+    groups = build_groups(config, partitions, cache, instruments, new_groups)
     return DataPlane(
         config,
         configs,

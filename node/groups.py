@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from typing import Final
 
 from broker_proxy.coordinators import partition_of
 from broker_proxy.metadata_cache import MetadataCache
 from cluster_model.topic_names import GROUP_METADATA_TOPIC
 from data_plane.groups.coordinator import GroupCoordinator
+from data_plane.groups.evidence import GroupEvidence
 from data_plane.groups.group import State
 from data_plane.groups.service import GroupService, ServiceSettings
-from data_plane.groups.table import GroupSettings, Moment
+from data_plane.groups.table import ALL_IN_SYNC, GroupSettings, Moment
 from data_plane.partitions import Limit, Partitions
 from metrics import names
 from metrics.node_metrics import NodeMetrics
@@ -47,7 +49,11 @@ class OffsetsTopic:
 
 
 def build_groups(
-    config: NodeConfig, partitions: Partitions, cache: MetadataCache, instruments: Instruments
+    config: NodeConfig,
+    partitions: Partitions,
+    cache: MetadataCache,
+    instruments: Instruments,
+    new_service: Callable[..., GroupService] = GroupService,
 ) -> GroupService:
     """Return the coordinator. It does nothing until `start` is called."""
     broker, clock = config.broker, instruments.clock
@@ -80,7 +86,10 @@ def build_groups(
         expiry_interval_s=broker.long("offsets.retention.check.interval.ms") / 1000,
     )
     _register_gauges(core, instruments.metrics)
-    return GroupService(core, OffsetsTopic(partitions), settings, now)
+    evidence = GroupEvidence(
+        instruments.log, partitions, is_kept=core.table.settings.commit_acks == ALL_IN_SYNC
+    )
+    return new_service(core, OffsetsTopic(partitions), settings, now, evidence)
 
 
 def _register_gauges(core: GroupCoordinator, metrics: NodeMetrics) -> None:

@@ -251,6 +251,7 @@ def _build_broker(
             forwarding,
             instruments,
             collaborators.partitions,
+            collaborators.groups,
         ),
         rules,
     )

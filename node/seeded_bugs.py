@@ -37,6 +37,9 @@ from controller.apis.base import AdminApi, Decision, Outcome, RequestContext
 from controller.services import THIS_PROCESS, Sender, Services, Settings
 from controller.store.port import Fence
 from controller.store.zookeeper import FENCE_OPERATIONS, ZooKeeperStore
+from data_plane.groups.loading import Replay
+from data_plane.groups.records import GroupRecord, OffsetKey, OffsetValue
+from data_plane.groups.service import GroupService
 from data_plane.partition import Partition
 from data_plane.partitions import Partitions
 from data_plane.records.compaction import LastOffsets
@@ -280,6 +283,40 @@ class FirstOffsets(LastOffsets):
         return 0 <= found != offset
 
 
+class FirstCommits(Replay):
+    """loads_first_commits: a coordinator loads the first commit of each offset."""
+
+    def apply(self, record: GroupRecord, log_offset: int) -> None:
+        """See Replay."""
+        key = record.key
+        known = self._offsets.get(key.group, {})
+        if not (isinstance(key, OffsetKey) and (key.topic, key.partition) in known):
+            super().apply(record, log_offset)
+
+
+class AheadOfCommits(Replay):
+    """loads_offsets_ahead: a coordinator loads offsets that were never committed."""
+
+    def apply(self, record: GroupRecord, log_offset: int) -> None:
+        """See Replay."""
+        if isinstance(record.value, OffsetValue):
+            value = replace(record.value, offset=record.value.offset + 1)
+            record = GroupRecord(record.key, value)
+        super().apply(record, log_offset)
+
+
+class LoadingFirstCommits(GroupService):
+    """loads_first_commits."""
+
+    new_replay = FirstCommits
+
+
+class LoadingAhead(GroupService):
+    """loads_offsets_ahead."""
+
+    new_replay = AheadOfCommits
+
+
 class AnsweringEarly(Partitions):
     """acknowledge_before_replication."""
 
@@ -345,9 +382,13 @@ FORWARDING: Final[Mapping[str, type[ForwardingManager]]] = {
     "counts_attempts": CountsAttempts,
     **kafka_bugs.FORWARDING,
 }
+GROUPS: Final[Mapping[str, type[GroupService]]] = {
+    "loads_first_commits": LoadingFirstCommits,
+    "loads_offsets_ahead": LoadingAhead,
+}
 SEEDED_BUGS: Final = frozenset(
     {
-        *(*STORES, *_OF_CONTROLLERS, *_OF_BROKERS),
+        *(*STORES, *_OF_CONTROLLERS, *_OF_BROKERS, *GROUPS),
         *(*kafka_bugs.OF_CONTROLLERS, *FORWARDING),
     }
 )
@@ -382,5 +423,6 @@ def faulty_parts(
         else SaslAuthenticator,
         forwarding=next(forwarding, ForwardingManager),
         partitions=AnsweringEarly if "acknowledge_before_replication" in bugs else Partitions,
+        groups=next((each for name, each in GROUPS.items() if name in bugs), GroupService),
     )
     return build_parts(config, data_dir, extend(faulty))

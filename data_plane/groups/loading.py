@@ -90,11 +90,7 @@ class Ownership:
         if partition not in self._table.owned:
             return []
         self._table.owned.discard(partition)
-        dropped = [
-            group
-            for group in self._table.groups.values()
-            if self._table.partition_of(group.group_id) == partition
-        ]
+        dropped = self._table.groups_of(partition)
         for group in dropped:
             self._membership.unloaded(group)
             del self._table.groups[group.group_id]

@@ -91,6 +91,9 @@ class Offsets:
 
         def stored(error: ErrorCode, base_offset: int) -> None:
             if error is ErrorCode.NONE:
+                # The others were removed while they were being written.
+                kept = {k: each for k, each in fitting.items() if k in group.pending_offsets}
+                self._table.committed(group.group_id, base_offset, kept)
                 group.complete_commit(fitting, base_offset)
                 self.commits += len(fitting)
             else:
@@ -212,6 +215,8 @@ class Offsets:
         Nothing waits for the append. If a tombstone is lost, the next coordinator loads the record,
         and writes a tombstone again when the record expires.
         """
+        if removed:
+            self._table.removed(group.group_id, removed)
         tombstones = [GroupRecord(OffsetKey(group.group_id, *key), None) for key in removed]
         if group.state is State.EMPTY and not group.has_offsets:
             self._membership.forget_timers(group)

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.primitives import WireError
@@ -29,11 +29,27 @@ from data_plane.groups.membership import (
 )
 from data_plane.groups.offsets import Commit, Errors, Fetched
 from data_plane.groups.records import decode_record
-from data_plane.groups.table import NO_ACKS, Append, Moment
+from data_plane.groups.table import NO_ACKS, Answer, Append, Committed, Moment, Removed
 from data_plane.records.batch import NewRecord, decode_batches, encode_batch
 
 _log = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
+
+
+class Evidence(Protocol):
+    """What this broker records about committed offsets."""
+
+    def committed(self, commit: Committed) -> None:
+        """A commit is about to be acknowledged."""
+
+    def removed(self, removal: Removed) -> None:
+        """Offsets were removed."""
+
+    def loaded(self, number: int, leader_epoch: int, groups: Iterable[Group]) -> None:
+        """The groups of a partition were loaded by the leader of this epoch."""
+
+    def stopped(self, number: int, groups: Iterable[Group]) -> None:
+        """No commit follows in this partition."""
 
 
 class OffsetsLog(Protocol):
@@ -73,17 +89,21 @@ class ServiceSettings:
 class GroupService:
     """Coordinates the groups of the partitions of `__consumer_offsets` that this broker leads."""
 
+    new_replay: ClassVar[type[Replay]] = Replay  # Seeded bugs replace it.
+
     def __init__(
         self,
         core: GroupCoordinator,
         log: OffsetsLog,
         settings: ServiceSettings,
         now: Callable[[], Moment],
+        evidence: Evidence,
     ) -> None:
         self.core = core
         self._log = log
         self._settings = settings
         self._now = now
+        self._evidence = evidence
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at_ms = 0
@@ -94,14 +114,16 @@ class GroupService:
 
     async def close(self) -> None:
         """Stop; waiting requests get NOT_COORDINATOR."""
-        for partition in [*self.core.table.owned, *self.core.table.loading]:
-            self._resign(partition)
-        if self._timer is not None:
-            self._timer.cancel()
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        for partition in sorted(self.core.table.owned):
+            self._evidence.stopped(partition, self.core.table.groups_of(partition))
+        for partition in [*self.core.table.owned, *self.core.table.loading]:
+            self._resign(partition)
+        if self._timer is not None:
+            self._timer.cancel()
 
     # --- Requests --------------------------------------------------------------------------
 
@@ -191,7 +213,7 @@ class GroupService:
 
     async def _load(self, partition: int, leader_epoch: int) -> None:
         """Read the partition from its start to its end; stop if this broker resigns."""
-        replay = Replay()
+        replay = self.new_replay()
         try:
             offset = self._log.start_offset(partition)
             while self.core.table.loading.get(partition) == leader_epoch:
@@ -206,6 +228,8 @@ class GroupService:
             return
         ownership = self.core.ownership
         if self._step(lambda: ownership.finish_loading(partition, leader_epoch, replay.groups())):
+            groups = self.core.table.groups_of(partition)
+            self._evidence.loaded(partition, leader_epoch, groups)
             _log.info("loaded the groups of __consumer_offsets-%d up to %d", partition, offset)
 
     # --- Steps and effects -----------------------------------------------------------------
@@ -226,12 +250,17 @@ class GroupService:
 
     def _carry_out(self) -> None:
         for effect in self.core.table.take_effects():
-            if isinstance(effect, Append):
-                self._spawn(self._append(effect))
-            else:
-                assert isinstance(effect.ticket, asyncio.Future)
-                if not effect.ticket.done():  # The client may have disconnected.
-                    effect.ticket.set_result(effect.result)
+            match effect:
+                case Append():
+                    self._spawn(self._append(effect))
+                case Committed():
+                    self._evidence.committed(effect)
+                case Removed():
+                    self._evidence.removed(effect)
+                case Answer(ticket, result):
+                    assert isinstance(ticket, asyncio.Future)
+                    if not ticket.done():  # The client may have disconnected.
+                        ticket.set_result(result)
         self._set_timer()
 
     async def _append(self, append: Append) -> None:

@@ -1,19 +1,19 @@
 """The groups of one coordinator, their timers, and the effects that its caller must carry out.
 
 The core has no clock and no I/O. Its caller sets `now` before each call, and afterwards takes the
-effects: answers to waiting requests, and records to append to the log. The caller reports the
-result of an append with `appended`.
+effects: answers to waiting requests, records to append to the log, and evidence. The caller reports
+the result of an append with `appended`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final, NamedTuple
 
 from bridgehead.kafka_wire.errors import ErrorCode
-from data_plane.groups.group import Group, State
+from data_plane.groups.group import CommittedOffset, Group, State, TopicPartition
 from data_plane.groups.records import GroupRecord
 from data_plane.groups.timers import Timers
 
@@ -61,7 +61,26 @@ class Append:
     acks: int
 
 
-Effect = Answer | Append
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """Evidence: these offsets are in the log, and are visible from now on."""
+
+    group_id: str
+    partition: int
+    log_offset: int
+    offsets: Mapping[TopicPartition, CommittedOffset]
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """Evidence: these offsets are removed."""
+
+    group_id: str
+    partition: int
+    keys: Sequence[TopicPartition]
+
+
+Effect = Answer | Append | Committed | Removed
 
 
 class GroupTable:
@@ -119,6 +138,16 @@ class GroupTable:
         wanted = self.settings.commit_acks if acks is None else acks
         self._effects.append(Append(append_id, partition, records, wanted))
 
+    def committed(
+        self, group_id: str, log_offset: int, offsets: Mapping[TopicPartition, CommittedOffset]
+    ) -> None:
+        """Note that offsets were committed."""
+        self._effects.append(Committed(group_id, self.partition_of(group_id), log_offset, offsets))
+
+    def removed(self, group_id: str, keys: Sequence[TopicPartition]) -> None:
+        """Note that offsets were removed."""
+        self._effects.append(Removed(group_id, self.partition_of(group_id), keys))
+
     def appended(self, append_id: int, error: ErrorCode, base_offset: int = -1) -> None:
         """Report the result of an Append."""
         self._waiting.pop(append_id)(error, base_offset)
@@ -127,6 +156,12 @@ class GroupTable:
         """Return the effects since the last call, in the order in which they must be done."""
         effects, self._effects = self._effects, []
         return effects
+
+    def groups_of(self, partition: int) -> list[Group]:
+        """Return the groups of a partition of `__consumer_offsets`."""
+        return [
+            each for each in self.groups.values() if self.partition_of(each.group_id) == partition
+        ]
 
     def count(self, state: State) -> int:
         """Return how many groups are in a state."""

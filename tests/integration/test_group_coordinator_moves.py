@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Final
+
 import confluent_kafka
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from bridgehead.application import module_command
 from bridgehead.cluster import Cluster
+from event_log.verdicts import Verdict
+from tests.integration.judged_runs import failed, judged
 from tests.integration.waiting import wait_until
 
 pytestmark = pytest.mark.long
+MUTANT_NODE: Final = module_command("chaos.mutant_node", "--mutants")
 TOPIC = GROUP = "moves"
 PROPERTIES = {
     "bridgehead.data.plane": "true",
@@ -21,9 +28,9 @@ PROPERTIES = {
 }
 
 
-def test_committed_offsets_survive_the_kill_of_each_coordinator() -> None:
+def test_committed_offsets_survive_the_kill_of_each_coordinator(tmp_path: Path) -> None:
     """One member commits increasing offsets. After each kill it commits to the new coordinator."""
-    with Cluster(properties=PROPERTIES) as cluster:
+    with Cluster(properties=PROPERTIES, data_dir=tmp_path) as cluster:
         servers = {"bootstrap.servers": cluster.bootstrap_servers}
         admin = AdminClient(servers)
         admin.create_topics([NewTopic(TOPIC, 1, 3)])[TOPIC].result()
@@ -49,6 +56,42 @@ def test_committed_offsets_survive_the_kill_of_each_coordinator() -> None:
             cluster.start_node(group.coordinator.id)
             wait_until(lambda: in_sync(admin) == 3)
         consumer.close()
+    judgements = judged(tmp_path)
+    assert judgements["D11"].row.verdict is Verdict.PASS
+    assert judgements["D11"].row.judged >= 2
+    assert not failed(judgements)
+
+
+@pytest.mark.parametrize(
+    ("bug", "found"),
+    [
+        (None, None),
+        ("loads_first_commits", "1, which is older"),
+        ("loads_offsets_ahead", "4, which was not committed"),
+    ],
+)
+def test_judge_finds_wrong_committed_offsets(
+    tmp_path: Path, bug: str | None, found: str | None
+) -> None:
+    """Three offsets are committed; then the coordinator is killed, and another one loads them."""
+    command = (*MUTANT_NODE, bug) if bug is not None else ()
+    with Cluster(properties=PROPERTIES, data_dir=tmp_path, node_command=command) as cluster:
+        servers = {"bootstrap.servers": cluster.bootstrap_servers}
+        admin = AdminClient(servers)
+        admin.create_topics([NewTopic(TOPIC, 1, 3)])[TOPIC].result()
+        consumer = confluent_kafka.Consumer({**servers, "group.id": GROUP})
+        for offset in (1, 2, 3):
+            commit(consumer, offset)
+        group = admin.describe_consumer_groups([GROUP])[GROUP].result()
+        cluster.kill_node(group.coordinator.id)
+        wait_until(lambda: committed(consumer), lambda offset: offset is not None)
+        consumer.close()
+    judgement = judged(tmp_path)["D11"]
+    if found is None:
+        assert judgement.row.verdict is Verdict.PASS, judgement.row.why
+    else:
+        assert judgement.row.verdict is Verdict.FAIL
+        assert found in judgement.violations[0].sentence
 
 
 def commit(consumer: confluent_kafka.Consumer, offset: int) -> int:

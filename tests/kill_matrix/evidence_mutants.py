@@ -95,6 +95,11 @@ EVIDENCE_MUTANTS: Final[tuple[EvidenceMutant, ...]] = (
     _alter("1/a", "request_decided", {"elements": [["orders", 44]]}, "D2"),
     _alter("1/a", "request_decided", {"elements": [["orders", 36]]}, "D2", "D5"),
     _alter("2/b", "records_acknowledged", {"crc": 98}, "D6", history="records_are_kept"),
+    _drop("1/a", "offsets_removed", "D11", history="committed_offsets_are_kept"),
+    _alter(
+        *("2/b", "offsets_committed", {"offsets": ["orders:0:2"]}, "D11"),
+        history="committed_offsets_are_kept",
+    ),
     _alter("2/b", "image_advanced", {"zxid": 7}, "R2"),
     _alter("2/b", "answered", {"error": 41}, "F5"),
     _alter(

@@ -83,6 +83,16 @@ SEEDED_BUG_TESTS: Final[tuple[SeededBugTest, ...]] = (
         "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
     ),
     SeededBugTest(
+        "loads_first_commits",
+        "D11",
+        "integration/test_group_coordinator_moves.py::test_judge_finds_wrong_committed_offsets",
+    ),
+    SeededBugTest(
+        "loads_offsets_ahead",
+        "D11",
+        "integration/test_group_coordinator_moves.py::test_judge_finds_wrong_committed_offsets",
+    ),
+    SeededBugTest(
         "naive_retry",
         "D5",
         "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",

@@ -21,7 +21,7 @@ from data_plane.groups.loading import Replay
 from data_plane.groups.membership import Join, Joined, Leaving, Sync, Synced, Unanswered
 from data_plane.groups.offsets import Commit, Fetched
 from data_plane.groups.records import GroupKey, GroupRecord, GroupValue, OffsetValue
-from data_plane.groups.table import Append, GroupSettings, Moment
+from data_plane.groups.table import Answer, Append, GroupSettings, Moment
 
 SCRIPTS = Path(__file__).parent / "scripts"
 GROUP = "g"
@@ -71,7 +71,7 @@ class Script:
                     self._appends.append((effect, offset))
                 else:
                     self._core.table.appended(effect.id, ErrorCode.NONE, offset)
-            else:
+            elif isinstance(effect, Answer):
                 lines.append(f"{effect.ticket}: {_result(effect.result)}")
         return lines
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from itertools import count
 
 import pytest
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from data_plane.groups.coordinator import GroupCoordinator
-from data_plane.groups.group import CommittedOffset, State
+from data_plane.groups.group import CommittedOffset, Group, State
 from data_plane.groups.membership import Join, Joined, RequestDroppedError, Sync
 from data_plane.groups.offsets import Commit
 from data_plane.groups.records import GroupRecord, OffsetKey, decode_record
 from data_plane.groups.service import GroupService, ServiceSettings
-from data_plane.groups.table import GroupSettings, Moment
+from data_plane.groups.table import Committed, GroupSettings, Moment, Removed
 from data_plane.records.batch import NewRecord, decode_batches, encode_batch, parse_header, place
 
 TOPIC = "__consumer_offsets"
@@ -68,7 +68,31 @@ class MemoryLog:
                     yield found
 
 
-def a_service(log: MemoryLog) -> GroupService:
+class Recorded:
+    """Evidence in memory: one line for each call."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def committed(self, commit: Committed) -> None:
+        offsets = [each.offset for each in commit.offsets.values()]
+        self.lines.append(f"committed {offsets} at {commit.log_offset}")
+
+    def removed(self, removal: Removed) -> None:
+        self.lines.append(f"removed {list(removal.keys)}")
+
+    def loaded(self, number: int, leader_epoch: int, groups: Iterable[Group]) -> None:
+        self.lines.append(f"loaded {held(groups)} in epoch {leader_epoch}")
+
+    def stopped(self, number: int, groups: Iterable[Group]) -> None:
+        self.lines.append(f"stopped with {held(groups)}")
+
+
+def held(groups: Iterable[Group]) -> list[int]:
+    return [each.committed.offset for group in groups for each in group.offsets.values()]
+
+
+def a_service(log: MemoryLog, evidence: Recorded | None = None) -> GroupService:
     def now() -> Moment:
         ms = int(asyncio.get_running_loop().time() * 1000)
         return Moment(1_700_000_000_000 + ms, ms)
@@ -80,7 +104,7 @@ def a_service(log: MemoryLog) -> GroupService:
         new_uuid=lambda: str(next(uuids)),
         now=now(),
     )
-    return GroupService(core, log, ServiceSettings(), now)
+    return GroupService(core, log, ServiceSettings(), now, evidence or Recorded())
 
 
 @pytest.fixture
@@ -271,3 +295,32 @@ async def test_requests_that_wait_are_answered_when_the_coordinator_stops(log: M
     await service.close()
 
     assert (await waiting).error is ErrorCode.NOT_COORDINATOR
+
+
+async def test_evidence_has_commits_deletions_and_what_is_loaded_and_held(log: MemoryLog) -> None:
+    first, second = Recorded(), Recorded()
+    service = a_service(log, first)
+    await leads(service)
+    await service.commit(a_commit(3))
+    await service.commit(a_commit(5))
+    # A commit that is being written when its offset is deleted leaves no evidence.
+    log.acknowledge.clear()
+    lost = asyncio.ensure_future(service.commit(a_commit(7)))
+    await asyncio.sleep(0)
+    service.delete_offsets("g", [("t", 0)])
+    log.acknowledge.set()
+    assert await lost == {("t", 0): ErrorCode.NONE}
+    await service.commit(a_commit(9))
+    await service.close()
+    assert [each for each in first.lines if each != "committed [] at 2"] == [
+        "loaded [] in epoch 0",
+        "committed [3] at 0",
+        "committed [5] at 1",
+        "removed [('t', 0)]",
+        "committed [9] at 4",
+        "stopped with [9]",
+    ]
+    service = a_service(log, second)
+    await leads(service, leader_epoch=1)
+    await service.close()
+    assert second.lines == ["loaded [9] in epoch 1", "stopped with [9]"]

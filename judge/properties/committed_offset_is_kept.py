@@ -1,0 +1,98 @@
+"""D11: a group's committed offset is never ahead of what was committed, and never goes back.
+
+A coordinator reports its offsets after it has loaded them, and when it stops. A report must have
+the last commit of each offset that was acknowledged in a leader epoch up to the report's, or a
+later record: one whose commit was never acknowledged, because the coordinator was killed. An offset
+whose last change was a deletion or expiry is not judged: Kafka does not wait for its tombstone, so
+the offset may come back. A report without its last event is ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from event_log.properties import Violation
+from judge.history import Event, History, place_of, row_of
+from judge.properties.violations import violation
+
+OffsetsPartition = tuple[str, int]  # topic id, partition of __consumer_offsets
+Key = tuple[str, str]  # group, topic and partition: orders-0
+Report = tuple[str, str, str, int, int]  # node, boot, topic id, partition, leader epoch
+
+
+class _Change(NamedTuple):
+    order: tuple[int, str, str, int]
+    offset: int | None  # None: removed
+    event: Event
+
+
+def check(history: History) -> Iterator[Violation | None]:
+    """Look up the last commits in each report."""
+    changes = _changes(history)
+    pages: dict[Report, list[Event]] = {}
+    for event in history.of_kind["offsets_held"]:
+        pages.setdefault(_report(event), []).append(event)
+    for events in pages.values():
+        last = next((each for each in events if each["is_last"]), None)
+        if last is None:
+            continue
+        held = _held(events)
+        for key, of_key in changes.get(_partition(last), {}).items():
+            included = [each for each in of_key if each.order[0] <= last["leader_epoch"]]
+            change = max(included, default=None)
+            if change is None or change.offset is None:
+                continue
+            wrong = _wrong(change, held.get(key))
+            if wrong is None:
+                yield None
+                continue
+            rows = [row_of(change.event), row_of(last)]
+            sentence = (
+                f"group {key[0]}, {key[1]}: {change.offset} was committed, "
+                f"but node {last['node']} has {wrong}"
+            )
+            yield violation("D11", f"{place_of(last)}/{key[0]}/{key[1]}", rows, sentence)
+
+
+def _report(event: Event) -> Report:
+    return (event["node"], event["boot"], *_partition(event), event["leader_epoch"])
+
+
+def _partition(event: Event) -> OffsetsPartition:
+    return event["topic_id"], event["partition_index"]
+
+
+def _changes(history: History) -> Mapping[OffsetsPartition, Mapping[Key, list[_Change]]]:
+    """Return all commits and removals of each offset."""
+    found: dict[OffsetsPartition, dict[Key, list[_Change]]] = {}
+    for kind in ("offsets_committed", "offsets_removed"):
+        for event in history.of_kind[kind]:
+            of_partition = found.setdefault(_partition(event), {})
+            order = event["leader_epoch"], event["node"], event["boot"], int(event["seq"])
+            for entry in event["offsets"]:
+                topic, number, *offset = entry.split(":")
+                change = _Change(order, int(offset[0]) if offset else None, event)
+                of_partition.setdefault((event["group_id"], f"{topic}-{number}"), []).append(change)
+    return found
+
+
+def _held(pages: list[Event]) -> Mapping[Key, tuple[int, int]]:
+    """Return the reported offset, and the log offset of its record."""
+    entries = (each.split(":", 4) for page in pages for each in page["offsets"])
+    return {
+        (group, f"{topic}-{number}"): (int(offset), int(log_offset))
+        for topic, number, offset, log_offset, group in entries
+    }
+
+
+def _wrong(change: _Change, held: tuple[int, int] | None) -> str | None:
+    if held is None:
+        return "no offset"
+    offset, log_offset = held
+    committed_at = change.event["log_offset"]
+    if log_offset < committed_at:
+        return f"{offset}, which is older"
+    if log_offset == committed_at and offset != change.offset:
+        return f"{offset}, which was not committed"
+    return None

@@ -1,0 +1,66 @@
+"""D11: a group's committed offset is never ahead of what was committed, and never goes back.
+
+A coordinator reports its offsets after it has loaded them, and when it stops. A report must have
+the last commit of each offset that was acknowledged in a leader epoch up to the report's, or a
+later record: one whose commit was never acknowledged, because the coordinator was killed. An offset
+whose last change was a deletion or expiry is not judged: Kafka does not wait for its tombstone, so
+the offset may come back. A report without its last event is ignored.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pipeline.sql import place_of, row_of
+
+_SAME_PARTITION: Final = (
+    "a.run = b.run AND a.topic_id = b.topic_id AND a.partition_index = b.partition_index"
+)
+_SAME_REPORT: Final = (
+    f"{_SAME_PARTITION} AND a.node = b.node AND a.boot = b.boot AND a.leader_epoch = b.leader_epoch"
+)
+
+INPUTS: Final = ("silver/events",)
+SQL: Final = f"""
+WITH entries AS (
+  SELECT run, node, boot, seq, group_id, topic_id, partition_index, leader_epoch, log_offset,
+    split(entry, ':') AS parts
+  FROM events LATERAL VIEW explode(offsets) x AS entry
+  WHERE kind IN ('offsets_committed', 'offsets_removed')),
+changes AS (
+  SELECT *, concat(parts[0], '-', parts[1]) AS name,
+    CAST(try_element_at(parts, 3) AS BIGINT) AS committed_offset FROM entries),
+reports AS (
+  SELECT run, node, boot, seq, topic_id, partition_index, leader_epoch
+  FROM events WHERE kind = 'offsets_held' AND is_last),
+held_entries AS (
+  SELECT a.run, a.node, a.boot, b.seq, a.topic_id, a.partition_index,
+    explode(transform(a.offsets, entry -> split(entry, ':', 5))) AS parts
+  FROM events a JOIN reports b ON {_SAME_REPORT} WHERE a.kind = 'offsets_held'),
+held AS (
+  SELECT run, node, boot, seq, parts[4] AS group_id, concat(parts[0], '-', parts[1]) AS name,
+    CAST(parts[2] AS BIGINT) AS committed_offset, CAST(parts[3] AS BIGINT) AS log_offset
+  FROM held_entries),
+last AS (
+  SELECT b.run, b.node, b.boot, b.seq, a.group_id, a.name, max_by(
+    struct(a.node, a.boot, a.seq, a.committed_offset, a.log_offset),
+    struct(a.leader_epoch, a.node, a.boot, a.seq)) AS change
+  FROM changes a JOIN reports b ON {_SAME_PARTITION} AND a.leader_epoch <= b.leader_epoch
+  GROUP BY b.run, b.node, b.boot, b.seq, a.group_id, a.name),
+judged AS (
+  SELECT a.*, CASE
+    WHEN b.log_offset IS NULL THEN 'no offset'
+    WHEN b.log_offset < change.log_offset THEN concat(b.committed_offset, ', which is older')
+    WHEN b.log_offset = change.log_offset AND b.committed_offset != change.committed_offset THEN
+      concat(b.committed_offset, ', which was not committed') END AS wrong
+  FROM last a LEFT JOIN held b ON a.run = b.run AND a.node = b.node AND a.boot = b.boot
+    AND a.seq = b.seq AND a.group_id = b.group_id AND a.name = b.name
+  WHERE change.committed_offset IS NOT NULL)
+SELECT run,
+  CASE WHEN wrong IS NOT NULL THEN concat({place_of("judged")}, '/', group_id, '/', name) END
+    AS key,
+  array({row_of("change")}, {row_of("judged")}) AS rows,
+  concat('group ', group_id, ', ', name, ': ', change.committed_offset,
+    ' was committed, but node ', node, ' has ', wrong) AS sentence
+FROM judged
+"""
