@@ -11,7 +11,7 @@ import confluent_kafka
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from tests.integration.login_clients import confluent_options
+from tests.integration.login_clients import Login, confluent_options
 from tests.integration.record_clients.client import (
     DEADLINE_MS,
     REQUEST_TIMEOUT_S,
@@ -123,13 +123,14 @@ class _Consumer:
 
 
 class Confluent(RecordClient):
-    """Every call of the admin client uses a new one, which knows no dead broker."""
+    """confluent-kafka. Its admin client is kept: it reconnects by itself."""
+
+    def __init__(self, login: Login, topic: str, group: str) -> None:
+        super().__init__(login, topic, group)
+        self._admin = AdminClient(self._options())
 
     def _options(self) -> dict[str, Any]:
         return {**confluent_options(self.login), "topic.metadata.refresh.interval.ms": 1000}
-
-    def _admin(self) -> AdminClient:
-        return AdminClient(self._options())
 
     def producer(self) -> _Producer:
         return _Producer(self._options(), self.topic)
@@ -139,51 +140,56 @@ class Confluent(RecordClient):
         return _Consumer({**self._options(), **more}, self.topic)
 
     def list_groups(self) -> set[str]:
-        admin = self._admin()
         with _translated():
-            found = admin.list_consumer_groups(request_timeout=REQUEST_TIMEOUT_S).result()
+            found = self._admin.list_consumer_groups(request_timeout=REQUEST_TIMEOUT_S).result()
             for error in found.errors:
                 raise KafkaException(error)
         return {each.group_id for each in found.valid}
 
     def describe_group(self) -> tuple[str, set[str]]:
-        admin = self._admin()
         with _translated():
             group = _only(
-                admin.describe_consumer_groups([self.group], request_timeout=REQUEST_TIMEOUT_S)
+                self._admin.describe_consumer_groups(
+                    [self.group], request_timeout=REQUEST_TIMEOUT_S
+                )
             )
         return group.state.name.title(), {each.client_id for each in group.members}
 
     def committed(self) -> dict[int, int]:
-        admin, wanted = self._admin(), [ConsumerGroupTopicPartitions(self.group)]
+        wanted = [ConsumerGroupTopicPartitions(self.group)]
         with _translated():
             return _offsets(
-                admin.list_consumer_group_offsets(wanted, request_timeout=REQUEST_TIMEOUT_S)
+                self._admin.list_consumer_group_offsets(wanted, request_timeout=REQUEST_TIMEOUT_S)
             )
 
     def reset_offsets(self, offsets: Mapping[int, int]) -> None:
         new = [TopicPartition(self.topic, each, offset) for each, offset in offsets.items()]
-        admin, wanted = self._admin(), [ConsumerGroupTopicPartitions(self.group, new)]
+        wanted = [ConsumerGroupTopicPartitions(self.group, new)]
         with _translated():
-            _offsets(admin.alter_consumer_group_offsets(wanted, request_timeout=REQUEST_TIMEOUT_S))
+            _offsets(
+                self._admin.alter_consumer_group_offsets(wanted, request_timeout=REQUEST_TIMEOUT_S)
+            )
 
     def delete_offsets(self, partitions: Collection[int]) -> None:
         """Use kafka-python: confluent-kafka has no such call."""
         KafkaPython(self.login, self.topic, self.group).delete_offsets(partitions)
 
     def delete_group(self) -> None:
-        admin = self._admin()
         with _translated():
             try:
-                _only(admin.delete_consumer_groups([self.group], request_timeout=REQUEST_TIMEOUT_S))
+                _only(
+                    self._admin.delete_consumer_groups(
+                        [self.group], request_timeout=REQUEST_TIMEOUT_S
+                    )
+                )
             except KafkaException as error:
                 if error.args[0].code() != KafkaError.GROUP_ID_NOT_FOUND:
                     raise
 
     def delete_records(self, partition: int, before: int) -> int:
-        admin, wanted = self._admin(), TopicPartition(self.topic, partition, before)
+        wanted = TopicPartition(self.topic, partition, before)
         with _translated():
-            deleted = _only(admin.delete_records([wanted], request_timeout=REQUEST_TIMEOUT_S))
+            deleted = _only(self._admin.delete_records([wanted], request_timeout=REQUEST_TIMEOUT_S))
         return int(deleted.low_watermark)
 
 
