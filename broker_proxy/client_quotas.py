@@ -14,6 +14,7 @@ from typing import Final
 
 from cluster_model.client import Client
 from cluster_model.client_quotas import Level, governing_level
+from cluster_model.mutation_rates import MUTATION_RATE
 from cluster_model.records import ConfigResource
 from metrics.windows import Rate
 
@@ -112,7 +113,9 @@ class ClientQuotas:
         self.fetched = ClientQuota(FETCHED, samples, window_s, now_s)
         # Percent of one thread's time. As in Kafka, a throttle time is at most one window.
         self.request_time = ClientQuota(REQUEST_TIME, samples, window_s, now_s, window_s * 1000)
-        self._all = (self.produced, self.fetched, self.request_time)
+        # The controller enforces this one.
+        self.mutations = ClientQuota(MUTATION_RATE, samples, window_s, now_s)
+        self._all = (self.produced, self.fetched, self.request_time, self.mutations)
 
     def update(self, resource: ConfigResource, configs: Mapping[str, str]) -> None:
         """Follow a change of one entity's configs."""

@@ -29,6 +29,7 @@ from broker_proxy.authentication.authenticator import (
 from broker_proxy.connection import ClientConnection, is_produce
 from broker_proxy.dispatch import Dispatcher
 from broker_proxy.logins import Listener, LoginRequirements, Logins
+from broker_proxy.overlapping_writes import OverlappingWrites
 from broker_proxy.request_log import RequestLog
 from broker_proxy.request_memory import RequestMemory
 from cluster_model.client import Client
@@ -109,6 +110,7 @@ class ClientSocket(asyncio.Protocol):
         self._requirements = requirements
         self._transport: asyncio.Transport | None = None
         self._connection: ClientConnection | None = None
+        self._writes: OverlappingWrites | None = None
         self._login: SaslAuthenticator | None = None
         self._task: asyncio.Task[None] | None = None
         self._handshake: asyncio.Task[None] | None = None
@@ -135,6 +137,9 @@ class ClientSocket(asyncio.Protocol):
         assert self._transport is not None
         self.last_active_s = self._services.now_s()
         self._connection = connection
+        self._writes = OverlappingWrites(
+            self._services.dispatcher, connection, self._is_session_valid, self._services.now_ns
+        )
         if self._requirements.tls is not None:
             self._handshake = asyncio.create_task(self._upgrade_to_tls(connection, self._transport))
         else:
@@ -222,6 +227,8 @@ class ClientSocket(asyncio.Protocol):
             transport.pause_reading()
         if self._task is None:
             self._task = asyncio.create_task(self._work(connection, transport))
+        elif self._writes is not None:
+            self._writes.start_more()
 
     def _may_read(self, connection: ClientConnection) -> bool:
         return not connection.is_full and self._services.memory.may_read(self)
@@ -273,6 +280,8 @@ class ClientSocket(asyncio.Protocol):
             )
             self.close()
         finally:
+            if self._writes is not None:
+                await self._writes.finish()
             self._task = None
             connection.end_execution()
             self._connections.memory_changed(self, connection)
@@ -336,8 +345,10 @@ class ClientSocket(asyncio.Protocol):
         self, connection: ClientConnection, data: bytes, ready: list[bytes]
     ) -> tuple[bytes | None, int]:
         services = self._services
+        writes = self._writes
+        assert writes is not None
         try:
-            request = connection.open_request(data, services.now_ns())
+            is_answered, request = writes.is_answered(), writes.open(data)
         except UnsupportedVersionError as error:
             request = connection.name_request(error.header, data, len(data), services.now_ns())
             self._completed.append(request)
@@ -345,16 +356,19 @@ class ClientSocket(asyncio.Protocol):
         except WireError as error:
             _log.info("%s: %s", connection.info.connection_id, error)
             return None, 0
-        if ready and services.dispatcher.may_take_long(request):
+        if ready and not is_answered and services.dispatcher.may_take_long(request):
             assert self._transport is not None
             self._write(ready, self._transport)
-        answer = await services.dispatcher.handle(request)
+        answer = await writes.handle(request)
         if request.progress.is_never_answered:  # stays open until the idle timeout
             await self._mute(services.limits.idle_ms_max)
         self._completed.append(request)
         if request.progress.needs_no_response:
             return _NO_RESPONSE, request.progress.throttle_ms
         return answer, request.progress.throttle_ms
+
+    def _is_session_valid(self) -> bool:
+        return self._login is None or self._login.is_valid(self._services.now_ns() // 1_000_000)
 
     async def _mute(self, throttle_ms: int) -> None:
         """Serve nothing for `throttle_ms`; end early if the client leaves or the server stops."""

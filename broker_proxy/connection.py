@@ -1,8 +1,9 @@
 """One client connection without its socket: request order, request ids, read-ahead limits.
 
-Kafka executes the requests of one connection one at a time and answers in order; connections are
-independent. Request ids are generated here: if clients chose them, two could choose the same id,
-and their histories would be merged.
+Responses are sent in the order of the requests. Kafka executes the requests of one connection one
+at a time; overlapping_writes.py selects those that are executed together here. Request ids are
+generated here: if clients chose them, two could choose the same id, and their histories would be
+merged.
 """
 
 from __future__ import annotations
@@ -110,6 +111,10 @@ class ClientConnection:
         self._queued_bytes -= len(frame)
         self._executing_bytes = len(frame)
         return frame
+
+    def queued_frame(self, index: int) -> bytes | None:
+        """Return a queued frame without taking it; None: there are not so many."""
+        return self._queued[index] if index < len(self._queued) else None
 
     def end_execution(self) -> None:
         """Record that no request is executing."""

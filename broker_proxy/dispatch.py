@@ -7,6 +7,7 @@ the connection. A body is forwarded as the client sent it. A response of None cl
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
@@ -122,6 +123,7 @@ class Dispatcher:
         read_gate: ReadGate | None = None,
         write_directly: WriteDirectly | None = None,
         request_time: ClientQuota | None = None,
+        may_overlap: Callable[[], bool] = lambda: False,
         routes: RoutingTable = DIALECTS,
         now_ns: Callable[[], int],
         log: EventLog,
@@ -136,16 +138,41 @@ class Dispatcher:
         self._read_gate = read_gate
         self._write_directly = write_directly
         self._request_time = request_time
+        self._may_overlap = may_overlap
         self._routes = routes
         self._now_ns = now_ns
         self._log = log
         self._metrics = metrics
 
-    async def handle(self, request: ClientRequest) -> bytes | None:
-        """Return the response with its header, or None to close the connection."""
+    async def handle(
+        self, request: ClientRequest, earlier: asyncio.Future[Any] | None = None
+    ) -> bytes | None:
+        """Return the response with its header, or None to close the connection.
+
+        The response is recorded only after `earlier` is done.
+        """
         header, progress = request.header, request.progress
         progress.executed_ns = self._now_ns()
-        way = route(
+        way = self._way(request)
+        message = None if way is None else self.decode(request)
+        # Idle followers send Fetch requests all the time: about 1 GB of evidence a day.
+        is_recorded = not _is_replication(request, message)
+        if is_recorded:
+            self._received(request, way)
+        done = _CLOSE
+        if way is not None and message is not None:
+            done = await self._measure(request, message, way)
+        if earlier is not None and not earlier.done():
+            await asyncio.wait((earlier,))
+        self._answered(request, way, done, is_recorded=is_recorded)
+        if done.body is None:
+            return None
+        head = encode_response_header(header.api_key, header.api_version, header.correlation_id)
+        return head + done.body
+
+    def _way(self, request: ClientRequest) -> Route | None:
+        header = request.header
+        return route(
             header.api_key,
             header.api_version,
             dialect=request.client.dialect,
@@ -154,20 +181,17 @@ class Dispatcher:
             writes_itself=self._write_directly is not None,
             routes=self._routes,
         )
-        message = None if way is None else _decoded(request)
-        # Idle followers send Fetch requests all the time: about 1 GB of evidence a day.
-        is_recorded = not _is_replication(request, message)
-        if is_recorded:
-            self._received(request, way)
-        done = _CLOSE
-        if way is not None and message is not None:
-            progress.message = message
-            done = await self._measure(request, message, way)
-        self._answered(request, way, done, is_recorded=is_recorded)
-        if done.body is None:
-            return None
-        head = encode_response_header(header.api_key, header.api_version, header.correlation_id)
-        return head + done.body
+
+    def decode(self, request: ClientRequest) -> Any:
+        """Return the message, or None if the bytes are not one."""
+        progress = request.progress
+        if progress.message is None:
+            progress.message = _decoded(request)
+        return progress.message
+
+    def may_overlap(self, request: ClientRequest) -> bool:
+        """True if this write may be executed at the same time as others of its connection."""
+        return self._may_overlap() and self._way(request) is Route.FORWARD
 
     def may_take_long(self, request: ClientRequest) -> bool:
         """True when earlier responses should be written before this request is executed."""

@@ -62,11 +62,17 @@ class FaultyDispatcher(Dispatcher):
         super().__init__(**options)
         self._rules = rules
 
-    async def handle(self, request: ClientRequest) -> bytes | None:
+    def may_overlap(self, request: ClientRequest) -> bool:
+        """See Dispatcher. A rule may count requests, or close the connection after one."""
+        return not self._rules.described() and super().may_overlap(request)
+
+    async def handle(
+        self, request: ClientRequest, earlier: asyncio.Future[Any] | None = None
+    ) -> bytes | None:
         """See Dispatcher."""
         found = self._hit(request)
         if found is None:
-            return await super().handle(request)
+            return await super().handle(request, earlier)
         name, rule = found
         self._log.append(_acted(name, rule, request.request_id, request.header.api_key))
         _log.info("%s: fault rule %s acts: %s", request.request_id, name, rule.to_json())

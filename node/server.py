@@ -23,7 +23,17 @@ def build_server(parts: Parts) -> KafkaServer:
     config, broker, instruments = parts.config, parts.broker, parts.instruments
     log, follower, prefix = instruments.log, parts.follower, broker.state.request_prefix
     local_apis: dict[int, LocalApi] = {}
-    rules = broker.fault_rules
+    rules, quotas = broker.fault_rules, broker.data_plane.quotas if broker.data_plane else None
+
+    def may_overlap() -> bool:
+        """Quotas and policies may count requests, so their order matters."""
+        return not (
+            quotas is None
+            or quotas.mutations.is_enabled
+            or quotas.request_time.is_enabled
+            or parts.policies is not None
+        )
+
     dispatcher = (Dispatcher if rules is None else partial(FaultyDispatcher, rules))(
         local_apis=local_apis,
         split_apis=build_split_apis(parts),
@@ -36,7 +46,8 @@ def build_server(parts: Parts) -> KafkaServer:
         ),
         routes=config.routes,
         write_directly=parts.direct.write if parts.direct is not None else None,
-        request_time=broker.data_plane.quotas.request_time if broker.data_plane else None,
+        request_time=quotas.request_time if quotas else None,
+        may_overlap=may_overlap,
         now_ns=time.monotonic_ns,
         log=log,
         metrics=instruments.metrics,

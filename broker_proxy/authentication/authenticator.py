@@ -138,6 +138,12 @@ class SaslAuthenticator:
             return self._refuse("re-authentication with another mechanism")
         return self._refuse("the login has already failed")
 
+    def is_valid(self, now_ms: int) -> bool:
+        """True if the client is logged in and its session has not expired."""
+        if self._state is not _State.COMPLETE:
+            return False
+        return self._expires_at_ms is None or now_ms < self._expires_at_ms
+
     def _while_complete(self, frame: bytes, now_ms: int) -> Outcome:
         if self._expires_at_ms is None:
             return Dispatch()
@@ -145,7 +151,7 @@ class SaslAuthenticator:
             self._began_again_ms = now_ms
             return self._request(frame)
         # An expired credential gives a session of 0 ms, in which no request is served.
-        return Expired() if now_ms >= self._expires_at_ms else Dispatch()
+        return Dispatch() if self.is_valid(now_ms) else Expired()
 
     def _may_reauthenticate(self, now_ms: int) -> bool:
         began = self._began_again_ms

@@ -187,6 +187,18 @@ async def test_the_inner_response_is_relayed_unchanged() -> None:
     assert broker.counts()["num_client_forwarding_to_controller_count"] == 0
 
 
+async def test_a_response_is_recorded_after_the_one_before_it() -> None:
+    broker = Broker()
+    earlier: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    handled = asyncio.create_task(broker.dispatcher.handle(_create(), earlier))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert not any(isinstance(event, Answered) for event in broker.log.events)
+    earlier.set_result(None)
+    await handled
+    assert broker.last().request_id == "1.b.1.1.9"
+
+
 @pytest.mark.parametrize("key", [33, 39, 40, 44, 51])
 async def test_events_have_no_digest_of_a_body_that_may_hold_a_secret(key: int) -> None:
     """Passwords, HMACs and credentials could be guessed from a digest."""
