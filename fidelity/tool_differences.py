@@ -50,9 +50,14 @@ TOOL_DIFFERENCES: Final = (
         "Option [describe] takes one of these options: [all-groups], [group]",
     ),
     _row(
-        "cluster-usage",
-        r"^usage: kafka-cluster .*\nkafka-cluster: error: too few arguments$",
-        "kafka-cluster: error: too few arguments: write cluster-id.",
+        "usage",
+        r"^usage: kafka-(?:cluster|features) .*\n(?:.*\n)*?(?=kafka-(?:cluster|features): error: )",
+        "",
+    ),
+    _row(
+        "usage",
+        r"(?<=^kafka-cluster: error: too few arguments)$",
+        ": write cluster-id or unregister.",
     ),
     _row("offset-commit-in-zookeeper", r"(?<=OffsetCommit\(8\): )0(?= to )", "1"),
     _row("unsupported-apis", r",?\n\t\w+\(\d+\): UNSUPPORTED(?=,?$)", ""),

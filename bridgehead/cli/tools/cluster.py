@@ -1,22 +1,33 @@
-"""`bridgehead cluster cluster-id`: kafka-cluster.sh."""
+"""`bridgehead cluster`: kafka-cluster.sh cluster-id and unregister."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from bridgehead.cli.tools.tool import Options, Output, Tool, UsageFault
+from bridgehead.cli.tools.tool import Options, Output, Tool, ToolError, UsageFault, number
+from bridgehead.kafka_wire.api_key import ApiKey
 
 if TYPE_CHECKING:
     from bridgehead.admin import AdminClient
 
+_ACTIONS: Final = ("cluster-id", "unregister")
+
 
 def check(options: Options) -> None:
-    """Raise UsageFault without an action."""
-    if options.text("action") != "cluster-id":
-        raise UsageFault("kafka-cluster: error: too few arguments: write cluster-id.")
+    """Raise UsageFault without an action, and if the action and `--id` do not fit together."""
+    action = options.text("action")
+    if action not in _ACTIONS:
+        raise UsageFault("kafka-cluster: error: too few arguments: write cluster-id or unregister.")
+    if action == "unregister" and not options.has("id"):
+        raise UsageFault("kafka-cluster: error: argument --id/-i is required")
+    if action == "cluster-id" and options.has("id"):
+        raise UsageFault("kafka-cluster: error: unrecognized arguments: '--id'")
 
 
 def _run(admin: AdminClient, options: Options, out: Output) -> None:
+    if options.text("action") == "unregister":
+        _unregister(admin, out)
+        return
     cluster_id = admin.describe_cluster().cluster_id
     out.result(cluster_id=cluster_id)
     out.line(
@@ -26,12 +37,25 @@ def _run(admin: AdminClient, options: Options, out: Output) -> None:
     )
 
 
+def _unregister(admin: AdminClient, out: Output) -> None:
+    """Print that the cluster has no such API: as with Kafka's tool, this is no failure.
+
+    Raises:
+        ToolError: the cluster is a KRaft cluster.
+    """
+    answers = [each.get() for each in admin.get_all_broker_versions().values() if each.is_success]
+    if any(ApiKey.UNREGISTER_BROKER in each.apis for each in answers):
+        raise ToolError("This is a KRaft cluster: use kafka-cluster.sh to unregister a broker.")
+    out.result(unregistered=False)
+    out.line("The target cluster does not support the broker unregistration API.")
+
+
 TOOL: Final = Tool(
     name="cluster",
-    help="Print the cluster's id. As kafka-cluster.sh.",
-    options=(),
+    help="Print the cluster's id, or unregister a broker. As kafka-cluster.sh.",
+    options=(number("id", "ID", "The broker to unregister."),),
     run=_run,
     check=check,
     config_option="config",
-    actions=("cluster-id",),
+    actions=_ACTIONS,
 )

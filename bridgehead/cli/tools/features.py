@@ -4,28 +4,68 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from bridgehead.cli.tools.tool import Option, Options, Output, Tool, ToolError, UsageFault, texts
+from bridgehead.cli.tools.tool import (
+    Option,
+    Options,
+    Output,
+    Tool,
+    ToolError,
+    UsageFault,
+    text,
+    texts,
+)
 
 if TYPE_CHECKING:
     from bridgehead.admin import AdminClient, FeatureMetadata, UpgradeType
 
 _ACTIONS: Final = ("describe", "upgrade", "downgrade", "disable")
 _LEVEL_MAX: Final = 32_767
+_METADATA_VERSION: Final = "metadata.version"
+# The versions of metadata.version in Kafka 3.9; the first one is level 1.
+METADATA_VERSIONS: Final = (
+    *("3.0-IV1", "3.1-IV0", "3.2-IV0", "3.3-IV0", "3.3-IV1", "3.3-IV2", "3.3-IV3", "3.4-IV0"),
+    *("3.5-IV0", "3.5-IV1", "3.5-IV2", "3.6-IV0", "3.6-IV1", "3.6-IV2", "3.7-IV0", "3.7-IV1"),
+    *("3.7-IV2", "3.7-IV3", "3.7-IV4", "3.8-IV0", "3.9-IV0", "4.0-IV0", "4.0-IV1"),
+)
+_RELEASED: Final = METADATA_VERSIONS[: METADATA_VERSIONS.index("3.9-IV0") + 1]
+_SUPPORTED: Final = _RELEASED[_RELEASED.index("3.3-IV0") :]
 
 
 def check(options: Options) -> None:
-    """Raise UsageFault without an action."""
-    if options.text("action") not in _ACTIONS:
+    """Raise UsageFault without an action, and for an option that the action does not have."""
+    action = options.text("action")
+    if action not in _ACTIONS:
         raise UsageFault(f"Write one of the actions {', '.join(_ACTIONS)}.")
+    if options.has("metadata") and action not in ("upgrade", "downgrade"):
+        raise UsageFault("kafka-features: error: unrecognized arguments: '--metadata'")
 
 
-def parse_levels(texts: list[str], action: str) -> dict[str, int]:
+def metadata_level(text: str) -> int:
+    """Return the level of a version such as 3.3-IV3; 3.3 and 3.3.2 mean the newest one of 3.3.
+
+    Raises:
+        ToolError: Kafka 3.9 has no such version.
+    """
+    version = ".".join(text.split(".")[:2])
+    names = [each for each in _RELEASED if each.partition("-")[0] == version]
+    name = names[-1] if names else version
+    if name not in METADATA_VERSIONS:
+        raise ToolError(
+            f"Unsupported metadata.version {text}. Supported metadata.version are "
+            f"{', '.join(_SUPPORTED)}"
+        )
+    return METADATA_VERSIONS.index(name) + 1
+
+
+def parse_levels(texts: list[str], action: str, metadata: str | None = None) -> dict[str, int]:
     """Return the level of each `feature=level`; for disable, 0 for each `feature`.
+
+    `metadata` is a version of metadata.version.
 
     Raises:
         ToolError: a text is malformed, or a feature is named twice.
     """
-    levels: dict[str, int] = {}
+    levels = {} if metadata is None else {_METADATA_VERSION: metadata_level(metadata)}
     for each in texts:
         name, equals, level = (part.strip() for part in each.partition("="))
         if action == "disable":
@@ -85,7 +125,7 @@ def _run(admin: AdminClient, options: Options, out: Output) -> None:
         for line in feature_lines(metadata):
             out.line(line)
         return
-    levels = parse_levels(options.texts("feature"), action)
+    levels = parse_levels(options.texts("feature"), action, options.text("metadata"))
     dry, kind = options.has("dry-run"), _upgrade_type(action, options)
     updates = {name: FeatureUpdate(level, kind) for name, level in levels.items()}
     errors = admin.update_features(updates, dry)
@@ -106,6 +146,7 @@ TOOL: Final = Tool(
     help="Describe and change feature levels. As kafka-features.sh.",
     options=(
         texts("feature", "NAME=LEVEL", "A feature and its level; disable takes no level."),
+        text("metadata", "VERSION", "upgrade, downgrade: metadata.version, such as 3.3-IV3."),
         Option("dry-run", "Check the change without applying it."),
         Option("unsafe", "Downgrade or disable even if metadata is lost."),
     ),

@@ -37,6 +37,7 @@ from bridgehead.cli.tools import (
 from bridgehead.cli.tools.tool import Options, ToolError, UsageFault, with_texts
 from bridgehead.exit_codes import ExitCode
 from bridgehead.schema_version import SCHEMA_VERSION
+from cluster_model.inter_broker_protocol import LEVELS, level_of
 
 
 def options(arguments: tuple[str, ...] = (), **values: object) -> Options:
@@ -280,6 +281,18 @@ def test_feature_levels_are_parsed() -> None:
         features.parse_levels(["a=40000"], "upgrade")
     with pytest.raises(ToolError, match="Feature a was specified more than once"):
         features.parse_levels(["a=1", "a=2"], "upgrade")
+
+
+def test_metadata_versions_are_those_of_the_brokers() -> None:
+    """The list is a copy, because the commands do not import the nodes' packages."""
+    assert LEVELS[LEVELS.index("3.0-IV1") :] == features.METADATA_VERSIONS
+    for text in ("3.0", "3.3", "3.3.2", "3.3-IV1", "3.9", "4.0-IV0"):
+        name = level_of(text)
+        assert name is not None
+        assert features.METADATA_VERSIONS[features.metadata_level(text) - 1] == name
+    for unknown in ("4.0", "2.8", "3.3-IV9", ""):
+        with pytest.raises(ToolError, match=f"Unsupported metadata.version {unknown}. "):
+            features.metadata_level(unknown)
 
 
 def test_broker_list_option_takes_ids() -> None:
