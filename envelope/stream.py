@@ -62,11 +62,11 @@ class Outbox:
     async def wait(self) -> bool:
         """Wait for items; False when a heartbeat is due instead."""
         if not self._wake.is_set():
+            heartbeat = asyncio.get_running_loop().call_later(HEARTBEAT_EVERY_S, self._wake.set)
             try:
-                async with asyncio.timeout(HEARTBEAT_EVERY_S):
-                    await self._wake.wait()
-            except TimeoutError:
-                return False
+                await self._wake.wait()
+            finally:
+                heartbeat.cancel()
         self._wake.clear()
         return bool(self._items)
 

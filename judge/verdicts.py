@@ -41,7 +41,7 @@ def _count(check: Check, history: History) -> tuple[tuple[Violation, ...], Count
         rows = list(check(history))
     except Exception as crash:  # A bug of the judge says nothing about the system.
         return (), Count(crash=repr(crash))
-    judged = sum(1 for row in rows if not isinstance(row, ExtraViolation))
     violations = sorted((row for row in rows if row is not None), key=violation_order)
+    judged = len(rows) - sum(isinstance(row, ExtraViolation) for row in violations)
     first = violations[0].sentence if violations else ""
     return tuple(violations), Count(judged, len(violations), first)

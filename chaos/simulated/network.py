@@ -113,8 +113,9 @@ class Network:
 
     def delay_s(self, path: Path) -> float:
         """Draw the delay of one message."""
-        bounds = _LONG_DELAY_S if self._source.random() < _LONG_SHARE else _SHORT_DELAY_S
-        return self._source.uniform(*bounds) + self._slow.get(path, 0.0)
+        draw = self._source.random
+        least_s, most_s = _LONG_DELAY_S if draw() < _LONG_SHARE else _SHORT_DELAY_S
+        return least_s + (most_s - least_s) * draw() + self._slow.get(path, 0.0)
 
     def is_cut(self, path: Path) -> bool:
         """Return whether messages are held back."""

@@ -148,6 +148,11 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         process.held.clear()
 
     def _run_once(self) -> None:
+        """Run callbacks until the loop is stopped."""
+        while not self._stopping:  # type: ignore[attr-defined]
+            self._run_ready()
+
+    def _run_ready(self) -> None:
         """Run everything that is ready; if nothing is, advance to the next timer first."""
         ready, timers = self._callbacks, self._timers
         while timers and timers[0][2].function is None:

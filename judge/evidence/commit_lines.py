@@ -17,6 +17,7 @@ from event_log.commits import (
 from judge.transaction_log import LoggedOperation, Transaction
 
 OUTCOMES: Final = "/bridgehead/outcomes/"
+_PLACES_OF_OUTCOMES: Final = {"create": OUTCOMES, "set": DIRECT_WRITERS}
 _WITH_DATA: Final = ("create", "set")
 
 
@@ -48,9 +49,8 @@ def commit_line(transaction: Transaction, chroot: str = "") -> CommitLine:
         if path is None:
             continue
         line.operations.append(_operation(operation, path))
-        places = ("create", OUTCOMES), ("set", DIRECT_WRITERS)
-        has_outcomes = any(operation.kind == kind and path.startswith(at) for kind, at in places)
-        if has_outcomes and not transaction.failed:
+        place = _PLACES_OF_OUTCOMES.get(operation.kind)
+        if place is not None and path.startswith(place) and not transaction.failed:
             line.outcomes.extend(_outcomes(operation.data))
     return line
 

@@ -46,12 +46,8 @@ def _is_list_of(test: Test) -> Test:
     return lambda value: type(value) is list and all(map(test, value))
 
 
-def _is_array_of(*tests: Test) -> Test:
-    return lambda value: (
-        type(value) is list
-        and len(value) == len(tests)
-        and all(test(each) for test, each in zip(tests, value, strict=True))
-    )
+def _is_array_of(*types: type) -> Test:
+    return lambda value: type(value) is list and tuple(map(type, value)) == types
 
 
 def _is_map_of(test: Test) -> Test:
@@ -78,9 +74,9 @@ SCALARS: Final[Mapping[str, Test]] = {
 }
 TESTS: Final[dict[str, Test]] = {
     **SCALARS,
-    "Identity": _is_array_of(_is_int, _is_str, _is_int),
+    "Identity": _is_array_of(int, str, int),
     "list[str]": _is_list_of(_is_str),
-    "list[tuple[str, int]]": _is_list_of(_is_array_of(_is_str, _is_int)),
+    "list[tuple[str, int]]": _is_list_of(_is_array_of(str, int)),
     "dict[str, float]": _is_map_of(_is(int, float)),
 }
 TESTS["list[CommitOperation]"] = _is_list_of(_is_line_of(CommitOperation))
