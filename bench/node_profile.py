@@ -41,7 +41,8 @@ from raw_client.codec import decode_message, encode_message
 _SAMPLES_PER_S: Final = 200
 _SMALL, _BULK_ROUNDS, _TOPICS, _CONNECTIONS = 6_000, 8, 200, 64
 _TOPIC_RESOURCE: Final = 2
-# py-spy counts threads that wait here as active: kazoo's, and those of compiled code (gRPC).
+# py-spy counts a thread as active even while it waits in one of these frames. Such threads are
+# kazoo's and those of compiled code (gRPC).
 _WAITING: Final = ("EpollSelector.select ", "Thread.run ")
 _REST: Final = "event loop, sockets, other"
 

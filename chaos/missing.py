@@ -10,7 +10,7 @@ _HOSTILE: Final = "`make attack` and tests/hostile cover them"
 MISSING: Final[tuple[tuple[str, str], ...]] = (
     (
         "a replaced controller that fails in its event handler",
-        "failpoints hold a process; none fails",
+        "a failpoint can only stop a process; it cannot raise an error",
     ),
     ("a controller whose event loop is blocked forever", "the node has no watchdog"),
     ("all controllers down", "every broker is a candidate here, so no broker would be left"),

@@ -67,7 +67,8 @@ SMALL: Final[Mapping[str, str]] = {
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
 # For small evidence and tables on local disks. Hadoop forks a process for each file that it
-# creates, and so for each file of checksums; this setting avoids the latter. s3a fails with it.
+# creates, and creates a file of checksums for each file of data. With this setting it creates no
+# files of checksums. s3a fails with it.
 RAW_FILES: Final = {"spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem"}
 LOOPBACK: Final = "127.0.0.1"
 # One JIT compiler, one collector thread, and memory for 24,000 classes and for the query plans.
@@ -188,9 +189,9 @@ def class_archive(java: Path, folder: Path) -> str:
     """Return Java's options for an archive of loaded classes in `folder` (application CDS).
 
     Loading and verifying 15,000 classes takes most of Spark's start. Java writes the archive when
-    it ends, after our own process, and rejects one that does not match its jars. It writes the
-    header last, so a file that begins with zeros is not complete. Without a writable folder, or for
-    a Java without the archive of its own classes, the options are empty.
+    it exits, after our own process has exited. It writes the header last, so a file that begins
+    with zeros is not complete. At its start, Java ignores an archive of other jars. Without a
+    writable folder, or for a Java without the archive of its own classes, the options are empty.
     """
     home = java.resolve().parents[1]
     jars = Path(pyspark.__file__).parent / "jars"

@@ -124,7 +124,7 @@ def error_codes(message: Any) -> list[ErrorCode]:
 
 @cache
 def _places_of_codes(kind: type[Any]) -> tuple[tuple[str, ...], bool]:
-    """Return the arrays of a struct whose elements have error codes, and if the struct has one."""
+    """Return which arrays have error codes in their elements, and whether the struct has one."""
     fields = fields_of(kind)
     arrays = tuple(
         field.name

@@ -121,7 +121,7 @@ def policies() -> None:
 
 @demo_app.command()
 def dialects() -> None:
-    """Show the drafted and the shipped dialect side by side."""
+    """Compare responses: the KIPs' protocol as drafted and Kafka's as shipped."""
     run_module("demo.dialects")
 
 

@@ -244,7 +244,7 @@ class Cluster(StartStop):
         return upgrade(self._client, say)
 
     def heal(self, *, reset: bool = False) -> None:
-        """Undo faults: start what is down, resume what is frozen, move a pinned controller back.
+        """Undo faults: start, resume, remove fault rules, move the controller to its pinned broker.
 
         Returns when every broker serves and knows all others. If the controller was killed, this
         takes up to its session timeout. With `reset`, also removes topics, dynamic broker configs,

@@ -155,7 +155,7 @@ async def _zookeeper_start(cluster: RunningCluster, _: Message) -> Message:
 
 
 async def _heal(cluster: RunningCluster, message: Message) -> Message:
-    """Resume what is frozen, start what is down, move a pinned controller back.
+    """Resume, restart, remove fault rules, and move the controller back to the pinned broker.
 
     `reset` also removes metadata.
     """
