@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,18 +16,22 @@ from fidelity.tool_recordings import Output, sorted_blocks
 
 @dataclass(frozen=True, slots=True)
 class ToolDifference:
-    """A text of Kafka's tool, and ours in its place. Each may be several lines of one stream."""
+    """A text of Kafka's tool, and ours in its place. Each may be several lines of one stream.
+
+    `of_brokers`: the brokers differ, not the tools, so our tool prints Kafka's text for a Kafka.
+    """
 
     name: str
     kafka: re.Pattern[str]
     ours: str
+    of_brokers: bool
 
 
-def _row(name: str, kafka: str, ours: str) -> ToolDifference:
-    return ToolDifference(name, re.compile(kafka, re.MULTILINE), ours)
+def _row(name: str, kafka: str, ours: str, *, of_brokers: bool = False) -> ToolDifference:
+    return ToolDifference(name, re.compile(kafka, re.MULTILINE), ours, of_brokers)
 
 
-TOOL_DIFFERENCES: Final = (
+TOOL_DIFFERENCES: Final[tuple[ToolDifference, ...]] = (
     _row("topic-name", r"(?<=: Topic ')Optional\[(.*)\](?=' does not exist)", r"\1"),
     _row(
         "config-reason",
@@ -59,7 +63,7 @@ TOOL_DIFFERENCES: Final = (
         r"(?<=^kafka-cluster: error: too few arguments)$",
         ": write cluster-id or unregister.",
     ),
-    _row("offset-commit-in-zookeeper", r"(?<=OffsetCommit\(8\): )0(?= to )", "1"),
+    _row("offset-commit-in-zookeeper", r"(?<=OffsetCommit\(8\): )0(?= to )", "1", of_brokers=True),
     _row("unsupported-apis", r",?\n\t\w+\(\d+\): UNSUPPORTED(?=,?$)", ""),
 )
 _SERVED_BY_KAFKA: Final = re.compile(r"\t\w+\((\d+)\): \d.*\]")
@@ -73,17 +77,19 @@ def as_ours(output: Output, *, on_kafka: bool = False) -> tuple[Output, set[str]
     Kafka serves (docs/apis.md).
     """
     used: set[str] = set()
-    lines = output.stdout
-    if not on_kafka:
+    lines, rows = output.stdout, TOOL_DIFFERENCES
+    if on_kafka:
+        rows = tuple(row for row in rows if not row.of_brokers)
+    else:
         lines = [line for line in lines if _key(line) not in UNSERVED]
-    stdout = _changed(lines, used)
-    stderr = _changed(output.stderr, used)
+    stdout = _changed(lines, rows, used)
+    stderr = _changed(output.stderr, rows, used)
     return Output(sorted_blocks(stdout), stderr, output.status), used
 
 
-def _changed(lines: list[str], used: set[str]) -> list[str]:
+def _changed(lines: list[str], rows: Iterable[ToolDifference], used: set[str]) -> list[str]:
     text = "\n".join(lines)
-    for row in TOOL_DIFFERENCES:
+    for row in rows:
         text, count = row.kafka.subn(row.ours, text)
         if count:
             used.add(row.name)

@@ -55,3 +55,9 @@ def test_known_difference_changes_its_line_only() -> None:
     changed, used = as_ours(kafkas)
     assert changed.stdout == ["Error : Topic 'a' does not exist as expected", "x"]
     assert (changed.status, used) == (1, {"topic-name"})
+
+
+def test_difference_of_the_brokers_does_not_apply_to_our_tool_on_a_kafka() -> None:
+    kafkas = Output(["\tOffsetCommit(8): 0 to 9 [usable: 9],"])
+    assert as_ours(kafkas)[0].stdout == ["\tOffsetCommit(8): 1 to 9 [usable: 9],"]
+    assert as_ours(kafkas, on_kafka=True)[0] == kafkas
