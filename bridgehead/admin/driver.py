@@ -99,6 +99,7 @@ class Driver:
 
     async def close(self) -> None:
         """End every call and connection; return when all sockets are closed."""
+        self.loop = asyncio.get_running_loop()  # perhaps there was no call before
         self._step(self._core.close)
         tasks = list(self._opening.values())
         for task in tasks:
