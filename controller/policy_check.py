@@ -1,8 +1,8 @@
 """Policy checks: the arguments that policies get for a decision. Pure.
 
 An API attaches a check to each element that a policy may reject, even if no policy is configured.
-The check is a function: its arguments are built only for a configured policy, because a topic may
-have many partitions.
+A check is a function that builds the policy's arguments. It is called only if a policy is
+configured, because for a topic with many partitions it takes long.
 """
 
 from __future__ import annotations

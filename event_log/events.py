@@ -388,7 +388,7 @@ class OffsetsCommitted(Event):
 
 @dataclass(frozen=True, slots=True)
 class OffsetsRemoved(Event):
-    """A coordinator deletes or expires committed offsets. It is flushed before the tombstones."""
+    """A coordinator deletes or expires committed offsets. Flushed before it appends tombstones."""
 
     group_id: str
     topic_id: str  # of __consumer_offsets, as Kafka writes it

@@ -1,8 +1,8 @@
 """The listener that a broker opens for other brokers if the properties name none.
 
-Kafka does not start with such properties. It is an SSL listener at a free port, on the host of
-bridgehead.grpc.listener, with the certificates of the channel between brokers. The authority of
-these certificates signs nothing else, so only brokers can connect.
+Kafka needs a listener of the protocol PLAINTEXT then, or it does not start. The listener uses SSL,
+a free port, the host of bridgehead.grpc.listener, and the certificates of the channel between
+brokers. The authority of these certificates signs nothing else, so only brokers can connect.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ NAME: Final = "REPLICATION"
 def needs_listener(broker: BrokerConfig, names: Iterable[str], *, has_authorizer: bool) -> bool:
     """Return whether other brokers can use none of the listeners `names`.
 
-    With an authorizer, replicas need CLUSTER_ACTION, which clients without a login should not have.
+    With an authorizer, a PLAINTEXT listener does not suffice. Replicas need CLUSTER_ACTION, and on
+    that listener brokers are ANONYMOUS like all clients, which would get this right too.
     """
     settings = ("inter.broker.listener.name", "security.inter.broker.protocol")
     if any(broker.originals.get(each) for each in settings):

@@ -108,7 +108,7 @@ class BrokerConnection:
         if version < max(least, served[0]):
             raise UnsupportedVersionError(
                 f"The broker at {self._address} has {name} in the versions {served[0]} to "
-                f"{served[1]}; the client needs one of {least} to {most}{need}."
+                f"{served[1]}; {request.because or 'the client'} needs one of {least} to {most}."
             )
         return version, self.dialect
 

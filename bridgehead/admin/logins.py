@@ -114,7 +114,10 @@ class OAuthBearerLogin:
         return f"n,,\x01auth=Bearer {self._new_token()}\x01\x01".encode()
 
     def answer(self, challenge: bytes) -> bytes | None:
-        """See Login. A challenge has the reason of a rejection; the broker then ends the login."""
+        """See Login. A challenge that is not empty has the reason why the broker rejects the token.
+
+        After the client's answer, the broker fails the login.
+        """
         return b"\x01" if challenge else None
 
 

@@ -127,7 +127,7 @@ class ZooKeeperService:
             lost.done.set_result(None)
 
     def end_session(self, session_id: int) -> None:
-        """Close a session, for its client or for another connection."""
+        """Close a session because its client asks for it, or because a fault expires it."""
         self.model.close_session(session_id)
         self._disconnect(session_id)
 
@@ -316,7 +316,7 @@ class _Client:
 class SimulatedSession(ZooKeeperSession):
     """See ZooKeeperSession."""
 
-    def __init__(  # the base class's would open a kazoo connection
+    def __init__(  # without super().__init__, which would open a kazoo connection
         self,
         service: ZooKeeperService,
         *,

@@ -8,7 +8,7 @@ from event_log.properties import Violation
 
 
 class ExtraViolation(Violation):
-    """A violation that does not count as a row judged."""
+    """A violation in addition to the rows that a check judges: it is not one of their number."""
 
 
 def zxid_row(zxid: int) -> str:
@@ -27,5 +27,5 @@ def violation(of: str, key: object, rows: Iterable[str], sentence: str) -> Viola
 
 
 def extra_violation(of: str, key: str, rows: Iterable[str], sentence: str) -> ExtraViolation:
-    """Return a counter-example that does not count as a row judged."""
+    """Return an ExtraViolation."""
     return ExtraViolation(property=of, key=key, rows=tuple(rows), sentence=sentence)
