@@ -39,7 +39,7 @@ READS = (
     *("topics --describe", "configs --describe --broker 1", "acls --list"),
     "delegation-tokens --describe --command-config LOGIN",
     *("reassign-partitions --list", "groups --list", "cluster cluster-id", "log-dirs --describe"),
-    *("features describe", "broker-api-versions"),
+    *("features describe", "broker-api-versions", "cluster unregister --id 1"),
 )
 
 

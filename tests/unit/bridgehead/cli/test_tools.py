@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import cast
 
 import pytest
 from typer.testing import CliRunner
@@ -12,17 +13,24 @@ from bridgehead.admin import (
     AclBinding,
     AclOperation,
     AclPermissionType,
+    AdminClient,
+    ApiVersionRange,
+    ConnectionFailedError,
+    FeatureMetadata,
     GroupMember,
     GroupOverview,
     Node,
+    NodeApiVersions,
     PartitionReassignment,
     PatternType,
     ResourceType,
     TopicPartition,
+    Try,
 )
 from bridgehead.cli.commands import build_app
 from bridgehead.cli.tools import (
     acls,
+    cluster,
     configs,
     delegation_tokens,
     delete_records,
@@ -34,8 +42,9 @@ from bridgehead.cli.tools import (
     reassign_partitions,
     topics,
 )
-from bridgehead.cli.tools.tool import Options, ToolError, UsageFault, with_texts
+from bridgehead.cli.tools.tool import Options, Output, ToolError, UsageFault, with_texts
 from bridgehead.exit_codes import ExitCode
+from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.schema_version import SCHEMA_VERSION
 from cluster_model.inter_broker_protocol import LEVELS, level_of
 
@@ -281,6 +290,34 @@ def test_feature_levels_are_parsed() -> None:
         features.parse_levels(["a=40000"], "upgrade")
     with pytest.raises(ToolError, match="Feature a was specified more than once"):
         features.parse_levels(["a=1", "a=2"], "upgrade")
+
+
+def test_id_option_belongs_to_unregister() -> None:
+    for given, reason in (
+        (options(action="unregister"), "argument --id/-i is required"),
+        (options(action="cluster-id", id=1), "unrecognized arguments: '--id'"),
+        (options(id=1), "write cluster-id or unregister"),
+    ):
+        with pytest.raises(UsageFault, match=reason):
+            cluster.check(given)
+    cluster.check(options(action="unregister", id=0))
+
+
+class _Kraft:
+    """An admin client of a KRaft cluster, one of whose brokers does not answer."""
+
+    def get_all_broker_versions(self) -> dict[Node, Try[NodeApiVersions]]:
+        key = int(ApiKey.UNREGISTER_BROKER)
+        apis = {key: ApiVersionRange(key, "UnregisterBroker", 0, 0, None)}
+        answer = NodeApiVersions(apis, FeatureMetadata({}, {}, None))
+        lost = ConnectionFailedError("lost")
+        return {Node(1, "a", 1): Try.new_error(lost), Node(2, "b", 2): Try.new_value(answer)}
+
+
+def test_unregister_names_kafkas_tool_on_a_kraft_cluster() -> None:
+    given = options(action="unregister", id=1)
+    with pytest.raises(ToolError, match="This is a KRaft cluster"):
+        cluster.TOOL.run(cast(AdminClient, _Kraft()), given, Output(as_json=True))
 
 
 def test_metadata_versions_are_those_of_the_brokers() -> None:
