@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import resource
 import shutil
 import sys
 import textwrap
@@ -116,6 +117,10 @@ def _run(
     write_files(out, results)
     verdicts = [result.verdict for result in results]
     passed = sum(verdict == "PASS" for verdict in verdicts)
+    if tier == SIMULATED:
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        each_s = (used.ru_utime + used.ru_stime) / len(results)
+        print(f"{each_s:.2f} s of processor time per run")
     print(f"{passed} of {len(results)} runs passed:")
     print(f"  {out}/junit.xml\n  {out}/results.json")
     return exit_code(*verdicts)
