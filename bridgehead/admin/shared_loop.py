@@ -135,7 +135,7 @@ class SharedLoop:
                 return False
             for key, events in ready:
                 if events != selectors.EVENT_READ or not driver.read_without_loop(key.fd):
-                    return False
+                    return call.outcome is not None  # the loop would not stop for an ended call
         return True
 
     def _begin(self) -> asyncio.AbstractEventLoop:

@@ -17,6 +17,7 @@ from bridgehead.admin import (
     KafkaTimeoutError,
     NewTopicWithReplication,
 )
+from bridgehead.admin.driver import Driver
 from tests.integration.scripted_broker import (
     ScriptedBroker,
     answer,
@@ -126,3 +127,29 @@ def test_close_ends_a_call_that_waits(broker: ScriptedBroker, client: AdminClien
         create(client, "second")
     client.close()
     client.close()
+
+
+def test_a_call_returns_if_its_response_comes_together_with_another_event(
+    broker: ScriptedBroker, client: AdminClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client waits only after both have come, so it sees both at the same time."""
+    both = threading.Event()
+    wait_for = Driver.seconds_to_tick
+
+    def answer_and_wake(connection: socket.socket, response: bytes) -> None:
+        connection.sendall(response)
+        loop = client._loop._loop
+        assert loop is not None
+        loop.call_soon_threadsafe(lambda: None)
+        both.set()
+
+    def seconds_to_tick(driver: Driver) -> float | None:
+        assert both.wait(20)
+        return wait_for(driver)
+
+    monkeypatch.setattr(Driver, "seconds_to_tick", seconds_to_tick)
+    broker.script = [answer_and_wake]
+    caller = threading.Thread(target=create, args=(client, "second"), daemon=True)
+    caller.start()
+    caller.join(20)
+    assert not caller.is_alive()
