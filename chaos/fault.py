@@ -38,6 +38,12 @@ class Ensemble(Protocol):
     async def resume(self, member: int) -> None:
         """Resume a paused member."""
 
+    async def fill_disk(self, member: int) -> None:
+        """Make every write of a member to a file fail; the member ends at the next one."""
+
+    def slow_fsync(self, member: int, seconds: float) -> AbstractAsyncContextManager[None]:
+        """Make each fsync of a member take longer."""
+
 
 class Network(Protocol):
     """The links that a fault can break. They heal when the context is left."""
@@ -61,6 +67,12 @@ class Network(Protocol):
 
     async def lose_commit(self, broker: int, *, reply: bool) -> None:
         """Lose a broker's next write to ZooKeeper, or only its reply; return after the loss."""
+
+    async def corrupt_envelope(self, broker: int) -> None:
+        """Overwrite the next Envelope to a broker's controller; return after that.
+
+        Only without TLS between the brokers.
+        """
 
 
 class Target(Protocol):
@@ -105,11 +117,26 @@ class Target(Protocol):
         Only for faults with `has_failpoint`; see chaos/failpoints.py.
         """
 
+    async def block_at(self, failpoint: str) -> int:
+        """Wait until a process reaches a failpoint, block its event loop, and return its broker.
+
+        The other threads of the process run on. Only for faults with `has_failpoint`.
+        """
+
+    async def unblock(self, broker: int) -> None:
+        """End `block_at`."""
+
     async def expire(self, broker: int) -> None:
         """Close the controller's ZooKeeper session through another connection."""
 
     async def move_clock(self, broker: int, offset_s: int) -> None:
         """Shift a broker's wall clock; only for faults with `moves_clocks`."""
+
+    async def fill_disk(self, broker: int) -> None:
+        """Make every write of a broker's process to a file fail."""
+
+    async def free_disk(self, broker: int) -> None:
+        """End `fill_disk`."""
 
     async def delete_znode(self, path: str) -> None:
         """Delete a znode through a separate session."""

@@ -1,7 +1,8 @@
 """A node with seeded bugs, `--mutants fence_off,...`, or with failpoints, `--failpoints FOLDER`.
 
 The failpoint NAME is armed while FOLDER has a file NAME. The first process that reaches the
-failpoint renames the file to NAME@BROKER and stops itself (SIGSTOP).
+failpoint renames the file to NAME@BROKER. It then does what the file says: it stops itself
+(SIGSTOP), or blocks its event loop until the file is deleted.
 """
 
 from __future__ import annotations
@@ -10,13 +11,19 @@ import argparse
 import os
 import signal
 import sys
+import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from chaos.failpoints import with_failpoints
 from node.__main__ import main as run_node
 from node.seeded_bugs import faulty_parts
+
+STOP: Final = "stop"
+BLOCK: Final = "block"
+_POLL_S: Final = 0.02
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -35,12 +42,17 @@ def main(arguments: Sequence[str]) -> int:
 
 
 async def _hold(folder: Path, broker: str, name: str) -> None:
-    """Stop this process if the failpoint is armed."""
+    """Stop this process, or block its event loop, if the failpoint is armed."""
+    reached = folder / f"{name}@{broker}"
     try:
-        (folder / name).rename(folder / f"{name}@{broker}")
+        what = (folder / name).read_text(encoding="ascii")
+        (folder / name).rename(reached)
     except FileNotFoundError:
         return
-    os.kill(os.getpid(), signal.SIGSTOP)
+    if what == STOP:
+        os.kill(os.getpid(), signal.SIGSTOP)
+    while what == BLOCK and reached.exists():
+        time.sleep(_POLL_S)  # noqa: ASYNC251  # It must block: other threads run on.
 
 
 if __name__ == "__main__":

@@ -50,7 +50,11 @@ once: it has no members that lag, fail or elect a leader. It passes the same tes
 ZooKeeper (`tests/zookeeper_cases.py`). Connections to it break, requests and replies are lost,
 sessions expire and move to other connections. The simulated network delays messages at random, so
 messages of different connections overtake each other. A node's computations take no time, there is
-no TLS, and disks do not fail.
+no TLS, and disks neither fail nor take time.
+
+In the tier `local`, `slow_fsync` needs `strace` and the right to trace processes, and
+`wall_clock_jumps` needs `libfaketime`. A disk is not really filled: the size limit of the process's
+files (`RLIMIT_FSIZE`) is set to 0, so every write fails.
 
 To add a scenario, add a file to `chaos/scenarios` and a line to `chaos/scenarios/__init__.py`;
 then `make docs`. Faults (`chaos/faults`) and workloads (`chaos/workloads`) are added in the same

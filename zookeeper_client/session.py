@@ -2,7 +2,8 @@
 
 kazoo connects and pings on its own thread. Replies and watch events reach the loop through one
 queue, in the order of arrival. With the two threads of kazoo's default handler, a reply can
-overtake an older watch event.
+overtake an older watch event. If the loop is blocked for some seconds, the thread stops pinging:
+a node that does not work must lose its session, so that another controller is elected.
 
 A lost session is not replaced. kazoo would open a new session, in which a superseded controller
 would continue to write. Here the client stops, and its owner opens another session.
@@ -14,6 +15,7 @@ import asyncio
 import contextlib
 import logging
 import ssl
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -46,12 +48,15 @@ from zookeeper_client.wire import (
     encode_operation,
 )
 
+_log = logging.getLogger(__name__)
 # Requests of 50 to 2,000 reads are equally fast. The reply to 20,000 exceeds jute.maxbuffer.
 READS_PER_REQUEST: Final = 500
 _RECONNECT_DELAY_S: Final = 0.05
 _STOP_S: Final = 10.0
+_POLL_S: Final = 0.1
 _LOST_WITHIN_S: Final = 2.0  # after the session was closed from another connection
 _PING_XID: Final = -2
+LOOP_BLOCKED_MAX_S: Final = 5.0
 
 
 class ZooKeeperRefusedError(Exception):
@@ -82,7 +87,7 @@ class _LoopQueue:
             self._loop.call_soon_threadsafe(function)
         except RuntimeError:
             # The loop is closed, because the process is ending.
-            logging.getLogger(__name__).debug("a reply arrived after the loop had closed")
+            _log.debug("a reply arrived after the loop had closed")
 
 
 class _LoopHandler(TlsHandler):
@@ -106,15 +111,39 @@ class _LoopHandler(TlsHandler):
 _NO_ANSWER: Final = (ConnectionLoss, ConnectionClosedError, SessionExpiredError)
 
 
+class _LoopWatch:
+    """Observes from another thread whether the event loop runs."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._asked_s = 0.0
+        self._has_run = threading.Event()
+        self._has_run.set()
+
+    def wait_if_blocked(self, is_stopped: Callable[[], bool]) -> None:
+        """Return at once if the loop has run recently, else when it runs or `is_stopped`."""
+        now_s = time.monotonic()
+        if self._has_run.is_set():
+            self._asked_s = now_s
+            self._has_run.clear()
+            with contextlib.suppress(RuntimeError):  # The loop is closed.
+                self._loop.call_soon_threadsafe(self._has_run.set)
+        elif now_s - self._asked_s > LOOP_BLOCKED_MAX_S:
+            _log.warning("the event loop is blocked: this session is no longer kept alive")
+            while not (is_stopped() or self._has_run.wait(_POLL_S)):
+                pass
+
+
 class _Connection(ConnectionHandler):  # type: ignore[misc]  # kazoo has no types
-    """Records when the last answered request was *sent*.
+    """Pings only while the event loop runs, and records when the last answered request was *sent*.
 
     When a paused process resumes, it reads old replies from its socket. These do not show that the
     session is still alive. The time when the request was sent shows how old a reply may be.
     """
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
+    def __init__(self, loop_watch: _LoopWatch, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        self._loop_watch = loop_watch
         self.last_contact_s = time.monotonic()
         self._sent_s: deque[float] = deque()
         self._pinged = self.last_contact_s
@@ -128,6 +157,7 @@ class _Connection(ConnectionHandler):  # type: ignore[misc]  # kazoo has no type
 
     def _submit(self, request: Any, timeout: float, xid: int | None = None) -> None:
         if xid == _PING_XID:
+            self._loop_watch.wait_if_blocked(self.client._stopped.is_set)
             self._pinged = time.monotonic()
         elif xid is not None and xid > 0:
             self._sent_s.append(time.monotonic())
@@ -179,7 +209,10 @@ class ZooKeeperSession:
             auth_data=[("digest", access.credential.text)] if access.credential else None,
         )
         self._connection = _Connection(
-            self._client, self._client._conn_retry.copy(), logger=self._client.logger
+            _LoopWatch(self._loop),
+            self._client,
+            self._client._conn_retry.copy(),
+            logger=self._client.logger,
         )
         self._client._connection = self._connection
         self._client.add_listener(self._state_changed)

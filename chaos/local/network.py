@@ -22,6 +22,11 @@ from bridgehead.cluster.node_plan import LOOPBACK, Ports
 _CHUNK_BYTES: Final = 1 << 16
 _MULTI: Final = 14
 _RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER: closing sends RST
+_HTTP2_PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+_FRAME_HEADER_BYTES: Final = 9  # the length in 3 bytes, the type, flags, and the stream's id
+_DATA_FRAME: Final = 0
+_MESSAGE_PREFIX_BYTES: Final = 5  # gRPC's own, before each message
+_HEARTBEAT_BYTES_MAX: Final = 100  # A frame with an Envelope is longer.
 _CLIENT_PORT: Final = re.compile(r"^clientPort=(\d+)$", re.MULTILINE)
 
 
@@ -179,6 +184,43 @@ class ZooKeeperProxy(Proxy):
         raise ConnectionResetError
 
 
+class EnvelopeProxy(Proxy):
+    """A proxy that reads the frames of HTTP/2, and can overwrite one Envelope.
+
+    The overwritten bytes are no message of protobuf. The frames around them stay intact. The proxy
+    cannot read TLS: then it only passes the bytes on.
+    """
+
+    def __init__(self, upstream: Callable[[], int]) -> None:
+        super().__init__(upstream)
+        self._corrupted: asyncio.Event | None = None
+        self._is_plain: dict[asyncio.StreamReader, bool] = {}
+
+    async def corrupt(self) -> None:
+        """Overwrite the next Envelope; return after that."""
+        self._corrupted = asyncio.Event()
+        await self._corrupted.wait()
+
+    async def _read(self, reader: asyncio.StreamReader, is_request: bool) -> bytes:
+        if not is_request:
+            return await super()._read(reader, is_request)
+        if reader not in self._is_plain:
+            first = await reader.readexactly(len(_HTTP2_PREFACE))
+            self._is_plain[reader] = first == _HTTP2_PREFACE
+            return first
+        if not self._is_plain[reader]:
+            return await super()._read(reader, is_request)
+        header = await reader.readexactly(_FRAME_HEADER_BYTES)
+        payload = await reader.readexactly(int.from_bytes(header[:3], "big"))
+        is_envelope = header[3] == _DATA_FRAME and len(payload) > _HEARTBEAT_BYTES_MAX
+        if is_envelope and self._corrupted is not None:
+            self._corrupted.set()
+            self._corrupted = None
+            kept = payload[:_MESSAGE_PREFIX_BYTES]
+            payload = kept + b"\xff" * (len(payload) - len(kept))
+        return header + payload
+
+
 class ProxiedNetwork:
     """The proxies of one cluster, and the faults of its links."""
 
@@ -188,7 +230,7 @@ class ProxiedNetwork:
         self._ports = Ports()
         self._grpc = {broker: self._ports.choose() for broker in brokers}
         self._peers = {
-            broker: Proxy(lambda port=port: port)  # type: ignore[misc]
+            broker: EnvelopeProxy(lambda port=port: port)  # type: ignore[misc]
             for broker, port in self._grpc.items()
         }
         self._zookeeper = {
@@ -242,6 +284,10 @@ class ProxiedNetwork:
     async def reset_peers(self, broker: int) -> None:
         """See chaos.fault.Network."""
         self._peers[broker].reset()
+
+    async def corrupt_envelope(self, broker: int) -> None:
+        """See chaos.fault.Network."""
+        await self._peers[broker].corrupt()
 
     async def lose_commit(self, broker: int, *, reply: bool) -> None:
         """See chaos.fault.Network."""

@@ -6,9 +6,12 @@ import asyncio
 import contextlib
 import json
 import os
+import resource
 import shutil
 import signal
+import subprocess
 import time
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +21,7 @@ from bridgehead.cluster.event_lines import EventLines
 from bridgehead.cluster.zookeeper import server_mode
 from chaos.clocked_node import set_clock
 from chaos.local.network import ProxiedNetwork
+from chaos.mutant_node import BLOCK, STOP
 from chaos.player import NoProgressError
 from chaos.recorded_fault import recorded_fault
 from cluster_model.znode_operations import Delete
@@ -79,8 +83,38 @@ class LocalEnsemble:
         """See chaos.fault.Ensemble."""
         self._signal(member, signal.SIGCONT)
 
+    async def fill_disk(self, member: int) -> None:
+        """See chaos.fault.Ensemble."""
+        limit_files(self._pid(member), 0)
+
+    @contextlib.asynccontextmanager
+    async def slow_fsync(self, member: int, seconds: float) -> AsyncIterator[None]:
+        """See chaos.fault.Ensemble. strace delays the system calls."""
+        pid, calls = self._pid(member), "fsync,fdatasync"
+        delay = f"inject={calls}:delay_enter={seconds * 1000:.0f}ms"
+        command = ["strace", "-f", "-qq", "-e", f"trace={calls}", "-e", delay, "-p", str(pid)]
+        try:
+            tracer = await asyncio.create_subprocess_exec(*command, stderr=subprocess.DEVNULL)
+        except FileNotFoundError:
+            raise NoProgressError(
+                "strace is missing: install it (apt-get install strace)"
+            ) from None
+        try:
+            while _tracer_of(pid) != tracer.pid:
+                if tracer.returncode is not None:
+                    raise NoProgressError("strace may not trace ZooKeeper: it needs CAP_SYS_PTRACE")
+                await asyncio.sleep(_POLL_S)
+            yield
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                tracer.terminate()  # It detaches from ZooKeeper first.
+            await tracer.wait()
+
     def _signal(self, member: int, number: signal.Signals) -> None:
-        os.kill(int((self._folder(member) / "zookeeper.pid").read_text()), number)
+        os.kill(self._pid(member), number)
+
+    def _pid(self, member: int) -> int:
+        return int((self._folder(member) / "zookeeper.pid").read_text())
 
     def _folder(self, member: int) -> Path:
         document = _document(self._cluster)
@@ -88,9 +122,28 @@ class LocalEnsemble:
         return Path(found[member - 1]["data_dir"])
 
 
+def limit_files(pid: int, bytes_max: int) -> None:
+    """Let no file of a process grow beyond a size.
+
+    A write beyond it fails with EFBIG, where a write to a full disk fails with ENOSPC.
+    """
+    _, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (bytes_max, hard))
+
+
+def _tracer_of(pid: int) -> int:
+    """Return the pid of the process that traces another one; 0 if none does."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    return int(status.partition("TracerPid:")[2].split()[0])
+
+
 def _document(cluster: Cluster) -> dict[str, Any]:
     """Return the content of cluster.json, without asking nodes, which may not answer."""
     return dict(json.loads((cluster.data_dir / "cluster.json").read_text()))
+
+
+def _broker_at(held: Path) -> int:
+    return int(held.name.rpartition("@")[2])
 
 
 class LocalTarget:
@@ -146,17 +199,32 @@ class LocalTarget:
 
     async def hold_at(self, failpoint: str) -> int:
         """See chaos.fault.Target."""
+        held = await self._reached(failpoint, STOP)
+        held.unlink()
+        broker = _broker_at(held)
+        await self.pause(broker)  # It renames the file before it stops itself.
+        return broker
+
+    async def block_at(self, failpoint: str) -> int:
+        """See chaos.fault.Target."""
+        return _broker_at(await self._reached(failpoint, BLOCK))
+
+    async def unblock(self, broker: int) -> None:
+        """See chaos.fault.Target."""
+        for held in failpoints_of(self._cluster.data_dir).glob(f"*@{broker}"):
+            held.unlink()
+
+    async def _reached(self, failpoint: str, what: str) -> Path:
+        """Arm a failpoint; return the file that its process renamed."""
         folder = failpoints_of(self._cluster.data_dir)
-        (folder / failpoint).touch()
+        (folder / "new").write_text(what, encoding="ascii")
+        (folder / "new").rename(folder / failpoint)
         deadline_s = time.monotonic() + _HELD_WITHIN_S
         while not (held := list(folder.glob(f"{failpoint}@*"))):
             if time.monotonic() > deadline_s:
                 raise NoProgressError(f"no process reached {failpoint} in {_HELD_WITHIN_S:g} s")
             await asyncio.sleep(_POLL_S)
-        held[0].unlink()
-        broker = int(held[0].name.rpartition("@")[2])
-        await self.pause(broker)  # It renames the file before it stops itself.
-        return broker
+        return held[0]
 
     async def expire(self, broker: int) -> None:
         """See chaos.fault.Target."""
@@ -166,6 +234,14 @@ class LocalTarget:
     async def move_clock(self, broker: int, offset_s: int) -> None:
         """See chaos.fault.Target."""
         set_clock(clocks_of(self._cluster.data_dir), broker, offset_s)
+
+    async def fill_disk(self, broker: int) -> None:
+        """See chaos.fault.Target."""
+        limit_files(self._pid(broker), 0)
+
+    async def free_disk(self, broker: int) -> None:
+        """See chaos.fault.Target."""
+        limit_files(self._pid(broker), resource.RLIM_INFINITY)
 
     async def delete_znode(self, path: str) -> None:
         """See chaos.fault.Target."""

@@ -6,6 +6,7 @@ from typing import Final
 
 from chaos.scenario import Scenario
 from chaos.scenarios.answers_lost import ANSWERS_LOST
+from chaos.scenarios.blocked_event_loop import BLOCKED_EVENT_LOOP
 from chaos.scenarios.broker_controller_cut import BROKER_CONTROLLER_CUT
 from chaos.scenarios.broker_killed import BROKER_KILLED
 from chaos.scenarios.broker_zookeeper_cut import BROKER_ZOOKEEPER_CUT
@@ -18,10 +19,13 @@ from chaos.scenarios.controller_pause_within_session import CONTROLLER_PAUSE_WIT
 from chaos.scenarios.controller_znode_deleted import CONTROLLER_ZNODE_DELETED
 from chaos.scenarios.controller_zookeeper_cut import CONTROLLER_ZOOKEEPER_CUT
 from chaos.scenarios.ensemble_rolling_restart import ENSEMBLE_ROLLING_RESTART
+from chaos.scenarios.full_disk_of_controller import FULL_DISK_OF_CONTROLLER
+from chaos.scenarios.full_disk_of_zookeeper import FULL_DISK_OF_ZOOKEEPER
 from chaos.scenarios.hundred_failovers import HUNDRED_FAILOVERS
 from chaos.scenarios.kill_between_commit_and_answer import KILL_BETWEEN_COMMIT_AND_ANSWER
 from chaos.scenarios.kill_in_large_request import KILL_IN_LARGE_REQUEST
 from chaos.scenarios.kill_while_loading import KILL_WHILE_LOADING
+from chaos.scenarios.malformed_envelopes import MALFORMED_ENVELOPES
 from chaos.scenarios.member_returns_empty import MEMBER_RETURNS_EMPTY
 from chaos.scenarios.pause_before_commit import PAUSE_BEFORE_COMMIT
 from chaos.scenarios.pause_under_load import PAUSE_UNDER_LOAD
@@ -39,6 +43,7 @@ from chaos.scenarios.resets import RESETS
 from chaos.scenarios.same_name_three_brokers import SAME_NAME_THREE_BROKERS
 from chaos.scenarios.session_stolen_in_large_request import SESSION_STOLEN_IN_LARGE_REQUEST
 from chaos.scenarios.sessions_flap import SESSIONS_FLAP
+from chaos.scenarios.slow_fsync import SLOW_FSYNC
 from chaos.scenarios.slow_link import SLOW_LINK
 from chaos.scenarios.starved_controller import STARVED_CONTROLLER
 from chaos.scenarios.there_and_back import THERE_AND_BACK
@@ -61,6 +66,8 @@ SCENARIOS: Final[tuple[Scenario, ...]] = (
     THERE_AND_BACK,
     POLITE_STOP,
     STARVED_CONTROLLER,
+    BLOCKED_EVENT_LOOP,
+    FULL_DISK_OF_CONTROLLER,
     REPLY_OF_COMMIT_LOST,
     REQUEST_OF_COMMIT_LOST,
     BROKER_CONTROLLER_CUT,
@@ -71,9 +78,12 @@ SCENARIOS: Final[tuple[Scenario, ...]] = (
     BROKER_ZOOKEEPER_CUT,
     RESETS,
     SLOW_LINK,
+    MALFORMED_ENVELOPES,
     ZOOKEEPER_LEADER_KILLED,
     ZOOKEEPER_LEADER_PAUSED,
     QUORUM_LOST,
+    FULL_DISK_OF_ZOOKEEPER,
+    SLOW_FSYNC,
     MEMBER_RETURNS_EMPTY,
     ENSEMBLE_ROLLING_RESTART,
     CONTROLLER_ZNODE_DELETED,

@@ -17,7 +17,7 @@ from judge.properties.violations import extra_violation, violation
 NEVER_HEALED: Final = frozenset({"kill", "stop", "expire"})
 
 CLOCK_MOVED_MS_MIN: Final = 600_000
-SLOW_NS_MIN: Final = 200_000_000
+SLOW_NS_MIN: Final = 200_000_000  # of an Envelope or a commit
 
 
 def _was_killed(history: History, fault: Event, _healed: Event | None) -> bool:
@@ -126,6 +126,22 @@ def _envelopes_were_slow(history: History, fault: Event, healed: Event | None) -
     )
 
 
+def _commits_were_slow(history: History, fault: Event, healed: Event | None) -> bool:
+    """Return whether ZooKeeper took long for a commit during the fault."""
+    if healed is None:
+        return False
+    sent = {
+        (e["node"], e["boot"], e["number"]): e["mono_ns"]
+        for e in history.of_kind["commit_sent"]
+        if e["mono_ns"] > fault["mono_ns"]
+    }
+    return any(
+        e["mono_ns"] - sent.get((e["node"], e["boot"], e["number"]), NEVER) > SLOW_NS_MIN
+        for e in history.of_kind["commit_answered"]
+        if e["mono_ns"] < healed["mono_ns"]
+    )
+
+
 EFFECTS: Final[Mapping[str, Callable[[History, Event, Event | None], bool]]] = {
     "kill": _was_killed,
     "stop": _was_stopped,
@@ -133,12 +149,16 @@ EFFECTS: Final[Mapping[str, Callable[[History, Event, Event | None], bool]]] = {
     "freeze": _was_silent,
     "disconnect": _session_ended,
     "freeze_zookeeper": _nothing_was_committed,
+    "fill_disk_of_zookeeper": _nothing_was_committed,
+    "slow_fsync": _commits_were_slow,
     "kill_zookeeper_leader": _zookeeper_elected,
     "freeze_zookeeper_leader": _zookeeper_elected,
     "disconnect_zookeeper_leader": _zookeeper_elected,
     "delete_controller_znode": _event_of_target("resigned"),
+    "fill_disk": _event_of_target("resigned"),
     "lose_commit": _event_of_target("commit_unknown"),
     "cut_from_peers": _envelopes_broke_off,
+    "corrupt_envelope": _envelopes_broke_off,
     "slow_peers": _envelopes_were_slow,
     "move_clock": _clock_moved,
 }

@@ -15,11 +15,13 @@ LEADER_FAULTS: Final = (
 )
 # Faults whose effect is an event of a node between injection and healing.
 EVENT_FAULTS: Final = (
-    *("delete_controller_znode", "lose_commit", "cut_from_peers"),
-    *("slow_peers", "move_clock"),
+    *("delete_controller_znode", "fill_disk", "lose_commit"),
+    *("cut_from_peers", "corrupt_envelope", "slow_peers", "move_clock", "slow_fsync"),
 )
+# Faults during which ZooKeeper commits nothing.
+STILL_FAULTS: Final = ("freeze_zookeeper", "fill_disk_of_zookeeper")
 CLOCK_MOVED_MS_MIN: Final = 600_000
-SLOW_NS_MIN: Final = 200_000_000
+SLOW_NS_MIN: Final = 200_000_000  # of an Envelope or a commit
 
 _FAULTS: Final = f"""
 WITH scenario AS (SELECT run, greatest(operations_min, 1) AS required FROM runs
@@ -54,7 +56,7 @@ still AS (
   SELECT f.run, f.node, f.boot, f.seq,
     f.wall_ms + (m.healed_ms - f.wall_ms) DIV 10 AS since, m.healed_ms AS until
   FROM faults f JOIN healed m ON f.run = m.run AND f.node = m.node AND f.boot = m.boot
-    AND f.seq = m.seq WHERE f.action = 'freeze_zookeeper'),
+    AND f.seq = m.seq WHERE f.action IN {STILL_FAULTS}),
 committed AS (
   SELECT /*+ BROADCAST(z) */ DISTINCT z.run, z.node, z.boot, z.seq FROM commits c JOIN still z
     ON c.run = z.run AND c.time_ms > z.since AND c.time_ms < z.until
@@ -78,11 +80,14 @@ shown AS (
   JOIN events e ON e.run = w.run AND e.mono_ns > w.mono_ns AND e.mono_ns < w.healed_ns
     AND CASE w.action
       WHEN 'delete_controller_znode' THEN e.kind = 'resigned' AND e.node = w.target
+      WHEN 'fill_disk' THEN e.kind = 'resigned' AND e.node = w.target
       WHEN 'lose_commit' THEN e.kind = 'commit_unknown' AND e.node = w.target
       WHEN 'move_clock' THEN e.node = w.target
         AND abs((e.wall_ms - e.mono_ns DIV 1000000) - (w.wall_ms - w.mono_ns DIV 1000000))
           > {CLOCK_MOVED_MS_MIN}
       WHEN 'cut_from_peers' THEN e.kind = 'forward_answered' AND e.error IS NULL
+        AND e.node != w.target
+      WHEN 'corrupt_envelope' THEN e.kind = 'forward_answered' AND e.error IS NULL
         AND e.node != w.target
       ELSE false END
   UNION
@@ -94,6 +99,15 @@ shown AS (
     AND s.mono_ns > w.mono_ns
   JOIN events a ON a.run = s.run AND a.kind = 'forward_answered' AND a.node = s.node
     AND a.boot = s.boot AND a.request_id = s.request_id AND a.attempt = s.attempt
+    AND a.mono_ns < w.healed_ns AND a.mono_ns - s.mono_ns > {SLOW_NS_MIN}
+  UNION
+  SELECT /*+ BROADCAST(w) */ w.run, w.node, w.boot, w.seq
+  FROM (SELECT f.run, f.node, f.boot, f.seq, f.mono_ns, m.healed_ns
+    FROM faults f JOIN healed m ON f.run = m.run AND f.node = m.node AND f.boot = m.boot
+      AND f.seq = m.seq WHERE f.action = 'slow_fsync') w
+  JOIN events s ON s.run = w.run AND s.kind = 'commit_sent' AND s.mono_ns > w.mono_ns
+  JOIN events a ON a.run = s.run AND a.kind = 'commit_answered' AND a.node = s.node
+    AND a.boot = s.boot AND a.number = s.number
     AND a.mono_ns < w.healed_ns AND a.mono_ns - s.mono_ns > {SLOW_NS_MIN}),
 judged AS (
   SELECT f.*, concat(f.action, ' of ', f.target) AS name, m.healed_ns,
@@ -101,13 +115,9 @@ judged AS (
       WHEN 'expire' THEN x.run IS NOT NULL
       WHEN 'disconnect' THEN x.run IS NOT NULL
       WHEN 'freeze' THEN m.run IS NOT NULL AND p.run IS NULL
-      WHEN 'freeze_zookeeper' THEN m.run IS NOT NULL AND q.run IS NULL
-      WHEN 'delete_controller_znode' THEN v.run IS NOT NULL
-      WHEN 'lose_commit' THEN v.run IS NOT NULL
-      WHEN 'cut_from_peers' THEN v.run IS NOT NULL
-      WHEN 'slow_peers' THEN v.run IS NOT NULL
-      WHEN 'move_clock' THEN v.run IS NOT NULL
-      ELSE if(f.action IN {LEADER_FAULTS}, coalesce(l.during > l.before, false), NULL)
+      ELSE CASE WHEN f.action IN {STILL_FAULTS} THEN m.run IS NOT NULL AND q.run IS NULL
+        WHEN f.action IN {EVENT_FAULTS} THEN v.run IS NOT NULL
+        WHEN f.action IN {LEADER_FAULTS} THEN coalesce(l.during > l.before, false) END
     END AS has_effect
   FROM faults f
   LEFT JOIN healed m ON f.run = m.run AND f.node = m.node AND f.boot = m.boot AND f.seq = m.seq

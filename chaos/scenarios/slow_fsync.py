@@ -1,0 +1,17 @@
+"""Slow writes to ZooKeeper's disk cause no error."""
+
+from __future__ import annotations
+
+from chaos.faults.slow_fsync_of_zookeeper import SLOW_FSYNC_OF_ZOOKEEPER
+from chaos.scenario import Acknowledged, Expectation, Scenario, Step
+from chaos.workloads.topics import TOPICS
+
+SLOW_FSYNC = Scenario(
+    name="slow_fsync",
+    aim="ZooKeeper whose fsync takes 300 ms longer causes no error and no election.",
+    bug="time limits that take a slow disk for a dead ZooKeeper",
+    workload=TOPICS,
+    steps=(Step(fault=SLOW_FSYNC_OF_ZOOKEEPER, hold=Acknowledged(60)),),
+    expects=Expectation(elections=(0, 0), open_max=0),
+    not_simulated="simulated disks take no time",
+)
