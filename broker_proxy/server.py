@@ -41,6 +41,8 @@ UNAUTHENTICATED_MAX: Final = 2_000
 class KafkaServer:
     """All listeners of one broker."""
 
+    new_socket = ClientSocket
+
     def __init__(
         self,
         *,
@@ -69,7 +71,7 @@ class KafkaServer:
             OSError: the port is in use, or the address is not one of this machine.
         """
         server = await asyncio.get_running_loop().create_server(
-            lambda: ClientSocket(self, listener, requirements),
+            lambda: self.new_socket(self, listener, requirements),
             listener.host,
             listener.port,
             backlog=_BACKLOG,

@@ -25,7 +25,10 @@ MISSING: Final[tuple[tuple[str, str], ...]] = (
     ("a large request before many small ones", "`make bench` measures it"),
     ("another cluster at the controller's address", "tests/integration covers the refusal"),
     ("a kill of the ZooKeeper member that serves the controller", "no evidence shows its effect"),
-    ("a power loss of ZooKeeper", "needs a file system that forgets unsynced writes, as lazyfs does"),
+    (
+        "a power loss of ZooKeeper",
+        "needs a file system such as lazyfs",
+    ),
     ("a follower of ZooKeeper that lags", "the links between members have no proxy"),
     ("credentials that ZooKeeper rejects at a reconnect", "not implemented"),
     ("a path that ZooKeeper forbids", "tests/integration/test_zookeeper_access.py covers it"),

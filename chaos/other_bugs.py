@@ -22,4 +22,29 @@ OTHER_BUGS: Final[tuple[SeededBug, ...]] = (
         scenario="sessions_flap",
         found_by=("K1",),
     ),
+    SeededBug(
+        bugs=("repeats_updates",),
+        scenario="reads_in_failover",
+        found_by=("R2", "R3"),
+    ),
+    SeededBug(
+        bugs=("counts_operations",),
+        scenario="sessions_flap",
+        found_by=("R6",),
+    ),
+    SeededBug(
+        bugs=("splits_the_election",),
+        scenario="kill_while_loading",
+        found_by=("W4",),
+    ),
+    SeededBug(
+        bugs=("forgets_outcomes",),
+        scenario="answers_lost",
+        found_by=("D2", "D5", "F7"),
+    ),
+    SeededBug(
+        bugs=("forgets_outcomes",),
+        scenario="controller_killed",
+        found_by=("D3", "F7"),
+    ),
 )

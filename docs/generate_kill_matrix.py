@@ -10,7 +10,11 @@ from chaos.other_bugs import OTHER_BUGS
 from docs.generate_reference import MARK
 from tests.kill_matrix.evidence_mutants import EVIDENCE_MUTANTS
 from tests.kill_matrix.golden import example_of_each_property
-from tests.kill_matrix.seeded_bug_tests import SEEDED_BUG_TESTS, SeededBugTest
+from tests.kill_matrix.seeded_bug_tests import (
+    SEEDED_BUG_TESTS,
+    WITHOUT_SEEDED_BUG,
+    SeededBugTest,
+)
 
 _INTRODUCTION: Final = """\
 A check that cannot fail shows nothing. This page lists what makes each of the
@@ -68,6 +72,8 @@ def kill_matrix_page() -> str:
             for each in SEEDED_BUG_TESTS
         ),
     )
+    page += ["", "No seeded bug violates these properties:", ""]
+    page += _table(("property", "reason"), WITHOUT_SEEDED_BUG.items())
     return "\n".join([*page, ""])
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from broker_proxy.authentication.authenticator import SaslAuthenticator
 from broker_proxy.forwarding import ForwardingManager
 from broker_proxy.learned_acls import LearnedAcls
+from broker_proxy.server import KafkaServer
 from broker_proxy.watcher import ZooKeeperWatcher
 from controller.controller import Controller
 from controller.services import Services, Settings
@@ -29,6 +30,7 @@ class Collaborators:
     forwarding: Callable[..., ForwardingManager] = ForwardingManager
     partitions: Callable[..., Partitions] = Partitions
     groups: Callable[..., GroupService] = GroupService
+    server: Callable[..., KafkaServer] = KafkaServer
     watcher: Callable[..., ZooKeeperWatcher] = ZooKeeperWatcher
     channel: Callable[..., ControllerChannel] = ControllerChannel
     serve_envelopes: Callable[..., Awaitable[EnvelopeServer]] = serve_envelopes

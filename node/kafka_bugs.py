@@ -7,22 +7,24 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
 from typing import Any, ClassVar, Final
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from broker_proxy.forwarding import ForwardingManager
 from cluster_model.session_state import ConnectionLostError, SessionLostError, SessionState
-from cluster_model.znode_operations import Check, Delete
-from cluster_model.znodes import CommitZnode, ControllerZnode
+from cluster_model.znode_operations import Check, Create, Delete, Operation, SetData
+from cluster_model.znodes import CommitZnode, ControllerEpochZnode, ControllerZnode
+from controller.apis.base import Outcome
 from controller.controller import Controller
 from controller.loop import ControllerLoop
 from controller.services import Sender, Services, Settings
+from controller.store.outcomes import OutcomeIndex
 from controller.store.port import Committed, ContentConflictError, Fence
 from controller.store.zookeeper import ZooKeeperStore
 from controller.term import Term
-from envelope.messages import Envelope, EnvelopeReply
+from envelope.messages import Envelope, EnvelopeReply, RequestIdentity
 
 _NODE_EXISTS: Final = -110  # ZooKeeper's error code
 _POLL_S: Final = 0.01
@@ -106,7 +108,35 @@ class AssumingStore(ZooKeeperStore):
         return await super()._resolve(fence, number, operations, answer)
 
 
+class TwoStepStore(ZooKeeperStore):
+    """splits_the_election: creates /controller, and sets the epoch in a second transaction."""
+
+    async def elect(self, broker_id: int, now_ms: int) -> Fence | None:
+        """See ZooKeeperStore."""
+        if await self._session.exists(ControllerZnode.path) is not None:
+            return None
+        epoch, version = await self._read_epoch()
+        steps: tuple[Operation, ...] = (
+            Create(ControllerZnode.path, ControllerZnode.encode(broker_id, now_ms), ephemeral=True),
+            SetData(ControllerEpochZnode.path, ControllerEpochZnode.encode(epoch + 1), version),
+        )
+        for step in steps:
+            result = await self._session.multi([self.encode(step)])
+            if result.failed_index is not None:
+                return None
+        await self._read_commit_number()
+        return Fence(epoch + 1, version + 1, result.zxid)
+
+
 # --- The controller ------------------------------------------------------------------------------
+
+
+class _NoOutcomes(OutcomeIndex):
+    """forgets_outcomes: does not find the results of earlier copies of a request."""
+
+    def lookup(self, identity: RequestIdentity) -> Mapping[str, Outcome]:
+        """See OutcomeIndex."""
+        return {}
 
 
 class ForgetfulController(Controller):
@@ -133,6 +163,9 @@ class ForgetfulController(Controller):
         self._source.seed(0)
         former = self._former
         term = await super()._load(store, fence, elected_ms)
+        if "forgets_outcomes" in self.bugs:
+            known = term.loop.outcomes
+            term.loop.outcomes = _NoOutcomes(*(getattr(known, f.name) for f in fields(known)))
         if "reuses_image" in self.bugs and former is not None:
             term.loop.image = replace(former.image, zxid=term.loop.image.zxid)
         self._former = term.loop
@@ -195,10 +228,12 @@ STORES: Final = {
     "unfenced_configs": UnfencedConfigsStore,
     "naive_retry": NaiveRetryStore,
     "assumes_commit": AssumingStore,
+    "splits_the_election": TwoStepStore,
 }
 OF_CONTROLLERS: Final = (
     "acts_after_resigning",
     "deletes_successors_znode",
+    "forgets_outcomes",
     "repeats_topic_ids",
     "reuses_image",
 )

@@ -22,6 +22,7 @@ from broker_proxy.connection_quotas import ConnectionQuotas
 from broker_proxy.connection_rates import ConnectionRates
 from broker_proxy.forwarding import ForwardingManager
 from broker_proxy.metadata_cache import MetadataCache
+from broker_proxy.server import KafkaServer
 from broker_proxy.stored_metadata import StoredMetadata
 from broker_proxy.watcher import Callbacks, ZooKeeperWatcher
 from cluster_model.acl_znodes import ACL_PATHS
@@ -96,6 +97,7 @@ class Parts:
     start_up_paths: tuple[str, ...]
     new_authenticator: Callable[..., SaslAuthenticator]
     serve_envelopes: Callable[..., Awaitable[EnvelopeServer]]
+    new_server: Callable[..., KafkaServer]
 
 
 def build_parts(
@@ -152,6 +154,7 @@ def build_parts(
         paths,
         collaborators.authenticator,
         collaborators.serve_envelopes,
+        collaborators.server,
     )
 
 

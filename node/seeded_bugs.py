@@ -5,8 +5,10 @@ Production never imports this module.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Final, cast
@@ -35,7 +37,7 @@ from cluster_model.znode_operations import SetData
 from cluster_model.znodes import CommitZnode
 from controller.apis.base import AdminApi, Decision, Outcome, RequestContext
 from controller.services import THIS_PROCESS, Sender, Services, Settings
-from controller.store.port import Fence
+from controller.store.port import Committed, ContentConflictError, Fence
 from controller.store.zookeeper import FENCE_OPERATIONS, ZooKeeperStore
 from data_plane.groups.loading import Replay
 from data_plane.groups.records import GroupRecord, OffsetKey, OffsetValue
@@ -43,9 +45,10 @@ from data_plane.groups.service import GroupService
 from data_plane.partition import Partition
 from data_plane.partitions import Partitions
 from data_plane.records.compaction import LastOffsets
-from envelope.messages import Envelope, EnvelopeReply
+from envelope.messages import Envelope, EnvelopeReply, Hello
 from envelope.principal_serde import PrincipalSerde
 from node import kafka_bugs
+from node.broker_bugs import OvertakingServer, channel_with_repeats
 from node.collaborators import PRODUCTION, Collaborators
 from node.config import NodeConfig
 from node.parts import Parts, build_parts
@@ -69,11 +72,27 @@ class UnfencedStore(kafka_bugs.ZombieStore):
         return [self.encode(SetData(CommitZnode.path, b"%d" % number))] * FENCE_OPERATIONS
 
 
+class CountingStore(ZooKeeperStore):
+    """counts_operations: takes each operation of a multi for a transaction of its own."""
+
+    async def commit_pipelined(
+        self, fence: Fence, effects: Sequence[Sequence[bytes]]
+    ) -> tuple[list[Committed], ContentConflictError | None]:
+        """See ZooKeeperStore."""
+        committed, conflict = await super().commit_pipelined(fence, effects)
+        pairs = zip(committed, effects, strict=False)
+        return [each._replace(zxid=each.zxid + len(own)) for each, own in pairs], conflict
+
+
 ZOMBIE_STORES: Final[Mapping[str, type[ZooKeeperStore]]] = {
     "fence_off": UnfencedStore,
     **kafka_bugs.ZOMBIE_STORES,
 }
-STORES: Final[Mapping[str, type[ZooKeeperStore]]] = {**ZOMBIE_STORES, **kafka_bugs.STORES}
+STORES: Final[Mapping[str, type[ZooKeeperStore]]] = {
+    "counts_operations": CountingStore,
+    **ZOMBIE_STORES,
+    **kafka_bugs.STORES,
+}
 
 
 # --- Envelopes -----------------------------------------------------------------------------------
@@ -225,7 +244,17 @@ class FaultyController(kafka_bugs.ForgetfulController):
         """See Controller."""
         if envelope.attempt > 1:
             self._resent.add(envelope.request_id)
+        if "trusts_identities" in self.bugs:
+            sender = _with_identity_of(envelope, sender)
         return await super().handle(self._rewriter.rewrite(envelope, sender), sender)
+
+
+def _with_identity_of(envelope: Envelope, sender: Sender) -> Sender:
+    """trusts_identities: every sender is the broker that its Envelope names."""
+    trusted = copy.copy(sender)
+    broker_id, incarnation, _ = envelope.identity
+    cast(Any, trusted).hello = Hello(broker_id, incarnation)
+    return trusted
 
 
 # --- Brokers -------------------------------------------------------------------------------------
@@ -370,10 +399,13 @@ _OF_CONTROLLERS: Final = (
     "omits_last_result",
     "skip_policy_on_retry",
     "swap_principals",
+    "trusts_identities",
 )
 _OF_BROKERS: Final = (
     "acknowledge_before_replication",
     "allow_before_deny",
+    "answers_overtake",
+    "repeats_updates",
     "serves_expired_sessions",
     "stale_acl_cache",
     "writes_past_the_bridge",
@@ -424,5 +456,9 @@ def faulty_parts(
         forwarding=next(forwarding, ForwardingManager),
         partitions=AnsweringEarly if "acknowledge_before_replication" in bugs else Partitions,
         groups=next((each for name, each in GROUPS.items() if name in bugs), GroupService),
+        server=OvertakingServer if "answers_overtake" in bugs else base.server,
+        channel=partial(channel_with_repeats, base.channel)
+        if "repeats_updates" in bugs
+        else base.channel,
     )
     return build_parts(config, data_dir, extend(faulty))

@@ -77,4 +77,4 @@ def build_server(parts: Parts) -> KafkaServer:
         now_ns=time.monotonic_ns,
     )
     admission = Admission(broker.quotas, broker.rates, time.monotonic)
-    return KafkaServer(services=services, request_prefix=prefix, admission=admission)
+    return parts.new_server(services=services, request_prefix=prefix, admission=admission)

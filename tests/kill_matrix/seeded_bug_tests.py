@@ -5,7 +5,19 @@ A bug of `node/seeded_bugs.py` that is not listed here fails a unit test.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, NamedTuple
+
+# Properties that no seeded bug of a node violates, each with the reason.
+WITHOUT_SEEDED_BUG: Final[Mapping[str, str]] = {
+    "D4": "D3 finds a node that commits a request twice; D4 judges the same for requests whose "
+    "clients got no result",
+    "K2": "a broker records a response in the function that returns it, and no collaborator of a "
+    "node replaces that function",
+    "K3": "it judges the log of events; a test cuts a log instead",
+    "K6": "it judges the reading of evidence, not nodes",
+    "T1": "it judges the faults of the harness, not nodes",
+}
 
 
 class SeededBugTest(NamedTuple):
@@ -39,6 +51,11 @@ SEEDED_BUG_TESTS: Final[tuple[SeededBugTest, ...]] = (
         "integration/test_read_after_write.py::test_controller_that_answers_too_early_is_detected",
     ),
     SeededBugTest(
+        "answers_overtake",
+        "F4",
+        "integration/test_bugs_of_connections.py::test_a_response_that_overtakes_another_fails_f4",
+    ),
+    SeededBugTest(
         "assumes_commit",
         "D1, K4",
         "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
@@ -51,6 +68,11 @@ SEEDED_BUG_TESTS: Final[tuple[SeededBugTest, ...]] = (
     SeededBugTest(
         "counts_attempts",
         "K1",
+        "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
+    ),
+    SeededBugTest(
+        "counts_operations",
+        "R6",
         "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
     ),
     SeededBugTest(
@@ -70,6 +92,11 @@ SEEDED_BUG_TESTS: Final[tuple[SeededBugTest, ...]] = (
         "fill_in_default",
         "F2",
         "integration/test_forwarded_principals.py::test_reencoded_request_is_detected",
+    ),
+    SeededBugTest(
+        "forgets_outcomes",
+        "D2, D3, D5, F7",
+        "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
     ),
     SeededBugTest(
         "honour_client_bypass",
@@ -118,6 +145,11 @@ SEEDED_BUG_TESTS: Final[tuple[SeededBugTest, ...]] = (
         "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
     ),
     SeededBugTest(
+        "repeats_updates",
+        "R2, R3",
+        "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
+    ),
+    SeededBugTest(
         "resends_forever",
         "F8, L1",
         "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
@@ -143,6 +175,11 @@ SEEDED_BUG_TESTS: Final[tuple[SeededBugTest, ...]] = (
         "unit/controller/test_policy_evaluation.py::test_a_resend_is_checked_again",
     ),
     SeededBugTest(
+        "splits_the_election",
+        "W4",
+        "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
+    ),
+    SeededBugTest(
         "stale_acl_cache",
         "the clients' results",
         "integration/test_forwarded_principals.py::test_broker_with_stale_acls_is_detected",
@@ -151,6 +188,11 @@ SEEDED_BUG_TESTS: Final[tuple[SeededBugTest, ...]] = (
         "swap_principals",
         "F1",
         "integration/test_forwarded_principals.py::test_decision_for_another_principal_is_detected",
+    ),
+    SeededBugTest(
+        "trusts_identities",
+        "F10",
+        "integration/test_bugs_of_connections.py::test_an_envelope_that_no_broker_sent_fails_f10",
     ),
     SeededBugTest(
         "unfenced_configs",

@@ -9,8 +9,13 @@ from typing import Final
 import pytest
 
 from chaos import kafka_bugs, other_bugs
+from event_log.properties import PROPERTY_SPECS
 from node.seeded_bugs import SEEDED_BUGS
-from tests.kill_matrix.seeded_bug_tests import SEEDED_BUG_TESTS, SeededBugTest
+from tests.kill_matrix.seeded_bug_tests import (
+    SEEDED_BUG_TESTS,
+    WITHOUT_SEEDED_BUG,
+    SeededBugTest,
+)
 
 TESTS: Final = Path(__file__).parents[2]
 
@@ -28,3 +33,11 @@ def test_the_test_exists_and_its_module_names_the_bug(tested: SeededBugTest) -> 
         for registry in (kafka_bugs, other_bugs):
             source += Path(registry.__file__).read_text(encoding="utf-8")
     assert re.search(rf"\b{tested.bug}\b", source)
+
+
+def test_each_property_has_a_seeded_bug_or_a_reason() -> None:
+    found = {
+        each for tested in SEEDED_BUG_TESTS for each in re.findall(r"\b[A-Z]\d+", tested.found_by)
+    }
+    assert found | set(WITHOUT_SEEDED_BUG) == {each.id for each in PROPERTY_SPECS}
+    assert not found & set(WITHOUT_SEEDED_BUG)
