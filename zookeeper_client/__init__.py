@@ -1,1 +1,1 @@
-"""An async interface over kazoo. The controller's store writes, the broker's watcher reads."""
+"""An async interface over kazoo, for all ZooKeeper sessions of a node."""

@@ -289,7 +289,8 @@ class ZooKeeperSession:
     async def expire(self) -> None:
         """Expire this session: a second connection takes the session over and closes it.
 
-        Both are repeated if this session's client was reconnecting then and took the session back.
+        If this session's client is reconnecting at that moment, it takes the session back. So both
+        steps are repeated until the session is lost.
         """
         while self.state is not SessionState.LOST:
             other = KazooClient(
@@ -402,7 +403,8 @@ class ZooKeeperSession:
     async def read(self, reads: Sequence[Read]) -> list[ReadResult]:
         """Read many znodes, `READS_PER_REQUEST` per request; the results are in the same order.
 
-        Reads in the same request see one state of ZooKeeper. Reads in different requests may not.
+        Reads in the same request see one state of ZooKeeper. Different requests may see different
+        states.
         """
         chunks = [
             reads[start : start + READS_PER_REQUEST]
@@ -434,7 +436,7 @@ class ZooKeeperSession:
         for part in parts:
             path += "/" + part
             operation = encode_operation(Create(path), "", self._acl_of)
-            await self.multi([operation])  # This fails if the znode exists already.
+            await self.multi([operation])  # This changes nothing if the znode exists.
 
 
 def _stat(stat: Any) -> Stat:
