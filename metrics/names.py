@@ -1,4 +1,4 @@
-"""Every metric: its exposed name, its name in KIP-590 or in Kafka, and its meaning.
+"""Every metric: its name, its name in KIP-590 or in Kafka, and its meaning.
 
 KIP-590's draft names five metrics (§Monitoring Metrics) that Kafka never shipped. For these five,
 the original name is the KIP's spelling.
@@ -19,7 +19,10 @@ class Kind(Enum):
 
 
 class Metric(NamedTuple):
-    """One metric. `labels` are its dimensions."""
+    """One metric. `labels` are its dimensions.
+
+    `name` is its name in the evidence; `exposed_names` returns its names on /metrics.
+    """
 
     name: str
     original: str
@@ -29,11 +32,11 @@ class Metric(NamedTuple):
 
 
 class Dialect(Enum):
-    """The spelling of Kafka's own counters. A dashboard assumes one spelling.
+    """The spelling of Kafka's counters `…PerSec`. A dashboard assumes one spelling.
 
     `CONFLUENT` is that of Confluent's jmx-monitoring-stacks, `…requestspersec`. `STRIMZI` is
-    that of jmx_exporter's examples, `…requests_total`. KIP-590's metrics and all gauges have
-    the same spelling in both dialects.
+    that of jmx_exporter's examples, `…requests_total`. All other metrics have the same
+    spelling in both dialects.
     """
 
     CONFLUENT = "confluent"

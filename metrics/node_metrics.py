@@ -1,7 +1,7 @@
 """The metrics of one node. The caller passes the registry that exposes them.
 
-If each increment of a counter is an event of the evidence, the counter equals the number of those
-events. The judge checks this for some counters (property K1, metrics_equal_events).
+Some counters count events that the node also writes to its evidence. For four of them the judge
+checks that the counter equals the number of these events (property K1, metrics_equal_events).
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ class NodeMetrics(Collector):
         times.record(elapsed_ms)
 
     def snapshot(self) -> dict[str, float]:
-        """Return every counter and gauge by its exposed name, for the evidence.
+        """Return the counters, and the gauges without labels, by `Metric.name`, for the evidence.
 
         Fetch requests of followers are left out: they leave no events.
         """

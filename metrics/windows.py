@@ -1,4 +1,4 @@
-"""Rates and quantiles over a few sample windows, as in Kafka. Pure."""
+"""Rates and averages over sample windows, as in Kafka, and quantiles of the last values. Pure."""
 
 from __future__ import annotations
 
