@@ -125,8 +125,8 @@ async def drive(
 ) -> list[float]:
     """Send all payloads over `connections` sockets; return every latency in seconds.
 
-    The payloads are built beforehand, because a real client takes longer to build a request than a
-    node takes to answer it.
+    Build the payloads beforehand: building a request can take longer than a node takes to answer
+    it, and would then limit the load.
     """
     latencies: list[float] = []
 
