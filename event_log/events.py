@@ -7,7 +7,7 @@ hexadecimal, as in ZooKeeper's transaction log. Fields with a default were added
 without them is valid.
 """
 
-# Events of each request are not frozen, because frozen ones take twice as long to create.
+# Events that every request creates are not frozen: a frozen one takes twice as long to create.
 
 from __future__ import annotations
 
@@ -388,7 +388,10 @@ class OffsetsCommitted(Event):
 
 @dataclass(frozen=True, slots=True)
 class OffsetsRemoved(Event):
-    """A coordinator deletes or expires committed offsets. Flushed before it appends tombstones."""
+    """A coordinator deletes or expires committed offsets.
+
+    The event is flushed before the coordinator appends the tombstones.
+    """
 
     group_id: str
     topic_id: str  # of __consumer_offsets, as Kafka writes it
@@ -407,13 +410,13 @@ class OffsetsHeld(Event):
     topic_id: str  # of __consumer_offsets, as Kafka writes it
     partition_index: int
     leader_epoch: int  # commits of later leader epochs are not in the report
-    offsets: list[str]  # as in `offsets_committed`, and log offset and group: orders:0:17:205:g
+    offsets: list[str]  # as in `offsets_committed`, then log offset and group: orders:0:17:205:g
     is_last: bool  # the last event of the report
 
 
 @dataclass(frozen=True, slots=True)
 class MetricsSnapshot(Event):
-    """The values of all counters and gauges at this point of the log."""
+    """The values of the counters, and of the gauges without labels, at this point of the log."""
 
     values: dict[str, float]
 
@@ -461,5 +464,5 @@ class ClientCompleted(Event):
     """The operation of a workload client completed, with the error code of each element."""
 
     op_id: str
-    outcome: str  # ok, fail (definitely not executed), or info (unknown)
+    outcome: str  # ok, fail (a definite error), or info (unknown)
     elements: list[tuple[str, int]]

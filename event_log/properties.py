@@ -12,13 +12,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-# The meaning of error codes for a client. After any other code, nothing was done.
+# The meaning of error codes for a client: done, or unknown. After any other code, nothing was done.
 OK_CODES: Final = frozenset({0})
 # -1 UNKNOWN_SERVER_ERROR, 7 REQUEST_TIMED_OUT (KIP-4: it may finish later), 13 NETWORK_EXCEPTION,
 # 41 NOT_CONTROLLER (an earlier attempt of the same Envelope may have been executed).
 INFO_CODES: Final = frozenset({-1, 7, 13, 41})
-# A client that retries may get these because of its own earlier success: 3 UNKNOWN_TOPIC,
-# 36 TOPIC_ALREADY_EXISTS, 37 INVALID_PARTITIONS. D2 does not judge them in a client's history.
+# A client that retries may get these because of its own earlier success:
+# 3 UNKNOWN_TOPIC_OR_PARTITION, 36 TOPIC_ALREADY_EXISTS, 37 INVALID_PARTITIONS. D2 does not judge
+# them in a client's history.
 RETRY_CODES: Final = frozenset({3, 36, 37})
 # D6: the `crc` of a records_acknowledged event for a retry. An earlier attempt appended the batch,
 # so its CRC is not recorded.

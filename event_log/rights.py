@@ -40,7 +40,11 @@ TOPIC_BY_ID: Final = "id:"  # prefix of an element: the request names the topic 
 
 
 def required_rights(api_key: int, element: str) -> tuple[Right, ...] | None:
-    """Return rights, any one of which suffices; () for an unknown API, None if no ACL is needed."""
+    """Return rights, any one of which suffices; () for an API whose rights are not known.
+
+    Return None if the element is not judged: its API needs no ACL, or the request named the topic
+    only by its id.
+    """
     rights = RIGHTS.get(api_key, ())
     by_id = element.startswith(TOPIC_BY_ID) and rights and rights[0][1] == "Topic"
     if api_key in WITHOUT_ACLS or by_id:

@@ -53,7 +53,8 @@ class SealRules:
         """Return how a manifest is signed. `found` is the file SIGNATURE in the folder of the run.
 
         Raises:
-            SealError: another key signed the manifest, or the manifest has changed since.
+            SealError: the signature cannot be read, another key signed the manifest, or the
+                manifest has changed since.
         """
         try:
             signed = found.read_bytes()

@@ -2,7 +2,8 @@
 
 The verdict on one property is the first that applies:
 
-1. NODATA   a witness that the property needs is missing: the run has no such files
+1. NODATA   the property needs events of nodes or ZooKeeper's transaction logs, and the run has
+            none; this rule does not apply to histories of clients
 2. NODATA   the property does not apply: A1 without an authorizer, L7 and T1 outside scenarios
 3. FAIL     a violation was found; for L1 the verdict is then HANG, for T1 NODATA. It is UNKNOWN
             instead if `gap_blocks_fail` is true and a needed witness has a gap: the missing
@@ -34,7 +35,7 @@ class Verdict(StrEnum):
     """Worst first. Only PASS counts as success."""
 
     FAIL = "FAIL"  # a violation was found
-    UNKNOWN = "UNKNOWN"  # the evidence has gaps
+    UNKNOWN = "UNKNOWN"  # the evidence has gaps, or may have been changed
     HANG = "HANG"  # a time limit was exceeded
     NODATA = "NODATA"  # there was nothing to judge
     CRASHED = "CRASHED"  # the judge failed
@@ -83,7 +84,7 @@ def witness_of(file_kind: str) -> str:
 
 
 def out_of_reach(manifest: Manifest) -> dict[str, str]:
-    """Return a sentence for each witness that has no files in the run."""
+    """Return a sentence for each of `events` and `commits` that the run lacks."""
     found = {}
     if not any(each.kind == "node" for each in manifest.files):
         found["events"] = "the run has no events of any node"
@@ -167,7 +168,7 @@ def worst(rows: Iterable[VerdictRow]) -> Verdict:
 
 
 def exit_code(*verdicts: Verdict) -> int:
-    """Return 0 if all runs passed, 1 if one failed or hung, 3 if the rest is undecided.
+    """Return 0 if all runs passed, 1 if one failed or hung, else 3 (undecided).
 
     The codes are those of bridgehead/exit_codes.py, which judges must not import.
     """

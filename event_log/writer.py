@@ -18,8 +18,9 @@ from event_log.clock import Clock
 from event_log.events import SCHEMA_VERSION, Connected, Event, RequestReceived
 
 BUFFER_BYTES_MAX: Final = 64 * 1024
-# While the disk is full, no event of new work is added to a full buffer. Events of work in progress
-# still are: a request that was received is also recorded as answered, or as disconnected.
+# While the disk is full, a full buffer accepts no events of new work. Up to this size it accepts
+# events of work in progress, so that each received request is also recorded as answered or
+# disconnected.
 RESERVE_BYTES_MAX: Final = 1024 * 1024
 _NEW_WORK: Final = (Connected, RequestReceived)
 SEGMENT_BYTES_MAX: Final = 64 * 1024 * 1024
