@@ -172,5 +172,5 @@ class BridgeheadConfig:
 
     @property
     def zookeeper_credentials(self) -> tuple[str, str]:
-        """The user:password of the controller session and of the broker session; may be empty."""
+        """The user:password for metadata writes, and that of the broker session; may be empty."""
         return self.text(ZOOKEEPER_WRITE), self.text(ZOOKEEPER_READ)

@@ -89,7 +89,8 @@ def begin(
 ) -> PartitionState:
     """Return the partition's state at the start of the reassignment `after`.
 
-    Replicas that are not in `after` leave the ISR. An earlier, overridden reassignment added them.
+    If `after` overrides an earlier reassignment, replicas that only the earlier one added leave the
+    ISR.
     The leader epoch always increases; this is how Kafka notifies the replicas.
     """
     return _narrowed(state, after.replicas, after.target, live, controller_epoch)
@@ -132,7 +133,7 @@ def _narrowed(
     live: Container[int],
     controller_epoch: int,
 ) -> PartitionState:
-    # Keep the last member of the ISR: only it has all records.
+    # If no member of the ISR is in `replicas`, keep one: only members have all records.
     isr = tuple(replica for replica in state.isr if replica in replicas) or state.isr[:1]
     leader = state.leader
     if leader not in replicas or leader not in live:

@@ -1,8 +1,9 @@
 """ZooKeeper ACLs of znodes, for `zookeeper.set.acl`.
 
 As in Kafka, the creator of a znode has all permissions, and everyone can read it unless it is
-sensitive. In addition, a node has two credentials. The controller session writes with one. The
-broker session uses the other: it can read sensitive znodes and register, but write nothing else.
+sensitive. In addition, a node has two credentials. The sessions that write metadata use one: the
+controller session and, below the bridge release, the direct session. The broker session uses the
+other: it can read sensitive znodes and register, but write nothing else.
 """
 
 from __future__ import annotations

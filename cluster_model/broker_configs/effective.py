@@ -2,8 +2,8 @@
 
 The layers are the dynamic configs of the broker, those of the cluster default, the properties file
 and the defaults. A layer overrides a name and its synonyms: a dynamic log.retention.ms hides a
-static log.retention.hours (recorded live). Stored values that do not parse are skipped and reported
-in `ignored`, so that one bad znode does not stop a broker.
+static log.retention.hours (recorded live). Stored values that cannot be applied are skipped and
+reported in `ignored`, so that one bad znode does not stop a broker.
 """
 
 from __future__ import annotations
