@@ -47,7 +47,9 @@ def in_background(call: Callable[P, Plan[T]]) -> Callable[Concatenate[AdminClien
 
 
 class AdminClient:
-    """A client for a cluster's metadata (KIP-117). Calls block; any number of threads may call.
+    """A client for a cluster's metadata (KIP-117). Any number of threads may call.
+
+    Calls block, except `alter_config`, which returns a future.
 
         with AdminClient({"bootstrap.servers": "127.0.0.1:9092"}) as admin:
             admin.create_topic(NewTopicWithReplication("orders", 3, 3))

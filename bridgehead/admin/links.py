@@ -128,7 +128,7 @@ class Links(Generic[X]):
         return all(each in self._troubles for each in addresses)
 
     def last_trouble(self) -> str:
-        """Return why a connection failed most recently."""
+        """Return the text of the latest failure of a connection; "" if there was none."""
         latest = max(self._troubles.values(), key=lambda each: each.at_ms, default=None)
         return "" if latest is None else str(latest.error)
 

@@ -5,8 +5,8 @@ send the request nor to return the result. While one caller runs the loop, other
 If the call only has to wait for data on connections without TLS, the caller's thread reads them
 itself: a pass of the event loop would take a fifth of the call's processor time.
 In every other case the client's I/O thread runs the loop: when calls are left after the caller's
-own call has ended, for calls that return a future, and while the client is idle (it then closes
-idle connections).
+own call has ended, for calls that return a future, and, to close idle connections, while the client
+is idle.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Generates the certificates for TLS between clients and brokers: of CA, brokers and users.
+"""Generates the certificates of CA, brokers and users, for TLS between clients and brokers.
 
     DIR/tls/           mode 0700, every file in it 0600
         ca.pem ca.key  the authority, generated once

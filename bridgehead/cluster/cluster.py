@@ -1,7 +1,7 @@
 """`Cluster`: a cluster of broker processes, for tests and programs.
 
-Its supervisor stops when this process exits, even by SIGKILL. Every method blocks until its effect
-is complete.
+Its supervisor stops when this process exits, even by SIGKILL. Every method except
+`freeze_controller` blocks until its effect is complete.
 
     with Cluster(brokers=3) as cluster:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
@@ -33,7 +33,10 @@ _POLL_S = 0.02
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Broker:
-    """One broker as it was when it became ready. `listeners` maps names to `host:port`."""
+    """One broker. `listeners` maps names to `host:port`.
+
+    While the broker does not run, `pid` is 0, and `listeners` and `metrics_url` are empty.
+    """
 
     id: int
     pid: int
@@ -244,7 +247,7 @@ class Cluster(StartStop):
         return upgrade(self._client, say)
 
     def heal(self, *, reset: bool = False) -> None:
-        """Undo faults: start, resume, remove fault rules, move the controller to its pinned broker.
+        """Undo faults: start and resume processes, remove fault rules, restore a pinned controller.
 
         Returns when every broker serves and knows all others. If the controller was killed, this
         takes up to its session timeout. With `reset`, also removes topics, dynamic broker configs,

@@ -155,7 +155,7 @@ async def _zookeeper_start(cluster: RunningCluster, _: Message) -> Message:
 
 
 async def _heal(cluster: RunningCluster, message: Message) -> Message:
-    """Resume, restart, remove fault rules, and move the controller back to the pinned broker.
+    """Resume and start processes, remove fault rules, move the controller to the pinned broker.
 
     `reset` also removes metadata.
     """

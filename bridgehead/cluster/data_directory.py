@@ -9,7 +9,7 @@ SCRAM keys, and properties hold passwords.
     nodes/ID/               node.properties node.log node.out node.pid ready.json control.sock
     evidence/run=…/         the evidence of one run (docs/evidence.md)
     tls/                    ca.pem brokers.pem users/NAME.pem, if generated
-    channel/                the brokers' certificates for Envelopes
+    channel/                the brokers' certificates for Envelopes, and ZooKeeper credentials
     zookeeper/              zoo.cfg zookeeper.log zookeeper.pid version-2/
 """
 

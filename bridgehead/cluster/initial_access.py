@@ -1,9 +1,9 @@
 """Creates users and ACLs in a cluster that has just started, through its own APIs.
 
 The requests use the principal of a super user and are sent to a node's control socket. Only the
-owner of the data directory can open that socket, so the first user needs no password. The functions
-return when every broker knows all users and ACLs, so that users can log in at every broker once the
-cluster is ready.
+owner of the data directory can open that socket, so the first user needs no password.
+`apply_access` returns when every broker knows all users and ACLs, so that users can log in at every
+broker once the cluster is ready.
 """
 
 from __future__ import annotations

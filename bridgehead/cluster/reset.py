@@ -165,7 +165,7 @@ async def _remove(controller: CommandedNode, found: _Contents, principal: str) -
 
 
 async def _remove_configs(node: CommandedNode, found: _Contents, principal: str) -> None:
-    """Remove configs through the broker that described them; a broker rejects those of others."""
+    """Remove configs through the broker that described them: others reject such a request."""
     resources = [
         {
             "resourceType": _BROKER,

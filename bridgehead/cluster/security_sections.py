@@ -1,7 +1,7 @@
 """The sections `listeners:`, `users:` and `acls:` of a cluster's file.
 
-`merge_into` translates them into Kafka's properties; `access` returns what can only be created once
-the cluster runs: SCRAM passwords, ACLs and certificates.
+`merge_into` translates them into Kafka's properties. `access` returns what must be created: the
+certificates before the start, SCRAM passwords and ACLs once the cluster serves.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class SecuritySections(BaseModel):
         }
 
     def access(self, properties: Mapping[str, str]) -> AccessPlan:
-        """Return what to create once the cluster serves, given its `properties`.
+        """Return the users, ACLs and certificates to create, given the cluster's `properties`.
 
         Raises:
             ClusterError: an ACL is malformed, or no super user can create it.

@@ -23,7 +23,7 @@ class RunSettings:
     """The scenario's name if faults are injected. The judge then checks that they had an effect."""
     seed: int | None = None
     expected: tuple[str, ...] | None = None
-    """Ids of the properties (docs/properties.md) to judge; None: all that the evidence allows."""
+    """Ids of the properties that decide the verdict (docs/properties.md); None: all that apply."""
     operations_min: int = 0
     """The number of operations that must succeed before and after the faults of a scenario."""
 

@@ -2,7 +2,7 @@
 
 It keeps running when nodes exit, and does not restart them. It executes the commands that arrive on
 its control socket (`control_commands`). It ends on a signal, on `down`, after a failed start, or
-when its parent ends. It then stops the nodes and ZooKeeper, and leaves no process behind.
+at the end of `parent_pipe`. It then stops the nodes and ZooKeeper, and leaves no process behind.
 """
 
 from __future__ import annotations

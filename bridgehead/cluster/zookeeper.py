@@ -64,7 +64,7 @@ rootLogger.appenderRef.file.ref = file
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Member:
-    """One server of the ensemble. `quorum` and `election` are ports of a three-member ensemble."""
+    """One server. `quorum_port` and `election_port` are 0 unless there are three members."""
 
     id: int
     folder: Path

@@ -6,7 +6,8 @@ before they were implemented: other fields in some versions, versions that were 
 three APIs of KIP-4 under keys of our own. The messages of CreateTopics are in
 `messages/create_topics.py`, those of its draft in `messages/drafted/create_topics.py`.
 
-An `ApiKey` without a row raises LookupError when this module is imported.
+Every `ApiKey` needs a row, except those that only KRaft has. If a row is missing, importing this
+module raises LookupError.
 """
 
 from __future__ import annotations

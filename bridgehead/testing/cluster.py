@@ -72,6 +72,7 @@ class BridgeheadCluster(StartStop):
         Raises:
             ClusterError: no container engine answers, an image is missing, or the brokers are not
                 ready within a minute.
+            TimeoutError: ZooKeeper does not serve within a minute.
         """
         prepare(*self._images)
         self._network = Network().create()

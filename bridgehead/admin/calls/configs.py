@@ -164,7 +164,7 @@ def incremental_alter_configs(
 ) -> Plan[dict[ConfigResource, AdminError | None]]:
     """Change single configs; return the error of each resource (KIP-339).
 
-    POLICY_VIOLATION: a policy rejects the change; the text is the policy's.
+    POLICY_VIOLATION: a policy rejects the change; the error has the policy's text.
     """
     from bridgehead.kafka_wire.messages.incremental_alter_configs import (
         AlterableConfig,

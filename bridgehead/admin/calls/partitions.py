@@ -88,8 +88,9 @@ def elect_leaders(
 ) -> Plan[dict[TopicPartition, AdminError | None]]:
     """Elect leaders; return the error of each partition (KIP-460).
 
-    ELECTION_NOT_NEEDED means that the partition already has that leader. If `partitions` is None,
-    leaders of all partitions are elected, and the result has only those that needed an election.
+    ELECTION_NOT_NEEDED: the preferred replica leads the partition already; for UNCLEAN, a live
+    replica leads it. If `partitions` is None, leaders of all partitions are elected, and the result
+    has only the partitions that needed an election.
 
     Raises:
         KafkaError: the whole request is rejected.

@@ -151,7 +151,7 @@ def delete_topics(
 ) -> Plan[dict[str, AdminError | None]]:
     """Delete topics; return the error of each topic, None for success (KIP-117 deleteTopics).
 
-    POLICY_VIOLATION: a policy rejects the deletion (KIP-201); the text is the policy's.
+    POLICY_VIOLATION: a policy rejects the deletion (KIP-201); the error has the policy's text.
 
     Raises:
         KafkaTimeoutError: no controller was found in time; nothing was sent.

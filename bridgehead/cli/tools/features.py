@@ -41,7 +41,7 @@ def check(options: Options) -> None:
 
 
 def metadata_level(text: str) -> int:
-    """Return the level of a version such as 3.3-IV3; 3.3 and 3.3.2 mean the newest one of 3.3.
+    """Return the level of a version such as 3.3-IV3; 3.3 and 3.3.2 mean the newest level of 3.3.
 
     Raises:
         ToolError: Kafka 3.9 has no such version.

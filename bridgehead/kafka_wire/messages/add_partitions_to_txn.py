@@ -20,7 +20,7 @@ from bridgehead.kafka_wire.schema import BOOL, INT16, INT32, INT64, STRING, Arra
 
 @dataclass(slots=True)
 class AddPartitionsToTxnTopic:
-    """An element of `transactions.topics`; up to 3 of `v3_and_below_topics`."""
+    """An element of `transactions.topics`; up to version 3, of `v3_and_below_topics`."""
 
     name: str = wire(STRING)
     partitions: list[int] = wire(Array(INT32))
@@ -62,7 +62,7 @@ class AddPartitionsToTxnPartitionResult:
 
 @dataclass(slots=True)
 class AddPartitionsToTxnTopicResult:
-    """An element of a result's `topic_results`; up to 3 of `results_by_topic_v3_and_below`."""
+    """An element of `topic_results`; up to version 3, of `results_by_topic_v3_and_below`."""
 
     name: str = wire(STRING)
     results_by_partition: list[AddPartitionsToTxnPartitionResult] = wire(

@@ -21,7 +21,7 @@ from bridgehead.kafka_wire.schema import BOOL, INT8, INT16, INT32, INT64, STRING
 
 @dataclass(slots=True)
 class LeaderAndIsrPartitionState:
-    """An element of `topic_states.partition_states`; up to 1 of `ungrouped_partition_states`."""
+    """An element of `partition_states`; up to version 1, of `ungrouped_partition_states`."""
 
     topic_name: str = wire(STRING, versions="0-1")
     partition_index: int = wire(INT32)
@@ -73,7 +73,7 @@ class LeaderAndIsrRequest:
 
 @dataclass(slots=True)
 class LeaderAndIsrPartitionError:
-    """An element of `topics.partition_errors` of the response; up to 4 of `partition_errors`."""
+    """An element of `topics.partition_errors`; up to version 4, of `partition_errors`."""
 
     topic_name: str = wire(STRING, versions="0-4")
     partition_index: int = wire(INT32)

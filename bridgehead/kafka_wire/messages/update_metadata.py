@@ -21,7 +21,7 @@ from bridgehead.kafka_wire.schema import BOOL, INT8, INT16, INT32, INT64, STRING
 
 @dataclass(slots=True)
 class UpdateMetadataPartitionState:
-    """An element of `topic_states.partition_states`; up to 4 of `ungrouped_partition_states`."""
+    """An element of `partition_states`; up to version 4, of `ungrouped_partition_states`."""
 
     topic_name: str = wire(STRING, versions="0-4")
     partition_index: int = wire(INT32)
