@@ -297,7 +297,7 @@ def metrics_page() -> str:
         "Every node serves its metrics over HTTP as Prometheus text; `bridgehead status --json`",
         "and `cluster.json` name each node's `metrics_url`. A metric of kind *quantiles* has one",
         "gauge for each value of its label `quantile`. Kafka dashboards use two spellings for",
-        "Kafka's own counters; `bridgehead.metrics.dialect` chooses `confluent`, `strimzi` or",
+        "Kafka's counters `…PerSec`; `bridgehead.metrics.dialect` is `confluent`, `strimzi` or",
         "`both`. If a row has two names, the first is Confluent's and the second is Strimzi's.",
         "",
         "| name | original name | kind | labels | meaning |",
