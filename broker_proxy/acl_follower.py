@@ -1,8 +1,8 @@
 """Keeps a broker's ACLs current: reads all ACLs in each new session, then those that change.
 
-kazoo drops watches at every reconnect, so they are set again. Notifications that every live broker
-has seen are purged, so a new session reads all ACLs. Only one read runs at a time: an older read
-must not overwrite a newer one.
+kazoo drops watches at every reconnect, so they are set again. In a new session the follower reads
+all ACLs, because notifications that it missed may have been purged meanwhile. Only one read runs at
+a time: an older read must not overwrite a newer one.
 """
 
 from __future__ import annotations

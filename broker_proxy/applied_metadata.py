@@ -53,8 +53,9 @@ class AppliedMetadata:
     def cache_applied(self, zxid: int, then: Callable[[], None]) -> None:
         """Record that the metadata cache is at `zxid`.
 
-        `then` is called when ZooKeeper's notifications up to `zxid` are applied as well. An update
-        that changes only the live brokers has the zxid of the previous update.
+        `then` is called when ZooKeeper's notifications up to `zxid` are applied as well, unless a
+        later call replaces it first. Two calls may have the same zxid: a change of the live brokers
+        alone does not increase it.
         """
         self._applied, self._then = max(self._applied, zxid), then
         if self._task is None:
@@ -217,7 +218,8 @@ class NewestZxid:
             ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, number, self._broker.client_id
         )
         message = ListPartitionReassignmentsRequest(topics=[])
-        # Sent as a client's request: an old release refuses it with an error of the Envelope.
+        # Sent like a client's request: a release without Envelopes rejects it with an Envelope
+        # error. It would execute a request that is marked as made by a broker.
         request = broker_request(
             f"{self._prefix}.newest.{number}", header, message, self._broker, made_by_broker=False
         )

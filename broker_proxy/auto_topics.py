@@ -86,9 +86,9 @@ class AutoTopics:
     ) -> Mapping[str, ErrorCode]:
         """Create missing topics as the client's principal, for Metadata. The names are legal.
 
-        Returns an error code per name: LEADER_NOT_AVAILABLE if the topic was created,
-        UNKNOWN_TOPIC_OR_PARTITION if its creation was only requested. The client retries after
-        either error.
+        Returns an error code per name: LEADER_NOT_AVAILABLE if the topic was created or existed,
+        UNKNOWN_TOPIC_OR_PARTITION if its creation was only requested, else the reason why it was
+        not created. The client retries after the first two.
         """
         errors = dict.fromkeys(names, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         claimed = self._claim(names)

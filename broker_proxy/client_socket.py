@@ -44,8 +44,9 @@ RESPONSES_JOINED_MAX: Final = 64
 HANDSHAKE_S: Final = 30.0
 _TLS_SHUTDOWN_S: Final = 2.0
 _NO_RESPONSE: Final = b""
-# No mechanism here needs more, and two thousand unauthenticated clients may send that much
-# each. A lower sasl.server.max.receive.size wins.
+# The largest frame before login. No mechanism here needs a larger one. The limit is low because two
+# thousand unauthenticated clients may each send a frame. A lower sasl.server.max.receive.size takes
+# precedence.
 LOGIN_FRAME_BYTES_MAX: Final = 96 * 1024
 
 

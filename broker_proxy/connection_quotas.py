@@ -163,7 +163,7 @@ class ConnectionQuotas:
 
     @property
     def excess(self) -> int:
-        """The number of connections to close: the least recently used unprotected ones."""
+        """The number of connections above the broker-wide limit. They must be closed."""
         return max(self._total - self.limits.broker, 0)
 
     # --- For the metrics -------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Requests of this broker itself to the active controller, such as AlterPartition.
+"""The requests that this broker itself makes to the active controller, such as AlterPartition.
 
 They are forwarded like clients' requests: each keeps its identity on every resend and is executed
 once.

@@ -391,8 +391,9 @@ class Dispatcher:
     ) -> _Done:
         """Answer this broker's resources and forward the others; merge results in request order.
 
-        In the drafted dialect (KIP-590) the Envelope has the whole request. A broker below the
-        bridge release executes the other resources itself instead of forwarding them.
+        In the drafted dialect (KIP-590) this broker's resources are only those of its own loggers.
+        A broker below the bridge release executes the other resources itself instead of forwarding
+        them.
         """
         key, version = request.header.api_key, request.header.api_version
         dialect = request.client.dialect

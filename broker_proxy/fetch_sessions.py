@@ -172,7 +172,8 @@ class Context:
     def finish(self, answers: list[tuple[TopicPartition, PartitionData]]) -> int:
         """Remember what the response says; return its session id, or 0 for no session.
 
-        A partition with records goes to the end of the order, so that each one gets its turn.
+        A partition with records goes to the end of the order, so that every partition gets its
+        turn.
         """
         session = self._session
         if session is None and self._is_new and self.wanted:

@@ -47,8 +47,8 @@ class Forwarded:
     step: Step
     response: bytes | None
     zxid: int
-    remote_ms: float | None  # since it was first sent to another node; None: it never was
-    queued_ms: float | None = None  # from arrival until it was first sent to another node
+    remote_ms: float | None  # since the first send to another node; None: not sent to one
+    queued_ms: float | None = None  # from arrival until that send
     throttle_ms: int = 0  # as reported by the controller in this process
 
 

@@ -27,7 +27,7 @@ _TOPIC: Final = 2  # a resource type
 
 
 def _topics(message: Any) -> Elements:
-    # Kafka rejects a_b if a.b exists.
+    # Kafka rejects a_b if a.b exists, so both names count as one element.
     return frozenset(each.name.replace(".", "_") for each in message.topics)
 
 

@@ -1,4 +1,4 @@
-"""The registration of a broker: the only two znodes that a broker writes. Pure."""
+"""The registration of a broker: the only two znodes that the broker session writes. Pure."""
 
 from __future__ import annotations
 

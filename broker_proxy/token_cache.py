@@ -31,8 +31,8 @@ class TokenCache:
         """`new_salt` returns the given number of random bytes.
 
         `active_tokens` returns the tokens of the active controller, or None if the controller in
-        this process is not active. `seen` is called after each read, with the token's id and the
-        token, or None if the token was removed.
+        this process is not active. `seen` is called after each read of a single token, with the
+        token's id and the token, or None if the token was removed.
         """
         self.secret = secret
         self._new_salt = new_salt

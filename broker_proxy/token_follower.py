@@ -28,7 +28,7 @@ class TokenFollower:
     async def follow(self, session: ZooKeeperSession, again: Callable[[], None] | None) -> None:
         """Apply changed tokens. `again`, if given, is called at the next notification.
 
-        ZooKeeper purges old notifications, so each new session reads every token.
+        The controller purges old notifications, so each new session reads every token.
 
         Raises:
             ConnectionLostError: the connection broke. Call `follow` again after the reconnect.

@@ -262,8 +262,8 @@ class ZooKeeperWatcher:
         await self._follow_registration()
         await self._read_controller()
         if self._users_read_in is not self._session:
-            # Notifications are purged once every live broker has seen them. So after a lost session
-            # the watcher reads everything.
+            # Notifications of the time without a session may have been purged, so after a lost
+            # session the watcher reads everything.
             users = await self.read_entities("users")
             self._callbacks.users_read({each.entity_name: users[each] for each in users})
             if self._callbacks.client_ids_read is not None:
@@ -311,7 +311,7 @@ class ZooKeeperWatcher:
             return {}
 
     async def read_topic(self, name: str) -> Topic | None:
-        """See StoredMetadata. Invalid content is logged, and the topic counts as missing."""
+        """Return a topic without its partition states; None if it is missing or invalid."""
         if not has_valid_path(name):
             return None
         try:

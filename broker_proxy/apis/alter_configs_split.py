@@ -4,9 +4,9 @@ The broker rejects malformed resources, changes the levels of its own loggers, a
 BROKER configs; it forwards the rest (docs/kafka/configs.md#checks-on-the-receiving-broker). As in
 Kafka, the broker validates the values of BROKER configs before the controller checks ALTER_CONFIGS.
 
-In the drafted dialect (bridgehead.dialect=drafted) the broker forwards the whole request, and the
-controller checks it (KIP-590 §Routing Request Security). The broker itself changes only the levels
-of its own loggers, because they are not in ZooKeeper.
+In the drafted dialect (bridgehead.dialect=drafted) the broker changes the levels of its own
+loggers, because they are not in ZooKeeper. It forwards all other resources unchecked, and the
+controller checks them (KIP-590 §Routing Request Security).
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ from cluster_model.config_operations import (
 from cluster_model.config_types import ConfigException
 from cluster_model.quirks import ALTER_CONFIGS_DUPLICATE_HANGS, NO_QUIRKS, Quirks
 
-# One entry per resource of the request, in order: this broker's result, or None to forward it.
+# One entry per resource of the request, in order: this broker's result, or None to forward the
+# resource.
 LocalResults = Sequence[ApiError | None]
 _DONE: Final = ApiError(ErrorCode.NONE)
 BROKER_LOGGER: Final = 8

@@ -89,9 +89,9 @@ class SplitApi(Protocol):
     """A forwarded API; the receiving broker answers some of its elements.
 
     See docs/kafka/forwarding.md#forwardable-apis. `split` returns this broker's part of the
-    response, and the message to forward (None: nothing). With `is_wrapped` it forwards the whole
-    message and answers only the resources of this broker's loggers. `merge` combines the two parts
-    in the order of the request's elements.
+    response, and the message to forward (None: nothing). With `is_wrapped` (the drafted dialect),
+    this broker answers only the resources of its own loggers and forwards all others. `merge`
+    combines the two parts in the order of the request's elements.
     """
 
     api_key: ClassVar[ApiKey]

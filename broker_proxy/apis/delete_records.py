@@ -6,7 +6,8 @@ log, so only 0 and -1 are valid. If a request names a partition more than once, 
 counts.
 
 In the drafted dialect (KIP-201), version 1 adds error messages and `validate_only`, with which the
-broker runs every check but deletes nothing. Version 0 cannot return POLICY_VIOLATION.
+broker runs every check but deletes nothing. If the topic policy rejects a deletion in version 0,
+the client gets UNKNOWN_SERVER_ERROR.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class EmptyLogs:
 
 @dataclass(frozen=True, slots=True)
 class _Deletion:
-    """The partitions of one topic: their offsets and errors; `refusal` is the policy's."""
+    """The partitions of one topic: their offsets and errors; `refusal` is the policy's error."""
 
     name: str
     offsets: Mapping[int, int]

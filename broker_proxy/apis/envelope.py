@@ -56,7 +56,8 @@ class Envelope:
     ) -> None:
         """`between_brokers` is the only listener that accepts Envelopes; None: no listener does.
 
-        `execute` runs the inner request and returns its response, header included.
+        `execute` runs the inner request. It returns the response with its header, or None if the
+        broker would close a client's connection.
         """
         self._between_brokers = between_brokers
         self._authorize_for = authorize_for

@@ -91,7 +91,7 @@ class Fetch:
     api_key: ClassVar[ApiKey] = ApiKey.FETCH
 
     async def handle(self, request: ClientRequest, message: FetchRequest) -> Any:
-        """Return results for the request's session; a full response has all its partitions."""
+        """Return results for a session's partitions: all of them, or only those with news."""
         version = request.header.api_version
         now_ms = time.monotonic_ns() // 1_000_000
         try:

@@ -88,7 +88,7 @@ class OffsetFetch:
         wanted = _merged(requested)
         if not authorize("DESCRIBE", "GROUP", group_id):
             refused = ErrorCode.GROUP_AUTHORIZATION_FAILED
-            if version:  # Version 1 has no field for the group's error: no topics.
+            if version:  # From version 1 on, a rejected group has no topics.
                 return refused, []
             return refused, [(name, _failed(each, refused)) for name, each in wanted.items()]
         if requested is None:

@@ -33,7 +33,7 @@ class JwksValidator:
     """Validates a token and returns its claims."""
 
     def __init__(self, properties: Mapping[str, str], now_ms: Callable[[], int]) -> None:
-        """`properties` are the listener's. Raises SecurityConfigError if they are invalid."""
+        """`properties`: those of the listener. Raises SecurityConfigError if they are invalid."""
         self._file = _file_of(properties.get(_URL, "").strip())
         self._now_ms = now_ms
         self._scope_claim = properties.get("sasl.oauthbearer.scope.claim.name", "scope").strip()

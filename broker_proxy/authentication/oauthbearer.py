@@ -41,7 +41,7 @@ class Token:
 class TokenRefusedError(Exception):
     """The token is invalid. The text is for the log and contains no part of the token.
 
-    `scope` is the scope that the token lacks, if the token has no other fault.
+    `scope` is the required scope if the token's only fault is that it lacks a part of that scope.
     """
 
     def __init__(self, reason: str, scope: str | None = None) -> None:

@@ -141,8 +141,8 @@ class ScramServer:
         if not hmac.compare_digest(message["nonce"], pending.nonce):
             raise SaslError("the SCRAM nonce belongs to another exchange")
         # As in Kafka, `c=` is part of the signed text, but its value is not checked: Java's client
-        # sends the same value for every GS2 header. A check would detect removed channel binding,
-        # which is not supported here.
+        # sends the same value for every GS2 header. A check would only detect that channel binding
+        # was removed, and channel binding is not supported here.
         auth_message = f"{pending.messages},{message['without_proof']}".encode()
         credential = pending.credential
         signature = hmac.digest(credential.stored_key, auth_message, self._hash)
