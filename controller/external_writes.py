@@ -1,8 +1,8 @@
 """Keeps the image current with writes made by others while this controller is active.
 
-Brokers below the bridge release write configs, quotas, ACLs and tokens themselves, and so do old
-tools of Kafka. This node's broker reports each change that it reads. If a report differs from the
-image, the loop reads the znodes again before it decides the next requests. The controller's own
+Brokers below the bridge release and old tools of Kafka write configs, quotas, ACLs and tokens to
+ZooKeeper themselves. This node's broker reports each change that it reads. If a report differs from
+the image, the loop reads the znodes again before it decides the next requests. The controller's own
 writes are already in the image.
 """
 

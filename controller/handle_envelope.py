@@ -62,7 +62,7 @@ class EnvelopeHandler:
         self._is_open.clear()
 
     def open(self, loop: ControllerLoop | None) -> None:
-        """Stop making Envelopes wait. `loop`: that of the active controller; None on standby."""
+        """Stop making Envelopes wait. `loop`: the active controller's loop; None on standby."""
         self._loop = loop
         self._is_open.set()
 
@@ -245,7 +245,7 @@ def _log_invalid_elements(pending: PendingRequest) -> None:
 
 
 def _predates_envelopes(envelope: Envelope, sender: Sender) -> bool:
-    """True for a request that brokers already sent to the controller before Envelopes existed."""
+    """True for a broker's own request, or one from this node's broker: they need no Envelope."""
     return envelope.made_by_broker or sender.host == THIS_PROCESS
 
 

@@ -45,7 +45,7 @@ class RejectedEnvelope:
 def check_sender(
     sender: Sender, identity: RequestIdentity, is_authorized: Callable[[Sender], bool]
 ) -> RejectedEnvelope | None:
-    """Make check 3: the sender needs CLUSTER_ACTION on Cluster, and may send only its own requests.
+    """Make check 3: the sender needs CLUSTER_ACTION on Cluster, and must use its own identity.
 
     With another broker's identity it could read that broker's replies or suppress its requests.
     """

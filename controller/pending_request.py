@@ -26,7 +26,7 @@ from event_log.events import ExecutionStarted, RequestDecided
 _EFFECTS_MAX = OPERATIONS_MAX - 3
 # The size of one outcome in the outcomes' znode, without its texts.
 _OUTCOME_BYTES = 160
-# A request that conflicts with external writes is decided at most 20 times, then it fails.
+# After this many decisions of a request, an element that conflicts with external writes fails.
 _DECISIONS_MAX: Final = 20
 NOT_CONTROLLER: Final = EnvelopeReply(int(ErrorCode.NOT_CONTROLLER), None, 0)
 TOO_LARGE: Final = Outcome(ErrorCode.INVALID_REQUEST, "The request is too large for ZooKeeper.")

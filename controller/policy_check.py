@@ -1,8 +1,8 @@
 """Policy checks: the arguments that policies get for a decision. Pure.
 
-An API attaches a check to each element that a policy may reject, even if no policy is configured.
-A check is a function that builds the policy's arguments. It is called only if a policy is
-configured, because for a topic with many partitions it takes long.
+To each element that a policy may reject, an API attaches a function that builds the check. The
+function is called only if a policy is configured, because it takes long for a topic with many
+partitions.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ class Publisher:
     """The channels of one candidate. Publishes only while the candidate is active."""
 
     def __init__(self, controller_id: int, own_broker: Peer, delay_s: float = 0.0) -> None:
-        """`delay_s`: how long a change may wait for replies to send in the same message."""
+        """`delay_s`: how long an update may wait for replies, to share a message with them."""
         self._controller_id = controller_id
         self._delay_s = delay_s
         self._peers: list[Peer] = [own_broker]

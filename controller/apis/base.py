@@ -60,10 +60,10 @@ class Decided:
     """The outcome of one element, and its records (none if it is rejected or a dry run).
 
     `element` is unique within the request: a topic name, or `type:name` of a resource.
-    `records` are committed in one multi. `following` are committed after it, in further multis if
-    needed; a later controller completes them.
+    `records` are committed in one multi. `following` are committed afterwards, in further multis if
+    needed. If this controller fails first, the next one commits them.
     `mutations`: partitions charged to the controller mutation quota; None bypasses the quota.
-    `policy_check`: set if a configured policy may still reject the element.
+    `policy_check`: builds the check of this element for policies; None: no policy checks it.
     """
 
     element: str

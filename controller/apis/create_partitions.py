@@ -1,7 +1,7 @@
 """CreatePartitions, key 37, versions 0 to 3 (docs/kafka/topics.md#createpartitions). KIP-195.
 
-`count` is the new total. Placement starts at partition 0's first replica, as for the existing
-partitions. The response waits until every partition has a leader.
+`count` is the new total. The controller continues the placement that starts at partition 0's first
+replica. The response waits until every partition has a leader.
 """
 
 from __future__ import annotations

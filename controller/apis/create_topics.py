@@ -1,8 +1,8 @@
 """CreateTopics, key 19, versions 0 to 7 (docs/kafka/topics.md). KIP-4 §CreateTopicsRequest.
 
-Topics are independent; duplicates are all rejected. An accepted topic's config znode, topic znode
-and partition states are written in one multi if they fit. The response waits until every partition
-has a leader, or until the timeout.
+Topics are independent; every entry of a duplicate topic is rejected. An accepted topic's config
+znode, topic znode and partition states are written in one multi if they fit. The response waits
+until every partition has a leader, or until the timeout.
 
 In the drafted dialect (KIP-4) the client needs CREATE on Cluster. The response lists a duplicate
 topic once. The default partition count and replication factor apply only if the request sets
@@ -358,7 +358,7 @@ class CreateTopics(AdminApi):
 
 
 def _rows(context: RequestContext, request: CreateTopicsRequest) -> Iterable[CreatableTopic]:
-    """Return the topics of the response. KIP-4's is a map, which lists a duplicate once."""
+    """Return the topics of the response. In the drafted dialect each name is listed once."""
     if context.is_drafted:
         return {topic.name: topic for topic in request.topics}.values()
     return request.topics

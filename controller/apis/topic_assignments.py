@@ -22,7 +22,7 @@ _CONFIG_BYTES_MAX: Final = 250_000
 
 
 def partitions_max(replication_factor: int) -> int:
-    """Return how many partitions fit into a topic znode. Each takes 12 bytes, and 8 per replica."""
+    """Return how many partitions fit into a topic znode, at 12 bytes each and 8 per replica."""
     return _ZNODE_BYTES_MAX // (12 + 8 * replication_factor)
 
 
@@ -70,10 +70,10 @@ def usable_assignment(
 ) -> tuple[Replicas, ...]:
     """Return the replicas in the order of the partitions, if the topic can work with them.
 
-    Kafka accepts partitions with negative broker ids, without replicas and without a live broker;
-    its controller then fails on the topic (docs/kafka/misbehaviour.md). Such partitions are
-    rejected here, unless a quirk sets `unusable_too`. Negative partition numbers are always
-    rejected: docs/differences.md.
+    Kafka accepts partitions that have a negative broker id, no replicas or no live broker; its
+    controller then fails on the topic (docs/kafka/misbehaviour.md). Such partitions are rejected
+    here, unless a quirk sets `unusable_too`. Negative partition numbers are always rejected:
+    docs/differences.md.
     """
     # The sum of the numbers was checked. If none is negative, they are therefore 0 to n-1.
     if min(by_number) < 0:

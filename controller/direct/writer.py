@@ -1,9 +1,9 @@
 """Decides and writes the requests of a broker below the bridge release.
 
 The controller's APIs make the decisions, on the current state of ZooKeeper. No election is needed.
-As in a Kafka broker of that level, each element is written in its own multi. The multi checks the
-znode versions that the decision read. After a conflict the request is decided again, so no update
-is lost.
+As in a Kafka broker below the bridge release, each element is written in its own multi. The multi
+checks the znode versions that the decision read. After a conflict the request is decided again, so
+no update is lost.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from event_log.writer import EventLog
 from zookeeper_client.wire import Read, ReadResult
 
 _log = logging.getLogger(__name__)
-# After this many conflicts a request gets its API's conflict error.
+# After this many conflicts of a request, a conflicting element gets its API's conflict error.
 _CONFLICTS_MAX: Final = 50
 _RETRY_S: Final = 0.1
 _NO_EPOCH: Final = 0  # a direct write has no controller epoch

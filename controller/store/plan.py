@@ -123,7 +123,8 @@ def _write_config(record: ConfigRecord, image: MetadataImage) -> list[Operation]
     for kind, resource, configs in steps:
         path = ConfigZnode.path(resource)
         content = None if configs is None else ConfigZnode.encode(configs)
-        # Brokers below the bridge release and Kafka's tools write configs too.
+        # The version is checked, because brokers below the bridge release and Kafka's tools write
+        # configs too.
         version = image.config_versions.get(resource, ANY_VERSION)
         match kind:
             case StepKind.CREATE:

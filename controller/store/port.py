@@ -11,7 +11,7 @@ class ControllerMovedError(Exception):
 
 
 class UnknownOutcomeError(Exception):
-    """The session was lost with a multi in flight. The next controller finds the multi's result."""
+    """A reply was lost, so it is not known whether a multi was applied."""
 
 
 class ContentConflictError(Exception):
