@@ -19,9 +19,10 @@ class RequestIdentity(NamedTuple):
 class Envelope:
     """A client's request on its way to the controller. KIP-590 §EnvelopeRequest.
 
-    `request_header` and `request_data` are the client's own bytes. `principal` is serialized;
-    `client_address` has 4 or 16 bytes. `remaining_ms` is how long the broker still waits for
-    the reply.
+    `request_header` and `request_data` are the client's own bytes. If the broker has answered some
+    resources of a config request itself, `request_data` has only the others. `principal` is
+    serialized; `client_address` has 4 or 16 bytes. `remaining_ms` is how long the broker still
+    waits for the reply.
     """
 
     identity: RequestIdentity

@@ -75,7 +75,7 @@ class DefaultPrincipalSerde:
 
 
 class PrincipalCodec(Protocol):
-    """The methods of a custom principal builder whose principals have more than type and name.
+    """The methods that a custom principal builder needs on a broker that forwards.
 
     In KIP-590's draft the builder has both methods. In Kafka, KafkaPrincipalSerde has them.
     """

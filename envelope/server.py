@@ -30,7 +30,8 @@ from envelope.messages import ApiRanges, Envelope, EnvelopeReply, Hello, Metadat
 from envelope.stream import CHANNEL_OPTIONS, SILENCE_MAX_S, Outbox, SilenceAlarm
 
 _log = logging.getLogger(__name__)
-# Brokers have a lower limit of their own. This limit protects the controller from a faulty broker.
+# Protects the controller from a faulty broker. At the limit, nothing is read from the broker's
+# stream until a request finishes.
 IN_FLIGHT_PER_PEER_MAX: Final = 20_000
 
 
