@@ -1,8 +1,8 @@
 """`python -m node --config FILE --data-dir DIR`: one node in the foreground.
 
 Prints nothing on standard output. A node that cannot start prints one sentence on standard error
-and exits with 4. SIGTERM and SIGINT shut it down cleanly (exit 0), and so does the end of standard
-input if BRIDGEHEAD_PARENT_PIPE is 1.
+and exits with 4. SIGTERM and SIGINT shut it down cleanly (exit 0). If BRIDGEHEAD_PARENT_PIPE is 1,
+the end of standard input does the same.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ class Authorization:
 
     @property
     def of_clients(self) -> AuthorizeFor | None:
-        """Return `for_client`; without an authorizer None, because everything is then allowed."""
+        """Return `for_client`, or None without an authorizer: then everything is allowed."""
         return self.for_client if self.is_on else None
 
     def may_send_envelopes(self, sender: Sender) -> bool:

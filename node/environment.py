@@ -1,4 +1,4 @@
-"""Reads properties from environment variables, spelled as for three families of Docker images.
+"""Reads properties from environment variables, in the spellings of three kinds of Docker images.
 
     apache/kafka          KAFKA_ + name, `.` as `_`, `_` as `__`, `-` as `___`
     confluentinc/cp-kafka KAFKA_ + name, `.` as `_`, `-` as `__`, `_` as `___`

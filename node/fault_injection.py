@@ -174,7 +174,8 @@ class FaultyLink:
                     await asyncio.sleep(rule.delay_ms / _MILLISECONDS)
                     return await self._link.send(envelope)
                 case Action.DUPLICATE:
-                    # A channel knows both by the same sequence, so one of them may never end.
+                    # A channel identifies both copies by the same sequence, so one of them may get
+                    # no reply.
                     attempts = [self._link.send(envelope) for _ in range(2)]
                     done, _ = await asyncio.wait(attempts, return_when=asyncio.FIRST_COMPLETED)
                     return done.pop().result()

@@ -91,7 +91,7 @@ class Parts:
     broker: BrokerParts
     controller: Controller
     follower: ControllerFollower
-    direct: DirectWrites | None  # None: this broker forwards
+    direct: DirectWrites | None  # None: this broker does not write directly
     policies: NodePolicies | None  # of the controller
     record_policies: NodePolicies | None  # of the broker as a partition leader
     start_up_paths: tuple[str, ...]

@@ -58,7 +58,10 @@ class DeprecatedPolicies(TopicManagementPolicy):
     def validate_create_topic(
         self, request_metadata: CreateTopicRequest, cluster_state: ClusterState
     ) -> None:
-        """Call KIP-108's policy, either with the client's assignments or with the two numbers."""
+        """Call KIP-108's policy.
+
+        It gets the client's assignments, or else the partition count and replication factor.
+        """
         if self._create is None:
             return
         state = request_metadata.requested_state

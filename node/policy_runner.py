@@ -104,7 +104,7 @@ class _Worker:
             raised: BaseException | None = None
             try:
                 call()
-            except BaseException as anything:  # SystemExit too would end only this thread.
+            except BaseException as anything:  # Also SystemExit, which would end only this thread.
                 raised = anything
             try:
                 done(raised)

@@ -1,8 +1,8 @@
 """The listener that a broker opens for other brokers if the properties name none.
 
-Kafka needs a listener of the protocol PLAINTEXT then, or it does not start. The listener uses SSL,
-a free port, the host of bridgehead.grpc.listener, and the certificates of the channel between
-brokers. The authority of these certificates signs nothing else, so only brokers can connect.
+In that case Kafka starts only with a PLAINTEXT listener. The listener here uses SSL, a free port,
+the host of bridgehead.grpc.listener, and the certificates of the channel between brokers. The
+authority of these certificates signs nothing else, so only brokers can connect.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ NAME: Final = "REPLICATION"
 def needs_listener(broker: BrokerConfig, names: Iterable[str], *, has_authorizer: bool) -> bool:
     """Return whether other brokers can use none of the listeners `names`.
 
-    With an authorizer, a PLAINTEXT listener does not suffice. Replicas need CLUSTER_ACTION, and on
-    that listener brokers are ANONYMOUS like all clients, which would get this right too.
+    With an authorizer, a PLAINTEXT listener does not suffice: followers need CLUSTER_ACTION. On
+    that listener brokers and clients are all ANONYMOUS, so clients would get this right too.
     """
     settings = ("inter.broker.listener.name", "security.inter.broker.protocol")
     if any(broker.originals.get(each) for each in settings):
@@ -30,7 +30,7 @@ def needs_listener(broker: BrokerConfig, names: Iterable[str], *, has_authorizer
 
 
 def listener_properties(files: ChannelFiles) -> Mapping[str, str]:
-    """Return the properties of both ends of its connections.
+    """Return the listener's properties, for both ends of its connections.
 
     Raises:
         OSError: a file cannot be read.
