@@ -137,7 +137,7 @@ class Partition:
         return changed
 
     def require_leader(self, epoch: int = _ANY_EPOCH) -> None:
-        """Check that this broker leads, and in the client's leader epoch if the client names one.
+        """Check the client's leader epoch, if it names one, and that this broker leads.
 
         Raises:
             ApiError: the epoch differs (FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH), or this broker
@@ -263,7 +263,7 @@ class Partition:
             self.set_high_watermark(lowest)
 
     def set_high_watermark(self, offset: int) -> None:
-        """Set the high watermark. The leader only increases it; a follower takes its leader's."""
+        """Increase the high watermark, at most to the log end; answer the appends below it."""
         self.high_watermark = min(max(offset, self.log.start_offset), self.log.end_offset)
         for each in self._committed:
             if each.offset < self.high_watermark and not each.done.done():

@@ -182,9 +182,9 @@ class Partitions:
         `internal`: the broker itself appends, so that an internal topic is permitted.
 
         Raises:
-            ApiError: NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS, MESSAGE_TOO_LARGE, ... if nothing
-                was appended; NOT_ENOUGH_REPLICAS_AFTER_APPEND or REQUEST_TIMED_OUT if the records
-                were appended.
+            ApiError: NOT_ENOUGH_REPLICAS, MESSAGE_TOO_LARGE, ... if nothing was appended;
+                NOT_ENOUGH_REPLICAS_AFTER_APPEND or REQUEST_TIMED_OUT if the records were appended;
+                NOT_LEADER_OR_FOLLOWER in either case.
         """
         if topic in INTERNAL_TOPICS and not internal:
             raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION)

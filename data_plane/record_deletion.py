@@ -1,7 +1,7 @@
 """DeleteRecords on the partitions that this broker leads. KIP-107.
 
 The leader moves its log start offset at once. The response waits until every live replica has moved
-its log start offset, too. Followers report theirs when they fetch.
+its log start offset, too. Followers report their log start offsets when they fetch.
 """
 
 from __future__ import annotations

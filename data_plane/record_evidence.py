@@ -1,9 +1,10 @@
 """Evidence about records: what was acknowledged with acks=all, and what the logs have at the end.
 
 The broker writes one event for each partition of an acknowledged produce request. A batch is
-identified by the CRC in its header, which need not be computed again. This CRC covers everything
-but the offset and the leader epoch. Compacted topics and topics with unclean leader election may
-lose acknowledged records, so there is no evidence about them.
+identified by the CRC in its header, so no checksum is computed for the evidence. The CRC covers
+everything from the attributes on, but neither the offset nor the leader epoch. Compacted topics and
+topics with unclean leader election may lose acknowledged records, so there is no evidence about
+them.
 """
 
 from __future__ import annotations

@@ -39,11 +39,14 @@ class ReplicaOffsets:
         return self._log.offset_of_time(timestamp)
 
     def newest(self) -> tuple[int, int, int] | None:
-        """Return the same for the first record with the largest timestamp."""
+        """Return the same three values for the first record with the largest timestamp."""
         return self._log.newest_timestamp()
 
     def segment_times(self) -> list[tuple[int, int]]:
-        """Return each segment's first offset and last change, and the end's; [] if not on disk."""
+        """Return (first offset, time of last change) per segment, then (log end, now).
+
+        Return [] if the log is not on disk.
+        """
         if not self._log.on_disk:
             return []
         segments = [

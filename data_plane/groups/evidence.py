@@ -64,7 +64,7 @@ class GroupEvidence:
                 offsets=[f"{topic}:{number}" for topic, number in removal.keys],
             )
         )
-        # If this process is killed now, its tombstones may survive it: then so must the event.
+        # The tombstones may survive a kill of this process, so the event is flushed before them.
         self._log.flush()
 
     def loaded(self, number: int, leader_epoch: int, groups: Iterable[Group]) -> None:

@@ -91,7 +91,7 @@ class Offsets:
 
         def stored(error: ErrorCode, base_offset: int) -> None:
             if error is ErrorCode.NONE:
-                # The others were removed while they were being written.
+                # Offsets that are not pending any more were removed while they were being written.
                 kept = {k: each for k, each in fitting.items() if k in group.pending_offsets}
                 self._table.committed(group.group_id, base_offset, kept)
                 group.complete_commit(fitting, base_offset)

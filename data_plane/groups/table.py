@@ -90,7 +90,7 @@ class GroupTable:
         self, settings: GroupSettings, partition_of: Callable[[str], int], now: Moment
     ) -> None:
         self.settings = settings
-        self.partition_of = partition_of  # the one of `__consumer_offsets` for a group id
+        self.partition_of = partition_of  # group id -> partition of `__consumer_offsets`
         self.now = now
         self.timers = Timers()
         self.groups: dict[str, Group] = {}

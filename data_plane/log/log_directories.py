@@ -43,7 +43,7 @@ class LogDirectories:
         self.paths = tuple(Path(path) for path in paths)
         self.logs: dict[LogName, PartitionLog] = {}
         self._numbers: dict[str, set[int]] = {}  # partitions by topic
-        # High watermarks of the last run. A partition takes its own when it gets a role.
+        # High watermarks of the last run. Each is used when its partition gets a role.
         self.high_watermarks: dict[LogName, int] = {}
         self.cleaned_offsets: dict[LogName, int] = {}  # where compaction continues
         self._settings_of = settings_of

@@ -15,7 +15,7 @@ READING: Final = os.O_RDONLY | os.O_CLOEXEC
 
 
 class OpenFiles:
-    """File descriptors for reading and appending, by path; the least recently used is closed."""
+    """File descriptors by path. At the limit, the least recently used descriptor is closed."""
 
     def __init__(self, limit: int = OPEN_FILES_MAX, flags: int = _APPENDING) -> None:
         """`flags` are those of `os.open`."""

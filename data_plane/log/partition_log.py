@@ -35,7 +35,8 @@ _SNAPSHOTS_KEPT: Final = 2
 class AppendInfo(NamedTuple):
     """The result of an append. `append_time` is -1 unless the topic uses the broker's time.
 
-    `crc` is that of the first appended batch; -1 for a duplicate.
+    `crc` is that of the first appended batch. For a duplicate, `append_time` is the largest
+    timestamp of the batch, and `crc` is -1.
     """
 
     base_offset: int
