@@ -25,7 +25,7 @@ from broker_proxy.forwarding_retry import Step
 from cluster_model.client import Client
 from cluster_model.session_state import ConnectionLostError
 
-# The polling interval for changes without a notification.
+# The interval of polling and of retries.
 _POLL_EVERY_S: Final = 0.02
 _CANNOT_REPORT_ZXID: Final = (
     "bridgehead.metadata.reads=controller: the active controller cannot report its metadata zxid "

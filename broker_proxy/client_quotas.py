@@ -113,7 +113,7 @@ class ClientQuotas:
         self.fetched = ClientQuota(FETCHED, samples, window_s, now_s)
         # Percent of one thread's time. As in Kafka, a throttle time is at most one window.
         self.request_time = ClientQuota(REQUEST_TIME, samples, window_s, now_s, window_s * 1000)
-        # The controller enforces this one.
+        # The controller enforces this one. The broker only needs to know whether it is enabled.
         self.mutations = ClientQuota(MUTATION_RATE, samples, window_s, now_s)
         self._all = (self.produced, self.fetched, self.request_time, self.mutations)
 

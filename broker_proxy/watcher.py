@@ -70,7 +70,7 @@ class Callbacks:
     ips_read: Callable[[Mapping[str, Mapping[str, str]]], None]  # by stored name
     registered: Callable[[int], None]  # argument: the broker epoch
     session_changed: Callable[[SessionState], None]
-    # None without quotas on records.
+    # None without a data plane: then no quota on records is enforced.
     client_ids_read: Callable[[Mapping[str, Mapping[str, str]]], None] | None = None
     tokens: TokenCache | None = None  # None without delegation tokens
     acls: AclListener | None = None  # None without an authorizer

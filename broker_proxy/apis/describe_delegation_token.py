@@ -1,6 +1,7 @@
-"""DescribeDelegationToken, key 41: answered by every broker from its cache, including HMACs.
+"""DescribeDelegationToken, key 41: answered by every broker from its cache.
 
-Tokens that the client may not describe are omitted (docs/kafka/delegation-tokens.md#describing).
+The response includes HMACs. Tokens that the client may not describe are omitted
+(docs/kafka/delegation-tokens.md#describing).
 """
 
 from __future__ import annotations

@@ -187,7 +187,7 @@ class SaslAuthenticator:
         error = ErrorCode.NONE if mechanism else ErrorCode.UNSUPPORTED_SASL_MECHANISM
         answer = _encode(header, SaslHandshakeResponse(int(error), list(self._mechanisms)))
         if mechanism is None:
-            # After a failed re-authentication Kafka closes the connection without a response.
+            # In a re-authentication, Kafka closes the connection without this response.
             payload = answer if self.principal is None else None
             return self._refuse("a mechanism that is not enabled", payload)
         if self.principal is not None and wanted != self.mechanism:

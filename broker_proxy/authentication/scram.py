@@ -2,7 +2,7 @@
 
 A client with a delegation token logs in with the token's id as user name, its HMAC as password, and
 the SCRAM extension `tokenauth=true`. SCRAM libraries reject this extension, so this module uses no
-library. The client gets the same error for every failure.
+library. The client gets the same error for an unknown user as for a wrong password.
 """
 
 from __future__ import annotations
