@@ -1,6 +1,6 @@
 """Publishes committed metadata to every broker: Kafka's UpdateMetadata, pushed over the channels.
 
-Each update carries the controller epoch and the zxid, so a broker can discard a stale one. A
+Each update carries the controller epoch and the zxid, so a broker can discard a stale update. A
 broker that connects gets the full image in parts, and then the changes.
 """
 
