@@ -17,7 +17,8 @@ from typing import Any, Final
 HEARTBEAT_EVERY_S: Final = 0.5
 SILENCE_MAX_S: Final = 1.8
 BATCH_ITEMS_MAX: Final = 1_000
-# Bounds how long one message delays the items queued behind it. A larger item is sent alone.
+# Bounds how long one message delays the items queued behind it. A message of at least this size
+# takes no more items.
 BATCH_BYTES_MAX: Final = 900 * 1000
 # A request has at most 100 MiB (socket.request.max.bytes). The Envelope adds few bytes to it.
 MESSAGE_BYTES_MAX: Final = 110 * 1024 * 1024
