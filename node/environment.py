@@ -4,8 +4,8 @@
     confluentinc/cp-kafka KAFKA_ + name, `.` as `_`, `-` as `__`, `_` as `___`
     bitnami/kafka         KAFKA_CFG_ + name, `.` as `_`
 
-The first two families give `__` and `___` opposite meanings. If exactly one of the two readings is
-an existing property, that property is set. Otherwise the variable is ambiguous, which is an error.
+The first two kinds give `__` and `___` opposite meanings. If exactly one of the two readings is an
+existing property, that property is set. Otherwise the variable is ambiguous, which is an error.
 """
 
 from __future__ import annotations
