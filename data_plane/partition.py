@@ -1,7 +1,7 @@
 """One replica of a partition: its role, its log, its high watermark and the waiting requests.
 
-The role follows the metadata image. The leader appends; its high watermark is the smallest log end
-offset of the in-sync replicas and never goes back. Used from the event loop only.
+The role follows the metadata image. The leader appends. Its high watermark never goes back;
+`replication.isr` decides which replicas it waits for. Used from the event loop only.
 """
 
 from __future__ import annotations

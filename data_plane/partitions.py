@@ -42,7 +42,7 @@ class Limit(Enum):
 
 
 class Appended(NamedTuple):
-    """The answer to an append; `log_append_time_ms` is -1 unless the topic uses broker time."""
+    """The answer to an append. For `log_append_time_ms` see `AppendInfo.append_time`."""
 
     base_offset: int
     log_append_time_ms: int

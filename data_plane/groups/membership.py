@@ -535,7 +535,7 @@ class Membership:
     def loaded(self, group: Group) -> None:
         """Begin the sessions of a group that was read from the log."""
         if len(group.members) > self._table.settings.max_size:
-            self._prepare_rebalance(group)  # Removes members; they may commit first.
+            self._prepare_rebalance(group)  # Removes the excess members; they may commit first.
         for member in group.members.values():
             self._expect_member(group, member)
 
