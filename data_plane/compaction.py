@@ -77,7 +77,7 @@ class Compaction:
         directories.cleaned(log, result.end_offset)
         after = sum(each.new.size for each in result.replacements)
         _log.info(
-            "%s: compacted up to offset %d: %d of %d bytes stay",
+            "%s: compacted up to offset %d: %d of %d bytes remain",
             log,
             result.end_offset,
             after,

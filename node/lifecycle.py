@@ -204,7 +204,9 @@ class Node:
             "id": config.broker_id,
             "cluster_id": broker.state.cluster_id,
             "is_controller": is_active and answers,
-            "office": "suspended" if is_active and not answers else controller.state.value,
+            "controller_state": "suspended"
+            if is_active and not answers
+            else controller.state.value,
             "controller_id": self._controller_id(),
             "controller_epoch": controller.epoch or cache.controller_epoch,
             "brokers": sorted(cache.brokers),

@@ -68,7 +68,7 @@ class PolicyRunner:
         _log.error("the policy %s failed", self._name, exc_info=raised)
         return ApiError(
             ErrorCode.UNKNOWN_SERVER_ERROR,
-            f"The policy {self._name} failed; see the controller's log.",
+            f"The policy {self._name} failed; see the log of the broker that called it.",
         )
 
     def _failed(self, problem: str) -> ApiError:

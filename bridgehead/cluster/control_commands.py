@@ -265,7 +265,7 @@ async def _controller_node(cluster: RunningCluster) -> NodeProcess:
     active = [
         state
         for state in states.values()
-        if state and (state.get("is_controller") or state.get("office") == "suspended")
+        if state and (state.get("is_controller") or state.get("controller_state") == "suspended")
     ]
     if not active:
         raise ClusterError(

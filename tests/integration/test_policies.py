@@ -224,7 +224,7 @@ def test_a_policy_that_fails_or_hangs_affects_its_topic_only(
             "bridgehead.policy.timeout.ms": "3000",
         },
     )
-    failed = f"The policy {rules} failed; see the controller's log."
+    failed = f"The policy {rules} failed; see the log of the broker that called it."
     answer = call(cluster, 2, CREATE, 7, topics("fails", "exits", "good"))
     assert results(answer) == [(UNKNOWN, failed), (UNKNOWN, failed), (NONE, None)]
     overran = f"Rejected: the policy {rules} did not decide within 3000 ms."

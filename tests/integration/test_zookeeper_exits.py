@@ -105,7 +105,10 @@ def test_a_killed_zookeeper_is_reported_and_started_again(
     assert status["zookeeper_pid"] is None
     assert "killed by signal 9" in status["zookeeper_problem"]
     assert status["controller_id"] is None
-    assert {each["state"]["office"] for each in status["brokers"]} == {"standby", "suspended"}
+    assert {each["state"]["controller_state"] for each in status["brokers"]} == {
+        "standby",
+        "suspended",
+    }
     assert not any(each["state"]["is_controller"] for each in status["brokers"])
     assert "`bridgehead zookeeper start`" in command(cluster, "status").stdout
     assert "ZooKeeper exited: killed" in (tmp_path / "supervisor.log").read_text()

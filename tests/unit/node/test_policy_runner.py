@@ -57,7 +57,9 @@ async def test_other_exceptions_are_unknown_server_errors(
     error = await PolicyRunner("my.Policy", 1000).run(fail)
     assert error is not None
     assert error.error is ErrorCode.UNKNOWN_SERVER_ERROR
-    assert error.message == ("The policy my.Policy failed; see the controller's log.")
+    assert error.message == (
+        "The policy my.Policy failed; see the log of the broker that called it."
+    )
 
 
 async def test_slow_call_times_out_without_blocking_the_loop() -> None:
