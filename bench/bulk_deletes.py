@@ -1,7 +1,7 @@
 """DeleteTopics of 1,000 topics in one request, compared with the CreateTopics that created them.
 
-The response waits until the controller has deleted every topic. The second figure is the time until
-no broker lists any of the topics.
+The first figure is the time until the response, which waits until the controller has deleted every
+topic. The second figure is the time until no broker lists any of the topics.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Failover step by step: detection, election, loading, first write, a leader for every partition.
 
 Why: the configured session timeout is a fixed part of a failover; the rest depends on our code, and
-may grow with the state that the next controller loads. Times are from the SIGKILL; the event logs
-have that of the detection.
+may grow with the state that the next controller loads. The moment of the detection, the duration of
+the election and that of loading are read from the nodes' events.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ async def _leaderless(connection: AsyncConnection, topics: int, every: int, dead
 async def all_led_s(address: str, topics: int, dead: int) -> float:
     """Wait until Metadata shows a live leader for every partition; return the time in seconds.
 
-    Polls a sample first: polling 100,000 partitions would slow down the nodes.
+    Polls ten topics first: polling 100,000 partitions from the start would slow down the nodes.
     """
     began = time.monotonic()
     connection = await AsyncConnection.open(address)

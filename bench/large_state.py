@@ -71,9 +71,9 @@ def _topic(number: int) -> Steps:
 
 
 def _acl(number: int) -> Steps:
-    """Return one to three rules of a pattern; every fourth pattern is then changed.
+    """Return the steps of a pattern with one to three rules.
 
-    So the versions of the znodes differ.
+    Every fourth pattern is changed afterwards, so that the versions of the znodes differ.
     """
     pattern = ResourcePattern(
         "GROUP" if number % 5 == 0 else "TOPIC",

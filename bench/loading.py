@@ -1,7 +1,7 @@
 """Measures how long a new controller takes to load a large cluster's state from ZooKeeper.
 
-Every write waits until the state is loaded. The benchmark checks that the loaded state equals the
-written one, field by field.
+After a failover, every write waits until the new controller has loaded the state. The benchmark
+checks that the loaded state equals the written one, field by field.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """`python -m bench.pipeline_scale [--millions 1,4,16] [--rounds 3]`: measures how time grows.
 
-Each generated history is judged in its own process. Sizes alternate, and the median of the rounds
-counts. Prints events per second and core, from JSON to silver and in total; the memory of the JVM;
-and the exponent of growth: time grows like this power of the size (1 is linear).
+Each generated history is judged in its own process. Sizes alternate; the results are medians of the
+rounds. Prints events per second and core, from JSON to silver and for all tables; the memory of the
+JVM; and the exponent of growth: time is proportional to this power of the size (1 is linear).
 """
 
 from __future__ import annotations

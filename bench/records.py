@@ -1,4 +1,4 @@
-"""Measures Produce: records per second, the time of one record, and admin requests meanwhile.
+"""Measures Produce: records per second, the time of one record, and admin requests under load.
 
 The same confluent-kafka producer (acks=all, three replicas) writes to our three brokers and, if the
 jars (`make kafka-jars`) and Java 17 exist, to three brokers of a live Kafka 3.9.1. Batches of 16

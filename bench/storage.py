@@ -88,8 +88,9 @@ def _s3(folder: Path) -> Iterator[Storage]:
     endpoint, properties = f"http://{LOOPBACK}:{port}", folder / "s3.properties"
     properties.write_text(
         f"s3proxy.endpoint={endpoint}\ns3proxy.authorization=none\n"
-        # Objects are in memory: if they are files, a prefix of a name exists as an object.
         "s3proxy.ignore-unknown-headers=true\n"
+        # `transient` keeps objects in memory. If they were files, each folder, which is only a
+        # prefix of names in S3, would exist as an object.
         "jclouds.provider=transient\njclouds.identity=unused\njclouds.credential=unused\n",
         encoding="utf-8",
     )

@@ -1,7 +1,7 @@
 """A generated cluster: three brokers, one of them controller, and clients that create topics.
 
-Every request leaves the events of its path in ARCHITECTURE.md. So every property holds, except
-where `planted` violates one. Time is simulated; the same seed generates the same history.
+Every request leaves the events that real nodes would write, so every property holds, except where
+`planted` violates one. Time is simulated; the same seed generates the same history.
 """
 
 from __future__ import annotations
