@@ -35,7 +35,7 @@ def has_compose(environment: dict[str, str] | None = None) -> bool:
 
 
 def main_mirrors(sources: str) -> list[str]:
-    """Return apt's mirrors of the release's main component; reads both formats of sources."""
+    """Return the mirrors of the release's component main in apt's sources, in both formats."""
     found = re.findall(rf"^deb (?:\[[^]]*\] )?(\S+) {RELEASE}\S* .*\bmain\b", sources, re.MULTILINE)
     for paragraph in re.split(r"\n\s*\n", sources):
         fields = dict(re.findall(r"^(\w[\w-]*):\s*(.*)$", paragraph, re.MULTILINE))

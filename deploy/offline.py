@@ -101,8 +101,8 @@ def try_engine() -> None:
     """Run a container with the settings of our containers: network, published port, limits.
 
     Raises:
-        CannotBuildError: the container does not run, because the engine lacks iptables or
-            cgroups.
+        CannotBuildError: the container does not run, for example because the engine lacks
+            iptables or cgroups.
     """
     name = f"bridgehead-trial-{secrets.token_hex(4)}"
     try:
@@ -134,7 +134,7 @@ def make_wheels_image() -> None:
 
 
 def with_built_digests(lock: str, digests: dict[str, str]) -> str:
-    """Return the lock with the digests of wheels that were built here in place of their sources'.
+    """Return the lock in which each package in `digests` has the digest of its wheel built here.
 
     Raises:
         CannotBuildError: the lock does not name such a package exactly once.

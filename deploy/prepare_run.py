@@ -50,7 +50,7 @@ def description(environment: Mapping[str, str]) -> RunDescription:
 
 
 def _write_secrets(environment: Mapping[str, str]) -> None:
-    """Generate the secrets on the first start. Later starts use the same CAs."""
+    """Generate the secrets on the first start. Later starts with the same brokers keep them."""
     brokers = range(1, int(environment.get("BRIDGEHEAD_BROKERS") or 3) + 1)
     user = environment.get("KAFKA_BRIDGEHEAD_INTER_BROKER_USER") or "broker"
     ensure_certificates(SECRETS / "channel", brokers, user)
