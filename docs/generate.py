@@ -113,8 +113,8 @@ _ERRORS_ELSEWHERE: Final[Mapping[int, Set[str]]] = {
         *("INVALID_GROUP_ID", "NON_EMPTY_GROUP"),
     },
 }
-# Errors that the code names but never sends: FindCoordinator replaces them when it creates an
-# internal topic.
+# Errors that an API's code names but never sends. FindCoordinator gets them from the creation of an
+# internal topic, and sends another error.
 _ERRORS_NOT_SENT: Final[Mapping[int, Set[str]]] = {
     ApiKey.FIND_COORDINATOR: {
         "LEADER_NOT_AVAILABLE",

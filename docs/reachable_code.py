@@ -1,6 +1,7 @@
 """Finds the permissions and error codes that the code of an API refers to.
 
-An overapproximation: it follows every name that the classes of an API use, but no values.
+The result can contain too much, because every name that the classes of an API use is followed. It
+lacks what only values refer to.
 """
 
 from __future__ import annotations
