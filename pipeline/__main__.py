@@ -1,7 +1,7 @@
 """`python -m pipeline run --evidence DIR --out DIR`: build tables, verdicts and a report.
 
 Exit code: 0 if all runs pass, 1 if a property fails or a run hangs, 3 if the evidence does not
-suffice, 4 if Spark or a folder cannot be used.
+suffice, 4 if Spark, a folder or the key cannot be used.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The conditions that a valid line meets, as rows of a table.
 
 All conditions are evaluated in one projection. A line violates a condition that is false or null
-for it.
-`quarantine` moves the line to silver/set_aside with the names of the violated conditions
-(event_log.evidence.QUARANTINE_REASONS), `fail` rejects the run, `count` only counts.
+for it. The `action` of the condition is then one of three: `quarantine` moves the line to
+silver/set_aside with the names of the violated conditions (event_log.evidence.QUARANTINE_REASONS),
+`fail` rejects the run, `count` keeps the line and counts it.
 
 A condition may use these columns:
 
@@ -67,7 +67,7 @@ def _has_all(shape: str) -> str:
 
 
 def _has_types(of: str, shape: str) -> str:
-    """Return SQL that tests whether all values of the map `of` have their types (null: VOID)."""
+    """Return SQL that tests the types of all values of the map `of`; null has the type VOID."""
     return (
         f"forall(map_entries({of}), e -> coalesce(coalesce(schema_of_variant(e.value), 'VOID') "
         f"RLIKE try_element_at(allowed, concat({shape}, '.', e.key)), true))"

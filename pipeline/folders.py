@@ -7,7 +7,7 @@ The record `_made.json` says, for each run, in which folder its rows are, and fr
 and code they were built. It is written last, and readers read only the folders that it names. So
 the file system need not be able to rename a folder in one step. If the record is missing or names
 other evidence or code, the rows are built again. A killed pipeline may leave folders that no record
-names; the next write deletes them. The other results of the pipeline are written here, too.
+names; the next write deletes them. `Folders.write_text` writes the report and the verdicts to OUT.
 """
 
 from __future__ import annotations
@@ -83,8 +83,9 @@ class Written(NamedTuple):
 class Folders:
     """The tables in one folder. `sources` has the digest of each run's evidence.
 
-    `in_memory` is for small evidence: rows are kept in memory as one partition, from which they may
-    also be written. Planning a scan or a shuffle takes longer than processing a few thousand rows.
+    `in_memory` is for small evidence: each table is computed into memory as one partition, and
+    `write` writes it from there. Planning a scan or a shuffle takes longer than processing a few
+    thousand rows.
     """
 
     def __init__(

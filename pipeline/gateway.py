@@ -20,7 +20,7 @@ import pyspark
 
 _START_TIMEOUT_S: Final = 300
 _POLL_S: Final = 0.05
-_started: list[subprocess.Popen[bytes]] = []  # held: Java ends when its input is closed
+_started: list[subprocess.Popen[bytes]] = []  # kept, because Java ends when its input is closed
 
 
 class GatewayError(Exception):

@@ -1,7 +1,7 @@
 """The schemas of events, transactions and dumps, derived from the dataclasses of `event_log`.
 
-In a line, `identity` is an array, [1, "abc", 7], and so is each of the `elements`,
-[["topic", 0], …]; in a table they are structs. The elements of `client_invoked` have no codes.
+In a line, `identity` is an array, [1, "abc", 7], and each of the `elements` is an array,
+["topic", 0]. In a table these arrays are structs. The elements of `client_invoked` have no codes.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _columns(kind: Any) -> Columns:
 
 
 def ddl(columns: Columns) -> str:
-    """Return the schema of a table with these columns; Spark's own columns are all nullable."""
+    """Return the schema of a table with these columns. In Spark's schema all are nullable."""
     return ", ".join(f"`{name}` {column.type}" for name, column in columns.items())
 
 
@@ -86,7 +86,7 @@ _WITHOUT_CODES: Final = ("client_invoked", "elements")
 
 
 def union() -> Columns:
-    """Return every column of a table of events. No two kinds may disagree about a type."""
+    """Return every column of a table of events. Kinds may differ only in `_WITHOUT_CODES`."""
     found: dict[str, Column] = {}
     for kind, columns in KINDS.items():
         for name, column in columns.items():

@@ -66,9 +66,9 @@ SMALL: Final[Mapping[str, str]] = {
     "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
-# For small evidence and tables on local disks. Hadoop forks a process for each file that it
-# creates, and creates a file of checksums for each file of data. With this setting it creates no
-# files of checksums. s3a fails with it.
+# For small evidence and tables on local disks. For each file of data, Hadoop creates a file of
+# checksums, and it forks a process for each file that it creates. With this setting it creates no
+# files of checksums. s3a does not work with this setting.
 RAW_FILES: Final = {"spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem"}
 LOOPBACK: Final = "127.0.0.1"
 # One JIT compiler, one collector thread, and memory for 24,000 classes and for the query plans.

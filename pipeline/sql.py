@@ -14,17 +14,17 @@ FROZEN: Final = (
 
 
 def row_of(alias: str) -> str:
-    """Return SQL for where an event is, spelled as in the rows of a violation."""
+    """Return SQL for the place of an event, in the form that rows of violations have."""
     return f"concat('event/', {place_of(alias)})"
 
 
 def place_of(alias: str) -> str:
-    """Return SQL for where an event is, spelled as in the key of a violation."""
+    """Return SQL for the place of an event, in the form that keys of violations have."""
     return f"concat({alias}.node, '/', {alias}.boot, '/', {alias}.seq)"
 
 
 def zxid_rows(zxids: str) -> str:
-    """Return SQL for an array of zxids, spelled as in the rows of a violation."""
+    """Return SQL for an array of zxids, in the form that rows of violations have."""
     return f"transform({zxids}, z -> concat('zxid/', z))"
 
 

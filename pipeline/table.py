@@ -127,7 +127,7 @@ _views_made: Final = itertools.count()
 
 
 def _view(frame: DataFrame) -> str:
-    """Return the name of the frame's view; it is created once, because that is a query of Spark."""
+    """Return the name of the frame's view. Creating a view takes time, so a frame has only one."""
     name = _views.get(frame)
     if name is None:
         # A new name, because views belong to the session, which builds several tables at a time.

@@ -58,7 +58,7 @@ VIOLATIONS: Final = Table(
     ),
     expectations={"a violation has a key and a sentence": "key <> '' AND sentence <> ''"},
 )
-# The first sentence is the first in the order of event_log.properties.violation_order.
+# `first_sentence` is that of the first violation in event_log.properties.violation_order.
 COUNTS: Final = Table(
     name="gold/counts",
     inputs=(*_NAMES, "gold/violations"),

@@ -32,7 +32,7 @@ _SEGMENT: Final = re.compile(r"(?P<of>.*/events-(?P<boot>.+))-[^-/]+\.jsonl")
 def files_frame(spark: SparkSession, runs: Sequence[Run]) -> DataFrame:
     """Return one row for each file of lines (`KINDS`), as the manifests describe it.
 
-    `left_open` is true if the last line has no newline, except in earlier segments of a boot.
+    `left_open` is true if the last line has no newline and the boot has no later segment.
     """
     rows = []
     for run in runs:

@@ -83,8 +83,9 @@ FROM requests WHERE received IS NOT NULL
 GROUP BY run, received.client_software_name, received.client_software_version, received.api_key
 """
 
-# Elements by response (ok, fail, info) and by effect (none, once, twice). The report shows the
-# nine counts and marks those that must be 0, such as ok without an effect.
+# Elements by response (ok, fail, info) and by effect (none, once, twice). A forwarded request that
+# was not answered counts as one element. The report shows the nine counts and marks those that must
+# be 0, such as ok without an effect.
 _EFFECTS: Final = """
 WITH responses AS (
   SELECT run, CASE WHEN error = 0 THEN 'ok' WHEN error IN (-1, 7, 13, 41) THEN 'info'

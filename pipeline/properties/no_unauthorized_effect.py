@@ -26,7 +26,10 @@ def _right(operation: str, resource: str) -> str:
 
 
 def _rights() -> str:
-    """Return SQL for an array of rights, any one of which suffices; empty for an unknown API."""
+    """Return SQL for an array of rights, any one of which suffices.
+
+    The array is empty for an unknown API, and null if no ACL is needed.
+    """
     cases = [f"WHEN api_key IN {WITHOUT_ACLS} THEN NULL"]
     for api_key, rights in RIGHTS.items():
         if rights[0][1] == "Topic":

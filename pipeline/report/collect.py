@@ -35,7 +35,7 @@ class Content:
     rows: Mapping[str, Rows]  # by the name of the query
 
 
-# Each query returns at most _ROWS_MAX rows for each run.
+# At most the first _ROWS_MAX rows of each query are kept for each run.
 QUERIES: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     "timeline": (("gold/timeline",), "SELECT * FROM timeline ORDER BY slice_ms"),
     "terms": (("gold/controller_terms",), "SELECT * FROM controller_terms ORDER BY zxid"),

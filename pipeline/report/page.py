@@ -101,7 +101,7 @@ def _verdicts(content: Content) -> str:
 
 
 def _counts(row: VerdictRow) -> str:
-    """Return the cells of the counts, which mean nothing for NODATA."""
+    """Return the cells of the counts. For NODATA the counts mean nothing and are not shown."""
     if row.verdict == "NODATA":
         return "<td class=n>–</td><td class=n>–</td>"
     return f"<td class=n>{row.judged:,}</td><td class=n>{row.violations:,}</td>"
