@@ -31,7 +31,7 @@ _DELETES: Final = frozenset({DELETE, DELETE_CONTAINER})
 
 
 class TornLogError(Exception):
-    """A log file is damaged before its end. The message names the file and the offset."""
+    """A file is not a log, or is damaged before its end. The message names the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +185,8 @@ def _record_at(data: bytes, at: int) -> bytes | None:
 def _is_damaged(data: bytes, at: int) -> bool:
     """Return whether the log is damaged at `at`; False if it ends there.
 
-    A log ends with zeros or, if its server was killed, with an incomplete record. A record with an
-    end byte and a wrong checksum is damaged. So are unreadable bytes before an intact record.
+    A log ends with zeros or, if its server was killed, with an incomplete record. The log is
+    damaged if the record has an end byte but a wrong checksum, or if an intact record follows.
     """
     if at + _ENTRY.size <= len(data):
         _, length = _ENTRY.unpack_from(data, at)

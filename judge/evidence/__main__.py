@@ -52,8 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _seal(folder: Path, log_folders: list[str], key_file: Path | None) -> None:
     """Seal every unsealed run.
 
-    With `--zookeeper-logs`, or if `folder` is a run itself, seal only the last run, again if it is
-    already sealed.
+    With `--zookeeper-logs`, seal only the last run. If `folder` is itself a run, seal that run. In
+    these two cases a sealed run is sealed again.
     """
     key = None if key_file is None else read_key(key_file)
     runs = find_runs(folder)

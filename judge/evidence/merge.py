@@ -1,10 +1,9 @@
 """Merges the logs of all members of an ensemble into the committed transactions.
 
-Within one of ZooKeeper's epochs, proposals are numbered without gaps. A proposal in a majority of
-logs is committed. So is a proposal in a minority of logs if the final dump shows it. Otherwise it
-is *denied* if another member's log lacks it and continues with a later epoch. If no log denies it,
-it is a gap. A denied proposal remains in the log of the former leader, so one log alone proves
-nothing.
+Within one of ZooKeeper's epochs, proposals are numbered without gaps. A proposal is committed if it
+is in a majority of logs, or if the final dump shows it. Any other proposal is *denied* if another
+member's log lacks it and continues with a later epoch; if no log denies it, it is a gap. A denied
+proposal remains in the log of the former leader, so one log alone proves nothing.
 """
 
 from __future__ import annotations

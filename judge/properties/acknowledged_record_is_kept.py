@@ -1,9 +1,9 @@
 """D6: a record that was acknowledged with acks=all is in its partition's log at the end.
 
-A leader that stops cleanly reports its log. If several logs of a partition are reported, the one
-with the highest leader epoch counts; of several with this epoch, the longest. Acknowledgements of
-later leader epochs are not judged, because the leaders of these epochs were killed. Records before
-the start of the log were deleted by retention or DeleteRecords.
+A leader that stops cleanly reports its log. If several logs of a partition are reported, the log
+with the highest leader epoch counts. If several logs have this epoch, the longest counts.
+Acknowledgements of later leader epochs are not judged, because the leaders of these epochs were
+killed. Records before the start of the log were deleted by retention or DeleteRecords.
 """
 
 from __future__ import annotations

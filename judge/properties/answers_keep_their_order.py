@@ -1,8 +1,8 @@
 """F4: on each connection, responses have the order of the requests.
 
-Kafka's clients rely on it: they take each response for that to their oldest open request. The
-request inside an Envelope that a client sent (`<request id>.inner`) has no response of its own on
-the connection, so it is not judged.
+Kafka's clients rely on it: they match each response to their oldest open request. The request
+inside an Envelope that a client sent (`<request id>.inner`) has no response of its own on the
+connection, so it is not judged.
 """
 
 from __future__ import annotations

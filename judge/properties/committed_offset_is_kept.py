@@ -1,8 +1,8 @@
 """D11: a group's committed offset is never ahead of what was committed, and never goes back.
 
-A coordinator reports its offsets after it has loaded them, and when it stops. Consider the commits
-that were acknowledged in the report's leader epoch or an earlier one: the report must have the last
-one of each offset. It may also have a later record of the log, whose commit was never acknowledged,
+A coordinator reports its offsets after it has loaded them, and when it stops. For each offset, the
+report must have the last commit that was acknowledged in the report's leader epoch or an earlier
+epoch. Instead, the report may have a later commit that is in the log but was never acknowledged,
 because the coordinator was killed. An offset whose last change was a deletion or expiry is not
 judged: Kafka does not wait for its tombstone, so the offset may come back. A report without its
 last event is ignored.

@@ -1,6 +1,7 @@
 """W7: a node acts as controller only between its election and its resignation.
 
-The term begins with the claim, because an elected candidate commits even while it loads its image.
+The term begins with `claim_sent`, not with `became_active`, because an elected candidate commits
+even while it loads its image.
 In KAFKA-4447 and KAFKA-2300, a controller that had resigned still processed queued events.
 """
 

@@ -202,7 +202,7 @@ def _end_of(fault: Event, healings: Sequence[Event], elected: Sequence[Event]) -
 def _missing_work(
     history: History, faults: Sequence[Event], healings: Sequence[Event]
 ) -> Iterator[str]:
-    """Require enough operations before the first fault and after the last, and one in between."""
+    """Require enough successes before the first fault and after the last, and work in between."""
     begins = min(e["mono_ns"] for e in faults)
     ends = max(_end_of(fault, healings, history.of_kind["became_active"]) for fault in faults)
     required = max(history.run.operations_min, 1)

@@ -1,9 +1,9 @@
 """K2: every request gets one response, or its connection was lost.
 
-A boot is one run of a node's process. If a boot stopped cleanly, every request has a response
-unless its client disconnected, and every forwarding attempt has an end. If it was killed, requests
+A boot is one run of a node's process. If a boot stopped cleanly, every request has a response and
+every forwarding attempt has an end, unless the client disconnected. If a boot was killed, requests
 may lack a response and attempts may lack an end. No boot answers a request that it did not receive,
-and none answers a request twice.
+and no boot answers a request twice.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """F5: no client gets NOT_CONTROLLER for a forwarded request (KAFKA-12677).
 
-On the route NOT_CONTROLLER the error is correct: forwarding is switched off, or only the
-controller's broker handles this API (or, on a drafted listener, this version of it).
+For a request with the route NOT_CONTROLLER the error is correct: forwarding is switched off, or
+only the controller's broker handles this API (or, on a drafted listener, this version of it).
 """
 
 from __future__ import annotations

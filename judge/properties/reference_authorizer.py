@@ -2,8 +2,8 @@
 
 ACLs come from ZooKeeper's log only: `/kafka-acl/<Type>/<name>` for literal patterns and
 `/kafka-acl-extended/prefixed/<Type>/<prefix>`. DENY takes precedence over ALLOW. Without an ACL on
-the resource, access is denied unless the run's configuration allows it. Super users are always
-allowed.
+the resource, access is denied unless the run's configuration allows it. A1 itself allows super
+users.
 """
 
 from __future__ import annotations

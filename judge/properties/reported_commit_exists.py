@@ -1,7 +1,6 @@
 """K4: every commit that a controller reports is in ZooKeeper's transaction log.
 
-The log is the witness: a controller that takes a lost reply for a success reports a commit that
-ZooKeeper does not have.
+A controller that takes a lost reply for a success reports a commit that ZooKeeper does not have.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from event_log.properties import Violation
 
 
 class ExtraViolation(Violation):
-    """A violation in addition to the rows that a check judges: it is not one of their number."""
+    """A violation that is not counted as a row judged."""
 
 
 def zxid_row(zxid: int) -> str:
