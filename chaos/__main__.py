@@ -90,9 +90,10 @@ def _list() -> None:
 def _run(
     scenarios: Sequence[Scenario], seeds: range, options: argparse.Namespace, bugs: tuple[str, ...]
 ) -> int:
-    """Run every scenario with every seed; write the files after each run.
+    """Run every scenario with every seed; write the result files after each run.
 
-    Of many simulated seeds, the evidence is kept only for those that did not pass.
+    With more than `_KEPT_MAX` simulated runs, write the files after every `_KEPT_MAX` runs, and
+    keep only the evidence of runs that did not pass.
     """
     tier, out = options.tier, options.out
     keeps_all = tier == LOCAL or len(seeds) * len(scenarios) <= _KEPT_MAX

@@ -32,7 +32,7 @@ class Result:
     elections: int = 0  # after the first fault
     longest_gap_s: float = 0.0  # the longest time between two consecutive successes
     seconds: float = 0.0
-    digest: str = ""  # of the history; a seed repeats it only in the tier `simulated`
+    digest: str = ""  # of the history; "" in the tier `local`, where a seed does not repeat it
 
     @property
     def replay(self) -> str:

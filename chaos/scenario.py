@@ -1,6 +1,6 @@
 """A scenario as a value: its workload, its faults and when they occur, and what must hold.
 
-There are only values here; a tier (`chaos.local`) runs them.
+There are only values here; the tiers (`chaos.local`, `chaos.simulated`) run them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A write whose answer a kill prevents is executed once, and its client gets the result."""
+"""If a kill prevents the first answer, a write is executed once and its client gets the result."""
 
 from __future__ import annotations
 

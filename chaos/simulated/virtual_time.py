@@ -1,4 +1,4 @@
-"""An asyncio event loop whose time advances only when nothing is left to do.
+"""An asyncio event loop with virtual time, which jumps to the next timer when nothing is ready.
 
 Each callback belongs to the simulated process in whose context it was scheduled. The loop holds
 back the callbacks of a paused process, and drops those of an ended one.

@@ -290,7 +290,7 @@ class _Client:
         self._timer = self._loop.call_later(max(pause_s, 0.01), self._ping)
 
     def _ping(self) -> None:
-        """Send a ping. If a ping is unanswered and nothing else arrived, give the connection up."""
+        """Send a ping. If a ping is unanswered and nothing else arrived, reconnect."""
         connection = self._connection
         if connection is None:
             return
@@ -437,7 +437,7 @@ class SimulatedSession(ZooKeeperSession):
         *,
         if_missing: bool = False,
     ) -> Callable[[Any], None] | None:
-        """Return a function that sets a watch when the reply arrives, before its event can."""
+        """Return a function that sets a watch when the reply arrives, before the watch can fire."""
         if watch is None:
             return None
 

@@ -1,4 +1,4 @@
-"""Clients that send at the same moments, so that a long fault does not need many requests."""
+"""Clients that send at the same moments and then pause, so a long fault has few requests."""
 
 from __future__ import annotations
 

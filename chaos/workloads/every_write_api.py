@@ -66,7 +66,10 @@ class Expectation:
             self.values.add(value)
 
     def allows(self, kind: str, found: object) -> bool:
-        """Return whether the value is possible. Before a reassignment any replicas are possible."""
+        """Return whether the value is possible.
+
+        Until a reassignment is acknowledged, any replicas are possible.
+        """
         return found in self.values or (kind == "replicas" and None in self.values)
 
 
