@@ -19,7 +19,7 @@ _INCOMPLETE: Final = "incomplete"
 def canonical_records(encoded: str) -> list[Any]:
     """Return a JSON value for each batch or message. `encoded` is base64.
 
-    The bytes of an incomplete batch at the end follow `incomplete`.
+    If the data ends with an incomplete batch, the last two values are `incomplete` and its bytes.
     """
     data = base64.b64decode(encoded)
     found: list[Any] = []

@@ -81,8 +81,8 @@ def both_clusters(
     """Run a real Kafka and our cluster; yield the addresses of both by broker id."""
     zookeeper = EmbeddedZooKeeper(folder / "zookeeper", [Ports().choose()], java=find_java())
     zookeeper.start()
-    # Both clusters report the same directories, so that responses are comparable. Ours does not
-    # access them.
+    # Both clusters report the same directories, so that responses are comparable. Without a data
+    # plane, ours does not access them.
     node_properties = {
         broker: {
             "broker.rack": f"rack-{broker}",

@@ -95,7 +95,8 @@ _UNORDERED: Final[Mapping[int, tuple[str, ...]]] = {
 }
 # These APIs are forwarded but change nothing. Tokens are disabled in the compared clusters.
 _WITHOUT_EFFECT: Final = TOKEN_WRITES | {K.LIST_PARTITION_REASSIGNMENTS}
-# Every API that needs no data plane, except Envelope: recordings cover it, for each kind of sender.
+# Every API that needs no data plane, except Envelope. Recordings cover Envelope, for each kind of
+# sender.
 APIS: Final = tuple(
     RandomApi(
         key,

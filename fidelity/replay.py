@@ -358,7 +358,7 @@ def recorded_answer(step: Step) -> Any:
 def comparable(step: Step, answer: Any) -> Any:
     """Return a response without the values that differ between clusters."""
     if isinstance(answer, str):
-        # Of a raw ApiVersions response: its list of APIs depends on what is served.
+        # Raw ApiVersions responses are not compared: their list of APIs depends on what is served.
         answered = answer not in (CLOSED, TIMEOUT) and step.get("raw", "").startswith("0012")
         return "answered" if answered else answer
     if step.get("api") == "API_VERSIONS":

@@ -18,7 +18,7 @@ from fidelity.tool_recordings import Output, sorted_blocks
 class ToolDifference:
     """A text of Kafka's tool, and ours in its place. Each may be several lines of one stream.
 
-    `of_brokers`: the brokers differ, not the tools, so our tool prints Kafka's text for a Kafka.
+    `of_brokers`: the brokers differ, not the tools. Against a Kafka, our tool prints Kafka's text.
     """
 
     name: str

@@ -1,7 +1,8 @@
 """Starts the three brokers on which a suite runs: ours, or those of a live Kafka 3.9.1.
 
-Both have the same properties, listeners, users and certificates. The properties are those that the
-suites give to the brokers which they start themselves.
+Both have the same listeners, users and certificates, and the same properties except `bridgehead.*`
+and those of transactions. The properties are those that the suites give to the brokers which they
+start themselves.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class Runner:
     python: Path
 
     def run(self, listeners: Listeners, folder: Path, only: str, attempts: int) -> list[Result]:
-        """Run the tests whose names match `only`; run those that fail again, up to `attempts`."""
+        """Run the tests that match `only`; run each at most `attempts` times, until it passes."""
         results = {each.test: each for each in self._run(listeners, folder / "1", only)}
         for attempt in range(2, attempts + 1):
             failed = [each for each, found in results.items() if found.outcome == "failed"]

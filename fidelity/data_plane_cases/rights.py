@@ -1,7 +1,7 @@
 """Every API of records and groups with an authorizer: users with one right, with none, with all.
 
-`alice` has, on each resource, the right that ends its name. `bob` has no rights at first. `admin`
-is a super user.
+On each resource, `alice` has the right with which the resource's name ends. `bob` has no rights at
+first. `admin` is a super user.
 """
 
 from __future__ import annotations

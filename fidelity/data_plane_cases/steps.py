@@ -55,7 +55,7 @@ def received(key: ApiKey, version: int, client: str, **step: Any) -> Step:
 
 
 def topics(*wanted: Mapping[str, Any]) -> Step:
-    """Return a step that creates the results of `topic`. Later steps can use the topics' ids."""
+    """Return a step that creates topics made by `topic`. Later steps can use the topics' ids."""
     step = request(ApiKey.CREATE_TOPICS, 7, {"topics": wanted, "timeoutMs": 10_000})
     captured = {f"{each['name']}_id": f"topics.{at}.topicId" for at, each in enumerate(wanted)}
     return {**step, "capture": captured, "wait_after": True}

@@ -1,4 +1,4 @@
-"""A pytest plugin for confluent-kafka's suite: its clusters are the running one.
+"""A pytest plugin for confluent-kafka's suite: each of its clusters is the running cluster.
 
 The suite starts brokers with trivup. Here `trivup.clusters.KafkaCluster` is a stand-in, which
 returns the configuration of a client of the running cluster.
