@@ -1,4 +1,4 @@
-"""The results of the plain judge (the one without Spark) for a run, by property."""
+"""The results of the judge without Spark for a run, by property."""
 
 from __future__ import annotations
 

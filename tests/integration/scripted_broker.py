@@ -35,7 +35,7 @@ def end_the_connection(connection: socket.socket, response: bytes) -> None:
 class ScriptedBroker:
     """Answers CreateTopics as `script` says, one entry for each request, then without failures.
 
-    `ErrorCode.TOPIC_ALREADY_EXISTS` is the result of a topic's second request.
+    A second request for the same topic gets TOPIC_ALREADY_EXISTS.
     """
 
     def __init__(self, server: socket.socket) -> None:

@@ -1,4 +1,4 @@
-"""Every API for principals with and without rights, direct and forwarded."""
+"""Every API that needs no data plane, with and without rights, direct and forwarded."""
 
 from __future__ import annotations
 

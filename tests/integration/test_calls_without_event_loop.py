@@ -1,4 +1,4 @@
-"""A blocking call on a connection that is ready and has no TLS: the caller's thread reads it."""
+"""On a ready connection without TLS, the thread of a blocking call reads the response itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Envelopes from clients get the responses that a real Kafka 3.9.1 gave.
+"""Envelopes from clients get the responses that a real Kafka 3.9.1 gave, except `DIFFERENT`.
 
 `tests/data/client_envelopes.jsonl.gz` has the responses of a forwarding Kafka with an authorizer.
 On the inter-broker listener (SASL_PLAINTEXT) the clients were a super user and alice, who lacks

@@ -1,5 +1,6 @@
-"""For every API and version, forwarded and direct responses have equal bytes and match Kafka's.
+"""Forwarded and direct responses have equal bytes and match Kafka's.
 
+The test covers every version of every API that needs no data plane.
 The cases are in `conformance/`, one module per API. Each case is sent in each version to broker 2,
 which forwards, and to broker 1, the controller. If the KIPs' drafts do not change the fields of a
 version, the case is also sent to drafted listeners (docs/glossary.md).

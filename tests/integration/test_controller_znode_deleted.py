@@ -71,7 +71,10 @@ def write_invalid_json(zookeeper: KazooClient) -> None:
 def test_the_active_controller_resigns_at_once(
     cluster: Cluster, change: Callable[[KazooClient], None]
 ) -> None:
-    """From one second later on, at most one node is active. At the end one is, with a new epoch."""
+    """From one second after the change on, at most one node is active.
+
+    At the end one node is active, with a new epoch.
+    """
     cluster.wait_for_controller()
     pages = [each.metrics_url for each in cluster.brokers.values()]
     assert len(pages) == 3

@@ -35,8 +35,8 @@ PEERS = Path(__file__).parent / "envelope_peers.py"
 HELLO = Hello(2, "inc")
 METHOD = "/bridgehead.envelope.v1.Controller/Channel"
 SERVED = {19: (0, 7), 37: (2, 3)}
-# The channel closes after two seconds of silence; the other four allow for a busy machine. Without
-# this check, TCP would notice the silence only after minutes.
+# The channel closes after two seconds of silence; the other four seconds allow for a busy machine.
+# If the channel did not check for silence, TCP would notice it only after minutes.
 NOTICED_WITHIN_S = 6.0
 
 

@@ -1,7 +1,7 @@
 """A broker runs no request of a client whose credential has expired.
 
-A live Kafka accepts a login with an expired token until it has deleted the token. Its response to
-such a login has a session lifetime of 0, and it closes the connection at the next request.
+A live Kafka accepts a login with an expired token until it has deleted the token. The response to
+such a login has a session lifetime of 0, and Kafka closes the connection at the next request.
 """
 
 from __future__ import annotations

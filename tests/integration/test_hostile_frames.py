@@ -36,8 +36,8 @@ def dry_run(version: int) -> bytes:
 def hostile_frames(count: int, seed: int) -> Iterator[bytes]:
     """Yield frames of every malformed kind. Equal seeds yield equal frames."""
     source = random.Random(seed)
-    # All creations are dry runs, so version 0, which has none, is left out. Otherwise a flipped bit
-    # could create a topic of 65,537 partitions, which would dominate the measurement.
+    # All creations are dry runs; version 0 has no validate_only and is left out. Otherwise a
+    # flipped bit could create a topic of 65,537 partitions, which would dominate the measurement.
     good = [dry_run(version) for version in API_SPECS[19].versions if version > 0] + [
         frame(encode_message(3, 12, MetadataRequest(topics=None))),
         frame(encode_message(18, 3, ApiVersionsRequest("hostile", "1"))),

@@ -1,4 +1,7 @@
-"""Damaged requests of every API in every version close the connection or get a response."""
+"""Damaged requests close the connection or get a response.
+
+The test covers every version of every API that needs no data plane.
+"""
 
 from __future__ import annotations
 

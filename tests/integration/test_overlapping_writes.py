@@ -94,7 +94,7 @@ def _script(seed: int) -> list[_Request]:
 
 
 def _comparable(key: ApiKey, response: Any) -> Any:
-    """Leave out topic ids and, of metadata, all but names, errors and numbers of partitions."""
+    """Return what is compared: no ids; of metadata only names, errors, numbers of partitions."""
     match key:
         case ApiKey.METADATA:
             return [(e.name, e.error_code, len(e.partitions)) for e in response.topics]

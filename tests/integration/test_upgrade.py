@@ -192,7 +192,10 @@ def test_upgrade_under_load_loses_nothing(start_cluster: StartCluster, tmp_path:
 
 
 def forwarding_starts_with_the_second_bounce(history: History) -> None:
-    """Check that each broker ran three times: old release, new release, new protocol version."""
+    """Check that each broker ran three times, and forwarded only in the third run.
+
+    The runs are: old release, new release, new protocol version.
+    """
     lives = [(boot_of(e), e["level"], e["envelope_supported"]) for e in in_order(history)]
     for broker in ("1", "2", "3"):
         reports = [(is_below(level), knows) for (node, _), level, knows in lives if node == broker]
@@ -203,7 +206,8 @@ def forwarding_starts_with_the_second_bounce(history: History) -> None:
         routes[boot_of(event) in below][event["node"]][event["route"]] += 1
     clients = {event["request_id"] for event in history.of_kind["request_received"]}
     to_others = [e for e in history.of_kind["forward_sent"] if not e["local"]]
-    # A broker sends its own AlterPartition and AllocateProducerIds at any level, as in Kafka.
+    # As in Kafka, a broker of any protocol version sends its own AlterPartition and
+    # AllocateProducerIds.
     of_clients = {boot_of(e) for e in to_others if e["request_id"] in clients}
     assert of_clients
     assert of_clients.isdisjoint(below)

@@ -1,6 +1,7 @@
 """A controller whose session ended during a pause writes nothing when it resumes.
 
-Without the fence it does write. The evidence is ZooKeeper's transaction log.
+If it has no fence and resends commits in a new session (two seeded bugs), it does write. The
+evidence is ZooKeeper's transaction log.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ WRITES: dict[str, Callable[[KazooClient], object]] = {
 
 @pytest.mark.parametrize("write", WRITES)
 def test_broker_session_cannot_write(session: Open, write: str) -> None:
-    """Nor can a session without a credential."""
+    """A session without a credential cannot write either."""
     for credential in (BROKER, None):
         with pytest.raises(NoAuthError):
             WRITES[write](session(credential))
@@ -114,8 +114,8 @@ def test_broker_session_reads_sensitive_znodes(session: Open) -> None:
 def test_znode_acls_are_those_of_kafka_plus_ours(session: Open) -> None:
     """The creator has all rights, and everyone can read a znode that is not sensitive.
 
-    Bridgehead adds two entries: the broker session can read sensitive znodes, and create children
-    of /brokers/ids and /bridgehead/nodes.
+    On /consumers everyone has all rights. Bridgehead adds two entries: the broker session can read
+    sensitive znodes, and create children of /brokers/ids and /bridgehead/nodes.
     """
     client = session(CONTROLLER)
     client.add_auth("digest", BROKER.text)

@@ -88,7 +88,7 @@ def verdict(folder: Path) -> Verdict:
 def test_a_killed_zookeeper_is_reported_and_started_again(
     start_cluster: StartCluster, tmp_path: Path, pool: ThreadPoolExecutor
 ) -> None:
-    """Status and /health report it within a session timeout; nodes recover without a restart."""
+    """Status and /health report the exit; nodes that still run recover without a restart."""
     cluster = start_cluster(brokers=2, data_dir=tmp_path, properties=PROPERTIES)
     create(cluster, "before")
     before = cluster.status()

@@ -14,7 +14,7 @@ from broker_proxy.routing import WITHOUT_DATA_PLANE
 from tests.integration.conformance.case import Case
 
 # Envelope has no cases, because only the controller opens one; tests/data/client_envelopes.jsonl.gz
-# covers it. Nor have the APIs that only a leader or a coordinator answers; recordings cover them.
+# covers it. APIs that only a leader or a coordinator answers have no cases; recordings cover them.
 _KEYS: Final = sorted(
     map(ApiKey, set(WITHOUT_DATA_PLANE["shipped"]) - {ApiKey.ENVELOPE}), key=lambda key: key.name
 )

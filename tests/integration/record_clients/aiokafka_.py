@@ -21,7 +21,7 @@ from tests.integration.record_clients.client import (
 from tests.integration.record_clients.kafka_python import KafkaPython
 
 T = TypeVar("T")
-# A member polls and commits again.
+# After these errors a member polls and commits again.
 _REJOINS = (
     aiokafka.errors.CommitFailedError,
     aiokafka.errors.IllegalGenerationError,
@@ -67,7 +67,7 @@ class _Producer:
         self._producer = self._loop.run(self._start(options))
 
     async def _start(self, options: Mapping[str, Any]) -> aiokafka.AIOKafkaProducer:
-        # A batch expires after this time too.
+        # aiokafka also uses this time for the expiry of batches.
         timeout = {"request_timeout_ms": DEADLINE_MS}
         producer = aiokafka.AIOKafkaProducer(
             **options, **timeout, acks="all", enable_idempotence=True
@@ -132,9 +132,9 @@ class _Consumer:
 
 
 class Aiokafka(KafkaPython):
-    """aiokafka has no calls that reset or delete; the inherited ones of kafka-python do.
+    """aiokafka has no calls that reset or delete offsets or delete groups: kafka-python's are used.
 
-    Every call of the admin client uses a new one, which knows no dead broker.
+    Each admin call creates a new admin client, which knows no dead broker.
     """
 
     def _options(self) -> dict[str, Any]:

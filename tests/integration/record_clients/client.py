@@ -18,7 +18,7 @@ _BACKOFF_S: Final = 0.2
 
 
 class RetriableError(Exception):
-    """The client's own error is one that its user retries; any other error is raised as it is."""
+    """Raised instead of a client's error that a user retries. Other errors are raised unchanged."""
 
 
 class Producer(Protocol):

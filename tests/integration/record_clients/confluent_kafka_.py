@@ -34,7 +34,7 @@ _RETRIABLE: Final = {
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.REQUEST_TIMED_OUT,
 }
-# A member polls and commits again.
+# After these errors a member polls and commits again.
 _REJOINS: Final = {
     KafkaError._ASSIGNMENT_LOST,
     KafkaError.ILLEGAL_GENERATION,

@@ -20,7 +20,7 @@ from tests.integration.record_clients.client import (
     RetriableError,
 )
 
-# A member polls and commits again.
+# After these errors a member polls and commits again.
 _REJOINS = (
     kafka.errors.CommitFailedError,
     kafka.errors.IllegalGenerationError,
@@ -99,7 +99,7 @@ class _Consumer:
 
 
 class KafkaPython(RecordClient):
-    """Every call of the admin client uses a new one: an old one keeps a dead coordinator."""
+    """Each admin call creates a new admin client: an old client keeps a dead coordinator."""
 
     def _options(self) -> dict[str, Any]:
         return kafka_python_options(self.login)
