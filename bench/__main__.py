@@ -47,7 +47,7 @@ def main() -> None:
     parser.add_argument(
         "--only", choices=BENCHMARKS, action="append", help="one benchmark; repeatable"
     )
-    parser.add_argument("--quick", action="store_true", help="fewer rounds, no large state")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds, less or no large state")
     options = parser.parse_args()
     plan = Plan(quick=options.quick)
     for name in options.only or BENCHMARKS:

@@ -56,7 +56,7 @@ def run(plan: Plan) -> list[str]:
     answers, gone = ([each[side] * 1e3 for each in deleted[1:]] for side in (0, 1))
     ratio = median(answers) / (median(creates) * 1e3)
     return [
-        f"deletion takes {ratio:.2f} of the time of creation: {spread(answers, 'ms')} until the "
+        f"deletion takes {ratio:.2f} times as long as creation: {spread(answers, 'ms')} until the "
         f"response ({spread([each * 1e3 for each in creates], 'ms')} to create them)",
         f"{spread(gone, 'ms')} until no broker lists them",
     ]

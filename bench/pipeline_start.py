@@ -86,6 +86,6 @@ def run(plan: Plan) -> list[str]:
         ten = _pipeline(folder / "ten", folder / "out-ten")
     return [
         f"{median(one) / median(bare):.2f} x a bare Spark start with one small job: {label}",
-        f"{ten / median(bare):.2f} x a bare start: {_RUNS} runs of {_EVENTS:,} events in one go",
+        f"{ten / median(bare):.2f} x a bare start: {_RUNS} runs of {_EVENTS:,} events in one call",
         f"bare start {spread(bare, 's', 1)}; one run {spread(one, 's', 1)}; ten {ten:.1f} s",
     ]

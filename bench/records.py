@@ -176,7 +176,7 @@ def _on_kafka(sizes: tuple[int, int, int]) -> Result:
 
 def _line(name: str, result: Result) -> str:
     return (
-        f"{name}: {result.per_s:,.0f} records/s; one record p99 {result.p99_ms:.1f} ms; "
+        f"{name}: {result.per_s:,.0f} records/s; p99 of single records {result.p99_ms:.1f} ms; "
         f"CreateTopics idle {result.idle_ms:.1f} ms, under load {result.loaded_ms:.1f} ms "
         f"({result.loaded_ms / result.idle_ms:.2f} times)"
     )
@@ -199,6 +199,6 @@ def run(plan: Plan) -> list[str]:
     return [
         *lines,
         _line("Kafka 3.9.1", kafka),
-        f"ours to Kafka: {ours.per_s / kafka.per_s:.3f} of its records/s, "
+        f"ours / Kafka: {ours.per_s / kafka.per_s:.3f} of the records/s, "
         f"{ours.p99_ms / kafka.p99_ms:.1f} times its p99",
     ]

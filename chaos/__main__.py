@@ -59,7 +59,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{problem}: `bridgehead chaos list` shows all scenarios.", file=sys.stderr)
         return _USAGE
     if options.shrink and options.tier != SIMULATED:
-        print(f"--shrink needs --tier {SIMULATED}: only it repeats a run.", file=sys.stderr)
+        print(
+            f"--shrink needs --tier {SIMULATED}: only that tier repeats a run exactly.",
+            file=sys.stderr,
+        )
         return _USAGE
     bugs = tuple(filter(None, options.bugs.split(",")))
     if unseeded := sorted(set(bugs) - SEEDED_BUGS):

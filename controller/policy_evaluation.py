@@ -5,9 +5,9 @@ yet, the loop does not commit any part of the request. A thread of the node eval
 and then the request is decided again. Decisions are pure, so deciding twice is safe.
 
 The policies check one request at a time, on an image with the changes of the previous request. A
-policy that limits the whole cluster therefore also limits concurrent requests. All elements of a
-request are checked on the image before that request (KIP-201). If a policy is slow, the next
-request starts without waiting for it.
+policy that limits the whole cluster therefore also limits concurrent requests, unless it is slow.
+All elements of a request are checked on the image before that request (KIP-201). If a policy is
+slow, the next request starts without waiting for it.
 """
 
 from __future__ import annotations

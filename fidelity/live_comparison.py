@@ -104,7 +104,7 @@ def both_clusters(
             Cluster(
                 brokers=len(_BROKERS),
                 controller=1,
-                properties=properties,
+                properties={**properties, "bridgehead.data.plane": "false"},
                 node_properties=node_properties,
             ) as ours,
         ):

@@ -113,7 +113,9 @@ def _copied(folder: Place, rules: SealRules, copies: Path | None) -> Run:
 
 def _open(folder: Place, files: Mapping[str, int], rules: SealRules) -> Run:
     if _GLOB.search(str(folder)):
-        raise EvidenceError(f"{folder}: Spark reads []{{}}*?\\ as patterns; move it elsewhere.")
+        raise EvidenceError(
+            f"{folder}: the path has a character of a Spark pattern ([]{{}}*?\\): move the run."
+        )
     path = folder / MANIFEST
     try:
         text = path.read_bytes()

@@ -93,7 +93,7 @@ def seal(
 ) -> None:
     """Write a run's manifest, with digests of all files.
 
-    `bridgehead down` seals its run itself. Use this command if the supervisor was killed or the
+    `bridgehead down` seals the run. Use this command if the supervisor was killed or the
     sealing failed.
     """
     from bridgehead.cluster.data_directory import DataDirectory

@@ -9,7 +9,7 @@ from chaos.workloads.topics import TOPICS
 ANSWERS_LOST = Scenario(
     name="answers_lost",
     aim="Requests are executed once, even if the replies to their Envelopes are lost.",
-    bug="a resend is executed again: an Envelope of KIP-590 has no id that shows that it is one",
+    bug="a resend is executed again: an Envelope of KIP-590 has no id to recognize it by",
     workload=TOPICS,
     steps=(Step(fault=LOSE_REPLIES_OF_CONTROLLER, hold=Sessions(5)),),
     expects=Expectation(elections=(0, 0)),

@@ -224,7 +224,7 @@ class _Simulation:
         deadline_s = self._loop.time() + _COMPLETE_WITHIN_S
         while not self._cluster.is_complete():
             if self._loop.time() > deadline_s:
-                raise NoProgressError("the brokers did not all find each other")
+                raise NoProgressError("not every broker knows all other brokers")
             await asyncio.sleep(_POLL_S)
 
     async def _dump(self) -> None:

@@ -284,7 +284,7 @@ class GroupService:
             error = ErrorCode.UNKNOWN_SERVER_ERROR
         if error is not ErrorCode.NONE and append.acks == NO_ACKS:
             _log.info(
-                "tombstones for __consumer_offsets-%d failed with %s; the next expiry writes them again",
+                "tombstones for __consumer_offsets-%d failed with %s; they are written again later",
                 append.partition,
                 error.name,
             )

@@ -188,7 +188,7 @@ def test_each_principal_gets_the_expected_response(cluster: Cluster, row: Row) -
     assert results == want
 
 
-def test_every_served_api_has_a_row() -> None:
+def test_every_served_api_that_needs_no_data_plane_has_a_row() -> None:
     """APIs that need a data plane have none: tests/recordings/data-plane-secured covers them."""
     assert {row.key for row in ROWS} | NO_RIGHT_NEEDED == set(WITHOUT_DATA_PLANE["shipped"])
     assert len(ROWS) * len(PERSONAS) * len(PATHS) >= 300

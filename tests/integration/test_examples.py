@@ -116,7 +116,7 @@ def test_there_are_twelve_examples() -> None:
 
 
 @pytest.mark.parametrize(("report", "line", "answers"), ROWS, ids=[row[0] for row in ROWS])
-async def test_line_makes_the_brokers_answer_as_reported(
+async def test_each_line_makes_the_brokers_answer_as_the_table_says(
     cluster: Cluster, report: str, line: str, answers: str
 ) -> None:
     known = create_topic_body("known", 1, 1) | {"timeoutMs": 9000}

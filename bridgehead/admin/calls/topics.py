@@ -131,7 +131,7 @@ def create_topics(
             build,
             min_version=least,
             because=because,
-            unread=("configs",),  # about 30 for each topic, from version 5 on
+            unread=("configs",),  # about 36 for each topic, from version 5 on
         )
 
     def results(answer: Answer) -> Iterator[tuple[str, Try[None]]]:
