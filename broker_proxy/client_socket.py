@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import logging
 import ssl
+import sys
+import termios
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol, cast
@@ -414,6 +417,14 @@ class ClientSocket(asyncio.Protocol):
     def is_closing(self) -> bool:
         """True once the connection is closing."""
         return self._transport is None or self._transport.is_closing()
+
+    def unread_bytes(self) -> int:
+        """Return how many bytes have arrived that the broker has not read yet."""
+        if self._transport is None or self._transport.is_closing():
+            return 0
+        count = bytearray(4)
+        fcntl.ioctl(self._transport.get_extra_info("socket").fileno(), termios.FIONREAD, count)
+        return int.from_bytes(count, sys.byteorder)
 
     @property
     def is_stuck(self) -> bool:

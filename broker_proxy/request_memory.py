@@ -11,7 +11,7 @@ Kafka reserves the length that a client announces. This module counts the bytes 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Final, Generic, NamedTuple, TypeVar
 
 R = TypeVar("R", bound=Hashable)
@@ -113,12 +113,15 @@ class RequestMemory(Generic[R]):
             return []
         return self._take(tuple(self._partial), self._excess_from)
 
-    def take_idle(self, *, was_blocked: bool = False) -> list[R]:
+    def take_idle(
+        self, *, was_blocked: bool = False, unread_bytes: Callable[[R], int] = lambda _: 0
+    ) -> list[R]:
         """Return the readers to close if the limit has been reached; call it at intervals.
 
         These readers could send since the last call but sent less than `PROGRESS_BYTES`. If
         complete requests alone reach the limit, no reader is closed: the responses free the memory.
         If the broker itself was blocked since the last call, no reader is closed either.
+        `unread_bytes`: what has arrived from a reader but is not read yet; it counts as sent.
         """
         before, self._checked = {} if was_blocked else self._checked, {}
         if not self.is_exhausted or self._whole_bytes >= self.bytes_max:
@@ -131,7 +134,7 @@ class RequestMemory(Generic[R]):
             for each, held in self._checked.items()
             if (earlier := before.get(each)) is not None
             and earlier.number == held.number
-            and held.partial - earlier.partial < PROGRESS_BYTES
+            and held.partial - earlier.partial + unread_bytes(each) < PROGRESS_BYTES
         ]
         return self._take(idle, int(self.bytes_max * (1 - _FREE_SHARE)))
 

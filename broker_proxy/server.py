@@ -245,7 +245,9 @@ class KafkaServer:
         self._unlogged_count = -_LOGGED_PER_CHECK
         late_s = asyncio.get_running_loop().time() - due_s
         # While the event loop was blocked, the broker read nothing from any client.
-        self._close_for_memory(memory.take_idle(was_blocked=late_s > _MEMORY_CHECK_S / 2))
+        was_blocked = late_s > _MEMORY_CHECK_S / 2
+        unread_bytes = ClientSocket.unread_bytes
+        self._close_for_memory(memory.take_idle(was_blocked=was_blocked, unread_bytes=unread_bytes))
         self._release_memory()
 
     def _close_for_memory(self, protocols: Sequence[ClientSocket]) -> None:

@@ -102,6 +102,13 @@ def test_a_reader_that_delivers_is_not_idle() -> None:
     assert memory.take_idle() == ["b"]
 
 
+def test_bytes_that_a_busy_broker_has_not_read_yet_count_as_sent() -> None:
+    memory = exhausted()
+    memory.take_idle()
+    unread = {"a": PROGRESS_BYTES, "b": PROGRESS_BYTES - 1}
+    assert memory.take_idle(unread_bytes=lambda reader: unread.get(reader, 0)) == ["b"]
+
+
 def test_a_slow_reader_is_idle() -> None:
     memory = exhausted()
     memory.take_idle()
