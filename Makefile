@@ -14,7 +14,7 @@ STAMP := $(VENV)/.setup-done
 unexport PYTHONDONTWRITEBYTECODE
 DATA_DIR ?= .bridgehead
 
-.PHONY: profile-pipeline demo-policies demo-dialects demo-authorization test-docker chaos-docker read-after-write pipeline prove-pipeline bench-pipeline wheel release image image-offline prerequisites image-clean kafka-jars storage-jars help setup first-hour docs demo bench test test-fast test-long fidelity lint fmt check up down proto proto-check lock clean
+.PHONY: profile-pipeline demo-policies demo-dialects demo-authorization test-docker chaos-docker read-after-write pipeline prove-pipeline bench-pipeline wheel release image image-offline prerequisites image-clean kafka-jars storage-jars help setup first-hour docs demo bench test test-fast test-long test-soak fidelity lint fmt check up down proto proto-check lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -78,7 +78,10 @@ test-fast: setup ## unit tests: no processes, no network, under a minute
 	@$(BIN)/python -m pytest tests/unit $(ARGS)
 
 test-long: setup ## the long tests: the pipeline on Spark, repeated kills, many malformed frames
-	@$(BIN)/python -m pytest -m "long and not docker" $(PARALLEL) $(ARGS)
+	@$(BIN)/python -m pytest -m "long and not docker and not soak" $(PARALLEL) $(ARGS)
+
+test-soak: setup ## more clients and listeners under kills than CI has time for
+	@$(BIN)/python -m pytest -m soak $(ARGS)
 
 test-docker: setup ## tests in containers; needs a Docker engine
 	@$(BIN)/python -m pytest tests/docker -m "docker and not long" $(ARGS)

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -247,8 +248,20 @@ def started(listener: str, folder: Path) -> Iterator[tuple[Brokers, Login]]:
         yield brokers, login
 
 
-@pytest.mark.parametrize("listener", ["PLAINTEXT", "SASL_SSL"])
-@pytest.mark.parametrize("name", RECORD_CLIENTS)
+IN_CI: Final = {
+    ("confluent-kafka", "SASL_SSL"),
+    ("kafka-python", "PLAINTEXT"),
+    ("aiokafka", "SASL_SSL"),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "listener"),
+    [
+        pytest.param(*each, marks=() if each in IN_CI else pytest.mark.soak)
+        for each in product(RECORD_CLIENTS, ("PLAINTEXT", "SASL_SSL"))
+    ],
+)
 def test_client_loses_nothing_under_kills(tmp_path: Path, name: str, listener: str) -> None:
     with started(listener, tmp_path) as (brokers, login):
         client = RECORD_CLIENTS[name](login, TOPIC, GROUP)
