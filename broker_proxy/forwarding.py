@@ -95,11 +95,6 @@ class ForwardingManager:
         return next(iter(self._unfinished), self._next_sequence)
 
     @property
-    def knows_controller(self) -> bool:
-        """True while requests can be sent to an active controller."""
-        return self._target is not None
-
-    @property
     def queue_length(self) -> int:
         """The number of requests that are in flight or wait for a controller."""
         return len(self._unfinished)

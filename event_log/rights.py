@@ -16,7 +16,6 @@ CLUSTER: Final = "kafka-cluster"
 # the element is the topic. For `Config`, an element `2:<topic>` means that topic; any other element
 # means the cluster.
 RIGHTS: Final[Mapping[int, tuple[tuple[str, str], ...]]] = {
-    7: (("ClusterAction", "Cluster"),),  # ControlledShutdown
     19: (("Create", "Cluster"), ("Create", "Topic")),  # CreateTopics
     20: (("Delete", "Topic"),),  # DeleteTopics
     30: (("Alter", "Cluster"),),  # CreateAcls

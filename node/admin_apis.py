@@ -14,7 +14,6 @@ from controller.apis.alter_partition_reassignments import AlterPartitionReassign
 from controller.apis.alter_topics import AlterTopics
 from controller.apis.alter_user_scram_credentials import AlterUserScramCredentials
 from controller.apis.base import AdminApi
-from controller.apis.controlled_shutdown import ControlledShutdown
 from controller.apis.create_acls import CreateAcls
 from controller.apis.create_delegation_token import CreateDelegationToken
 from controller.apis.create_partitions import CreatePartitions
@@ -64,5 +63,5 @@ def build_admin_apis(node_config: NodeConfig, current: CurrentConfig) -> Mapping
         ExpireDelegationToken(token_finder),
     )
     if node_config.own.data_plane_enabled:
-        apis += (AlterPartition(), AllocateProducerIds(), ControlledShutdown())
+        apis += (AlterPartition(), AllocateProducerIds())
     return {api.api_key: api for api in apis}

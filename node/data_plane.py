@@ -42,7 +42,6 @@ from data_plane.settings import SettingsCache
 from metrics import names
 from metrics.node_metrics import NodeMetrics
 from node.config import NodeConfig
-from node.controlled_shutdown import ControlledShutdown
 from node.current_state import BrokerConfigs, BrokerState
 from node.groups import build_groups
 from node.instruments import Instruments
@@ -68,7 +67,6 @@ class DataPlane:
         groups: GroupService,
         evidence: RecordEvidence,
         quotas: ClientQuotas,
-        shutdown: ControlledShutdown,
     ) -> None:
         self.settings = settings
         self.directories = directories
@@ -79,7 +77,6 @@ class DataPlane:
         self.deletion = RecordDeletion(partitions, lambda broker_id: broker_id in cache.brokers)
         self._compaction = Compaction(partitions)
         self._evidence = evidence
-        self._shutdown = shutdown
         self._cache = cache
         self._configs = configs
         self._checkpoint_s = (
@@ -125,12 +122,6 @@ class DataPlane:
         if resource.entity_type == "topics":
             self.settings.changed(resource.entity_name, configs)
         self.quotas.update(resource, configs)
-
-    async def leave(self) -> None:
-        """Let other brokers lead this broker's partitions. Call this before `close`."""
-        if self._is_loaded and self._shutdown.is_enabled:
-            await self._replication.stop_following()
-            await self._shutdown.run()
 
     async def close(self) -> None:
         """Stop cleanly."""
@@ -254,9 +245,6 @@ def build_data_plane(
         groups,
         evidence,
         _build_quotas(config),
-        ControlledShutdown(
-            config, requests, lambda: state.epoch, lambda: forwarding.knows_controller
-        ),
     )
 
 

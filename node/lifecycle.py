@@ -140,8 +140,6 @@ class Node:
             timer.cancel()
         # If all nodes are stopped together, the last to finish must not become active for a moment.
         parts.follower.withdraw()
-        if parts.broker.data_plane is not None:
-            await parts.broker.data_plane.leave()
         if self._server is not None:
             await self._server.stop(_STOP_GRACE_S)
         if parts.broker.data_plane is not None:

@@ -59,10 +59,6 @@ class Replication:
                 partition.check_lag()
                 partition.advance_high_watermark()
 
-    async def stop_following(self) -> None:
-        """Stop to fetch from leaders. This broker then joins no ISR again."""
-        await self._fetchers.stop()
-
     async def stop(self) -> None:
         """Stop; the partitions keep their roles."""
         if self._task is not None:

@@ -258,7 +258,7 @@ _ROWS: Final = (
     _unserved(K.LEADER_AND_ISR, 7, 4, _OWN_CHANNEL),
     _unserved(K.STOP_REPLICA, 4, 2, _OWN_CHANNEL),
     _unserved(K.UPDATE_METADATA, 8, 6, _OWN_CHANNEL, whole()),
-    _stored(K.CONTROLLED_SHUTDOWN, 3, 3, whole(), "CLUSTER_ACTION CLUSTER", Route.ON_CONTROLLER),
+    _unserved(K.CONTROLLED_SHUTDOWN, 3, 3, _OWN_CHANNEL, whole()),
     _stored(K.OFFSET_COMMIT, 9, 8, per("topics", "name", nested=_PARTITIONS),
             "READ GROUP, READ TOPIC", served_from=1),  # version 0 is for ZooKeeper
     _local(K.OFFSET_FETCH, 9, 6,

@@ -46,12 +46,9 @@ class ReplicaFetchers:
         self._timeout_s = (socket_timeout_ms + limits.wait_max_ms) / _MS
         self._broker_epoch = broker_epoch
         self._fetchers: dict[int, _LeaderFetcher] = {}
-        self._stopped = False
 
     def roles_changed(self) -> None:
         """Start and stop fetchers, after an update of the metadata."""
-        if self._stopped:
-            return
         own = self._partitions.broker_id
         followed = [each for each in self._partitions.by_name.values() if not each.is_leader]
         leaders = {each.leader for each in followed} - {own, -1}
@@ -64,8 +61,7 @@ class ReplicaFetchers:
             fetcher.follow()
 
     async def stop(self) -> None:
-        """Stop fetching, for good."""
-        self._stopped = True
+        """Stop fetching."""
         fetchers, self._fetchers = list(self._fetchers.values()), {}
         for each in fetchers:
             each.stop()

@@ -261,7 +261,7 @@ async def test_a_malformed_write_closes_the_connection_and_is_not_forwarded() ->
 
 async def test_an_unserved_api_closes_the_connection() -> None:
     broker = Broker()
-    assert await broker.dispatcher.handle(_request(4, 1, b"\0\0\0\1")) is None
+    assert await broker.dispatcher.handle(_request(7, 1, b"\0\0\0\1")) is None
     received = broker.log.events[0]
     assert isinstance(received, RequestReceived)
     assert (received.route, broker.last().closed) == ("CLOSE", True)

@@ -34,7 +34,7 @@ READS = [
     61,
 ]
 READS += [65, 66, 68, 69]
-OF_BROKERS = [7, 56, 67]  # requests of brokers, which only the controller answers
+OF_BROKERS = [56, 67]  # requests of brokers, which only the controller answers
 WRITES = [19, 20, 30, 31, 33, 37, 38, 39, 40, 43, 44, 45, 46, 49, 51, 57]
 
 
