@@ -220,8 +220,8 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
     PropertySpec(
         id="D11",
         name="committed_offset_is_kept",
-        statement="a group's committed offset is never ahead of what was committed, and goes back "
-        "only by a commit or a deletion",
+        statement="each offset that a coordinator reports was committed, and an offset goes back "
+        "only by another commit or a deletion",
         witnesses=("events",),
         row="committed offsets of a group at each report of its coordinator, unless the last "
         "change was a deletion",

@@ -60,7 +60,7 @@ def run(
             metavar="DIR",
             envvar="BRIDGEHEAD_NODE_DIR",
             help="The broker's folder.",
-            show_default="DIR/nodes/ID",
+            show_default=".bridgehead/nodes/ID",
         ),
     ] = None,
     log_file: Annotated[

@@ -51,7 +51,8 @@ class Topics:
         self._period_s = period_s
         self._numbers = itertools.count()
         self._stopped = False
-        self._expected: dict[str, set[bool]] = {}  # by topic: whether it may exist at the end
+        # By topic: the permitted answers to whether it exists at the end.
+        self._expected: dict[str, set[bool]] = {}
         self._surprises: list[str] = []
         self.acknowledged = 0
 

@@ -210,7 +210,7 @@ class ZooKeeperStore:
 
     @property
     def next_commit(self) -> int:
-        """The number of the next multi, which names its outcomes' znode."""
+        """The number of the next multi; also the name of the znode with its outcomes."""
         return self._commit_number + 1
 
     def encode(self, operation: Operation) -> bytes:

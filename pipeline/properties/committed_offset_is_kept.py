@@ -1,4 +1,4 @@
-"""D11: a group's committed offset is never ahead of what was committed, and never goes back.
+"""D11: a coordinator reports only offsets that were committed, and loses none of them.
 
 A coordinator reports its offsets after it has loaded them, and when it stops. For each offset, the
 report must have the last commit that was acknowledged in the report's leader epoch or an earlier

@@ -1,4 +1,4 @@
-"""A pytest plugin for confluent-kafka's suite: each of its clusters is the running cluster.
+"""A pytest plugin for confluent-kafka's suite: each test gets the cluster that already runs.
 
 The suite starts brokers with trivup. Here `trivup.clusters.KafkaCluster` is a stand-in, which
 returns the configuration of a client of the running cluster.

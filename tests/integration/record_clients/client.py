@@ -1,4 +1,4 @@
-"""The interface of a client in a test under faults, and the retries of its user."""
+"""The interface of the clients in tests under faults; `retried` repeats failed calls."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class RecordClient(abc.ABC):
 
     @abc.abstractmethod
     def delete_group(self) -> None:
-        """Delete the group. If it does not exist, an earlier try has deleted it."""
+        """Delete the group. Succeeds without it, because an earlier try may have deleted it."""
 
     @abc.abstractmethod
     def delete_records(self, partition: int, before: int) -> int:
