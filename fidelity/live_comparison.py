@@ -80,7 +80,6 @@ def both_clusters(
 ) -> Iterator[tuple[Mapping[int, str], Mapping[int, str]]]:
     """Run a real Kafka and our cluster; yield the addresses of both by broker id."""
     zookeeper = EmbeddedZooKeeper(folder / "zookeeper", [Ports().choose()], java=find_java())
-    zookeeper.start()
     # Both clusters report the same directories, so that responses are comparable. Without a data
     # plane, ours does not access them.
     node_properties = {
@@ -90,30 +89,27 @@ def both_clusters(
         }
         for broker in _BROKERS
     }
-    try:
-        zookeeper.wait_until_serving()
-        with (
-            kafka_brokers(
-                folder / "kafka",
-                zookeeper.connect,
-                _BROKERS,
-                forwarding=True,
-                one_by_one=True,
-                properties=properties,
-            ) as theirs,
-            Cluster(
-                brokers=len(_BROKERS),
-                controller=1,
-                properties={**properties, "bridgehead.data.plane": "false"},
-                node_properties=node_properties,
-            ) as ours,
-        ):
-            yield (
-                dict(zip(_BROKERS, theirs.split(","), strict=True)),
-                {broker: ours.bootstrap_server(broker) for broker in _BROKERS},
-            )
-    finally:
-        zookeeper.stop()
+    with (
+        zookeeper,
+        kafka_brokers(
+            folder / "kafka",
+            zookeeper.connect,
+            _BROKERS,
+            forwarding=True,
+            one_by_one=True,
+            properties=properties,
+        ) as theirs,
+        Cluster(
+            brokers=len(_BROKERS),
+            controller=1,
+            properties={**properties, "bridgehead.data.plane": "false"},
+            node_properties=node_properties,
+        ) as ours,
+    ):
+        yield (
+            dict(zip(_BROKERS, theirs.split(","), strict=True)),
+            {broker: ours.bootstrap_server(broker) for broker in _BROKERS},
+        )
 
 
 def main() -> int:

@@ -50,10 +50,9 @@ def live_kafka(name: str, *, secured: bool) -> Iterator[Replay]:
         zookeeper = EmbeddedZooKeeper(
             Path(folder) / "zookeeper", [Ports().choose()], java=find_java()
         )
-        zookeeper.start()
-        try:
-            zookeeper.wait_until_serving()
-            with kafka_brokers(
+        with (
+            zookeeper,
+            kafka_brokers(
                 Path(folder) / "kafka",
                 zookeeper.connect,
                 _BROKERS,
@@ -61,15 +60,14 @@ def live_kafka(name: str, *, secured: bool) -> Iterator[Replay]:
                 one_by_one=True,
                 properties=properties,
                 more_listeners={each: {"SASL_PLAINTEXT": port} for each, port in sasl.items()},
-            ) as servers:
-                kafka = Replay(
-                    dict(zip(_BROKERS, servers.split(","), strict=True)),
-                    sasl={broker: f"127.0.0.1:{port}" for broker, port in sasl.items()},
-                )
-                yield kafka
-                kafka.close()
-        finally:
-            zookeeper.stop()
+            ) as servers,
+        ):
+            kafka = Replay(
+                dict(zip(_BROKERS, servers.split(","), strict=True)),
+                sasl={broker: f"127.0.0.1:{port}" for broker, port in sasl.items()},
+            )
+            yield kafka
+            kafka.close()
 
 
 def record(kafka: Replay, cases: Iterable[Case], prefix: str) -> Iterator[Case]:

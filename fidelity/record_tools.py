@@ -135,10 +135,9 @@ def recorded_kafka() -> Iterator[tuple[str, str]]:
     with tempfile.TemporaryDirectory(prefix="record-tools-") as temporary:
         folder = Path(temporary)
         zookeeper = EmbeddedZooKeeper(folder / "zookeeper", [ports.choose()], java=find_java())
-        zookeeper.start()
-        try:
-            zookeeper.wait_until_serving()
-            with kafka_brokers(
+        with (
+            zookeeper,
+            kafka_brokers(
                 folder / "kafka",
                 zookeeper.connect,
                 _BROKERS,
@@ -147,10 +146,9 @@ def recorded_kafka() -> Iterator[tuple[str, str]]:
                 more_listeners={
                     each: {"SASL_PLAINTEXT": port} for each, port in sasl_ports.items()
                 },
-            ) as servers:
-                yield servers, ",".join(f"127.0.0.1:{port}" for port in sasl_ports.values())
-        finally:
-            zookeeper.stop()
+            ) as servers,
+        ):
+            yield servers, ",".join(f"127.0.0.1:{port}" for port in sasl_ports.values())
 
 
 def main() -> int:

@@ -22,6 +22,7 @@ import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Self
 
 from bridgehead.cluster.child_process import (
     die_with_parent,
@@ -206,6 +207,20 @@ class EmbeddedZooKeeper:
             return f"{name} exited: there is no space left for {member.folder}."
         how = f"killed by signal {-status}" if status < 0 else f"exit status {status}"
         return f"{name} exited: {how}; see {member.folder / 'zookeeper.log'} and zookeeper.out."
+
+    def __enter__(self) -> Self:
+        """Start every member, and return when all serve. Raises what these two calls raise."""
+        self.start()
+        try:
+            self.wait_until_serving()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop every member."""
+        self.stop()
 
     def start(self) -> None:
         """Start every member; `is_serving` returns whether they serve.

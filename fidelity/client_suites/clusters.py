@@ -94,24 +94,22 @@ def kafka(folder: Path) -> Iterator[Listeners]:
     ports = Ports()
     more = {broker: {each: ports.choose() for each in _PROTOCOLS} for broker in _BROKERS}
     zookeeper = EmbeddedZooKeeper(folder / "zookeeper", [ports.choose()], java=find_java())
-    zookeeper.start()
-    try:
-        zookeeper.wait_until_serving()
-        with kafka_brokers(
+    with (
+        zookeeper,
+        kafka_brokers(
             folder / "kafka",
             zookeeper.connect,
             _BROKERS,
             one_by_one=True,
             properties=properties | _OF_KAFKA,
             more_listeners=more,
-        ) as plaintext:
-            servers = {"PLAINTEXT": plaintext}
-            for each in _PROTOCOLS:
-                servers[each] = ",".join(f"127.0.0.1:{more[broker][each]}" for broker in _BROKERS)
-            _prepare(plaintext)
-            yield Listeners(servers, authority)
-    finally:
-        zookeeper.stop()
+        ) as plaintext,
+    ):
+        servers = {"PLAINTEXT": plaintext}
+        for each in _PROTOCOLS:
+            servers[each] = ",".join(f"127.0.0.1:{more[broker][each]}" for broker in _BROKERS)
+        _prepare(plaintext)
+        yield Listeners(servers, authority)
 
 
 SYSTEMS: Final[Mapping[str, Start]] = {BRIDGEHEAD: bridgehead, KAFKA: kafka}

@@ -191,7 +191,7 @@ class Story:
 
 
 class Brokers:
-    """The cluster of a test. It is observed by a user who may do everything."""
+    """The cluster of a test, and an admin client with every right."""
 
     def __init__(self, cluster: Cluster, observer: Login) -> None:
         self.cluster = cluster
