@@ -33,6 +33,7 @@ from tests.integration.record_clients.client import (
     RetriableError,
     retried,
 )
+from tests.integration.record_clients.confluent_kafka_ import translated
 from tests.integration.waiting import wait_until
 
 pytestmark = pytest.mark.long
@@ -73,7 +74,8 @@ class Member:
     """A consumer in a thread. It commits after each poll, and remembers what it read."""
 
     def __init__(self, consumer: Consumer) -> None:
-        self.seen: dict[tuple[int, int], bytes] = {}
+        self._seen: dict[tuple[int, int], bytes] = {}
+        self._lock = threading.Lock()  # guards _seen
         self.assigned: set[int] = set()
         self.commits = 0
         self.sought = threading.Event()
@@ -83,6 +85,11 @@ class Member:
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
+
+    def seen(self) -> dict[tuple[int, int], bytes]:
+        """Return the values that it has read, by partition and offset."""
+        with self._lock:
+            return dict(self._seen)
 
     def seek_to_start(self) -> None:
         """Seek to offset 0 of a partition. `sought` is set when its record 0 was read again."""
@@ -107,7 +114,8 @@ class Member:
             seeking = min(self.assigned)
             self._consumer.seek(seeking, 0)
         for partition, offset, value in self._consumer.poll():
-            assert self.seen.setdefault((partition, offset), value) == value
+            with self._lock:
+                assert self._seen.setdefault((partition, offset), value) == value
             if (partition, offset) == (seeking, 0):
                 self.sought.set()
         self.assigned = self._consumer.assignment()
@@ -176,7 +184,7 @@ class Story:
 
     def seen(self) -> dict[tuple[int, int], bytes]:
         """Return what the members read, together."""
-        return {at: value for each in self.members for at, value in list(each.seen.items())}
+        return {at: value for each in self.members for at, value in each.seen().items()}
 
     def __enter__(self) -> Story:
         self._thread.start()
@@ -204,8 +212,14 @@ class Brokers:
 
     def end_offsets(self) -> dict[int, int]:
         latest = {TopicPartition(TOPIC, each): OffsetSpec.latest() for each in range(PARTITIONS)}
-        found = self.admin.list_offsets(latest)
-        return {each.partition: int(done.result(60).offset) for each, done in found.items()}
+
+        def ask() -> dict[int, int]:
+            # librdkafka may still send the leader epoch of before the kill.
+            with translated():
+                found = self.admin.list_offsets(latest)
+                return {each.partition: int(done.result(60).offset) for each, done in found.items()}
+
+        return retried(ask)
 
     def coordinator(self) -> int:
         return int(self.partitions(GROUP_METADATA_TOPIC)[0].leader)

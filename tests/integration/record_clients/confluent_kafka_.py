@@ -29,10 +29,12 @@ _RETRIABLE: Final = {
     KafkaError._WAIT_COORD,
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
     KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.FENCED_LEADER_EPOCH,
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.NOT_COORDINATOR,
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.REQUEST_TIMED_OUT,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
 }
 # After these errors a member polls and commits again.
 _REJOINS: Final = {
@@ -44,7 +46,8 @@ _REJOINS: Final = {
 
 
 @contextmanager
-def _translated(codes: Collection[int] = frozenset(_RETRIABLE)) -> Iterator[None]:
+def translated(codes: Collection[int] = frozenset(_RETRIABLE)) -> Iterator[None]:
+    """Raise RetriableError instead of these errors of librdkafka."""
     try:
         yield
     except KafkaException as error:
@@ -113,7 +116,7 @@ class _Consumer:
         self._consumer.seek(TopicPartition(self._topic, partition, offset))
 
     def commit(self) -> None:
-        with _translated(_RETRIABLE | _REJOINS | {KafkaError._NO_OFFSET}):
+        with translated(_RETRIABLE | _REJOINS | {KafkaError._NO_OFFSET}):
             for each in self._consumer.commit(asynchronous=False):
                 if each.error is not None:
                     raise KafkaException(each.error)
@@ -140,14 +143,14 @@ class Confluent(RecordClient):
         return _Consumer({**self._options(), **more}, self.topic)
 
     def list_groups(self) -> set[str]:
-        with _translated():
+        with translated():
             found = self._admin.list_consumer_groups(request_timeout=REQUEST_TIMEOUT_S).result()
             for error in found.errors:
                 raise KafkaException(error)
         return {each.group_id for each in found.valid}
 
     def describe_group(self) -> tuple[str, set[str]]:
-        with _translated():
+        with translated():
             group = _only(
                 self._admin.describe_consumer_groups(
                     [self.group], request_timeout=REQUEST_TIMEOUT_S
@@ -157,7 +160,7 @@ class Confluent(RecordClient):
 
     def committed(self) -> dict[int, int]:
         wanted = [ConsumerGroupTopicPartitions(self.group)]
-        with _translated():
+        with translated():
             return _offsets(
                 self._admin.list_consumer_group_offsets(wanted, request_timeout=REQUEST_TIMEOUT_S)
             )
@@ -165,7 +168,7 @@ class Confluent(RecordClient):
     def reset_offsets(self, offsets: Mapping[int, int]) -> None:
         new = [TopicPartition(self.topic, each, offset) for each, offset in offsets.items()]
         wanted = [ConsumerGroupTopicPartitions(self.group, new)]
-        with _translated():
+        with translated():
             _offsets(
                 self._admin.alter_consumer_group_offsets(wanted, request_timeout=REQUEST_TIMEOUT_S)
             )
@@ -175,7 +178,7 @@ class Confluent(RecordClient):
         KafkaPython(self.login, self.topic, self.group).delete_offsets(partitions)
 
     def delete_group(self) -> None:
-        with _translated():
+        with translated():
             try:
                 _only(
                     self._admin.delete_consumer_groups(
@@ -188,7 +191,7 @@ class Confluent(RecordClient):
 
     def delete_records(self, partition: int, before: int) -> int:
         wanted = TopicPartition(self.topic, partition, before)
-        with _translated():
+        with translated():
             deleted = _only(self._admin.delete_records([wanted], request_timeout=REQUEST_TIMEOUT_S))
         return int(deleted.low_watermark)
 
