@@ -95,6 +95,7 @@ def _needed() -> frozenset[str]:
 # The tables that a verdict or the report needs.
 NEEDED: Final = tuple(table for table in TABLES if table.name in _needed())
 _THREADS: Final = 4  # More are not faster, because the driver plans all queries.
+_CANCELLED_WITHIN_S: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,22 +157,25 @@ class Pipeline:
         todo = [table.name for table in waiting]
         running: dict[Future[int], Table] = {}
         done = 0
-        with ThreadPoolExecutor(self._threads) as pool:
-            try:
-                while waiting or running:
-                    unfinished = {table.name for table in (*waiting, *running.values())}
-                    for table in [each for each in waiting if unfinished.isdisjoint(each.inputs)]:
-                        waiting.remove(table)
-                        running[pool.submit(self._make, table, missing[table.name])] = table
-                    for future in wait(running, return_when=FIRST_COMPLETED).done:
-                        table, rows = running.pop(future), future.result()
-                        done += 1
-                        if progress:
-                            progress(Progress(table.name, rows, done, len(todo)))
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                self._spark.sparkContext.cancelAllJobs()
-                raise
+        pool = ThreadPoolExecutor(self._threads)
+        try:
+            while waiting or running:
+                unfinished = {table.name for table in (*waiting, *running.values())}
+                for table in [each for each in waiting if unfinished.isdisjoint(each.inputs)]:
+                    waiting.remove(table)
+                    running[pool.submit(self._make, table, missing[table.name])] = table
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    table, rows = running.pop(future), future.result()
+                    done += 1
+                    if progress:
+                        progress(Progress(table.name, rows, done, len(todo)))
+        except BaseException:
+            # A query that hangs in Spark must not block Ctrl-C, or the time limit of a test.
+            pool.shutdown(wait=False, cancel_futures=True)
+            self._spark.sparkContext.cancelAllJobs()
+            wait(running, timeout=_CANCELLED_WITHIN_S)
+            raise
+        pool.shutdown()
         return todo
 
     def _missing(self, table: Table) -> list[str]:
