@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from bridgehead.cluster import Cluster
@@ -25,6 +27,22 @@ from tests.integration.kazoo_clients import kazoo_client
 
 StartCluster = Callable[..., Cluster]
 ZOOKEEPER_FLAGS = "BRIDGEHEAD_ZOOKEEPER_JVMFLAGS"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add the stacks of our Java processes to the report of a test that exceeded its time limit."""
+    report = yield
+    if call.excinfo is not None and "from pytest-timeout" in str(call.excinfo.value):
+        for process in psutil.Process().children(recursive=True):
+            if process.name() == "java":
+                ran = subprocess.run(
+                    ["jstack", "-l", str(process.pid)], capture_output=True, text=True, timeout=60
+                )
+                report.sections.append((f"Java process {process.pid}", ran.stdout + ran.stderr))
+    return report
 
 
 @dataclasses.dataclass(frozen=True)
