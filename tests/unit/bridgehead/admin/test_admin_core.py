@@ -173,7 +173,7 @@ def test_an_error_after_a_lost_response_is_marked_as_resent(world: World) -> Non
 
 
 def test_without_a_response_the_request_is_resent_on_another_connection(world: World) -> None:
-    """KIP-117's request.timeout.ms. The client closes the old connection.
+    """After request.timeout.ms (KIP-117) the client closes the old connection.
 
     Responses arrive in order, so later responses would wait for the missing one.
     """
@@ -230,7 +230,7 @@ def test_a_call_waits_for_the_next_controller(world: World) -> None:
     assert 1_000 <= world.now_ms <= 1_200
 
 
-def test_nothing_is_sent_on_a_throttled_connection_for_the_throttle_time(world: World) -> None:
+def test_nothing_is_sent_on_a_connection_during_its_throttle_time(world: World) -> None:
     """KIP-219."""
     world.everywhere(CREATE, answering(throttle_ms=700))
     world.run(creation("a")).get()
@@ -355,8 +355,8 @@ def test_a_dry_run_of_a_deletion_needs_a_drafted_listener(world: World) -> None:
     assert "DeleteTopics of the dialect drafted, which VALIDATE_ONLY needs" in str(error)
 
 
-def test_a_pinned_call_stays_at_its_broker(world: World) -> None:
-    """The broker's response is the result, even if another broker is the controller."""
+def test_a_pinned_call_is_sent_to_no_other_broker(world: World) -> None:
+    """After NOT_CONTROLLER it is resent to the same broker until the call's timeout."""
     errors = world.run(creation("a"), broker=2).get()
     assert isinstance(errors["a"], KafkaTimeoutError | KafkaError)
     assert {line.split()[1] for line in world.new_lines() if "CreateTopics" in line} == {"2"}
@@ -596,7 +596,7 @@ def test_a_group_is_described_by_its_coordinator(world: World) -> None:
     assert [line for line in world.new_lines() if "Group" in line] == ["100 3 DescribeGroups v5"]
 
 
-def test_a_broker_without_group_apis_is_an_unsupported_version(world: World) -> None:
+def test_a_broker_without_group_apis_gives_an_unsupported_version_error(world: World) -> None:
     world.brokers[1].ranges = {ApiKey.API_VERSIONS: (0, 3), ApiKey.METADATA: (0, 12)}
     error = world.run(groups.get_group_information("g")).error
     assert isinstance(error, UnsupportedVersionError)

@@ -1,4 +1,4 @@
-"""Error codes: which outcomes are definite, and the message of each code."""
+"""Error codes: which ones are definite errors, and the message of each code."""
 
 from __future__ import annotations
 
