@@ -164,7 +164,7 @@ async def test_the_read_gate_fails_without_a_zxid_from_the_controller(step: Step
     assert not await gate.pass_through()
 
 
-async def test_a_controller_without_zxid_reports_is_logged_once(
+async def test_a_controller_that_cannot_report_its_zxid_is_logged_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     steps = [Step.TIMED_OUT, *[Step.UNKNOWN_SERVER_ERROR] * 3, Step.RELAY, Step.CLOSE]

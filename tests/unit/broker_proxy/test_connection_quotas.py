@@ -78,7 +78,7 @@ def test_a_single_listener_is_not_exempt() -> None:
     assert not broker.quotas.has_slot(INSIDE)
 
 
-def test_a_listener_limit_overrides_the_brokers() -> None:
+def test_the_limit_of_a_listener_overrides_that_of_the_broker() -> None:
     broker = Broker()
     own = "listener.name.outside.max.connections"
     broker.configure({"max.connections": "3", own: "1"})

@@ -1,4 +1,4 @@
-"""Answers to NOT_LEADER_OR_FOLLOWER name the leader (KIP-951)."""
+"""Produce and Fetch responses name the leader of a partition that has moved (KIP-951)."""
 
 from __future__ import annotations
 

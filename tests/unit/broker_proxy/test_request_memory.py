@@ -24,7 +24,7 @@ def exhausted() -> RequestMemory[str]:
     return memory
 
 
-def test_every_reader_reads_below_the_limit() -> None:
+def test_below_the_limit_every_reader_may_read() -> None:
     memory: RequestMemory[str] = RequestMemory(LIMIT, CLAIMED)
     memory.update("a", large(6 * MB))
     memory.update("b", large(3 * MB))

@@ -28,7 +28,7 @@ CONTROLLER = ControllerAddress(2, ADDRESS)
 
 
 class Session:
-    """/controller exists. The controller's node znode is created after the first read of it."""
+    """/controller exists. The controller's node znode is created after its first read."""
 
     def __init__(self) -> None:
         self.znodes = {ControllerZnode.path: ControllerZnode.encode(2, 0)}
@@ -81,7 +81,7 @@ def watcher_of(
     return watcher
 
 
-async def test_a_slow_read_does_not_report_a_controller_after_its_end() -> None:
+async def test_a_slow_read_does_not_report_a_controller_after_a_later_read_found_none() -> None:
     reported: list[ControllerAddress | None] = []
     session = SlowSession()
     watcher = watcher_of(session, reported)

@@ -1,7 +1,7 @@
 """Failed logins for which Kafka closes the connection without a response.
 
 Kafka 3.9.1 does so for a SCRAM proof of the wrong length and for an OAUTHBEARER scheme other than
-Bearer. A message without a scheme gets SASL_AUTHENTICATION_FAILED, as any wrong credential does.
+Bearer. A malformed OAUTHBEARER message gets SASL_AUTHENTICATION_FAILED, like a wrong credential.
 """
 
 from __future__ import annotations
@@ -86,5 +86,5 @@ def test_a_scheme_other_than_bearer_closes_the_connection(scheme: str) -> None:
         "n,,\1auth=Bearer \1\1",
     ],
 )
-def test_a_message_without_a_scheme_gets_an_error(text: str) -> None:
+def test_a_malformed_message_gets_an_error(text: str) -> None:
     assert answer(oauth_outcome(text), 36, 2).error_code == FAILED

@@ -83,7 +83,7 @@ def test_every_api_closed_here_is_a_documented_difference() -> None:
 
 
 def test_more_than_64_names_keep_the_order_of_the_request() -> None:
-    """Up to 64 names have the order of Java's hash table, which costs too much for more names.
+    """Kafka uses the order of Java's hash table, which takes long to compute for many names.
 
     See `login-out-of-turn` in docs/differences.md.
     """
