@@ -19,7 +19,7 @@ from cluster_model.placement import (
 FIVE = BrokerOrder.of(dict.fromkeys(range(5)))
 
 
-def test_replicas_rotate_over_brokers_and_shift_each_time_all_have_led() -> None:
+def test_leaders_rotate_over_brokers_and_followers_shift_after_each_rotation() -> None:
     """The example in Kafka's documentation: five brokers, ten partitions, three replicas."""
     assignment = assign_replicas(FIVE, partitions=10, replication_factor=3, start=0, shift=0)
     assert assignment[:5] == ((0, 1, 2), (1, 2, 3), (2, 3, 4), (3, 4, 0), (4, 0, 1))
@@ -38,7 +38,7 @@ def test_racks_on_only_some_brokers_are_an_error() -> None:
 
 
 def test_added_partitions_continue_the_placement() -> None:
-    """With the same start and shift, six partitions are placed like two and four more."""
+    """With equal start and shift, two and then four partitions are placed like six at once."""
     whole = assign_replicas(FIVE, partitions=6, replication_factor=2, start=3, shift=3)
     first = assign_replicas(FIVE, partitions=2, replication_factor=2, start=3, shift=3)
     more = assign_replicas(
