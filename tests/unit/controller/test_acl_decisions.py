@@ -69,7 +69,7 @@ def test_create_acls_writes_each_pattern_once_in_request_order() -> None:
     assert [decided.records for decided in again.elements] == [(), ()]
 
 
-def test_an_invalid_acl_fails_its_pattern_but_a_filters_pattern_type_fails_the_request() -> None:
+def test_invalid_acls_fail_their_pattern_and_invalid_pattern_types_fail_the_request() -> None:
     """An ACL is invalid if its principal has no type or its resource name is no valid znode name.
 
     Only filters may have the pattern types ANY (1) and MATCH (2).

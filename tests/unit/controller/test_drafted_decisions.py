@@ -135,7 +135,7 @@ def test_a_validated_deletion_deletes_nothing_and_explains_its_errors() -> None:
 @pytest.mark.parametrize(
     ("version", "error"), [(0, -1), (1, -1), (2, 44), (3, 44), (4, 44), (5, 44), (6, 44)]
 )
-def test_a_policys_rejection_is_a_violation_only_where_the_version_has_the_code(
+def test_a_rejected_deletion_gets_policy_violation_only_in_versions_that_have_it(
     version: int, error: int
 ) -> None:
     """KIP-201's v2 and later versions have POLICY_VIOLATION."""

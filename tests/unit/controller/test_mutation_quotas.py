@@ -199,7 +199,7 @@ def test_topics_are_charged_in_the_order_of_kafkas_hash_table() -> None:
 async def test_a_topic_above_the_quota_is_not_created_and_the_response_has_the_throttle_time() -> (
     None
 ):
-    """Topics before this one are created. The throttle time decreases while a request waits."""
+    """Earlier topics are created. A request of version 5 is accepted and adds throttle time."""
     term = Term(before=limited({("clients", "app"): "1.0"}))
     api = create_topics()
     reply = term.submit(api, creation(topic("big", 20), topic("one")), client_id="app", version=6)

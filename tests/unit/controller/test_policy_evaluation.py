@@ -1,4 +1,4 @@
-"""Policies are evaluated after the decision and before the commit. Requests take turns."""
+"""Policies are evaluated between decision and commit, for one request after another."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ async def test_a_limit_holds_over_concurrent_requests() -> None:
 
 
 async def test_topics_are_checked_in_sequence_against_the_cluster_before_the_request() -> None:
-    """KIP-108 orders them. KIP-201: ClusterState is the state "before the request takes effect"."""
+    """KIP-108: in sequence. KIP-201: ClusterState is the one "before the request takes effect"."""
     seen: list[tuple[str, str, set[str]]] = []
     policies = RecordingPolicies()
 
@@ -190,7 +190,7 @@ async def test_one_request_cannot_exceed_a_limit_on_topics() -> None:
 async def test_a_slow_policy_delays_its_own_request_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The next request is evaluated meanwhile. Requests without checks never wait."""
+    """After TURN_S the next request is evaluated meanwhile. Requests without checks never wait."""
     monkeypatch.setattr(policy_evaluation, "TURN_S", 0.01)
     slow = RecordingPolicies()
     go = asyncio.Event()

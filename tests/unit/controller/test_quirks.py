@@ -156,7 +156,7 @@ def _plain(text: str) -> str:
 
 
 def test_a_denial_sets_the_same_messages_as_in_kafka() -> None:
-    """For code 31 only, some APIs set a message, either in the response or in each element."""
+    """Some APIs set a message in the response or in each element, but only for error code 31."""
     whole = AlterPartitionReassignmentsResponse(error_code=31, error_message="x", responses=[])
     set_denial_message(45, whole, "dump")
     assert whole.error_message == "dump"
