@@ -206,7 +206,7 @@ class Killed(BaseException):
 
 @pytest.fixture
 def kill_at(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Let every change of the folder from the nth on fail, as if the process were dead."""
+    """Make the nth change of the folder and all later ones fail, as if the process were dead."""
     replace, unlink = os.replace, Path.unlink
 
     def arm(step: int) -> None:

@@ -20,7 +20,7 @@ def epochs(*starts: tuple[int, int]) -> LeaderEpochs:
         ((5, 120), 120),  # the leader lost its records of epoch 5 from 120 on
         ((5, 300), 200),  # the leader's epoch 5 ends later
         ((4, 90), 90),  # the leader has nothing of epoch 5
-        ((4, 150), 100),  # here epoch 4 ends at 100, in the leader's log at 150
+        ((4, 150), 100),  # epoch 4 ends at 100 in this log, at 150 in the leader's log
         (
             (3, 70),
             60,

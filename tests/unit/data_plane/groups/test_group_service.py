@@ -297,13 +297,13 @@ async def test_requests_that_wait_are_answered_when_the_coordinator_stops(log: M
     assert (await waiting).error is ErrorCode.NOT_COORDINATOR
 
 
-async def test_evidence_has_commits_deletions_and_what_is_loaded_and_held(log: MemoryLog) -> None:
+async def test_evidence_has_commits_deletions_and_offsets_at_load_and_stop(log: MemoryLog) -> None:
     first, second = Recorded(), Recorded()
     service = a_service(log, first)
     await leads(service)
     await service.commit(a_commit(3))
     await service.commit(a_commit(5))
-    # A commit that is being written when its offset is deleted leaves no evidence.
+    # The offset is deleted while this commit is being written, so its evidence has no offset.
     log.acknowledge.clear()
     lost = asyncio.ensure_future(service.commit(a_commit(7)))
     await asyncio.sleep(0)
