@@ -1,4 +1,4 @@
-"""Items that can wait stay in an Outbox and are sent with the next item that cannot."""
+"""A delayed item is sent when its delay ends, or earlier with an item that has no delay."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ async def test_an_item_without_a_delay_takes_the_delayed_ones_along_in_order() -
     assert outbox.take() == ["first update", "second update", "reply"]
 
 
-async def test_the_end_of_a_delay_does_not_wake_the_writer_for_items_that_are_sent() -> None:
+async def test_a_delayed_item_is_sent_even_if_the_timer_of_an_earlier_item_still_runs() -> None:
     outbox = Outbox()
     outbox.put("update", 10, SOON_S)
     outbox.put("reply", 10)
     assert await outbox.wait()
     outbox.take()
-    outbox.put("second update", 10, LATER_S)  # the first item's timer may end this delay early
+    outbox.put("second update", 10, LATER_S)  # The timer of the first item ends this delay early.
     assert await outbox.wait()
     assert outbox.take() == ["second update"]
     assert not await outbox.wait()  # a heartbeat
