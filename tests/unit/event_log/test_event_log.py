@@ -137,7 +137,7 @@ def _request(number: int) -> RequestReceived:
     return RequestReceived(**values | {"request_id": f"{number}"})
 
 
-def test_on_a_full_disk_a_full_buffer_takes_events_of_requests_in_progress_only(
+def test_on_a_full_disk_a_full_buffer_accepts_no_events_of_new_work(
     log: FileEventLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The caller counts an event only if `append` returns, so the metrics agree with the events."""
