@@ -1,4 +1,4 @@
-"""Records of two brokers are equal if only the compressor or the broker's time differs."""
+"""Records of two brokers count as equal if only compressed bytes or log append times differ."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def canonical(data: bytes) -> object:
     return canonical_records(base64.b64encode(data).decode())
 
 
-def test_contents_count_and_the_compressor_does_not() -> None:
+def test_contents_and_codecs_are_compared_and_compressed_bytes_are_not() -> None:
     batch = encode_batch(RECORDS, codec=Codec.GZIP)
     content = gzip.decompress(batch[HEADER_BYTES:])
     again = assemble(parse_header(batch), gzip.compress(content, compresslevel=1))
@@ -32,7 +32,7 @@ def test_contents_count_and_the_compressor_does_not() -> None:
     assert canonical(encode_batch(RECORDS, codec=Codec.LZ4)) != canonical(batch)
 
 
-def test_only_the_brokers_own_time_is_ignored() -> None:
+def test_log_append_times_are_ignored_and_create_times_are_compared() -> None:
     appended = [encode_batch(RECORDS, log_append_time=time) for time in (5, 6)]
     assert canonical(appended[0]) == canonical(appended[1])
     created = [encode_batch([record._replace(timestamp=7)]) for record in RECORDS[:2]]
@@ -40,6 +40,6 @@ def test_only_the_brokers_own_time_is_ignored() -> None:
     assert canonical(appended[0]) != canonical(encode_batch(RECORDS))
 
 
-def test_an_incomplete_batch_counts() -> None:
+def test_an_incomplete_batch_at_the_end_is_compared() -> None:
     batch = encode_batch(RECORDS)
     assert canonical(batch + batch[:20]) != canonical(batch)

@@ -57,7 +57,7 @@ def test_known_difference_changes_its_line_only() -> None:
     assert (changed.status, used) == (1, {"topic-name"})
 
 
-def test_difference_of_the_brokers_does_not_apply_to_our_tool_on_a_kafka() -> None:
+def test_difference_of_the_brokers_does_not_apply_when_our_tool_uses_a_real_kafka() -> None:
     kafkas = Output(["\tOffsetCommit(8): 0 to 9 [usable: 9],"])
     assert as_ours(kafkas)[0].stdout == ["\tOffsetCommit(8): 1 to 9 [usable: 9],"]
     assert as_ours(kafkas, on_kafka=True)[0] == kafkas
