@@ -52,7 +52,7 @@ def test_failed_operation_is_completed_as_unknown(tmp_path: Path) -> None:
     ],
 )
 def test_outcome_follows_from_error_codes(codes: dict[str, int], outcome: str) -> None:
-    """Only codes such as REQUEST_TIMED_OUT leave the outcome unknown."""
+    """The outcome is unknown (`info`) without a code, or with one such as REQUEST_TIMED_OUT."""
     operation = Operation("o1")
     operation.completed(codes)
     assert operation.outcome == outcome

@@ -1,4 +1,4 @@
-"""The plain judge returns exactly the verdicts and sentences that each golden history pins."""
+"""The judge returns exactly the verdicts and sentences that each golden history pins."""
 
 from __future__ import annotations
 

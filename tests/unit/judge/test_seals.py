@@ -1,4 +1,4 @@
-"""The plain judge and the pipeline detect changed evidence: they reject the run or return UNKNOWN.
+"""The judge and the pipeline detect changed evidence: they reject the run or return UNKNOWN.
 
 The run violates F1 (principal_is_preserved), and most changes hide the violation. Two cases pass:
 a run that is sealed again when there is no key, and an unsealed run with `--unsealed`.

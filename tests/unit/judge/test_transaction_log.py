@@ -115,7 +115,7 @@ def test_flipped_bit_is_damage(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("length", [0x7FFFFFFF, 0x01000000, 70, 0])
 def test_damaged_length_before_an_intact_record_is_damage(tmp_path: Path, length: int) -> None:
-    """Alone, such a length looks like a torn end."""
+    """Without an intact record after it, such a length looks like a torn end."""
     data = bytearray(HEADER + _set(1) + _set(2) + _set(3) + bytes(64))
     second = len(HEADER) + len(_set(1))
     data[second + 8 : second + 12] = struct.pack(">i", length)
