@@ -93,7 +93,7 @@ VULNERABLE = {"name": "c", "version": "2", "vulns": [{"id": "CVE-1"}, {"id": "CV
     ],
     ids=["clean", "vulnerable", "partly unknown", "all unknown", "nothing"],
 )
-def test_an_audit_without_a_database_is_not_a_pass(
+def test_an_audit_without_a_database_is_reported_as_not_tested(
     packages: list[Any], status: int, line: str
 ) -> None:
     findings = Findings()

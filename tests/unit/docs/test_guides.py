@@ -85,7 +85,7 @@ def test_follower_stops_at_a_command_that_fails(tmp_path: Path) -> None:
         write(tmp_path, "```sh\nfalse\ntrue\n```\n").follow("page.md")
 
 
-def test_follower_reports_a_process_that_is_left(tmp_path: Path) -> None:
+def test_follower_reports_a_process_that_still_runs(tmp_path: Path) -> None:
     page = '```sh\ntail -f "$PWD/page.md" > /dev/null & echo $! > pid\n```\n'
     follower = write(tmp_path, page)
     try:

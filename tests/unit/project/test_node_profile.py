@@ -20,7 +20,7 @@ def test_threads_that_wait_are_not_counted() -> None:
     assert not shares([f"{kazoo};EpollSelector.select (selectors.py:468) 9"])
 
 
-def test_every_path_of_a_stop_exists() -> None:
+def test_every_path_of_a_step_exists() -> None:
     paths = [path for _, group in STEPS for path in group.split()]
     ours = [path for path in paths if path not in ("grpc/", "kazoo/")]
     assert [p for p in ours if not list(ROOT.glob(p + ("" if p.endswith("/") else "*")))] == []

@@ -26,7 +26,7 @@ async def test_a_ping_does_not_wait_for_a_loop_that_runs() -> None:
 async def test_a_ping_waits_until_a_blocked_loop_runs() -> None:
     watch = _LoopWatch(asyncio.get_running_loop())
     with ThreadPoolExecutor(1) as pool:
-        pool.submit(watch.wait_if_blocked, lambda: False).result()  # It blocks the loop.
+        pool.submit(watch.wait_if_blocked, lambda: False).result()  # result() blocks the loop.
         waiting = pool.submit(watch.wait_if_blocked, lambda: False)
         with pytest.raises(TimeoutError):
             waiting.result(timeout=0.3)
