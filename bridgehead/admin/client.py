@@ -82,8 +82,9 @@ class AdminClient:
     def pinned_to(self, broker_id: int) -> AdminClient:
         """Return a client that sends every request to one broker, over the same connections.
 
-        If that broker answers NOT_CONTROLLER, this is the result of the call: the client does not
-        look for the controller. Closing either client closes both.
+        The client does not look for the controller. While the broker answers NOT_CONTROLLER, the
+        client sends the request to it again; the call raises that error after its timeout. Closing
+        either client closes both.
         """
         return self._variant(_broker=broker_id)
 
