@@ -1,4 +1,4 @@
-"""Exit codes mean the same in every command. Judges cannot import them, so they have copies."""
+"""Exit codes mean the same in every command. `judge` and `event_log` have copies of them."""
 
 from __future__ import annotations
 

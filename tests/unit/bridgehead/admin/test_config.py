@@ -100,7 +100,7 @@ def test_unknown_properties_are_ignored_with_a_warning(caplog: pytest.LogCapture
         ),
     ],
 )
-def test_a_property_that_cannot_be_used_is_named(properties: dict[str, object], text: str) -> None:
+def test_the_error_names_an_unusable_property(properties: dict[str, object], text: str) -> None:
     with pytest.raises(AdminConfigError) as rejected:
         AdminClient(properties)
     assert text in str(rejected.value)

@@ -78,7 +78,7 @@ def test_plain_sends_user_and_password() -> None:
 
 
 def test_a_rejected_bearer_token_is_acknowledged() -> None:
-    """RFC 7628: the broker then ends the login with the reason."""
+    """RFC 7628: after this acknowledgement the broker fails the login."""
     login = OAuthBearerLogin(lambda: "t")
     assert login.first() == b"n,,\x01auth=Bearer t\x01\x01"
     assert login.answer(b'{"status":"invalid_token"}') == b"\x01"
@@ -107,7 +107,7 @@ def logging_in(handshake_code: int = 0, code: int = 0, lifetime_ms: int = 0) -> 
     return world
 
 
-def test_a_login_follows_the_negotiation() -> None:
+def test_a_login_comes_after_the_version_negotiation() -> None:
     world = logging_in()
     assert world.run(cluster.describe_cluster()).get().cluster_id == "c"
     assert world.new_lines() == [

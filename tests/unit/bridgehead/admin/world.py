@@ -1,4 +1,4 @@
-"""An admin core on virtual time, with brokers that are functions. No I/O."""
+"""The core of an admin client on virtual time, with brokers that are Python functions; no I/O."""
 
 from __future__ import annotations
 

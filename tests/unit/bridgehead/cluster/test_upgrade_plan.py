@@ -44,7 +44,10 @@ class Brokers:
 
 
 def test_upgrade_restarts_each_broker_twice_and_the_controller_last() -> None:
-    """Bounce 1 changes the release, bounce 2 the protocol version. Another upgrade does nothing."""
+    """Bounce 1 enables Envelopes; bounce 2 raises inter.broker.protocol.version.
+
+    A second upgrade restarts no broker.
+    """
     brokers = Brokers()
     messages: list[str] = []
     assert upgrade(brokers, messages.append) == 6

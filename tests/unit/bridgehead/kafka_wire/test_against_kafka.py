@@ -47,7 +47,7 @@ def where(case: dict[str, Any]) -> str:
 
 
 def test_recorded_messages_decode_to_kafkas_body_and_encode_to_its_bytes() -> None:
-    """2,048 messages of all APIs and versions decode to Kafka's body and encode to its bytes."""
+    """The 2,048 messages cover all versions of all APIs except Produce and Fetch."""
     seen = set()
     for case in lines("codec.jsonl.gz"):
         key, kind, version, data = case["key"], case["kind"], case["version"], case["hex"]
@@ -158,7 +158,7 @@ def test_tables_equal_kafkas_schemas(api: dict[str, Any]) -> None:
 
 
 def test_defaults_are_kafkas() -> None:
-    """A struct built without arguments equals Kafka's."""
+    """A struct that is built without arguments has the same field values as in Kafka."""
     compared = 0
     for row in lines("defaults.jsonl.gz"):
         spec = API_SPECS.get(row["key"])
@@ -191,14 +191,15 @@ def test_error_codes_are_kafkas() -> None:
 
 
 def test_api_table_is_that_of_a_zookeeper_broker() -> None:
-    """Compares the key, both names, the versions and the forwardability of every API."""
+    """Compares key, both names and versions of every API, and whether a broker forwards it."""
     theirs = {row["key"]: row for row in lines("apis.jsonl.gz") if "ZK_BROKER" in row["listeners"]}
     assert set(API_SPECS) == set(theirs)
     for key, row in theirs.items():
         spec = API_SPECS[key]
         assert (spec.name, spec.enum_name) == (row["name"], row["enum"])
         assert (spec.min_version, spec.max_version) == (row["min"], row["max"])
-        if spec.route not in (None, Route.ON_CONTROLLER):  # others: unserved, or sent by brokers
+        # The excluded APIs are not served, or only brokers send them.
+        if spec.route not in (None, Route.ON_CONTROLLER):
             assert (spec.route is Route.FORWARD) == row["forwardable"]
 
 

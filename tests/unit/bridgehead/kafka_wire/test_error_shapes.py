@@ -1,4 +1,4 @@
-"""Errors of whole requests have the shape that a real Kafka returns, API by API."""
+"""An error of a whole request has the same shape as in a real Kafka, for each API."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RECORDING = Path(__file__).parents[3] / "recordings" / "direct-open.jsonl.gz"
 
 
 def _recorded_not_controller() -> Iterator[Any]:
-    """Yield every recorded NOT_CONTROLLER response, API by API and version by version."""
+    """Yield the recorded NOT_CONTROLLER responses, one for each API and version."""
     for line in gzip.decompress(RECORDING.read_bytes()).splitlines():
         case = json.loads(line)
         if case["case"] == "sent_to_another_broker":

@@ -238,7 +238,7 @@ def test_invalid_base64_is_rejected() -> None:
         object(),
     ],
 )
-def test_invalid_message_raises_wire_error_with_its_class(message: Any) -> None:
+def test_wire_error_names_the_class_of_an_invalid_message(message: Any) -> None:
     with pytest.raises(WireError, match=type(message).__name__):
         encode_request(CREATE_TOPICS, 7, message)
 

@@ -1,4 +1,4 @@
-"""Unneeded arrays are skipped; repeated arrays are decoded, encoded and converted once."""
+"""Unread arrays are skipped; a repeated array is decoded, encoded and converted to JSON once."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_every_cut_within_a_repeated_array_is_an_error() -> None:
             decode_response(KEY, 7, encoded[:length], repeated=("configs",))
 
 
-def test_a_fixed_list_is_converted_once_to_the_json_of_a_list() -> None:
+def test_a_fixed_list_is_converted_to_json_once_and_like_a_list() -> None:
     configs = [CreatableTopicConfigs("name", "1"), CreatableTopicConfigs("other", None)]
     conversions: list[Any] = []
     generator = JsonGenerator(7, fixed=lambda rows: conversions.append(rows) or rows)
