@@ -1,4 +1,4 @@
-"""Fixed `Authorize` functions for tests that are not about authorization."""
+"""`Authorize` functions that follow a fixed rule instead of ACLs."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ async def test_a_forwarding_broker_waits_for_the_outcome_in_the_drafted_dialect(
 async def test_a_brokers_internal_topics_have_the_bypass_flag(
     dialect: str, name: str, flag: bool | None
 ) -> None:
-    """KIP-590 §Internal CreateTopicsRequest Routing; the shipped dialect lacks the field."""
+    """KIP-590 §Internal CreateTopicsRequest Routing. The shipped dialect lacks `bypass_policy`."""
     setup = Setup(waits=False)
     request = a_request(3, 12, principal=ALICE, dialect=dialect)
     await setup.topics.create_for_client(request, [name])
@@ -246,7 +246,7 @@ async def test_metadata_creates_no_topic_for_a_client_without_the_create_right()
 
 
 async def test_a_concurrently_created_topic_keeps_the_error_of_its_creation() -> None:
-    """As in Kafka, the response is built before the topic exists."""
+    """As in Kafka, even if the topic exists when the response is built."""
     setup, broker = Setup(waits=True), CoordinatingBroker()
 
     async def create(request: ClientRequest, names: list[str]) -> dict[str, ErrorCode]:

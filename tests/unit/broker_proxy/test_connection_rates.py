@@ -1,7 +1,7 @@
 """The quota connection_creation_rate of an IP address.
 
-With a rate of 1 per second, a live Kafka 3.9.1 accepted ten connections at once. It delayed each
-further connection by a second.
+With a rate of 1 per second, a live Kafka 3.9.1 accepted ten connections at once. It delayed the
+close of each further connection by a second.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ KEY = "connection_creation_rate"
 
 
 class Broker:
-    """Counts connections; `now_s` is moved by hand."""
+    """The connection rates of a broker. Tests set the clock `now_s`."""
 
     def __init__(self, **limits: str) -> None:
         self.now_s = 1000.0
@@ -23,7 +23,7 @@ class Broker:
         return [self.rates.delay_ms(address) for _ in range(count)]
 
 
-def test_an_address_may_use_its_rate_of_ten_seconds_at_once() -> None:
+def test_an_address_may_open_the_connections_of_ten_seconds_at_once() -> None:
     broker = Broker(**{"10.0.0.1": "1"})
     assert broker.connect(13) == [None] * 10 + [1000] * 3
 

@@ -187,7 +187,7 @@ async def test_the_inner_response_is_relayed_unchanged() -> None:
     assert broker.counts()["num_client_forwarding_to_controller_count"] == 0
 
 
-async def test_a_response_is_recorded_after_the_one_before_it() -> None:
+async def test_a_response_is_recorded_after_the_previous_response() -> None:
     broker = Broker()
     earlier: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     handled = asyncio.create_task(broker.dispatcher.handle(_create(), earlier))
@@ -212,8 +212,8 @@ async def test_events_have_no_digest_of_a_body_that_may_hold_a_secret(key: int) 
 
 
 @pytest.mark.parametrize(("replica", "events"), [(-1, 2), (2, 0)])
-async def test_only_fetch_requests_of_replicas_are_not_recorded(replica: int, events: int) -> None:
-    """Metrics snapshots omit them too, so that property K1 holds: counters equal events."""
+async def test_fetch_requests_of_replicas_are_not_recorded(replica: int, events: int) -> None:
+    """Snapshots of the metrics omit them too, so that counters equal events (property K1)."""
     broker = Broker()
     for version in (12, 17):
         broker.log.events.clear()
@@ -357,7 +357,7 @@ async def test_a_split_request_forwards_the_rest_and_merges_both_responses() -> 
 
 
 async def test_a_drafted_listener_wraps_the_whole_request() -> None:
-    """KIP-590: neither the request nor the inner response is read."""
+    """KIP-590: the request is forwarded and the inner response relayed, both unchanged."""
     inner = encode_response_header(33, 1, 9) + b"not read"
     broker = Broker(EnvelopeReply(0, inner, 88))
     sent = _alter("a", "b")

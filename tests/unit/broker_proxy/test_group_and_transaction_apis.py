@@ -32,7 +32,7 @@ KAFKA_LISTS = {*range(52), 56, 57, 58, 60, 61, *range(65, 70)}
 
 
 def a_broker() -> CoordinatingBroker:
-    """Broker 1 coordinates "h" and broker 2 "g". Topic t has partitions on 1, on 2 and on both."""
+    """Broker 1 is the coordinator of "h". Topic t has partitions on 1, on 2 and on both."""
     broker = CoordinatingBroker()
     broker.create("__consumer_offsets", (1,), (2,))
     broker.create("__transaction_state", (1,), (2,))
@@ -51,7 +51,7 @@ def test_every_api_of_kafka_is_served_or_listed_as_unserved() -> None:
 
 
 def offsets_of(group: str, *names: str) -> offset_fetch.OffsetFetchRequest:
-    """Return a request for all versions. Without names, it is for all committed offsets."""
+    """Return a request that fits every version; without names, for all committed offsets."""
     old = [offset_fetch.OffsetFetchRequestTopic(name, [0, 7]) for name in names]
     new = [offset_fetch.OffsetFetchRequestTopics(name, [0, 7]) for name in names]
     requested = offset_fetch.OffsetFetchRequestGroup(group_id=group, topics=new if names else None)

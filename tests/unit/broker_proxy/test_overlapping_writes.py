@@ -24,7 +24,7 @@ from cluster_model.client import Client
 
 
 class Writes:
-    """A dispatcher whose requests end when the test says so, and the connection in front of it."""
+    """A connection, and its dispatcher, whose requests end when the test calls `end`."""
 
     def __init__(self) -> None:
         self.executing: list[int] = []
@@ -183,8 +183,8 @@ async def test_a_request_without_known_topics_overlaps_with_none(
     assert await work == [b"1", b"2"]
 
 
-async def test_without_permission_requests_are_executed_one_after_another() -> None:
-    """Quotas, policies and fault rules may count requests."""
+async def test_writes_that_may_not_overlap_are_executed_one_after_another() -> None:
+    """With quotas, policies or fault rules no writes overlap, because these may count requests."""
     broker = Writes()
     broker.is_allowed = False
     for number in (1, 2):

@@ -41,7 +41,7 @@ ALICE = Principal("User", "alice")
 
 
 class Cluster:
-    """Broker 1 leads partition 0 of every topic, broker 2 partition 1; `gone` is being deleted."""
+    """Broker 1 leads partition 0 of each topic, and broker 2 leads 1; `gone` is being deleted."""
 
     def __init__(self) -> None:
         self.requested: list[Any] = []
@@ -59,7 +59,7 @@ class Cluster:
         return self.refusal
 
     def look(self, cluster: ClusterState) -> Any:
-        """Query the cluster in a thread, as policies do."""
+        """Query the cluster as a policy does. This runs in a thread."""
         return (
             cluster.topic_state("t"),
             cluster.topic_state("nothing"),
@@ -213,7 +213,7 @@ class WaitingLogs(Logs):
 
 
 async def test_all_partitions_wait_for_their_replicas_at_the_same_time() -> None:
-    """Followers report every 500 ms, so two partitions one after the other would take a second."""
+    """Followers may report only every 500 ms, so two partitions in turn could take a second."""
     cluster, logs = Cluster(), WaitingLogs()
     effective = EffectiveBrokerConfig.of(config())
     api = DeleteRecords(1, cluster.cache, lambda: effective, cluster, allow_all, None, logs)

@@ -155,7 +155,7 @@ def test_anonymous_clients_are_served_on_loopback_only(
     read_config(text + "bridgehead.allow.remote.plaintext=true")
 
 
-def test_a_login_modules_repr_hides_passwords() -> None:
+def test_repr_of_the_security_settings_hides_passwords() -> None:
     security = read_security("SASL_PLAINTEXT", "SASL_PLAINTEXT", sasl())
     assert "pw;" not in repr(security)
     assert "pw;" not in str(read_config(NODE).security)
