@@ -23,7 +23,7 @@ def test_time_advances_without_waiting() -> None:
     assert time.monotonic() - began_s < 60
 
 
-def test_a_paused_process_runs_later_and_an_ended_one_never() -> None:
+def test_a_paused_process_can_resume_and_an_ended_process_cannot() -> None:
     loop = NetworkLoop(1)
     seen: list[tuple[str, int]] = []
 
