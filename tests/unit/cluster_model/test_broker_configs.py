@@ -117,7 +117,7 @@ def test_stored_values_take_precedence_and_hide_synonyms() -> None:
         Synonym("log.retention.hours", "5", ConfigSource.STATIC_BROKER_CONFIG),
         Synonym("log.retention.hours", "168", ConfigSource.DEFAULT_CONFIG),
     )
-    # The entry for the hours has the default value, but the source of the static one.
+    # As in Kafka, log.retention.hours has the default value but the source of the static value.
     hours = config.entry("log.retention.hours")
     assert (hours.value, hours.source) == ("168", ConfigSource.STATIC_BROKER_CONFIG)
     assert TopicDefaults.of(config).values["retention.ms"] == 123

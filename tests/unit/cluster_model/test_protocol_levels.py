@@ -51,7 +51,7 @@ def test_an_unknown_level_is_rejected_at_start_up() -> None:
     ],
 )
 def test_contradictory_levels_are_rejected(properties: str, message: str) -> None:
-    """An old release cannot have a new level. An old level excludes blocking=cluster."""
+    """Levels from 3.4 on need Envelopes. Below 3.4, a write cannot wait for all brokers."""
     with pytest.raises(NodeConfigError, match=message):
         read_config(GOOD + properties)
 
@@ -67,7 +67,7 @@ def test_each_broker_follows_its_own_level() -> None:
 @pytest.mark.parametrize("is_controller", [False, True])
 @pytest.mark.parametrize("dialect", ["shipped", "drafted"])
 def test_a_broker_below_the_bridge_writes_directly(dialect: str, is_controller: bool) -> None:
-    """APIs that the broker does not write itself have the same routes as without forwarding."""
+    """Every API that is not in WRITTEN_BY_BROKERS has the same route as without forwarding."""
     for key, way in WITHOUT_DATA_PLANE[dialect].items():
         found = route(
             key,
