@@ -37,7 +37,7 @@ class LoadingStore:
 
 
 class Candidate:
-    """A controller with stores of this kind."""
+    """A controller whose stores are LoadingStores."""
 
     def __init__(self) -> None:
         self.stores: list[LoadingStore] = []

@@ -211,7 +211,7 @@ def configured(name: str, value: str) -> Record:
 async def test_a_conflict_is_attributed_to_the_right_element(
     culprit: int,
 ) -> None:
-    """The multi creates the outcomes first. The operations of the elements follow."""
+    """In the multi, the operations of the elements follow the one that creates the outcomes."""
     term = Term()
     term.store.znodes[f"/config/brokers/{culprit}"] = b"external"
     quiet = [ConfigRecord(ConfigResource("brokers", f"{n}"), {}, notify=False) for n in range(3)]

@@ -1,4 +1,4 @@
-"""The events of an election are written before ZooKeeper can show its effect."""
+"""The events of an election are written before the claim is sent to ZooKeeper."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _Log:
 
 
 class _Session:
-    """Refuses every claim, and notes the events that were not yet written when it was sent."""
+    """Rejects every claim, and records which events were unwritten when the claim was sent."""
 
     session_id = 1
 
@@ -60,7 +60,7 @@ def _ignore(_state: SessionState) -> None:
     pass
 
 
-async def test_no_event_is_unwritten_when_the_claim_is_sent() -> None:
+async def test_all_events_are_written_before_the_claim_is_sent() -> None:
     store = _Store(_Log())
     await store.open(1)
     with pytest.raises(InterruptedError):

@@ -1,4 +1,4 @@
-"""CreatePartitions, ElectLeaders and reassignments: cases that no recording covers.
+"""CreatePartitions, ElectLeaders, reassignments, UpdateFeatures: cases that no recording covers.
 
 The cases are about dead brokers, limits, resends after a failover and the progress of
 reassignments.
@@ -349,7 +349,7 @@ def test_a_cancelled_reassignment_restores_the_old_replicas() -> None:
 
 
 def test_a_reassignment_replaces_a_running_one() -> None:
-    """The new one keeps the original replicas and drops those that only the running one added."""
+    """The new one keeps the original replicas and drops those that only the old one added."""
     check("""
     > topic t 1,9
     > brokers 1 2 3
@@ -380,7 +380,7 @@ def test_only_the_last_entry_of_a_partition_applies() -> None:
 
 
 def test_many_reassigned_partitions_write_the_topic_once() -> None:
-    """Writing the znode of 1,000 partitions 1,000 times would send a gigabyte."""
+    """For 1,000 partitions, one write of the znode per partition would send at least 30 MB."""
     cluster = check("> topic t " + "1 " * 200)
     targets = " ".join(f"{p}:2" for p in range(200))
     first, *others = cluster.decide(f"reassign t {targets}").elements
@@ -450,7 +450,7 @@ def test_a_reassignment_that_does_not_fit_a_znode_is_rejected() -> None:
     assert not any(each.records for each in decided)
 
 
-def test_update_features_answers_a_duplicate_by_its_first_entry() -> None:
+def test_update_features_answers_a_duplicate_with_the_result_of_its_first_entry() -> None:
     check("""
     > features f 0 3 / f 1 1 / g 1 9 / '' 1 1 / h 0 1 response
     feature:f: INVALID_REQUEST "Can not delete non-existing finalized feature."

@@ -122,7 +122,7 @@ def test_a_quota_entry_sees_earlier_entries_but_not_rejected_ones() -> None:
     """)
 
 
-def test_a_duplicate_quota_entity_is_answered_by_its_last_entry() -> None:
+def test_a_duplicate_quota_entity_gets_the_result_of_its_last_entry() -> None:
     check("""
     > quota user:u,client-id:c consumer_byte_rate=1 / client-id:c,user:u nonsense=1 / user:u consumer_byte_rate=1 dry response
     0:client-id=c,user=u: NONE
@@ -175,7 +175,7 @@ def test_unknown_keys_can_only_be_removed() -> None:
 
 
 def test_ip_quotas_take_addresses_and_resolvable_hosts() -> None:
-    """Addresses are read as in Java, but without IPv6. Names are stored as given."""
+    """IPv4 addresses are parsed as in Java; IPv6 is rejected. Host names are stored as given."""
     check("""
     > quota ip:10.0.0.1 x= / ip:1 x= / ip:10.1 x= / ip:10.0.0.256 x= / ip:::1 x= dry
     0:ip=10.0.0.1: NONE
@@ -216,7 +216,7 @@ async def test_host_lookups_are_limited(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_invalid_znode_names_are_rejected() -> None:
-    """ZooKeeper would reject the multi, which ends the controller's term."""
+    """The names `.` and `..` are rejected, as by Kafka's ZooKeeper client."""
     check("""
     > quota user:. consumer_byte_rate=1 / client-id:.. consumer_byte_rate=1 / user:u,client-id:. consumer_byte_rate=1
     0:user=.: UNKNOWN_SERVER_ERROR

@@ -50,8 +50,11 @@ def test_create_topics_rejects_topics_too_large_for_a_znode() -> None:
     assert decided.outcome.error is ErrorCode.INVALID_CONFIG
 
 
-def test_create_topics_checks_assignments_in_kafkas_order_and_then_for_usability() -> None:
-    """Kafka checks the assignment, then the configs. Unusable assignments are rejected last."""
+def test_create_topics_rejects_unusable_assignments_after_kafkas_checks() -> None:
+    """Kafka's checks come first: the assignment, then the configs.
+
+    Then we reject negative partition or broker ids, and partitions without a live replica.
+    """
     check("""
     > create t assign=-1:1 retention.ms=long
     t: INVALID_CONFIG "Invalid value long for configuration retention.ms: Not a number of type LONG"
