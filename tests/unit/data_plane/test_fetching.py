@@ -126,9 +126,7 @@ def asked(pair: Pair) -> list[int]:
     return [each.timestamp for topic in request.topics for each in topic.partitions]
 
 
-def test_follower_that_ends_before_the_leaders_start_begins_at_the_leaders_start(
-    pair: Pair,
-) -> None:
+def test_follower_whose_log_ends_before_the_leaders_start_offset_restarts_there(pair: Pair) -> None:
     append(pair.leader, b"a", b"b", b"c")
     pair.leader.log.advance_start(2)
     pair.fetch()
@@ -150,7 +148,7 @@ def test_follower_beyond_the_leaders_end_is_truncated(pair: Pair) -> None:
     assert pair.follower.log.end_offset == 1
 
 
-def test_follower_beyond_a_leaders_log_without_epochs_requests_its_end_offset(pair: Pair) -> None:
+def test_follower_without_epochs_requests_the_end_offset_of_a_shorter_log(pair: Pair) -> None:
     append(pair.leader, b"a", b"b")
     pair.fetch_all()
     pair.leader.log.start_at(0)  # the leader's disk lost everything

@@ -88,7 +88,7 @@ async def test_undecided_change_is_sent_again(tmp_path: Path) -> None:
     assert controller.counted == {"failed": 2, "expanded": 1}
 
 
-async def test_change_is_counted_once_if_the_metadata_comes_first(tmp_path: Path) -> None:
+async def test_change_is_counted_once_if_metadata_precedes_the_response(tmp_path: Path) -> None:
     controller = Controller()
     partition, _ = a_leader(tmp_path, controller)
     partition.follower_fetched(2, 0)

@@ -5,7 +5,7 @@ name of a request is its command without the options, or the value of its option
 coordinator delays a response, a later block shows the name of the request and the response.
 
 `python -m tests.unit.data_plane.groups.group_scripts` replaces the recorded responses of every
-script by the actual ones. Review the diff.
+script with the actual ones. Review the diff.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ GROUP = "g"
 
 
 class Script:
-    """A coordinator of one partition. The command `written` ends an append."""
+    """A coordinator of one partition. The command `written` completes an append."""
 
     def __init__(self) -> None:
         self._wall_ms = 1_000_000
@@ -207,7 +207,7 @@ class Script:
                 return lines
 
     def written(self, _ticket, plain, named):
-        """End the unfinished append of index `after` (default: 0). A named error makes it fail."""
+        """Complete the unfinished append number `after` (default: 0), or fail it with an error."""
         append, offset = self._appends.pop(int(named.get("after", 0)))
         error = ErrorCode[plain[0]] if plain else ErrorCode.NONE
         if error:
