@@ -26,7 +26,7 @@ pyspark==4.3.0 \\
 """
 
 
-def test_in_a_lock_only_locally_built_wheels_get_a_new_digest() -> None:
+def test_only_locally_built_wheels_get_a_new_digest_in_the_lock() -> None:
     assert offline.with_built_digests(LOCK, {"pyspark": "dd"}) == LOCK.replace(
         "sha256:cc", "sha256:dd"
     )
@@ -78,7 +78,7 @@ def test_debian_mirror_of_the_machine_is_found(text: str) -> None:
     assert main_mirrors(text)[0] == "http://mirror.example/debian"
 
 
-def test_standalone_zookeeper_has_the_official_defaults() -> None:
+def test_standalone_zookeeper_has_the_defaults_of_the_official_image() -> None:
     text = zookeeper_alone.server_configuration({})
     assert "clientPort=2181" in text.splitlines()
     assert "dataLogDir=/datalog" in text.splitlines()
@@ -172,7 +172,7 @@ def answers(**outputs: tuple[int, str]) -> prerequisites.Run:
         ),
     ],
 )
-def test_missing_prerequisites_are_named_with_the_command(
+def test_missing_prerequisites_are_named_with_the_command_that_installs_them(
     run: prerequisites.Run | dict[str, tuple[int, str]],
     sentences: list[str],
     monkeypatch: pytest.MonkeyPatch,

@@ -1,4 +1,4 @@
-"""The compose service `submitter` seals a run and judges it. With a key it also signs the run."""
+"""The compose service `submitter` seals a run and judges it. With a key it signs the manifest."""
 
 from __future__ import annotations
 
