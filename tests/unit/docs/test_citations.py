@@ -1,4 +1,4 @@
-"""References to documentation, in code, tests and pages, name a page and a heading that exist."""
+"""What code, tests and pages cite exists: pages, headings, ADRs, files, tests and names."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ def test_no_citation_of_a_document_outside_the_repository() -> None:
     assert [str(path) for path, text in texts.items() if MISSING.search(text)] == []
 
 
-def test_every_decision_that_is_cited_exists() -> None:
+def test_every_cited_adr_exists() -> None:
     numbers = {path.name[:4] for path in (ROOT / "docs" / "adr").glob("*.md")}
     cited = {number for path in modules() for number in ADR.findall(path.read_text("utf-8"))}
     assert cited - numbers == set()
 
 
-def test_every_row_of_the_kips_page_that_a_page_names_exists() -> None:
+def test_every_row_that_the_kips_page_cites_exists() -> None:
     kips = (ROOT / "docs" / "kips.md").read_text(encoding="utf-8")
     rows = set(re.findall(r"^\| ([\d.]+) \|", kips, re.MULTILINE))
     assert {row for row in ROW.findall(kips) if row not in rows} == set()
@@ -77,7 +77,8 @@ def test_every_file_that_a_page_names_exists() -> None:
     named = {
         (page.name, file)
         for page in pages()
-        if page.name not in ("kips.md", "policies.md")  # tested elsewhere; a user's files
+        # Another test checks kips.md; policies.md names files of users.
+        if page.name not in ("kips.md", "policies.md")
         for file in FILE.findall(page.read_text(encoding="utf-8"))
         if "<" not in file
     }
@@ -93,7 +94,7 @@ def test_every_test_that_a_page_names_exists() -> None:
     assert [each for each in sorted(named) if each[1] not in functions_of(each[0])] == []
 
 
-def test_every_name_in_the_walk_of_a_request_exists() -> None:
+def test_every_class_and_function_in_architecture_exists() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     names = NAME_IN_FILE.findall(text)
     assert len(names) > 10

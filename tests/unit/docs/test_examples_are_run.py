@@ -1,7 +1,8 @@
-"""Each code block of README and docs/ is run by a test or listed here with the reason it is not.
+"""Each code block of the root's pages and docs/ is run by a test, or listed with a reason.
 
 `test_pages_run_as_printed.py` runs the `sh` blocks of the pages in `FOLLOWED`, and the files that
-these blocks name. `RUN_ELSEWHERE` names the test of any other block that is run.
+these blocks name. `RUN_ELSEWHERE` names the test of any other block that is run. `NOT_RUN` gives
+the reason for each remaining block.
 """
 
 from __future__ import annotations

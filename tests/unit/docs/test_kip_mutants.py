@@ -1,4 +1,7 @@
-"""Mutants of tests/kips change one place and name tested rows. `make prove-kips` applies them."""
+"""Each mutant of tests/kips changes one place, and names rows of docs/kips.md that have tests.
+
+`make prove-kips` applies the mutants.
+"""
 
 from __future__ import annotations
 
