@@ -63,13 +63,13 @@ def test_unknown_tagged_fields_are_skipped() -> None:
         bytes.fromhex("0000 ffffffffffff 55736572"),  # a varint without end
     ],
 )
-def test_malformed_principals_raise_one_exception(data: bytes) -> None:
+def test_malformed_principals_raise_a_deserialization_error(data: bytes) -> None:
     with pytest.raises(PrincipalDeserializationError):
         DefaultPrincipalSerde().deserialize(data)
 
 
 @given(st.binary(max_size=40))
-def test_random_bytes_raise_no_other_exception(data: bytes) -> None:
+def test_random_bytes_raise_only_deserialization_errors(data: bytes) -> None:
     try:
         principal = DefaultPrincipalSerde().deserialize(data)
     except PrincipalDeserializationError:
