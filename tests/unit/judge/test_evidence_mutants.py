@@ -1,4 +1,7 @@
-"""The plain judge finds every evidence mutant. Each property finds one that no other finds."""
+"""The plain judge (in Python) finds every evidence mutant.
+
+Each property finds a mutant that no other property finds.
+"""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def test_topic_exists_error_is_accepted_for_a_topic_of_another_request() -> None
 
 
 def test_topic_exists_error_is_a_violation_after_a_deletion() -> None:
-    """The decision used an image older than the zxid of its response."""
+    """The decision used an image of zxid 5; the topic had been deleted at zxid 3."""
     log = [created(2, by=ANOTHER), removed(3)]
     (violation,) = violations("D5", log, responded(TOPIC_EXISTS, zxid=5, image_zxid=5))
     assert "did not exist" in violation

@@ -1,4 +1,4 @@
-"""A line's fields are tested although lines with the same types were accepted before."""
+"""A wrong field of a line is found even after a correct line was accepted."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ from judge.history import History
 from judge.verdicts import judge
 from tests import golden_histories
 
-# A10 compares wall-clock times with the end of a login, T1 with the times of commits and with the
-# clock that a fault moves.
+# A10 computes the lifetime of a login from wall-clock times. T1 compares wall-clock times with the
+# times of commits, and with the clock that a fault moves.
 ABOUT_WALL_TIME = {"A10", "T1"}
 
 
