@@ -1,4 +1,4 @@
-"""Every verdict is logged in Kafka's format. A custom authorizer that raises denies the action."""
+"""Verdicts are logged in Kafka's format. If a custom authorizer raises, the action is denied."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_log_level_selects_the_lines(tmp_path: Path, level: Level, count: int) -
         )
 
 
-def test_each_check_is_logged_once_per_request() -> None:
+def test_each_action_is_checked_once_per_request() -> None:
     calls: list[str] = []
 
     def rule(operation: str, _type: str, name: str) -> bool:

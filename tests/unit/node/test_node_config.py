@@ -125,7 +125,7 @@ def test_config_errors_name_the_remedy(text: str, message: str) -> None:
         ("listeners=CLIENTS://:0\nbridgehead.data.plane=false", False),
     ],
 )
-def test_broker_opens_a_replication_listener_if_other_brokers_can_use_no_other(
+def test_broker_opens_a_replication_listener_if_brokers_can_use_no_other_listener(
     tmp_path: Path, properties: str, opens: bool
 ) -> None:
     make_certificates(tmp_path, {1: "broker"})
