@@ -87,7 +87,7 @@ def test_page_shows_the_first_violations_and_folds_the_others() -> None:
 
 
 def test_property_without_data_shows_no_counts() -> None:
-    """Without events every session looks unknown."""
+    """Without events, W6 knows no owner of a session and would report every write."""
     rows = [{"property": "W6", "sentence": "a session", "rows": []}]
     html = page([content([], [row_of("W6", "NODATA", 321)], violations=rows)])
     assert "321" not in html
