@@ -15,7 +15,7 @@ import grimp
 
 ROOT = Path(__file__).parents[3]
 GENERATED = ROOT / "envelope" / "_pb"
-# Generated folders; other folders with a leading dot are caches and data.
+# Folders with a leading dot, except SOURCE_DOT_FOLDERS, are caches and data.
 GENERATED_FOLDERS = {"build", "dist", "__pycache__", "spark-warehouse"}
 SOURCE_DOT_FOLDERS = {".ci", ".github"}
 LINES_OF_A_FUNCTION_MAX = 60
