@@ -18,6 +18,7 @@ from bench import (
     forwarding,
     loading,
     pipeline_start,
+    policies,
     real_kafka,
     records,
     small_creates,
@@ -37,6 +38,7 @@ BENCHMARKS: dict[str, Callable[[Plan], list[str]]] = {
     "pipeline-start": pipeline_start.run,
     "records": records.run,
     "default-client": default_client.run,
+    "policies": policies.run,
     "real-kafka": real_kafka.run,
 }
 

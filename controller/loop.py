@@ -27,6 +27,7 @@ from cluster_model.records import (
 )
 from cluster_model.znode_operations import Create, Operation
 from cluster_model.znodes import OutcomeZnode
+from controller.apis.base import Decision
 from controller.background_jobs import (
     Job,
     complete_reassignments,
@@ -108,8 +109,15 @@ class ControllerLoop:
             flush=log.flush,
             waits_for_brokers=waits_for_brokers,
         )
-        self._policies = PolicyEvaluation(policies, submit=self.submit, now_s=callbacks.now_s)
+        self._policies = PolicyEvaluation(
+            policies,
+            image=lambda: self._in_commit or self.image,
+            decide=self._propose,
+            submit=self.submit,
+            now_s=callbacks.now_s,
+        )
         self._zxid = image.zxid  # of the last commit
+        self._in_commit: MetadataImage | None = None  # the image after the commits in progress
         self._in_round: list[PendingRequest] = []
 
     def submit(self, pending: PendingRequest) -> None:
@@ -184,11 +192,15 @@ class ControllerLoop:
         entries: list[Entry] = []
         for pending in requests:
             image = self._decide_or_fail(pending, image, entries)
+        # The policies may finish during the commit: such requests belong to the next round.
+        requests = [each for each in requests if not self._policies.holds(each)]
         multis = list(split_into_multis(entries))
+        self._in_commit = image
         done, conflict = await self._commit_multis(multis)
+        self._in_commit = None
         records = [r for multi in multis[:done] for entry in multi for r in entry.decided.records]
         if conflict is None:
-            self.image = replace(image, zxid=self._zxid)
+            self.image = replace(image, zxid=self._zxid) if multis else image
         else:
             self.image = replace(base.replay(records), zxid=self._zxid)
             self._handle_conflict(conflict, multis[done], requests)
@@ -232,14 +244,27 @@ class ControllerLoop:
         """
         decided_before = len(entries)
         try:
-            return self._decide(pending, image, entries)
+            image = self._decide(pending, image, entries)
         except Exception:
             _log.exception("an unexpected error in the decision of %s", pending.request_id)
             del entries[decided_before:]
             pending.uncommitted.clear()
             error = ErrorCode.UNKNOWN_SERVER_ERROR
             pending.reply.set_result(self._callbacks.encode_error_response(pending, error))
-            return image
+        records = [r for entry in entries[decided_before:] for r in entry.decided.records]
+        self._policies.decided(pending, records)
+        return image
+
+    def _propose(self, pending: PendingRequest, image: MetadataImage) -> Decision:
+        """Decide one request, before the policies and quotas."""
+        pending.outcomes |= self.outcomes.lookup(pending.identity)
+        now_ms = self._callbacks.now_ms()
+        context = pending.new_context(self._callbacks.bind_authorize, image.acls, now_ms)
+        if self._policies.are_configured:
+            context = replace(context, random=ReplayedRandom(context.random, pending.draws))
+        if pending.asked_policies:  # The first decision logged its authorizations.
+            context = replace(context, authorize=without_logging(context.authorize))
+        return pending.api.decide(context, pending.request, image, pending.outcomes)
 
     def _decide(
         self, pending: PendingRequest, image: MetadataImage, entries: list[Entry]
@@ -251,15 +276,7 @@ class ControllerLoop:
             late = EnvelopeReply(int(ErrorCode.REQUEST_TIMED_OUT), None, image.zxid)
             pending.reply.set_result(late)
             return image
-        pending.outcomes |= self.outcomes.lookup(pending.identity)
-        now_ms = self._callbacks.now_ms()
-        context = pending.new_context(self._callbacks.bind_authorize, image.acls, now_ms)
-        if self._policies.are_configured:
-            context = replace(context, random=ReplayedRandom(context.random, pending.draws))
-        if pending.verdicts:  # The first decision logged its authorizations.
-            context = replace(context, authorize=without_logging(context.authorize))
-        proposed = pending.api.decide(context, pending.request, image, pending.outcomes)
-        decision = self._policies.judge(pending, proposed, image)
+        decision = self._policies.judge(pending, self._propose(pending, image))
         if decision is None:
             return image  # Submitted again after the policy checks.
         pending.draws.clear()
@@ -270,7 +287,7 @@ class ControllerLoop:
         records: list[Record] = []
         planned = image
         elements = self._quotas.charge(
-            context, decision.elements, image.mutation_rates, pending.charges
+            pending.context, decision.elements, image.mutation_rates, pending.charges
         )
         for decided in elements:
             if decided.element in pending.outcomes:
@@ -350,6 +367,7 @@ class ControllerLoop:
                 for element in pending.without_effect:
                     del pending.outcomes[element]
                 pending.uncommitted |= pending.without_effect
+        self._policies.check_again(requests)
         self._callbacks.reload()
 
     def _publish(self, changed: frozenset[str]) -> None:
@@ -360,9 +378,6 @@ class ControllerLoop:
         self._responses.published(changed)
 
     def _finish(self, pending: PendingRequest) -> None:
-        if self._policies.holds(pending):
-            return
-        self._policies.release(pending)
         if pending.reply.done():
             return
         if pending.uncommitted:

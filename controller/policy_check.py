@@ -7,7 +7,7 @@ partitions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from bridgehead.policy import (
     RequestedTopicState,
     TopicState,
 )
-from cluster_model.image import MetadataImage
+from cluster_model.image import MetadataImage, Topic
 from cluster_model.policy_state import policy_principal, targets, topic_state
 from cluster_model.principal import KafkaPrincipal as Principal
 from cluster_model.records import Replicas
@@ -124,6 +124,23 @@ def _requested(
     )
 
 
+class _TopicNames(AbstractSet[str]):
+    """The names of an image's topics without some. Not copied, because a policy may only count."""
+
+    def __init__(self, topics: Mapping[str, Topic], left_out: frozenset[str]) -> None:
+        self._topics = topics
+        self._left_out = left_out
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._topics and name not in self._left_out
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self._topics if name not in self._left_out)
+
+    def __len__(self) -> int:
+        return len(self._topics) - sum(name in self._topics for name in self._left_out)
+
+
 class ImageClusterState:
     """A controller's image as policies see it. See bridgehead.policy.ClusterState."""
 
@@ -140,10 +157,10 @@ class ImageClusterState:
 
     def topics(self, include_internal: bool, include_marked_for_deletion: bool) -> AbstractSet[str]:
         """See ClusterState."""
-        names = set(self._image.topics)
-        if not include_internal:
-            names -= INTERNAL_TOPICS
-        return names if include_marked_for_deletion else names - self._image.deletions
+        left_out = frozenset[str]() if include_internal else INTERNAL_TOPICS
+        if not include_marked_for_deletion:
+            left_out |= self._image.deletions
+        return _TopicNames(self._image.topics, left_out)
 
     def cluster_size(self) -> int:
         """See ClusterState."""

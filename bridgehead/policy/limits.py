@@ -63,7 +63,7 @@ class TopicLimits(TopicManagementPolicy):
         self._check_topic(request_metadata.topic, request_metadata.requested_state, None)
         names = cluster_state.topics(False, False)
         accepted = {each.topic for each in _accepted(request_metadata, CreateTopicRequest)}
-        count = len(names | accepted) + 1
+        count = len(names) + sum(name not in names for name in accepted) + 1
         self._check_maximum("topics.max", count, "The cluster would have {} topics")
         self._check_cluster(request_metadata, cluster_state)
 

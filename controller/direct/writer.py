@@ -111,14 +111,14 @@ class DirectWriter:
         """Decide and write until every element has its outcome; return the last image."""
         services = self._services
         await resolve_hosts(pending, services.bind_authorize, services.acls())
-        decisions = _Decisions(services, pending)
+
         while True:
             try:
                 image = await read_image(
                     self._session.read, pending, all_of_it=services.policies is not None
                 )
                 image = replace(image, zxid=await self._session.last_zxid())
-                decision = await decisions.decide(image)
+                decision = await _decide(services, pending, image)
                 if await self._write(pending, decision, image):
                     return image
             except ConnectionLostError as lost:
@@ -161,29 +161,28 @@ class DirectWriter:
         return True
 
 
-class _Decisions:
-    """The decisions of one request, with the verdicts of policies."""
+async def _decide(
+    services: DirectServices, pending: PendingRequest, image: MetadataImage
+) -> Decision:
+    """Decide the request on this image, and wait for the verdicts of the policies."""
+    evaluated = asyncio.Event()
 
-    def __init__(self, services: DirectServices, pending: PendingRequest) -> None:
-        self._services = services
-        self._pending = pending
-        self._evaluated = asyncio.Event()
-        self._policies = PolicyEvaluation(
-            services.policies, submit=lambda _: self._evaluated.set(), now_s=services.now_s
-        )
+    def propose(_: PendingRequest, image: MetadataImage) -> Decision:
+        return pending.api.decide(pending.context, pending.request, image, pending.outcomes)
 
-    async def decide(self, image: MetadataImage) -> Decision:
-        """Decide the request on this image, and wait for the verdicts of the policies."""
-        pending, services = self._pending, self._services
-        while True:
-            context = pending.new_context(
-                services.bind_authorize, services.acls(), services.now_ms()
-            )
-            zxid = services.acls_zxid()
-            services.log.append(execution_started(pending, _NO_EPOCH, -1 if zxid is None else zxid))
-            proposed = pending.api.decide(context, pending.request, image, pending.outcomes)
-            self._evaluated.clear()
-            decision = self._policies.judge(pending, proposed, image)
-            if decision is not None:
-                return decision
-            await self._evaluated.wait()
+    policies = PolicyEvaluation(
+        services.policies,
+        image=lambda: image,
+        decide=propose,
+        submit=lambda _: evaluated.set(),
+        now_s=services.now_s,
+    )
+    while True:
+        pending.new_context(services.bind_authorize, services.acls(), services.now_ms())
+        zxid = services.acls_zxid()
+        services.log.append(execution_started(pending, _NO_EPOCH, -1 if zxid is None else zxid))
+        decision = policies.judge(pending, propose(pending, image))
+        if decision is not None:
+            return decision
+        await evaluated.wait()
+        evaluated.clear()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,13 @@ import pytest
 
 from bridgehead.application import module_command
 from bridgehead.cluster import Cluster, ClusterError
+from event_log.verdicts import Verdict, worst
+from judge.evidence.run_lookup import read_run
+from judge.history import History
+from judge.verdicts import judge
+from raw_client.asynchronous import drive
 from raw_client.blocking import call_once
-from raw_client.codec import topic_body
+from raw_client.codec import create_topics, decode_message, topic_body
 from tests.integration.conftest import StartCluster
 
 NONE, VIOLATION, UNKNOWN, TIMED_OUT = 0, 44, -1, 7
@@ -259,6 +265,43 @@ def test_a_clients_bypass_flag_has_an_effect_only_with_the_seeded_bug(
         body["topics"][0]["replicationFactor"] = 1
         answer = call(cluster, 1, CREATE, 7, body, "drafted")
         assert results(answer)[0][0] == (NONE if mutant else VIOLATION)
+
+
+async def test_concurrent_requests_share_commits_and_cannot_exceed_a_limit(
+    start_cluster: StartCluster, tmp_path: Path
+) -> None:
+    """The zxid of a decision is that of its commit."""
+    allowed, requested, connections = 60, 100, 32
+    cluster = start_cluster(
+        controller=1,
+        data_dir=tmp_path,
+        properties={
+            "topic.management.policy.class.name": "bridgehead.policy.limits.TopicLimits",
+            "bridgehead.policy.limits.topics.max": str(allowed),
+        },
+    )
+    rejections: list[str] = []
+
+    def check(answer: bytes) -> None:
+        for each in decode_message(CREATE, 4, answer).topics:
+            assert each.error_code in (NONE, VIOLATION), each
+            rejections.extend(filter(None, (each.error_message,)))
+
+    requests = iter([create_topics([f"t{number}"]) for number in range(requested)])
+    address = cluster.bootstrap_server(2)
+    await drive(address, connections=connections, requests=requests, check=check)
+    text = f"The cluster would have {allowed + 1} topics; the limit is {allowed}."
+    assert rejections == [text] * (requested - allowed)
+    cluster.stop()
+    history = History(read_run(tmp_path))
+    commits = Counter(
+        event["zxid"]
+        for event in history.of_kind["request_decided"]
+        if event["api_key"] == CREATE and [code for _, code in event["elements"]] == [NONE]
+    )
+    assert sum(commits.values()) == allowed
+    assert max(commits.values()) > 1
+    assert worst(each.row for each in judge(history)) is Verdict.PASS
 
 
 def test_a_missing_policy_prevents_the_cluster_from_starting(tmp_path: Path) -> None:

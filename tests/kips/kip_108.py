@@ -130,7 +130,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         ("108.9",),
         "controller/policy_evaluation.py",
-        "        for check in unevaluated:\n",
-        "        for check in reversed(unevaluated):\n",
+        "        for check in checks:\n",
+        "        for check in reversed(list(checks)):\n",
     ),
 )

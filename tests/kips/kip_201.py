@@ -116,14 +116,14 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         ("201.16",),
         CHECK,
-        "return names if include_marked_for_deletion else names - self._image.deletions",
-        "return names",
+        "            left_out |= self._image.deletions\n",
+        "            pass\n",
     ),
     Mutant(
         ("201.16",),
         CHECK,
-        "        if not include_internal:\n",
-        "        if include_internal:\n",
+        "frozenset[str]() if include_internal else INTERNAL_TOPICS",
+        "INTERNAL_TOPICS if include_internal else frozenset[str]()",
     ),
     Mutant(
         ("201.17",),

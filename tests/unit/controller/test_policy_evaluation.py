@@ -106,7 +106,7 @@ async def test_without_a_policy_no_check_is_built() -> None:
     decision = create_topics().decide(context(7), created("a"), image(), {})
     (decided,) = decision.elements
     term = Term()
-    assert term.loop._policies.judge(None, decision, image()) is decision  # type: ignore[arg-type]
+    assert term.loop._policies.judge(None, decision) is decision  # type: ignore[arg-type]
     assert decided.policy_check is not None
 
 
