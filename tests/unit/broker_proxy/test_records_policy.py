@@ -144,7 +144,7 @@ async def test_the_leader_and_the_controller_show_a_policy_the_same_topic() -> N
 @pytest.mark.parametrize(
     "error", [ErrorCode.POLICY_VIOLATION, ErrorCode.UNKNOWN_SERVER_ERROR], ids=lambda e: e.name
 )
-async def test_a_violation_keeps_the_records(error: ErrorCode) -> None:
+async def test_an_error_of_the_policy_is_the_partitions_error(error: ErrorCode) -> None:
     cluster = Cluster()
     cluster.refusal = ApiError(error, "no")
     assert await cluster.delete("t", {0: 0, 1: 0}) == {0: (error, -1), 1: (6, -1)}

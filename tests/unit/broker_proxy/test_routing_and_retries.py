@@ -55,7 +55,7 @@ def test_reads_are_local(key: int, controller: bool, forwarding: bool) -> None:
     ],
 )
 @pytest.mark.parametrize("key", WRITES)
-def test_writes_are_forwarded_or_not_controller(
+def test_writes_are_forwarded_or_answered_not_controller(
     key: int, forwarding: bool, controller: bool, way: Route
 ) -> None:
     for version in API_SPECS[key].versions:
@@ -93,7 +93,7 @@ def _route(key: int, forwarding: bool, controller: bool, version: int = 0) -> Ro
         (12345, None, Step.UNKNOWN_SERVER_ERROR),
     ],
 )
-def test_each_outer_error_has_its_step(error: int, data: bytes | None, step: Step) -> None:
+def test_each_error_of_an_envelope_has_its_step(error: int, data: bytes | None, step: Step) -> None:
     answer = EnvelopeReply(int(error), data, 0)
     assert after_reply(answer, now_s=9.9, deadline_s=10.0) is step
 

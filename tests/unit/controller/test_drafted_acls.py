@@ -78,7 +78,7 @@ async def test_list_acls_filters_by_principal_and_resource() -> None:
 
 
 @pytest.mark.parametrize("rights", NOT_ALL, ids=CLUSTER_OPERATIONS)
-async def test_list_acls_shows_a_client_its_own_allowing_acls(rights: Any) -> None:
+async def test_list_acls_shows_a_client_its_own_allow_acls(rights: Any) -> None:
     """To list other ACLs, the client needs every operation on the cluster (All)."""
     own = await listed(rights, principal="User:a")
     assert own == {(2, "orders", "User:a", READ), (3, "g", "User:a", READ)}

@@ -47,7 +47,7 @@ NOT_RUN: Final[Mapping[Printed, str]] = {
     Printed("ARCHITECTURE.md", " client ──1"): _NO_COMMANDS,
     Printed("ARCHITECTURE.md", "  demo "): _NO_COMMANDS,
     Printed("README.md", " any Kafka client"): _NO_COMMANDS,
-    Printed("README.md", "make setup"): "a test needs the environment that it installs",
+    Printed("README.md", "make setup"): "the tests need the environment that it installs",
     Printed("docs/chaos.md", "bridgehead chaos list"): (
         "it takes minutes: tests/integration/test_chaos.py runs some scenarios"
     ),

@@ -19,7 +19,7 @@ from pipeline.table import Frames, Table
 
 
 def _never(_: Frames) -> DataFrame:
-    pytest.fail("the table is not built")
+    pytest.fail("the table must not be built")
 
 
 TABLE = Table(name="gold/rows", inputs=(), schema="run STRING", build=_never)

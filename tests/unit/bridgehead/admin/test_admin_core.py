@@ -265,7 +265,7 @@ def test_one_failure_does_not_hide_the_other_results(world: World) -> None:
     assert (errors["b"].code.name, str(errors["b"])) == ("POLICY_VIOLATION", "names begin with x")
 
 
-def test_a_single_call_raises_the_elements_error(world: World) -> None:
+def test_create_topic_raises_the_error_of_its_topic(world: World) -> None:
     world.everywhere(CREATE, answering(lambda _: 36))
     result = world.run(topics.create_topic(NewTopicWithReplication("a", 1, 1)))
     assert isinstance(result.error, KafkaError)

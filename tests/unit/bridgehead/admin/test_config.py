@@ -24,7 +24,7 @@ SEED = (
 )
 
 
-def test_every_number_of_kip_117_is_a_property() -> None:
+def test_the_properties_of_kip_117_are_read() -> None:
     texts = {name: str(1000 + at) for at, name in enumerate(SEED)}
     config = read_config({**SERVERS, **texts, "client.id": "mine", "security.protocol": "SSL"})
     assert {name: str(config.numbers[name]) for name in SEED} == texts
