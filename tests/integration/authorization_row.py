@@ -39,7 +39,10 @@ def is_shown(answer: Any, name: str) -> Observed:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One request. The value that `observe` reads in the response must be `denied` or `allowed`."""
+    """One request, with what `observe` returns for its response.
+
+    Clients without the right get `denied`, clients with the right `allowed`.
+    """
 
     label: str
     key: int
@@ -51,7 +54,7 @@ class Row:
     allowed: Observed = field(default_factory=lambda: [NOT_DENIED])
     observe: Callable[[Any, str], Observed] = codes
     topic: bool = False  # the topic must exist
-    special: dict[str, Observed] = field(default_factory=dict)  # other results, by kind of client
+    special: dict[str, Observed] = field(default_factory=dict)  # exceptions, by kind of client
 
     def filled(self, name: str, broker: int) -> Any:
         """Return the body with its placeholders replaced."""

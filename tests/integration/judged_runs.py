@@ -1,4 +1,4 @@
-"""The results of the judge without Spark for a run, by property."""
+"""Judge a run without Spark; the results are by property."""
 
 from __future__ import annotations
 

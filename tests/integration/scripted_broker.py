@@ -33,7 +33,7 @@ def end_the_connection(connection: socket.socket, response: bytes) -> None:
 
 
 class ScriptedBroker:
-    """Answers CreateTopics as `script` says, one entry for each request, then without failures.
+    """Handles each CreateTopics as the next entry of `script` says; without one, answers.
 
     A second request for the same topic gets TOPIC_ALREADY_EXISTS.
     """

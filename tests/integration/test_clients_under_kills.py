@@ -1,8 +1,9 @@
 """Three released clients do everything with records and groups while brokers are killed.
 
-A producer and the members of a group run during all kills. Each step of the story begins when a
-broker has just been killed (SIGKILL); the broker is restarted after the step. Users retry what is
-retriable until a deadline; any other error fails the test.
+A producer and the members of a group run during the first three kills. During three more kills,
+the group, then empty, is administered. Each step of the story begins when a broker has just been
+killed (SIGKILL); the broker is restarted after the step. Users retry what is retriable until a
+deadline; any other error fails the test.
 """
 
 from __future__ import annotations
@@ -214,7 +215,7 @@ class Brokers:
         latest = {TopicPartition(TOPIC, each): OffsetSpec.latest() for each in range(PARTITIONS)}
 
         def ask() -> dict[int, int]:
-            # librdkafka may still send the leader epoch of before the kill.
+            # librdkafka may still send the leader epoch that was valid before the kill.
             with translated():
                 found = self.admin.list_offsets(latest)
                 return {each.partition: int(done.result(60).offset) for each, done in found.items()}
@@ -289,7 +290,7 @@ def test_client_loses_nothing_under_kills(tmp_path: Path, name: str, listener: s
         group_is_administered_under_kills(client, brokers)
         found = read_all(client, brokers.end_offsets())
     kept = {at: value for at, value in acknowledged.items() if at[0] != 0 or at[1] >= DELETED}
-    # Every record was acknowledged once, so an idempotent producer has written nothing else.
+    # The logs have only acknowledged records: the producer is idempotent, so no resend is in them.
     assert found == kept
     judgements = judged(tmp_path)
     assert judgements["D6"].row.verdict is Verdict.PASS
@@ -339,10 +340,10 @@ def group_is_administered_under_kills(client: RecordClient, brokers: Brokers) ->
 
 
 def read_all(client: RecordClient, ends: Mapping[int, int]) -> dict[tuple[int, int], bytes]:
-    """Return every record by partition and offset, as read by new members of the deleted group.
+    """Return every record by partition and offset. The group was deleted; new members read all.
 
     kafka-python 3.0.11 sometimes stays in the state REBALANCING although JoinGroup and SyncGroup
-    were answered. It then sends nothing, not even a Heartbeat. A silent member is replaced, as its
+    were answered. It then sends nothing, not even a Heartbeat. A silent member is replaced, as a
     user would restart it.
     """
     found: dict[tuple[int, int], bytes] = {}

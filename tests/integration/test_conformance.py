@@ -345,7 +345,7 @@ def documented(dialect: str) -> dict[int, tuple[int, int]]:
 
 def test_cases_cover_every_version_that_needs_no_data_plane() -> None:
     covered: Counter[tuple[int, int]] = Counter((a.key, a.version) for a, _ in REQUESTS)
-    keys = set(WITHOUT_DATA_PLANE["shipped"]) - {ENVELOPE}  # only the controller opens an Envelope
+    keys = set(WITHOUT_DATA_PLANE["shipped"]) - {ENVELOPE}  # only the controller accepts it
     served = {(key, version) for key in keys for version in API_SPECS[key].versions}
     assert served - set(covered) == set()
     assert len(REQUESTS) >= 400

@@ -38,7 +38,7 @@ def test_stored_connection_limits_take_effect(
             "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CLIENTS:PLAINTEXT",
         },
     )
-    admin = Connection(cluster.bootstrap_server(1))  # on the listener between brokers
+    admin = Connection(cluster.bootstrap_server(1))  # on the inter-broker listener
     address = cluster.bootstrap_server(1, "CLIENTS")
     deadline = time.monotonic() + WITHIN_S
 

@@ -1,4 +1,4 @@
-"""The judge checks the rights of direct writes, which brokers below version 3.4 make (A1)."""
+"""The judge checks the rights of direct writes (A1), made below protocol version 3.4 only."""
 
 from __future__ import annotations
 

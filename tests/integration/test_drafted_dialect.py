@@ -76,7 +76,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
             controller=1,
             properties={
                 **BOTH_DIALECTS,
-                # A shipped listener that is not the one between brokers.
+                # A shipped listener that is not the inter-broker listener.
                 "listeners": f"{BOTH_DIALECTS['listeners']},OTHER://:0",
                 "listener.security.protocol.map": (
                     f"{BOTH_DIALECTS['listener.security.protocol.map']},OTHER:PLAINTEXT"
@@ -177,7 +177,7 @@ def test_an_envelope_of_a_client_is_rejected(drafted: Listener, shipped: Listene
 def test_a_shipped_envelope_is_executed_on_the_listener_between_brokers_only(
     drafted: Listener, cluster: Cluster
 ) -> None:
-    """The controller executes it there; other listeners close the connection."""
+    """The controller executes it on the inter-broker listener. Others close the connection."""
     inner = creation("enveloped", validateOnly=False)
     header = RequestHeader(CREATE, 7, 5, "inside")
     envelope = EnvelopeRequest(

@@ -185,9 +185,9 @@ def test_run_of_a_running_cluster_cannot_be_sealed(tmp_path: Path) -> None:
 
 
 def test_run_is_signed_with_a_key_that_nothing_else_contains(tmp_path: Path) -> None:
-    """Neither a file of the cluster nor a command line contains the key.
+    """No file of the cluster and no command line contains the key.
 
-    The command line of the program that seals the run does not contain it either.
+    The command line of the program that seals the run has only the path of the key's file.
     """
     key = tmp_path / "key"
     key.write_text("0123456789abcdef0123456789abcdef\n", encoding="utf-8")

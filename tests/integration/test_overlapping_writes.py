@@ -1,4 +1,4 @@
-"""A client that sends many requests at once gets the responses of one that waits for each."""
+"""Responses are the same whether a client sends many requests at once or waits for each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forwarding of custom and fake principals."""
+"""Brokers forward custom principals, and fake ones in the first stage of KIP-590's rollout."""
 
 from __future__ import annotations
 
@@ -87,7 +87,10 @@ def test_another_builders_principal_is_rejected() -> None:
 
 
 def test_fake_principals_are_forwarded_in_the_first_stage_only() -> None:
-    """KIP-590's staged roll-out. A controller without the setting rejects the Envelope."""
+    """All brokers have `bridgehead.forwarding.principals=fake` in the first stage.
+
+    A controller without this property rejects an Envelope with a fake principal.
+    """
     fake = {"bridgehead.forwarding.principals": "fake"}
     with start("", all=fake) as cluster:
         assert create(cluster, 2, "alice@blue", "orders") == ErrorCode.NONE

@@ -1,7 +1,7 @@
 """Each of two consistency settings prevents stale reads after a write. The defaults allow them.
 
-The tests write and read with `chaos/read_after_write.py`. `make read-after-write` does so 10,000
-times. Brokers 2 and 3 apply metadata late on purpose.
+Some tests write and read with `chaos/read_after_write.py`; `make read-after-write` does so 10,000
+times. In most tests, brokers 2 and 3 apply metadata late on purpose.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""When clients begin large requests and stop, the memory of all connections stays bounded."""
+"""When clients never finish large requests, the memory of all connections stays bounded."""
 
 from __future__ import annotations
 

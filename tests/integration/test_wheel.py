@@ -48,7 +48,7 @@ class Installation:
 
 @pytest.fixture(scope="module")
 def installation(tmp_path_factory: pytest.TempPathFactory) -> Installation:
-    """An empty environment with only the wheel and the dependencies."""
+    """An environment with only the wheel and the dependencies."""
     folder = tmp_path_factory.mktemp("wheel")
     build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder)]
     built = subprocess.run([*build, str(ROOT)], capture_output=True, text=True, check=False)

@@ -31,7 +31,7 @@ NOT_COMPARED = re.compile(
     r"|/controller_epoch"  # tested below
     r"|/config/brokers/<default>"  # its version counts requests outside the recording
     r"|/(brokers|config)/topics/(reassign|elect-leaders|delete-records|__x).*"
-    r"|/(brokers|config)/topics/create-topics-v\d-(nobroker|neg|emptyrep)(/.*)?"  # rejected here
+    r"|/(brokers|config)/topics/create-topics-v\d-(nobroker|neg|emptyrep)(/.*)?"  # rejected by us
 )
 MASKED = {
     "topic_id",

@@ -1,6 +1,6 @@
 """The cases of every API that needs no data plane.
 
-They are `CASES` of the module that is named after the API's `ApiKey`.
+The cases of an API are `CASES` in the module that is named after its `ApiKey`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from bridgehead.kafka_wire.api_key import ApiKey
 from broker_proxy.routing import WITHOUT_DATA_PLANE
 from tests.integration.conformance.case import Case
 
-# Envelope has no cases, because only the controller opens one; tests/data/client_envelopes.jsonl.gz
-# covers it. APIs that only a leader or a coordinator answers have no cases; recordings cover them.
+# Envelope has no cases, because only the controller accepts it;
+# tests/data/client_envelopes.jsonl.gz covers it. APIs that only a leader or a coordinator answers
+# have no cases; recordings cover them.
 _KEYS: Final = sorted(
     map(ApiKey, set(WITHOUT_DATA_PLANE["shipped"]) - {ApiKey.ENVELOPE}), key=lambda key: key.name
 )

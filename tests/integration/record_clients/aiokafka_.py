@@ -67,7 +67,7 @@ class _Producer:
         self._producer = self._loop.run(self._start(options))
 
     async def _start(self, options: Mapping[str, Any]) -> aiokafka.AIOKafkaProducer:
-        # aiokafka also uses this time for the expiry of batches.
+        # After this time aiokafka also gives up batches that it could not send.
         timeout = {"request_timeout_ms": DEADLINE_MS}
         producer = aiokafka.AIOKafkaProducer(
             **options, **timeout, acks="all", enable_idempotence=True
@@ -132,7 +132,7 @@ class _Consumer:
 
 
 class Aiokafka(KafkaPython):
-    """aiokafka has no calls that reset or delete offsets or delete groups: kafka-python's are used.
+    """aiokafka. It cannot reset offsets, delete offsets or delete groups; kafka-python does this.
 
     Each admin call creates a new admin client, which knows no dead broker.
     """

@@ -18,7 +18,7 @@ _BACKOFF_S: Final = 0.2
 
 
 class RetriableError(Exception):
-    """Raised instead of a client's error that a user retries. Other errors are raised unchanged."""
+    """Replaces a client's error after which a call can be retried. Other errors are unchanged."""
 
 
 class Producer(Protocol):
@@ -27,7 +27,7 @@ class Producer(Protocol):
     acknowledged: dict[tuple[int, int], bytes]
     """Values by partition and offset."""
     failures: list[object]
-    """The errors of records that the client gave up."""
+    """The errors of records that the client stopped trying to send."""
 
     def send(self, partition: int, value: bytes) -> None:
         """Send one record; do not wait for its acknowledgement."""
@@ -100,7 +100,7 @@ class RecordClient(abc.ABC):
 
     @abc.abstractmethod
     def delete_group(self) -> None:
-        """Delete the group. Succeeds without it, because an earlier try may have deleted it."""
+        """Delete the group. No error if it is missing: an earlier try may have deleted it."""
 
     @abc.abstractmethod
     def delete_records(self, partition: int, before: int) -> int:
@@ -108,7 +108,7 @@ class RecordClient(abc.ABC):
 
 
 def retried(call: Callable[[], T]) -> T:
-    """Return the result of a call, retried for a retriable error until the deadline."""
+    """Return the result of a call. Repeat it after RetriableError until the deadline."""
     deadline = time.monotonic() + DEADLINE_S
     while True:
         try:

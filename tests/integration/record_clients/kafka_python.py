@@ -99,7 +99,7 @@ class _Consumer:
 
 
 class KafkaPython(RecordClient):
-    """Each admin call creates a new admin client: an old client keeps a dead coordinator."""
+    """Each admin call creates a new admin client: an old one keeps calling a dead coordinator."""
 
     def _options(self) -> dict[str, Any]:
         return kafka_python_options(self.login)
