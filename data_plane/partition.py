@@ -106,7 +106,8 @@ class Partition:
     def apply(self, view: PartitionView) -> bool:
         """Take the role from the metadata image; return whether the leader or its epoch changed.
 
-        A view with an older leader epoch or partition epoch is ignored.
+        A view is ignored if its leader epoch is older, or if the leader epoch is the same and the
+        partition epoch is older.
         """
         if (view.leader_epoch, view.partition_epoch) < (self.leader_epoch, self.partition_epoch):
             return False

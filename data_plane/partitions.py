@@ -205,7 +205,7 @@ class Partitions:
     def read(
         self, topic: str, partition: int, offset: int, max_bytes: int, *, up_to: Limit
     ) -> bytes:
-        """Return whole batches, the first with `offset` in it; at least one, if any exists.
+        """Return whole batches from the one that contains `offset` on; at least one if it exists.
 
         Raises:
             ApiError: OFFSET_OUT_OF_RANGE or an error of `get`.
@@ -250,7 +250,7 @@ class Partitions:
         return count
 
     def expire_producers(self, idle_ms: int) -> None:
-        """Forget the idempotent producers that were idle for `idle_ms`, by their timestamps.
+        """Forget the idempotent producers whose newest timestamp is at least `idle_ms` old.
 
         When a log is opened again, its expired producers are known until the next call.
         """

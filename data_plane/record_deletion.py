@@ -19,7 +19,7 @@ _UNKNOWN: Final = -1
 
 
 class RecordDeletion:
-    """Deletes records; `is_live` tells whether a broker is registered."""
+    """The DeletableLogs of broker_proxy.apis.delete_records. `is_live`: a broker is registered."""
 
     def __init__(self, partitions: Partitions, is_live: Callable[[int], bool]) -> None:
         self._partitions = partitions

@@ -43,9 +43,9 @@ class ReplicaOffsets:
         return self._log.newest_timestamp()
 
     def segment_times(self) -> list[tuple[int, int]]:
-        """Return (first offset, time of last change) per segment, then (log end, now).
+        """Return (first offset, time of last change) per segment; [] if the log is not on disk.
 
-        Return [] if the log is not on disk.
+        If the active segment has records, (log end, now) follows.
         """
         if not self._log.on_disk:
             return []

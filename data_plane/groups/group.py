@@ -164,7 +164,7 @@ class Group:
         return member
 
     def elect_joined_leader(self) -> bool:
-        """Keep the leader if it has joined, else choose one that has; False if no member has."""
+        """Keep a leader that has joined, or choose a member that has. False if none has joined."""
         current = self.members.get(self.leader or NO_MEMBER_ID)
         if current is None or current.join_ticket is None:
             joined = (m for m in self.members.values() if m.join_ticket is not None)
@@ -231,10 +231,10 @@ class Group:
     def complete_commit(
         self, offsets: Mapping[TopicPartition, CommittedOffset], log_offset: int
     ) -> None:
-        """Make written offsets visible, except where an offset from later in the log is visible."""
+        """Make written offsets visible, unless an offset from later in the log already is."""
         for key, committed in offsets.items():
             if key not in self.pending_offsets:
-                continue  # The topic was deleted meanwhile.
+                continue  # The offset was removed, or a later commit was completed first.
             stored = self.offsets.get(key)
             if stored is None or stored.log_offset < log_offset:
                 self.offsets[key] = _Stored(committed, log_offset)
@@ -325,7 +325,7 @@ class Group:
 
 
 def _subscription(metadata: bytes) -> set[str]:
-    """Return the topics of a ConsumerProtocolSubscription: they follow its version (int16).
+    """Return the topics of a ConsumerProtocolSubscription. They follow the version (int16).
 
     Raises:
         struct.error, ValueError: the bytes are not a subscription.

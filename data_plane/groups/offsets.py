@@ -91,7 +91,7 @@ class Offsets:
 
         def stored(error: ErrorCode, base_offset: int) -> None:
             if error is ErrorCode.NONE:
-                # Offsets that are not pending any more were removed while they were being written.
+                # An offset that is not pending any more was removed, or replaced by a later commit.
                 kept = {k: each for k, each in fitting.items() if k in group.pending_offsets}
                 self._table.committed(group.group_id, base_offset, kept)
                 group.complete_commit(fitting, base_offset)
@@ -181,11 +181,11 @@ class Offsets:
             self._clean_up(group, expired)
 
     def _expired(self, group: Group) -> list[TopicPartition]:
-        """KIP-211: a group's offsets expire when it has been empty for the retention time.
+        """KIP-211: a group's offsets expire when the group has been empty for the retention time.
 
-        If a consumer group has members, the offsets of topics that no member consumes expire. A
-        group without a protocol type has no members. Each of its offsets expires when the
-        retention time has passed since its own commit.
+        In a stable consumer group, an offset expires if no member consumes its topic and the
+        retention time has passed since its commit. In a group without a protocol type, which has
+        no members, every offset expires when the retention time has passed since its commit.
         """
         since_empty = group.state_since_ms if group.state_since_ms != NEVER else None
         kept: frozenset[str] = frozenset()

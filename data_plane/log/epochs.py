@@ -55,14 +55,14 @@ class LeaderEpochs:
         return self.entries[after - 1].epoch if after else UNDEFINED_EPOCH
 
     def truncate_end(self, end_offset: int) -> bool:
-        """Drop the epochs that begin at or after `end_offset`; return whether any did."""
+        """Drop the epochs that begin at or after `end_offset`; return whether there were any."""
         kept = [each for each in self.entries if each.start_offset < end_offset]
         changed = len(kept) < len(self.entries)
         self.entries = kept
         return changed
 
     def truncate_start(self, start_offset: int) -> bool:
-        """Drop the epochs before `start_offset`; return whether an entry changed."""
+        """Drop the epochs that end at or before `start_offset`; return whether an entry changed."""
         before = [each for each in self.entries if each.start_offset <= start_offset]
         if not before or (before[-1].start_offset == start_offset and len(before) == 1):
             return False

@@ -207,7 +207,7 @@ class PartitionLog:
             write_epochs(self.folder / LEADER_EPOCHS, self.epochs.entries)
 
     def write_snapshot(self) -> None:
-        """Store the producers' state at the end of the log; keep the last few."""
+        """Store the producers' state at the end of the log; keep the last two snapshots."""
         if not self.on_disk:
             return
         path = self.folder / f"{self.end_offset:020d}.snapshot"

@@ -161,7 +161,7 @@ def records_of(batch: bytes, header: BatchHeader | None = None) -> Iterator[Reco
         try:
             data = decompress(header.codec, data)
         except DecompressionError as error:
-            # Kafka's error. Its producers do not send such batches.
+            # Kafka returns this error, too. Its producers do not send such batches.
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from error
     for record in parse_records(
         data, header.record_count, header.base_offset, header.base_timestamp

@@ -23,7 +23,8 @@ def for_version(version: int, data: bytes, fetch_offset: int) -> bytes:
 
     Below version 4 the batches are converted, and the result has the size of `data`, because Kafka
     announces this size before it converts. A longer result is cut; a shorter one is filled up with
-    an incomplete batch, which consumers ignore. Only the first batch may exceed the size.
+    an incomplete batch, which consumers ignore. The first batch is never cut, even if it is larger
+    than `data`.
 
     Raises:
         ApiError: UNSUPPORTED_COMPRESSION_TYPE; a batch to convert is compressed with zstd.

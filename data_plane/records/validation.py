@@ -105,7 +105,7 @@ def check_for_version(version: int, records: bytes) -> None:
 
 
 def check_first_batch(records: bytes) -> None:
-    """Check the size and the format of the first batch, as Kafka does to find its attributes.
+    """Check size and format of the first batch. Kafka does it to see if it is transactional.
 
     Raises:
         ApiError: CORRUPT_MESSAGE.

@@ -206,7 +206,7 @@ class Fetching:
     # --- Logs that begin or end elsewhere ------------------------------------------------
 
     def offsets_request(self, now_ms: int) -> ListOffsetsRequest | None:
-        """Ask where the leader's logs end or begin, for logs here that end outside that range."""
+        """Ask where the leader's logs end or begin, after OFFSET_OUT_OF_RANGE for a fetch."""
         topics: dict[str, list[ListOffsetsPartition]] = {}
         for (topic, number), each in self._ready(now_ms):
             if each.asks_for is not None:

@@ -156,7 +156,10 @@ class LeaderIsr:
     # --- Changes -------------------------------------------------------------------------
 
     def expanded(self, replica: int, high_watermark: int) -> Replicas | None:
-        """Return the ISR with this follower, if it has reached the high watermark; else None."""
+        """Return the ISR with this follower; None if the follower may not join now.
+
+        It must have reached the high watermark and the start of the leader epoch.
+        """
         follower = self.followers.get(replica)
         if self.proposal is not None or follower is None or replica in self.isr:
             return None
