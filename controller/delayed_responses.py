@@ -54,8 +54,8 @@ class AppliedZxids:
         """Pop the requests whose zxid every live broker has applied."""
         live = {(broker.broker_id, broker.incarnation) for broker in image.brokers.values()}
         for gone in [key for key in self._applied if key not in live]:
-            # A new incarnation replaced this one. A broker that only lost its registration may
-            # register again as the same incarnation, so its zxid is kept.
+            # Forget an incarnation only if a new one has replaced it. A broker that lost only its
+            # registration may register again as the same incarnation, so its zxid is kept.
             if gone[0] in image.brokers:
                 del self._applied[gone]
         applied = min((self._applied.get(key, 0) for key in live), default=0)

@@ -1,6 +1,6 @@
 """Policy checks: the arguments that policies get for a decision. Pure.
 
-To each element that a policy may reject, an API attaches a function that builds the check. The
+For each element that a policy may reject, an API provides a function that builds the check. The
 function is called only if a policy is configured, because it takes long for a topic with many
 partitions.
 """

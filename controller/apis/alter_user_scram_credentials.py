@@ -1,8 +1,8 @@
 """AlterUserScramCredentials, key 51: sets and deletes credentials of users (KIP-554).
 
 One invalid entry fails all entries of its user. Users are independent (docs/kafka/scram.md), with
-one exception, as in Kafka: an empty salted password fails every user of the request. Salted
-passwords and keys derived from them appear only in the records.
+two exceptions, as in Kafka: an empty salted password, or a user named `.` or `..`, fails every user
+of the request. Salted passwords and keys derived from them appear only in the records.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """DeleteTopics, key 20, versions 0 to 6 (docs/kafka/topics.md). KIP-4 §DeleteTopicsRequest.
 
 An accepted deletion writes a marker; the controller removes the topic later, and the response waits
-until the topic id is gone. Names are not validated. A client without DELETE on a topic gets the
-same error whether or not the topic exists.
+until the topic id is gone. Names are not validated. If a topic is given by name, a client without
+DELETE gets the same error whether or not the topic exists.
 
 In the drafted dialect a topic gets INVALID_TOPIC_EXCEPTION if it does not exist or if the client
 lacks DESCRIBE on it, and the response lists a duplicate once (KIP-4). From v2 on, the request has

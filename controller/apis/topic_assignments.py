@@ -38,7 +38,7 @@ def too_many_partitions(partitions: int) -> ApiError:
 
 
 def check_room(name: str, assignment: tuple[Replicas, ...], configs: Mapping[str, str]) -> None:
-    """Reject a topic too large for one multi: ZooKeeper would close the session."""
+    """Reject a topic too large for one multi: ZooKeeper would close the connection."""
     if len(assignment) > partitions_max(max(map(len, assignment))):
         raise too_many_partitions(len(assignment))
     # An escaped character takes up to six bytes in JSON.
