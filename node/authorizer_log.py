@@ -24,7 +24,7 @@ _UNPRINTABLE: Final = {code: f"\\u{code:04x}" for code in (*range(32), *range(12
 
 
 class AuthorizerLog:
-    """See Audit."""
+    """The Audit of cluster_model.authorization."""
 
     def __init__(self, log: TextLog, wall_ms: Callable[[], int]) -> None:
         self._log = log

@@ -1,4 +1,4 @@
-"""The APIs of a data plane that describe records, or serve and describe their producers."""
+"""InitProducerId, OffsetForLeaderEpoch and DescribeProducers on a node with a data plane."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def producers_of(partitions: Partitions) -> ProducersOf:
 
 
 def build_record_apis(parts: Parts) -> tuple[LocalApi, ...]:
-    """Return the APIs that depend on records. They replace those of a node without data plane."""
+    """Return these APIs. They replace APIs of the same key that a node without data plane has."""
     plane = parts.broker.data_plane
     if plane is None:
         return ()
