@@ -7,9 +7,9 @@
         assert errors["orders"] is None  # success
 
 `AdminClient` blocks, except in `alter_config`; `AsyncAdminClient` has the same methods as
-coroutines. A call that changes
-several topics or other resources returns the error of each one, or None for success. A call that
-reads several of them returns a `Try` for each. So one failure does not hide the other results.
+coroutines. A call that changes several topics or other resources returns the error of each one, or
+None for success. A call that reads several of them returns a `Try` for each. So one failure does
+not hide the other results.
 """
 
 from __future__ import annotations

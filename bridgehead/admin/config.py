@@ -112,7 +112,7 @@ def read_config(properties: Mapping[str, object]) -> AdminConfig:
 
 
 def read_client_properties(path: str | Path) -> dict[str, str]:
-    """Return the properties of a file, such as that of `--command-config`.
+    """Return the properties in a file, such as the file that `--command-config` names.
 
     Raises:
         AdminConfigError: the file cannot be read or is malformed.

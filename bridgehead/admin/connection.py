@@ -168,7 +168,7 @@ class BrokerConnection:
 
     def _negotiated(self, version: int, payload: bytes, at: int) -> None:
         unsupported = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")
-        rejected = payload[at : at + 2] == unsupported  # in the format of version 0
+        rejected = payload[at : at + 2] == unsupported  # such a response has version 0
         message: ApiVersionsResponse = decode_response(
             ApiKey.API_VERSIONS, 0 if rejected else version, payload, at
         )

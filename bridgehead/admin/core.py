@@ -412,7 +412,7 @@ class AdminCore:
         return list(dict.fromkeys([*known, *self._config.bootstrap]))
 
     def _forget_cluster(self) -> None:
-        """Have metadata fetched before the next request that needs it; keep the addresses."""
+        """Mark the metadata as out of date, so that it is fetched again; keep the addresses."""
         if self._cluster is not None:
             self._cluster = replace(self._cluster, fetched_ms=-FOREVER)
 

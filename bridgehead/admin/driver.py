@@ -88,7 +88,7 @@ class Driver:
         return bool(data)
 
     def seconds_to_tick(self) -> float | None:
-        """Return how long there is nothing to do if no socket becomes ready."""
+        """Return the seconds until the core's next `tick`; None if none is due."""
         wakeup_ms = self._core.wakeup_ms()
         return None if wakeup_ms is None else max(0.0, wakeup_ms - _now_ms()) / 1000
 

@@ -4,9 +4,9 @@ A single call runs the loop in the caller's own thread: no other thread has to b
 send the request nor to return the result. While one caller runs the loop, other callers only wait.
 If the call only has to wait for data on connections without TLS, the caller's thread reads them
 itself: a pass of the event loop would take a fifth of the call's processor time.
-In every other case the client's I/O thread runs the loop: when calls are left after the caller's
-own call has ended, for calls that return a future, and, to close idle connections, while the client
-is idle.
+In every other case the client's I/O thread runs the loop: for calls that return a future, for calls
+that are left when the caller's own call has ended, and while the client is idle (to close idle
+connections).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _Request = tuple[Plan[Any], OnEnd, int | None, int | None]  # the arguments of `
 
 
 class SharedLoop:
-    """Starts with the first call; ends with `close`, or with the program. Thread-safe."""
+    """Starts its I/O thread with the first call. Thread-safe."""
 
     def __init__(self, properties: Mapping[str, object], token: Callable[[], str] | None) -> None:
         """Raises AdminConfigError."""
@@ -135,7 +135,7 @@ class SharedLoop:
                 return False
             for key, events in ready:
                 if events != selectors.EVENT_READ or not driver.read_without_loop(key.fd):
-                    return call.outcome is not None  # the loop would not stop for an ended call
+                    return call.outcome is not None  # if it has ended, nothing would stop the loop
         return True
 
     def _begin(self) -> asyncio.AbstractEventLoop:
@@ -195,7 +195,7 @@ class SharedLoop:
                 loop.run_forever()
                 self._step_back()
             loop.run_until_complete(self._driver.close())
-            loop.run_until_complete(asyncio.sleep(0))  # the callbacks of ended calls
+            loop.run_until_complete(asyncio.sleep(0))  # runs the callbacks of ended calls
             loop.run_until_complete(loop.shutdown_default_executor())
         finally:
             loop.close()

@@ -14,10 +14,10 @@ _IDENTIFICATION: Final = "ssl.endpoint.identification.algorithm"
 
 
 def build_tls(config: AdminConfig) -> ssl.SSLContext | None:
-    """Return the context; None without TLS. Without a trust store the system's is used.
+    """Return the context; None without TLS. The default trust store is that of the system.
 
     Raises:
-        AdminConfigError: a store is missing, is not PEM or has another password.
+        AdminConfigError: a store is missing or is not PEM, or its password is wrong.
     """
     if not config.uses_tls:
         return None

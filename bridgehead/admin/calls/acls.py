@@ -153,7 +153,7 @@ def create_acls(bindings: Collection[AclBinding]) -> Plan[dict[AclBinding, Admin
 def delete_acls(
     filters: Collection[AclBindingFilter],
 ) -> Plan[dict[AclBindingFilter, Try[list[Try[AclBinding]]]]]:
-    """Delete the ACLs that match a filter; return the deleted ACLs of each filter."""
+    """Delete the ACLs that match any of the filters; return the deleted ACLs of each filter."""
     from bridgehead.kafka_wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 
     def request(left: Mapping[AclBindingFilter, AclBindingFilter]) -> Request:

@@ -39,7 +39,7 @@ class ApiVersionRange(NamedTuple):
 
 
 class FeatureMetadata(NamedTuple):
-    """The (lowest, highest) level of each feature. `epoch` is None without finalized features."""
+    """The lowest and highest level of each feature; `epoch` is None if no feature is finalized."""
 
     supported: dict[str, tuple[int, int]]
     finalized: dict[str, tuple[int, int]]

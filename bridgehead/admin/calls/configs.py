@@ -29,7 +29,7 @@ class ConfigResourceType(IntEnum):
 
 
 class ConfigResource(NamedTuple):
-    """A topic or a broker. The broker with the name "" is the cluster's default."""
+    """A topic or a broker. A BROKER with the name "" holds the defaults of all brokers."""
 
     type: ConfigResourceType
     name: str
@@ -79,7 +79,7 @@ class AlterConfigOp(NamedTuple):
 
 
 Configs = dict[str, ConfigEntry]
-# The entity types of KIP-4, as in kafka-configs.sh.
+# The entity types of KIP-4. kafka-configs.sh has the same ones, and others, in the plural.
 ENTITY_TYPES: Mapping[str, ConfigResourceType] = {
     "topic": ConfigResourceType.TOPIC,
     "broker": ConfigResourceType.BROKER,

@@ -100,7 +100,7 @@ def get_group_information(group_name: str) -> Plan[GroupOverview]:
 
 
 def describe_groups(groups: Collection[str]) -> Plan[dict[str, Try[GroupDescription]]]:
-    """Return groups with their members, each from its coordinator."""
+    """Return groups with their members. The coordinator of each group answers."""
     found = {}
     for name in groups:
         try:
@@ -216,7 +216,7 @@ def delete_group_offsets(
 
 
 def _partition_errors(answer: Answer) -> dict[TopicPartition, AdminError | None]:
-    """Return the error of each partition; raise a transient error: the request is then resent."""
+    """Return the error of each partition. Raise a transient error, so that the call retries."""
     errors: dict[TopicPartition, AdminError | None] = {}
     for topic in answer.message.topics:
         for each in topic.partitions:

@@ -45,7 +45,7 @@ def describe_client_quotas(
 ) -> Plan[dict[ClientQuotaEntity, dict[str, float]]]:
     """Return the quotas of the entities that match all components.
 
-    With `strict`, entities that also have other types are excluded.
+    With `strict`, an entity with a type that no component names does not match.
     """
     from bridgehead.kafka_wire.messages.describe_client_quotas import (
         ComponentData,

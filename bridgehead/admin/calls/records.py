@@ -15,7 +15,7 @@ from bridgehead.kafka_wire.errors import ErrorCode
 
 T = TypeVar("T")
 
-LATEST: Final = -1  # timestamps of `list_offsets`
+LATEST: Final = -1  # timestamps for `list_offsets`
 EARLIEST: Final = -2
 _PAUSE_MS: Final = 100
 _MOVED: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.LEADER_NOT_AVAILABLE)
@@ -38,9 +38,10 @@ class TopicPartitionReplica(NamedTuple):
 
 
 class ReplicaInfo(NamedTuple):
-    """A replica in a directory: its size in bytes, and how far it lags behind.
+    """A replica in a directory: its size in bytes, and its lag as a number of offsets.
 
-    `is_future`: the replica is being moved into this directory.
+    A replica that is being moved into this directory has `is_future`, and lags behind the replica
+    that it will replace. Any other replica lags behind the high watermark.
     """
 
     size: int
@@ -174,7 +175,7 @@ def _at_leaders(
     request: Callable[[Mapping[TopicPartition, int], int], Request],
     result: Callable[[Any], T],
 ) -> Plan[dict[TopicPartition, Try[T]]]:
-    """Send the request to the leader of each partition; if the leader moves, to the new one."""
+    """Send a request to the leader of each partition; if a leader changes, ask the new one."""
     done: dict[TopicPartition, Try[T]] = {}
     left = dict(values)
     while left:

@@ -59,7 +59,7 @@ def create_delegation_token(
     def build(attempt: Attempt) -> CreateDelegationTokenRequest:
         return CreateDelegationTokenRequest(kind, name, named, max_lifetime_ms)
 
-    # KIP-590's draft of version 3 has no owner.
+    # An owner needs the dialect `shipped`: KIP-590's draft of version 3 has none.
     answer = yield from one(
         Request(ApiKey.CREATE_DELEGATION_TOKEN, build)
         if owner is None

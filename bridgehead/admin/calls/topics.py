@@ -109,7 +109,7 @@ def create_topics(
 
     Raises:
         KafkaTimeoutError: no controller was found in time; nothing was sent.
-        UnsupportedVersionError: the broker is too old for a flag.
+        UnsupportedVersionError: the broker is too old for VALIDATE_ONLY or a default count.
     """
     from bridgehead.kafka_wire.messages.drafted.create_topics import CreateTopicsRequest
 
@@ -131,7 +131,7 @@ def create_topics(
             build,
             min_version=least,
             because=because,
-            unread=("configs",),  # about 36 for each topic, from version 5 on
+            unread=("configs",),  # versions 5+ have about 36 for each topic
         )
 
     def results(answer: Answer) -> Iterator[tuple[str, Try[None]]]:
