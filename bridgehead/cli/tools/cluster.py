@@ -14,7 +14,7 @@ _ACTIONS: Final = ("cluster-id", "unregister")
 
 
 def check(options: Options) -> None:
-    """Raise UsageFault without an action, and if the action and `--id` do not fit together."""
+    """Raise UsageFault if the action is missing, or if it and `--id` do not fit together."""
     action = options.text("action")
     if action not in _ACTIONS:
         raise UsageFault("kafka-cluster: error: too few arguments: write cluster-id or unregister.")
@@ -38,7 +38,7 @@ def _run(admin: AdminClient, options: Options, out: Output) -> None:
 
 
 def _unregister(admin: AdminClient, out: Output) -> None:
-    """Print that the cluster has no such API: as with Kafka's tool, this is no failure.
+    """Print that the cluster does not support UnregisterBroker. As in Kafka, this is no error.
 
     Raises:
         ToolError: the cluster is a KRaft cluster.

@@ -276,7 +276,10 @@ def _resource(entity_type: str, name: str) -> ConfigResource:
 def _configs(
     admin: AdminClient, entity_type: str, name: str, *, every: bool, synonyms: bool
 ) -> list[ConfigEntry]:
-    """Return the configs that are set on the entity itself; with `every`, return all."""
+    """Return the configs that are set on the entity itself; with `every`, return all.
+
+    For a broker's loggers, always return all levels.
+    """
     from bridgehead.admin import ConfigSource
 
     resource = _resource(entity_type, name)
@@ -448,7 +451,7 @@ def _alter_loggers(
 def check_user_keys(
     types: Sequence[str], names: Sequence[str], added: Iterable[str], deleted: Iterable[str]
 ) -> None:
-    """Raise ToolError if the entity cannot have these configs, or not all of them in one change."""
+    """Raise ToolError if the entity cannot have a config, or if quotas and SCRAM are mixed."""
     clients = types[0] == "clients" or len(types) == 2
     kind, which = ("clients", "quota") if clients else ("users", "quota and SCRAM credential")
     for verb, keys in (("added", added), ("deleted", deleted)):

@@ -32,7 +32,7 @@ _SUPPORTED: Final = _RELEASED[_RELEASED.index("3.3-IV0") :]
 
 
 def check(options: Options) -> None:
-    """Raise UsageFault without an action, and for an option that the action does not have."""
+    """Raise UsageFault if the action is missing, or does not take `--metadata`."""
     action = options.text("action")
     if action not in _ACTIONS:
         raise UsageFault(f"Write one of the actions {', '.join(_ACTIONS)}.")

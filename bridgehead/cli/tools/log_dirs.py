@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def check(options: Options) -> None:
-    """Raise UsageFault without --describe."""
+    """Raise UsageFault if --describe is missing."""
     need(options, "describe")
 
 

@@ -178,7 +178,9 @@ def reassignment_lines(moving: Mapping[TopicPartition, PartitionReassignment]) -
 
 
 def proposal(current: Assignment, brokers: Sequence[Node]) -> dict[TopicPartition, list[int]]:
-    """Return an assignment with each topic's number of replicas, spread over brokers and racks.
+    """Return an assignment that spreads the replicas over brokers and racks.
+
+    Each topic keeps its number of replicas.
 
     Raises:
         ToolError: there are too few brokers.
@@ -219,7 +221,7 @@ def _by_rack(brokers: Sequence[Node]) -> list[Node]:
 def moves(
     wanted: Assignment, current: Assignment, moving: Mapping[TopicPartition, PartitionReassignment]
 ) -> dict[TopicPartition, tuple[list[int], list[int]]]:
-    """Return the sources and destinations of each moving partition: the throttles name them."""
+    """Return the source and destination brokers of each partition that moves, for throttles."""
     found = {}
     for partition, each in moving.items():
         sources = [broker for broker in each.replicas if broker not in each.adding_replicas]

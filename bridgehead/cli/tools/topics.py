@@ -148,7 +148,7 @@ def parse_new_topic(options: Options) -> NewTopic:
 
 
 def matching(names: Iterable[str], pattern: str | None, *, exclude_internal: bool) -> list[str]:
-    """Return the sorted names that match `pattern`: one expression, or several with commas.
+    """Return the sorted names that match `pattern`: regular expressions, separated by commas.
 
     Raises:
         ToolError: `pattern` is not a regular expression.
