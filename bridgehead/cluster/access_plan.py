@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, Final
 
-# The certificate CN=NAME authenticates User:NAME, like a password.
+# On an SSL listener, a client with the certificate CN=NAME is User:NAME, without a password.
 _MAPPING_RULES: Final = "RULE:^CN=([^,]*)$/$1/,DEFAULT"
 
 

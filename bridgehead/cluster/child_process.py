@@ -56,7 +56,7 @@ def send_signal(process: subprocess.Popen[bytes], number: signal.Signals) -> Non
 
 def stop_child(process: subprocess.Popen[bytes], *, timeout_s: float = 10.0) -> None:
     """Stop the process: SIGTERM, and after `timeout_s` SIGKILL. Return when it has exited."""
-    send_signal(process, signal.SIGCONT)  # a frozen process handles no other signal
+    send_signal(process, signal.SIGCONT)  # a frozen process would not handle SIGTERM
     send_signal(process, signal.SIGTERM)
     try:
         process.wait(timeout_s)

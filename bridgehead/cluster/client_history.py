@@ -1,8 +1,8 @@
 """The operations of a workload and their results, as evidence from the client's side.
 
 An operation is recorded before it is sent and again when it has ended, in the caller's thread. A
-workload uses each name once per API and run (it creates a topic once), so that the judge can match
-effects in ZooKeeper with operations.
+workload uses each name once per API and run (for example, it creates a topic once), so that the
+judge can match effects in ZooKeeper with operations.
 
     with ClientHistory(cluster.evidence_dir, "load") as history:
         with history.operation(CREATE_TOPICS, ["orders"]) as operation:
@@ -21,7 +21,7 @@ from typing import Final, Self
 from bridgehead.cluster.event_lines import EventLines
 
 # Indefinite errors: UNKNOWN_SERVER_ERROR, REQUEST_TIMED_OUT, NETWORK_EXCEPTION, NOT_CONTROLLER.
-# Any other error is definite.
+# Any other error counts as definite.
 UNKNOWN_SERVER_ERROR: Final = -1
 _INFO: Final = frozenset({UNKNOWN_SERVER_ERROR, 7, 13, 41})
 

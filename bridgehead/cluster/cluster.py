@@ -254,8 +254,8 @@ class Cluster(StartStop):
         client quotas, and SCRAM users and ACLs that are not in the cluster's settings.
 
         Raises:
-            ClusterError: the cluster cannot be healed, for example after an upgrade: start a new
-                cluster.
+            ClusterError: the brokers do not serve in time, or the cluster cannot be reset, for
+                example after an upgrade: start a new cluster.
         """
         self._client.heal(reset=reset)
 

@@ -1,8 +1,8 @@
 """Reads a cluster's settings from `cluster.yaml` or Kafka's `server.properties`, and from options.
 
 A `.properties` file applies to every broker; any other file is YAML in the form of `ClusterFile`.
-Options take precedence. Only the command imports this module: a supervisor receives the settings
-and needs neither pydantic nor YAML.
+Options take precedence. A supervisor does not import this module: it receives the settings, and
+needs neither pydantic nor YAML.
 """
 
 from __future__ import annotations

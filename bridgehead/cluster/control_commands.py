@@ -157,7 +157,7 @@ async def _zookeeper_start(cluster: RunningCluster, _: Message) -> Message:
 async def _heal(cluster: RunningCluster, message: Message) -> Message:
     """Resume and start processes, remove fault rules, move the controller to the pinned broker.
 
-    `reset` also removes metadata.
+    With `reset`, also remove metadata.
     """
     cluster.thaw_now()
     for node in cluster.nodes.values():
@@ -219,8 +219,8 @@ async def _controller_expire(cluster: RunningCluster, _: Message) -> Message:
 async def _controller_move(cluster: RunningCluster, message: Message) -> Message:
     """Pin every node to the target, make the active controller resign, wait, then unpin.
 
-    If the cluster has a pinned controller, the target takes its place. Without that, the controller
-    would move back immediately.
+    If the cluster has a pinned controller, the target becomes the pinned one. With the old pin, the
+    controller would move back immediately.
     """
     target = _running_node(cluster, message)
     current = await _controller_node(cluster)
@@ -260,7 +260,10 @@ async def _pin(nodes: list[NodeProcess], controller_id: int | None) -> None:
 
 
 async def _controller_node(cluster: RunningCluster) -> NodeProcess:
-    """Return the node of the active controller: of several, the one with the highest epoch."""
+    """Return the node of the active controller; of several, the one with the highest epoch.
+
+    A controller that gets no answer from ZooKeeper counts, too.
+    """
     states = await cluster.node_states()
     active = [
         state

@@ -49,7 +49,7 @@ _POLL_S: Final = 0.02
 
 
 class CommandedNode(Protocol):
-    """A node with a control socket: a child process, or one in another container."""
+    """A node with a control socket: a child process, or a process in another container."""
 
     id: int
 

@@ -256,7 +256,7 @@ def _log_directories(settings: ClusterSettings, node: int) -> dict[str, str]:
 def _advertised(
     settings: ClusterSettings, listeners: Sequence[Listener], hosts: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return advertised.listeners; nothing if they equal the listeners, which is the default."""
+    """Return advertised.listeners; {} if the default, which is `listeners`, is right."""
     reachable = [
         dataclasses.replace(listener, host=_reachable(listener, hosts)) for listener in listeners
     ]

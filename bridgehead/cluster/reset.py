@@ -165,7 +165,7 @@ async def _remove(controller: CommandedNode, found: _Contents, principal: str) -
 
 
 async def _remove_configs(node: CommandedNode, found: _Contents, principal: str) -> None:
-    """Remove configs through the broker that described them: others reject such a request."""
+    """Remove a broker's configs through that broker: any other broker rejects the request."""
     resources = [
         {
             "resourceType": _BROKER,

@@ -181,7 +181,7 @@ async def _run(
 ) -> str:
     """Run a program of the application tree; return its error, or "" on success.
 
-    `secret` goes to its standard input.
+    `secret` is written to the program's standard input.
     """
     process = await asyncio.create_subprocess_exec(
         *module_command(module, *arguments),

@@ -2,10 +2,10 @@
 
 Its jars are in our wheel; a checkout uses those of PySpark (docs/adr/0010-jars-in-the-wheel.md).
 
-Metadata and transaction logs stay in the data folder. The logs are neither purged nor rolled at
-snapshots: a second start finds them, and the judge can read every write. The servers listen on
-loopback, log to `zookeeper.log` in their folder, and die with their parent. `jute.maxbuffer` is
-4 MiB, the value of Kafka's ZooKeeper client.
+Metadata and transaction logs stay in the data folder, so that the next start finds them. The logs
+are neither purged nor rolled at snapshots, so that the judge can read every write. The servers
+listen on loopback, log to `zookeeper.log` in their folder, and die with their parent.
+`jute.maxbuffer` is 4 MiB, the value of Kafka's ZooKeeper client.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One ZooKeeper server in the foreground, for containers, configured by `ZOO_*` variables.
 
 The variables, their defaults and the folders for data and logs are those of the official image, so
-that either image works in a compose file. Unsupported variables are errors.
+that a compose file can use that image or ours. Unsupported variables are errors.
 """
 
 from __future__ import annotations
