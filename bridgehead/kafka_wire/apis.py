@@ -3,8 +3,9 @@
 Versions are those of Kafka 3.9's ZooKeeper broker. Two dialects are derived from the table.
 `shipped` is the dialect of that broker. `drafted` is what KIP-4, KIP-201 and KIP-590 specified
 before they were implemented: other fields in some versions, versions that were never released, and
-three APIs of KIP-4 under keys of our own. The messages of CreateTopics are in
-`messages/create_topics.py`, those of its draft in `messages/drafted/create_topics.py`.
+three APIs of KIP-4 under keys of our own. Each API has a module with its messages, such as
+`messages/create_topics.py`. If the drafted messages differ, there is another module, such as
+`messages/drafted/create_topics.py`.
 
 Every `ApiKey` needs a row, except those that only KRaft has. If a row is missing, importing this
 module raises LookupError.
@@ -74,14 +75,14 @@ class ApiSpec:
     error_shape: ErrorShape | None = None
     # Versions up to this one are logged as deprecated (docs/kafka/logs.md).
     deprecated_through: int = -1
-    # The rights that the API needs. One of them suffices. But if a request names resources of
-    # several types, each resource needs the right on its own type. `ALL CLUSTER` means every
+    # The rights that the API needs. One of them suffices, unless a request names resources of
+    # several types: then each resource needs the right on its own type. `ALL CLUSTER` means every
     # right on the cluster.
     rights: tuple[Right, ...] = ()
     # Rights that only decide what a response shows.
     rights_to_see: tuple[Right, ...] = ()
-    # KIP-590 §Protocol Bumps: the drafted dialect forwards only versions below this one. An API
-    # has this limit exactly if a broker below the bridge release writes to ZooKeeper for it.
+    # KIP-590 §Protocol Bumps: the drafted dialect forwards only versions below this one. The APIs
+    # with this limit are those for which a broker below the bridge release writes to ZooKeeper.
     forwarded_below: int | None = None
     # The controller mutation quota rejects requests of this version and of newer versions. It
     # only throttles requests of older versions.

@@ -214,7 +214,7 @@ def altered_topics(request: Any) -> Iterable[str]:
 def fetched_groups(request: Any) -> Iterable[str]:
     """Return the groups of OffsetFetch 8+, each once, in the order of Kafka's hash table.
 
-    Beyond NAMES_MAX groups, the order is that of the request.
+    With more than NAMES_MAX groups, the order is that of the request.
     """
     distinct = list(dict.fromkeys(group.group_id for group in request.groups))
     if len(distinct) > NAMES_MAX:
@@ -234,7 +234,7 @@ def fetched_topics(request: Any) -> Iterable[FetchedTopic]:
     """Return the topics of OffsetFetch 0 and 1 as Kafka's two hash tables order them.
 
     Kafka puts every partition into the first table. In that table's order it puts the topics into
-    the second one. Beyond NAMES_MAX topics, the order is that of the request.
+    the second one. With more than NAMES_MAX topics, the order is that of the request.
     """
     requested: dict[str, dict[int, None]] = {}
     for topic in request.topics or ():
@@ -264,7 +264,7 @@ def unless_no_acks(shape: ErrorShape) -> ErrorShape:
 
 
 def with_code(shape: ErrorShape) -> ErrorShape:
-    """Return `shape`, except that the response itself also has the error code."""
+    """Return `shape`; the response itself also has the error code."""
 
     def shaped(response: type[Any], request: Any, failure: Failure) -> Any:
         built = shape(response, request, failure)

@@ -18,7 +18,7 @@ _METADATA_KEY: Final = "wire"
 
 @dataclass(frozen=True, slots=True)
 class Primitive:
-    """A type without parts. `code` is its struct format where the size is fixed, else None."""
+    """A type without parts. `code` is its struct format if the size is fixed, else None."""
 
     name: str
     code: str | None

@@ -1,4 +1,4 @@
-"""CreateTopics with KIP-590's flag: brokers create internal topics without policy checks.
+"""CreateTopics with KIP-590's flag: a broker sets it for internal topics, to bypass policies.
 
 KIP-590 §Internal CreateTopicsRequest Routing requires a flag without defining it. Here it is a
 tagged field, so it begins with the first flexible version.

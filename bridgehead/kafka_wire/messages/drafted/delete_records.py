@@ -1,7 +1,7 @@
 """KIP-201's DeleteRecords, from v1 on: a dry run and error messages. v0 is as shipped.
 
-KIP-201 defines v1, and v2 keeps its fields. v2 is flexible, so these fields are tagged, and a broker
-also understands clients of the shipped v2.
+KIP-201 defines v1; v2 keeps the fields of v1. v2 is flexible, so the fields that the shipped v2
+lacks are tagged. A broker therefore also understands clients that send the shipped v2.
 """
 
 from __future__ import annotations
