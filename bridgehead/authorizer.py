@@ -101,7 +101,7 @@ class Principal(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Requester:
-    """The client and its request. For a forwarded request this is the client, not a broker."""
+    """The client and its request, even if a broker has forwarded the request."""
 
     principal: Principal
     host: str  # the client's address

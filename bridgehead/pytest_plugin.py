@@ -25,7 +25,7 @@ _ARGUMENTS = ("brokers", "listeners", "users", "acls", "policies", "dialect", "p
 _LISTENERS = {"CLIENTS": "SASL_PLAINTEXT"}
 _FAULTS = "bridgehead.faults.allow"  # tests may add fault rules
 _RUNNING_MAX = 2
-"""How many clusters with different options run at a time."""
+"""The most clusters that run at a time; each has other options."""
 
 
 def pytest_configure(config: pytest.Config) -> None:

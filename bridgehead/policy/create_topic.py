@@ -16,8 +16,8 @@ class CreateTopicPolicy(Configurable, ABC):
     class RequestMetadata:
         """One topic of a request.
 
-        `num_partitions` and `replication_factor` include the broker's defaults. They are None if
-        the client gave `replicas_assignments` (partition -> broker ids); otherwise
+        `num_partitions` and `replication_factor` have the broker's default if the client gave none.
+        They are None if the client gave `replicas_assignments` (partition -> broker ids); otherwise
         `replicas_assignments` is None. `configs` are those of the request.
         """
 

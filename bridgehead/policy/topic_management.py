@@ -134,8 +134,8 @@ class DeleteRecordsRequest(_Request):
     """Deletion of records. For each partition the mapping has the offset before which all records
     are deleted.
 
-    If the client requested the high watermark (-1), the offset is that of the high watermark. The
-    mapping has only the partitions that the receiving broker leads.
+    If the client requested -1, the offset is the high watermark. The mapping has only the
+    partitions that the receiving broker leads.
     """
 
     deleted_message_offsets: Mapping[int, int]

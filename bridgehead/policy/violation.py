@@ -4,8 +4,9 @@ from __future__ import annotations
 
 
 class PolicyViolationException(Exception):
-    """The request does not satisfy the policy. The client gets the text of the exception.
+    """The request does not satisfy the policy.
 
-    Clients get error code 44, POLICY_VIOLATION, for the one topic or resource concerned;
-    the others of the same request are checked separately (KIP-108 §Proposed Changes).
+    The client gets error code 44, POLICY_VIOLATION, and the text of the exception for the topic or
+    resource that violates the policy. The others of the same request are checked separately
+    (KIP-108 §Proposed Changes).
     """

@@ -34,7 +34,9 @@ def harden(container: DockerContainer, **options: Any) -> DockerContainer:
 
 
 def prepare(*images: str) -> None:
-    """Check that the images exist; switch Ryuk off where its image cannot be pulled.
+    """Check that the images exist; switch Ryuk off if its image cannot be pulled.
+
+    Ryuk is testcontainers' own container: it removes the containers of a process that was killed.
 
     Raises:
         ClusterError: no engine answers, or it lacks an image.
