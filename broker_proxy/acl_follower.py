@@ -23,8 +23,8 @@ from zookeeper_client.wire import ReadData, ZnodeData
 _log = logging.getLogger(__name__)
 
 
-# The ACLs have one zxid only if no notification arrives during the read. The follower reads again
-# until that is so, but at most this often.
+# The ACLs have one zxid only if no notification arrives during a read. The follower repeats the
+# read until none arrives, but at most this many times.
 _ROUNDS_MAX: Final = 10
 # Called once when a watched znode gets another child.
 Watch = Callable[[], None]
@@ -112,7 +112,7 @@ class AclFollower:
             changes = await _data(session, [f"{parent}/{name}" for name in new])
             for name, znode in zip(new, changes, strict=True):
                 try:
-                    if znode is not None:  # None: it is purged, because every broker applied it
+                    if znode is not None:  # None: it was purged after 15 minutes
                         patterns[AclChangeZnode.decode(parent, znode.data)] = None
                 except ZnodeContentError as error:
                     _log.error("%s: %s", name, error)

@@ -218,8 +218,8 @@ class NewestZxid:
             ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, number, self._broker.client_id
         )
         message = ListPartitionReassignmentsRequest(topics=[])
-        # Sent like a client's request: a release without Envelopes rejects it with an Envelope
-        # error. It would execute a request that is marked as made by a broker.
+        # Sent like a client's request, so that a controller whose release has no Envelopes rejects
+        # it with an Envelope error. Such a controller would execute a request that a broker made.
         request = broker_request(
             f"{self._prefix}.newest.{number}", header, message, self._broker, made_by_broker=False
         )

@@ -3,9 +3,9 @@
 Metadata creates missing topics with the client's principal; FindCoordinator creates internal topics
 with the broker's principal. For each creation the broker sends a CreateTopics request, which is
 forwarded like a client's request (KIP-590 §Internal CreateTopicsRequest Routing). A forwarding
-broker answers its client without waiting for the controller. The controller's own broker, and a
-broker that does not forward, wait for the outcome. If a creation fails, the reason is in the log
-and in the evidence: the client's response has no field for it.
+broker answers its client without waiting for the controller. For Metadata, the controller's own
+broker and a broker that does not forward wait for the outcome. If a creation fails, the error
+message is in the log and in the evidence: the client's response has no field for it.
 """
 
 from __future__ import annotations

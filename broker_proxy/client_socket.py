@@ -43,7 +43,7 @@ _log = logging.getLogger(__name__)
 WRITE_HIGH_WATER_BYTES: Final = 1024 * 1024
 # Up to this many responses are joined into one write.
 RESPONSES_JOINED_MAX: Final = 64
-# Time limits: first of a TLS handshake, then of the client's TLS shutdown.
+# Time limits of a TLS handshake and of the client's TLS shutdown.
 HANDSHAKE_S: Final = 30.0
 _TLS_SHUTDOWN_S: Final = 2.0
 _NO_RESPONSE: Final = b""

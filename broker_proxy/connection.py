@@ -113,7 +113,7 @@ class ClientConnection:
         return frame
 
     def queued_frame(self, index: int) -> bytes | None:
-        """Return a queued frame without taking it; None: there are not so many."""
+        """Return a queued frame without taking it; None if fewer are queued."""
         return self._queued[index] if index < len(self._queued) else None
 
     def end_execution(self) -> None:

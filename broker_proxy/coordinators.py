@@ -1,7 +1,7 @@
 """The coordinator of a group or transactional id: the leader of its internal topic partition.
 
-No broker keeps transactions, and without a data plane no broker keeps groups. Their coordinators
-answer as if none existed.
+No broker keeps transactions, and without a data plane no broker keeps groups. The coordinators then
+answer as if no transaction or group existed.
 """
 
 from __future__ import annotations

@@ -155,7 +155,7 @@ class Dispatcher:
         progress.executed_ns = self._now_ns()
         way = self._way(request)
         message = None if way is None else self.decode(request)
-        # Idle followers send Fetch requests all the time: about 1 GB of evidence a day.
+        # Followers' Fetch requests are not recorded: even idle ones would write about 1 GB a day.
         is_recorded = not _is_replication(request, message)
         if is_recorded:
             self._received(request, way)

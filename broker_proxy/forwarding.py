@@ -47,7 +47,7 @@ class Forwarded:
     step: Step
     response: bytes | None
     zxid: int
-    remote_ms: float | None  # since the first send to another node; None: not sent to one
+    remote_ms: float | None  # since the first send to another node; None: never sent to one
     queued_ms: float | None = None  # from arrival until that send
     throttle_ms: int = 0  # as reported by the controller in this process
 

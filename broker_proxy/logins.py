@@ -1,8 +1,8 @@
 """Logins of client connections: principals, metrics and evidence.
 
 When a login fails, the client learns no more than a Kafka broker would tell it. The reason for the
-failure goes to the log and to the evidence events, without secrets. Each login counter equals
-the number of its events.
+failure goes to the log and to the evidence events, without secrets. Each login counter equals the
+number of events of the same kind.
 """
 
 from __future__ import annotations

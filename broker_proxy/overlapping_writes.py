@@ -2,8 +2,8 @@
 
 Kafka executes the requests of a connection one after another. A client cannot see the difference
 as long as the writes that overlap are of the same API and have no element in common: no order of
-execution changes their results. Every other request waits for all earlier ones. A client that
-sends many small requests without waiting then shares ZooKeeper transactions with itself.
+execution changes their results. Every other request waits for all earlier ones. If a client sends
+many small requests without waiting, several of them can then share one ZooKeeper transaction.
 """
 
 from __future__ import annotations

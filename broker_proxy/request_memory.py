@@ -31,7 +31,7 @@ class Held(NamedTuple):
     whole: int = 0  # in complete frames that are not answered yet
     partial: int = 0  # received bytes of the incomplete frame
     claimed: int = 0  # the length of the incomplete frame; 0 while it is unknown
-    number: int = 0  # the incomplete frame is the connection's nth frame
+    number: int = 0  # complete frames received before the incomplete one
 
 
 _NOTHING: Final = Held()
@@ -121,7 +121,8 @@ class RequestMemory(Generic[R]):
         These readers could send since the last call but sent less than `PROGRESS_BYTES`. If
         complete requests alone reach the limit, no reader is closed: the responses free the memory.
         If the broker itself was blocked since the last call, no reader is closed either.
-        `unread_bytes`: what has arrived from a reader but is not read yet; it counts as sent.
+        `unread_bytes` returns the bytes that have arrived from a reader but are not read yet; they
+        count as sent.
         """
         before, self._checked = {} if was_blocked else self._checked, {}
         if not self.is_exhausted or self._whole_bytes >= self.bytes_max:

@@ -1,8 +1,8 @@
 """The broker's ZooKeeper session: registers the broker, watches the controller and the configs.
 
 The session writes nothing but the registration. kazoo drops raw watches at every reconnect, so
-after a reconnect the watcher reads and watches everything again. After a lost session the
-watcher opens a new one, and the broker registers again under a new broker epoch.
+after a reconnect the watcher sets its watches again and reads what has changed. After a lost
+session the watcher opens a new one, and the broker registers again under a new broker epoch.
 """
 
 from __future__ import annotations
@@ -280,7 +280,8 @@ class ZooKeeperWatcher:
         """Read ACLs and tokens now, as of `zxid` or later, without waiting for their watches.
 
         Raises:
-            ConnectionLostError: the connection broke. After the reconnect everything is read again.
+            ConnectionLostError: the connection broke. After the reconnect the watcher reads the
+            same changes again.
         """
         session = self._live
         if session.last_zxid < zxid:
@@ -423,7 +424,8 @@ class ZooKeeperWatcher:
     async def _read_controller(self) -> None:
         """Read and watch /controller and the znode of the node it names.
 
-        A slow read must not report a controller after a later read has reported its end.
+        Only one read runs at a time: a slow read must not report a controller after a later read
+        has reported that there is none.
         """
         async with self._reading_controller:
             await self._read_and_report()
@@ -498,8 +500,8 @@ class ZooKeeperWatcher:
         paths = [f"{ConfigChangeZnode.parent}/{name}" for name in names]
         resources: dict[ConfigResource, None] = {}
         for path, znode in zip(paths, await session.read(list(map(ReadData, paths))), strict=True):
-            # A missing notification was purged after every live broker had applied it. A broker
-            # that starts later reads everything.
+            # A missing notification was purged, 15 minutes after its creation. A broker that had no
+            # session at that time reads everything when it gets one.
             if isinstance(znode, ZnodeData):
                 try:
                     resources[ConfigChangeZnode.decode(znode.data)] = None

@@ -1,8 +1,9 @@
 """AlterConfigs (33) and IncrementalAlterConfigs (44) on the receiving broker.
 
-The broker rejects malformed resources, changes the levels of its own loggers, and checks its own
-BROKER configs; it forwards the rest (docs/kafka/configs.md#checks-on-the-receiving-broker). As in
-Kafka, the broker validates the values of BROKER configs before the controller checks ALTER_CONFIGS.
+The broker rejects malformed resources, changes the levels of its own loggers, and checks BROKER
+configs. It forwards TOPIC and CLIENT_METRICS resources, and BROKER resources that pass these checks
+(docs/kafka/configs.md#checks-on-the-receiving-broker). As in Kafka, the broker validates the values
+of BROKER configs before the controller checks ALTER_CONFIGS.
 
 In the drafted dialect (bridgehead.dialect=drafted) the broker changes the levels of its own
 loggers, because they are not in ZooKeeper. It forwards all other resources unchecked, and the

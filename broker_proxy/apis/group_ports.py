@@ -39,7 +39,7 @@ class StoredGroups(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NoGroups:
-    """Answers like a coordinator whose groups never had a member."""
+    """Answers like a coordinator that stores no groups."""
 
     coordinators: Coordinators
 

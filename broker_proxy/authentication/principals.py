@@ -2,7 +2,7 @@
 
 `principal.builder.class` names a custom builder as `package.module.Class`. Its constructor takes no
 arguments. The class has a method `build` and may have `configure`. On a broker that forwards, it
-also has `serialize` and `deserialize` for Envelopes (KIP-590 §KafkaPrincipal Serialization).
+must also have `serialize` and `deserialize`, for Envelopes (KIP-590 §KafkaPrincipal Serialization).
 """
 
 from __future__ import annotations
