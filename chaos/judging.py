@@ -30,18 +30,19 @@ def judge_run(scenario: Scenario, result: Result, folder: Path) -> None:
     broken = (Verdict.FAIL, Verdict.HANG)
     result.violated = tuple(row.property for row in rows if row.verdict in broken)
     judged = worst(rows)
-    faults = [event["mono_ns"] for event in history.of_kind["fault_injected"]]
-    elected = [event["mono_ns"] for event in history.of_kind["became_active"]]
-    # When the nodes are stopped, one of them may still be elected.
-    ends = [e["mono_ns"] for e in history.of_kind["stopped"] if e["node"] == "harness-chaos"]
-    over = min(ends, default=max(elected, default=0) + 1)
-    result.elections = sum(min(faults) < each < over for each in elected) if faults else 0
-    result.open = sum(1 for each in history.operations if each.outcome == "info")
     done = sorted(
         each.completed["mono_ns"]
         for each in history.operations
         if each.outcome == "ok" and each.completed is not None
     )
+    faults = [event["mono_ns"] for event in history.of_kind["fault_injected"]]
+    elected = [event["mono_ns"] for event in history.of_kind["became_active"]]
+    # When the nodes are stopped, one of them may still be elected.
+    ends = [e["mono_ns"] for e in history.of_kind["stopped"] if e["node"] == "harness-chaos"]
+    over = min(ends, default=max(elected, default=0) + 1)
+    began = min(faults or done, default=over)
+    result.elections = sum(began < each < over for each in elected)
+    result.open = sum(1 for each in history.operations if each.outcome == "info")
     result.longest_gap_s = max((b - a for a, b in pairwise(done)), default=0) / 1e9
     expects = scenario.expects
     result.wrong += differences(
@@ -49,6 +50,7 @@ def judge_run(scenario: Scenario, result: Result, folder: Path) -> None:
         elections=result.elections,
         open_operations=result.open,
         acknowledged=result.acknowledged,
+        longest_gap_s=result.longest_gap_s,
     )
     result.verdict = decide(expects, judged=judged, violated=result.violated, wrong=result.wrong)
     if result.verdict is not Verdict.PASS:

@@ -29,7 +29,7 @@ class Result:
     violated: tuple[str, ...] = ()
     acknowledged: int = 0
     open: int = 0  # operations without a definite result
-    elections: int = 0  # after the first fault
+    elections: int = 0  # after the first fault, or, without faults, after the first success
     longest_gap_s: float = 0.0  # the longest time between two consecutive successes
     seconds: float = 0.0
     digest: str = ""  # of the history; "" in the tier `local`, where a seed does not repeat it
@@ -50,24 +50,39 @@ def decide(
     `judged` is the verdict of the judge. `violated` are the properties that the judge found
     violated. `wrong` are the differences from the scenario's other expectations.
     """
-    if expects.violates:  # The clients may notice the bug too, so `wrong` is not considered.
-        return Verdict.PASS if set(expects.violates) <= set(violated) else Verdict.FAIL
+    if expects.violates:
+        missing, others = (
+            set(expects.violates) - set(violated),
+            set(violated) - set(expects.violates),
+        )
+        unexpected = not expects.may_violate_others and (others or wrong)
+        return Verdict.FAIL if missing or unexpected else Verdict.PASS
     return Verdict.FAIL if wrong else judged
 
 
 def differences(
-    expects: Expectation, *, elections: int, open_operations: int, acknowledged: int
+    expects: Expectation,
+    *,
+    elections: int,
+    open_operations: int,
+    acknowledged: int,
+    longest_gap_s: float = 0.0,
 ) -> list[str]:
     """Return in sentences what differs from the expectation."""
     least, most = expects.elections
     found = []
     if elections < least or (most is not None and elections > most):
         bound = f"at least {least}" if most is None else f"{least} to {most}"
-        found.append(f"{elections} elections after the first fault; expected {bound}")
+        found.append(f"{elections} elections; expected {bound}")
     if expects.open_max is not None and open_operations > expects.open_max:
         found.append(
             f"{open_operations} operations without a definite result; expected at most "
             f"{expects.open_max}"
+        )
+    if expects.gap_max_s is not None and longest_gap_s > expects.gap_max_s:
+        found.append(
+            f"no operation succeeded for {longest_gap_s:.1f} s; expected at most "
+            f"{expects.gap_max_s:g} s"
         )
     if acknowledged < expects.acknowledged_min:
         found.append(

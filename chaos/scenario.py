@@ -80,8 +80,12 @@ class Expectation:
     """The greatest number of operations without a definite result (None: any)."""
     acknowledged_min: int = 0
     """The least number of successes that the clients must have."""
+    gap_max_s: float | None = None
+    """The longest permitted time between two consecutive successes (None: any)."""
     violates: tuple[str, ...] = ()
-    """The properties that must fail, if the topology has seeded bugs."""
+    """The properties that must fail."""
+    may_violate_others: bool = False
+    """Whether other properties may fail as well; then it does not matter what the clients see."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +97,16 @@ class Draw:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Catch:
+    """Seeded bugs with which a run of the scenario fails."""
+
+    bugs: tuple[str, ...]
+    """Names in node/seeded_bugs.py. All nodes have all of them."""
+    found_by: tuple[str, ...]
+    """Properties that the run always violates, or parts of other sentences of its report."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
     """One scenario."""
 
@@ -101,6 +115,8 @@ class Scenario:
     """What must hold, in one sentence."""
     bug: str
     """A bug that would violate the aim: issues of Kafka and other projects, or a seeded bug."""
+    catches: Catch | str
+    """Seeded bugs that prove that the scenario can fail, or the reason why there are none."""
     workload: Workload
     steps: tuple[Step, ...]
     rounds: int = 1

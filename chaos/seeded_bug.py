@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from chaos.local.run import run as run_locally
-from chaos.scenario import LOCAL, Scenario
+from chaos.result import Result
+from chaos.scenario import LOCAL, Catch, Scenario
 from chaos.scenarios import SCENARIOS
 from chaos.simulated.run import run as run_simulated
+from event_log.properties import PROPERTY_SPECS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +25,7 @@ class SeededBug:
 
     bugs: tuple[str, ...]  # names in node/seeded_bugs.py
     scenario: str
-    found_by: tuple[str, ...]  # properties that the run always violates; others may fail as well
+    found_by: tuple[str, ...]  # see chaos.scenario.Catch
 
     @property
     def tier(self) -> str:
@@ -43,12 +45,32 @@ def scenario_with(name: str, bugs: Sequence[str]) -> Scenario:
     return replace(scenario, topology=replace(scenario.topology, seeded_bugs=tuple(bugs)))
 
 
-def reproduce(bug: SeededBug, folder: Path, seed: int = 1) -> tuple[str, ...]:
-    """Run the scenario with the bug; return the ids of the violated properties."""
+def bugs_of_scenarios() -> tuple[SeededBug, ...]:
+    """Return the seeded bugs that the scenarios catch."""
+    return tuple(
+        SeededBug(bugs=each.catches.bugs, scenario=each.name, found_by=each.catches.found_by)
+        for each in SCENARIOS
+        if isinstance(each.catches, Catch)
+    )
+
+
+def reproduce(bug: SeededBug, folder: Path, seed: int = 1) -> Result:
+    """Run the scenario with the bug."""
     scenario = scenario_with(bug.scenario, bug.bugs)
     if bug.tier == LOCAL:
-        return asyncio.run(run_locally(scenario, seed, folder, _say_nothing)).violated
-    return run_simulated(scenario, seed, folder, _say_nothing).violated
+        return asyncio.run(run_locally(scenario, seed, folder, _say_nothing))
+    return run_simulated(scenario, seed, folder, _say_nothing)
+
+
+def not_found(bug: SeededBug, result: Result) -> tuple[str, ...]:
+    """Return what the run with the bug should have found, but did not."""
+    properties = {spec.id for spec in PROPERTY_SPECS}
+    report = "\n".join(result.wrong)
+    return tuple(
+        each
+        for each in bug.found_by
+        if (each not in result.violated if each in properties else each not in report)
+    )
 
 
 def _say_nothing(_sentence: str) -> None:

@@ -26,13 +26,16 @@ from bridgehead.authorizer import (
 )
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.codec import decode_request, encode_request
+from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.headers import decode_request_header
 from broker_proxy.authentication.authenticator import Dispatch, Expired, SaslAuthenticator
 from broker_proxy.authentication.authenticator import Outcome as LoginOutcome
 from broker_proxy.forwarding import ForwardingManager
 from broker_proxy.learned_acls import LearnedAcls
+from broker_proxy.watcher import ZooKeeperWatcher
 from cluster_model.acls import Entries
 from cluster_model.image import MetadataImage
+from cluster_model.records import ConfigRecord, ConfigResource
 from cluster_model.znode_operations import SetData
 from cluster_model.znodes import CommitZnode
 from controller.apis.base import AdminApi, Decision, Outcome, RequestContext
@@ -47,7 +50,7 @@ from data_plane.partitions import Partitions
 from data_plane.records.compaction import LastOffsets
 from envelope.messages import Envelope, EnvelopeReply, Hello
 from envelope.principal_serde import PrincipalSerde
-from node import kafka_bugs
+from node import kafka_bugs, recovery_bugs
 from node.broker_bugs import OvertakingServer, channel_with_repeats
 from node.collaborators import PRODUCTION, Collaborators
 from node.config import NodeConfig
@@ -90,6 +93,7 @@ ZOMBIE_STORES: Final[Mapping[str, type[ZooKeeperStore]]] = {
 }
 STORES: Final[Mapping[str, type[ZooKeeperStore]]] = {
     "counts_operations": CountingStore,
+    "leaves_sessions_open": recovery_bugs.AbandoningStore,
     **ZOMBIE_STORES,
     **kafka_bugs.STORES,
 }
@@ -201,6 +205,34 @@ def _without_last_result(response: Any) -> Any:
     return replace(response, topics=response.topics[:-1]) if response.topics[1:] else response
 
 
+@dataclass(frozen=True, slots=True)
+class _WritesRejectedConfigs:
+    """writes_rejected_configs: a topic gets the configs of a client whose creation is rejected."""
+
+    api: AdminApi
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.api, name)
+
+    def decide(self, context: RequestContext, request: Any, *others: Any) -> Decision:
+        """See AdminApi."""
+        decision = self.api.decide(context, request, *others)
+        configs = {
+            topic.name: ConfigRecord(
+                ConfigResource("topics", topic.name),
+                {config.name: config.value for config in topic.configs},
+            )
+            for topic in request.topics
+        }
+        elements = [
+            replace(each, records=(configs[each.element],))
+            if each.outcome.error is ErrorCode.TOPIC_ALREADY_EXISTS
+            else each
+            for each in decision.elements
+        ]
+        return replace(decision, elements=elements)
+
+
 class CountsAttempts(ForwardingManager):
     """counts_attempts: the metric of forwarded requests counts resends as well."""
 
@@ -210,7 +242,7 @@ class CountsAttempts(ForwardingManager):
         return await super()._attempt(message, attempt, *others)
 
 
-class FaultyController(kafka_bugs.ForgetfulController):
+class FaultyController(kafka_bugs.ForgetfulController, recovery_bugs.HastyController):
     """A controller whose settings, APIs and Envelopes the seeded bugs change."""
 
     def __init__(self, settings: Settings, services: Services) -> None:
@@ -225,6 +257,8 @@ class FaultyController(kafka_bugs.ForgetfulController):
         if "ignores_validate_only" in bugs:
             faulty = _FaultyApi(creation, change_request=_without_validate_only)
             apis[ApiKey.CREATE_TOPICS] = cast(AdminApi, faulty)
+        if "writes_rejected_configs" in bugs:
+            apis[ApiKey.CREATE_TOPICS] = cast(AdminApi, _WritesRejectedConfigs(creation))
         if "omits_last_result" in bugs:
             faulty = _FaultyApi(creation, change_response=_without_last_result)
             apis[ApiKey.CREATE_TOPICS] = cast(AdminApi, faulty)
@@ -400,11 +434,13 @@ _OF_CONTROLLERS: Final = (
     "skip_policy_on_retry",
     "swap_principals",
     "trusts_identities",
+    "writes_rejected_configs",
 )
 _OF_BROKERS: Final = (
     "acknowledge_before_replication",
     "allow_before_deny",
     "answers_overtake",
+    "registers_once",
     "repeats_updates",
     "serves_expired_sessions",
     "stale_acl_cache",
@@ -413,6 +449,7 @@ _OF_BROKERS: Final = (
 FORWARDING: Final[Mapping[str, type[ForwardingManager]]] = {
     "counts_attempts": CountsAttempts,
     **kafka_bugs.FORWARDING,
+    **recovery_bugs.FORWARDING,
 }
 GROUPS: Final[Mapping[str, type[GroupService]]] = {
     "loads_first_commits": LoadingFirstCommits,
@@ -421,7 +458,7 @@ GROUPS: Final[Mapping[str, type[GroupService]]] = {
 SEEDED_BUGS: Final = frozenset(
     {
         *(*STORES, *_OF_CONTROLLERS, *_OF_BROKERS, *GROUPS),
-        *(*kafka_bugs.OF_CONTROLLERS, *FORWARDING),
+        *(*kafka_bugs.OF_CONTROLLERS, *recovery_bugs.OF_CONTROLLERS, *FORWARDING),
     }
 )
 
@@ -444,11 +481,13 @@ def faulty_parts(
     if "writes_past_the_bridge" in bugs:
         config = WritesPastTheBridge(**{f.name: getattr(config, f.name) for f in fields(config)})
     stores = tuple(store for name, store in STORES.items() if name in bugs)
+    watchers = (recovery_bugs.UnregisteredWatcher,) if "registers_once" in bugs else ()
     forwarding = (each for name, each in FORWARDING.items() if name in bugs)
     faulty = replace(
         base,
         controller=type("SeededController", (FaultyController,), {"bugs": bugs}),
         store=type("FaultyStore", (*stores, cast(type[ZooKeeperStore], base.store)), {}),
+        watcher=type("FaultyWatcher", (*watchers, cast(type[ZooKeeperWatcher], base.watcher)), {}),
         learned_acls=StaleAcls if "stale_acl_cache" in bugs else LearnedAcls,
         authenticator=ServesExpiredSessions
         if "serves_expired_sessions" in bugs

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from chaos.faults.block_controller import BLOCK_CONTROLLER
-from chaos.scenario import AnotherController, Expectation, Scenario, Step
+from chaos.scenario import AnotherController, Catch, Expectation, Scenario, Step
 from chaos.workloads.topics import TOPICS
 
 BLOCKED_EVENT_LOOP = Scenario(
     name="blocked_event_loop",
     aim="A controller whose event loop is blocked is replaced, and then writes nothing.",
     bug="KAFKA-13407: a controller keeps its session alive, although it does not work",
+    catches=Catch(bugs=("fence_off", "retry_across_sessions"), found_by=("W2",)),
     workload=TOPICS,
     steps=(Step(fault=BLOCK_CONTROLLER, hold=AnotherController()),),
     expects=Expectation(elections=(1, 2)),

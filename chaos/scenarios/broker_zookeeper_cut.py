@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from chaos.faults.cut_broker_from_zookeeper import CUT_BROKER_FROM_ZOOKEEPER
-from chaos.scenario import Expectation, Scenario, Sessions, Step
+from chaos.scenario import Catch, Expectation, Scenario, Sessions, Step
 from chaos.workloads.topics import TOPICS
 
 BROKER_ZOOKEEPER_CUT = Scenario(
@@ -11,6 +11,7 @@ BROKER_ZOOKEEPER_CUT = Scenario(
     aim="A broker that lost its session because it was cut off from ZooKeeper registers again and "
     "catches up.",
     bug="KAFKA-5473",
+    catches=Catch(bugs=("registers_once",), found_by=("does not know broker",)),
     workload=TOPICS,
     steps=(Step(fault=CUT_BROKER_FROM_ZOOKEEPER, hold=Sessions(3)),),
     expects=Expectation(elections=(0, 0)),

@@ -11,6 +11,7 @@ from chaos.faults.pause_controller import PAUSE_CONTROLLER
 from chaos.scenario import (
     Acknowledged,
     AnotherController,
+    Catch,
     Expectation,
     Scenario,
     Sessions,
@@ -23,6 +24,7 @@ CASCADE = Scenario(
     name="cascade",
     aim="The cluster works after a series of faults of processes, links and ZooKeeper.",
     bug="errors that no single fault shows",
+    catches=Catch(bugs=("forgets_outcomes",), found_by=("F7",)),
     workload=TOPICS,
     topology=Topology(zookeeper_members=3),
     steps=(

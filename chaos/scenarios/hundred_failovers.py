@@ -5,7 +5,7 @@ from __future__ import annotations
 from chaos.faults.expire_controller import EXPIRE_CONTROLLER
 from chaos.faults.kill_controller import KILL_CONTROLLER
 from chaos.faults.pause_controller import PAUSE_CONTROLLER
-from chaos.scenario import AnotherController, Expectation, Scenario, Step
+from chaos.scenario import AnotherController, Catch, Expectation, Scenario, Step
 from chaos.workloads.every_write_api import EVERY_WRITE_API
 
 HUNDRED_FAILOVERS = Scenario(
@@ -13,6 +13,7 @@ HUNDRED_FAILOVERS = Scenario(
     aim="After 60 kills, 20 pauses and 20 lost sessions of controllers, no write of any API is "
     "lost, repeated or undecided.",
     bug="errors that occur in one of fifty failovers",
+    catches=Catch(bugs=("forgets_outcomes",), found_by=("D3", "F7")),
     workload=EVERY_WRITE_API,
     steps=(
         Step(fault=KILL_CONTROLLER, after=100, hold=AnotherController(), times=6),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from chaos.faults.corrupt_envelope import CORRUPT_ENVELOPE
-from chaos.scenario import Acknowledged, Expectation, Scenario, Step, Topology
+from chaos.scenario import Acknowledged, Catch, Expectation, Scenario, Step, Topology
 from chaos.workloads.topics import TOPICS
 
 MALFORMED_ENVELOPES = Scenario(
     name="malformed_envelopes",
     aim="A request whose Envelope arrives malformed is sent again and executed once.",
     bug="a controller that fails, or a request that is lost, because of a malformed Envelope",
+    catches=Catch(bugs=("never_resends",), found_by=("without a definite result",)),
     workload=TOPICS,
     topology=Topology(properties={"bridgehead.grpc.tls": "false"}),
     steps=(Step(fault=CORRUPT_ENVELOPE, after=10, hold=Acknowledged(10), times=10),),

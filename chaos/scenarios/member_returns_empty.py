@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from chaos.faults.empty_zookeeper_leader import EMPTY_ZOOKEEPER_LEADER
-from chaos.scenario import Acknowledged, Expectation, Scenario, Step, Topology
+from chaos.scenario import Acknowledged, Catch, Expectation, Scenario, Step, Topology
 from chaos.workloads.topics import TOPICS
 
 MEMBER_RETURNS_EMPTY = Scenario(
     name="member_returns_empty",
     aim="A leader of ZooKeeper that restarts without its data gets a snapshot; no write is lost.",
     bug="the judge reports lost writes because a member's log begins late",
+    catches=Catch(bugs=("assumes_commit",), found_by=("K4",)),
     workload=TOPICS,
     topology=Topology(zookeeper_members=3),
     steps=(Step(fault=EMPTY_ZOOKEEPER_LEADER, hold=Acknowledged(20)),),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from chaos.faults.pause_controller import PAUSE_CONTROLLER
-from chaos.scenario import AnotherController, Expectation, Scenario, Step
+from chaos.scenario import AnotherController, Catch, Expectation, Scenario, Step
 from chaos.workloads.many_topics import MANY_TOPICS
 
 PAUSE_UNDER_LOAD = Scenario(
@@ -11,6 +11,7 @@ PAUSE_UNDER_LOAD = Scenario(
     aim="A controller with a full queue that is paused until its session expires writes nothing "
     "later.",
     bug="KAFKA-1096: a superseded controller adopts the new epoch and executes its queue",
+    catches=Catch(bugs=("fence_off", "retry_across_sessions"), found_by=("W1", "W2", "W3")),
     workload=MANY_TOPICS,
     steps=(Step(fault=PAUSE_CONTROLLER, after=100, hold=AnotherController(), times=2),),
     after=200,

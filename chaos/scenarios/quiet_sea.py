@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from chaos.scenario import Expectation, Scenario
+from chaos.scenario import Catch, Expectation, Scenario
 from chaos.workloads.topics import TOPICS
 
 QUIET_SEA = Scenario(
     name="quiet_sea",
     aim="Without a fault there is no election, no unknown outcome and no violation.",
     bug="false alarms of the judge; unnecessary elections",
+    catches=Catch(bugs=("resigns_early",), found_by=("elections; expected 0 to 0",)),
     workload=TOPICS,
     steps=(),
     after=1000,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from chaos.faults.pause_quorum import PAUSE_QUORUM
-from chaos.scenario import Expectation, Scenario, Sessions, Step, Topology
+from chaos.scenario import Catch, Expectation, Scenario, Sessions, Step, Topology
 from chaos.workloads.topics import TOPICS
 
 QUORUM_LOST = Scenario(
     name="quorum_lost",
     aim="Without a quorum nothing is acknowledged; when it is back, requests succeed again.",
     bug="an acknowledgement without a commit: D1",
+    catches=Catch(bugs=("assumes_commit",), found_by=("K4",)),
     workload=TOPICS,
     topology=Topology(zookeeper_members=3),
     steps=(Step(fault=PAUSE_QUORUM, hold=Sessions(2)),),

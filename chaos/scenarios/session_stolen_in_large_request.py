@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from chaos.faults.expire_controller import EXPIRE_CONTROLLER
-from chaos.scenario import Expectation, Scenario, Step
+from chaos.scenario import Catch, Expectation, Scenario, Step
 from chaos.workloads.large_requests import LARGE_REQUESTS
 
 SESSION_STOLEN_IN_LARGE_REQUEST = Scenario(
     name="session_stolen_in_large_request",
     aim="When the session ends during a large request, the next controller completes it.",
     bug="KAFKA-4447, KAFKA-10193, KAFKA-6517",
+    catches=Catch(bugs=("deletes_successors_znode",), found_by=("W5", "L7")),
     workload=LARGE_REQUESTS,
     steps=(Step(fault=EXPIRE_CONTROLLER, after=4),),
     after=4,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from chaos.faults.slow_fsync_of_zookeeper import SLOW_FSYNC_OF_ZOOKEEPER
-from chaos.scenario import Acknowledged, Expectation, Scenario, Step
+from chaos.scenario import Acknowledged, Catch, Expectation, Scenario, Step
 from chaos.workloads.topics import TOPICS
 
 SLOW_FSYNC = Scenario(
     name="slow_fsync",
     aim="ZooKeeper whose fsync takes 300 ms longer causes no error and no election.",
     bug="time limits that take a slow disk for a dead ZooKeeper",
+    catches=Catch(bugs=("gives_up_early",), found_by=("without a definite result",)),
     workload=TOPICS,
     steps=(Step(fault=SLOW_FSYNC_OF_ZOOKEEPER, hold=Acknowledged(60)),),
     expects=Expectation(elections=(0, 0), open_max=0),

@@ -23,6 +23,7 @@ from __future__ import annotations
     name={name!r},
     aim={aim!r},
     bug={bug!r},
+    catches={catches!r},
     workload={workload},
     steps=(
 {steps}    ),
@@ -73,7 +74,9 @@ def as_file(scenario: Scenario, name: str) -> str:
     """Return the text of a file for chaos/scenarios."""
     faults = sorted({step.fault.name for step in scenario.steps})
     values = {type(value).__name__ for step in scenario.steps for value in (step.hold,)}
-    values |= {"Expectation", "Scenario", "Topology"} | ({"Step"} if scenario.steps else set())
+    values |= {"Catch", "Expectation", "Scenario", "Topology"} | (
+        {"Step"} if scenario.steps else set()
+    )
     workload = scenario.workload.name
     imports = [f"from chaos.faults.{each} import {each.upper()}" for each in faults]
     imports += [
@@ -86,6 +89,7 @@ def as_file(scenario: Scenario, name: str) -> str:
         name=name,
         aim=scenario.aim,
         bug=scenario.bug,
+        catches=scenario.catches,
         workload=workload.upper(),
         steps="".join(f"        {_step(step)},\n" for step in scenario.steps),
         expects=scenario.expects,

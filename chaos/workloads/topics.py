@@ -141,7 +141,10 @@ def deletion(names: Iterable[str]) -> DeleteTopicsRequest:
 async def _differences(
     broker: int, at: Mapping[int, str], expected: Mapping[str, set[bool]]
 ) -> list[str]:
-    """Wait until a broker's topics are as expected; return what still differs, in sentences."""
+    """Wait until a broker knows all brokers and the expected topics.
+
+    Returns what still differs, in sentences.
+    """
     client = ClusterClient(at, "final-read")
     deadline = time.monotonic() + _AGREED_WITHIN_S
     try:
@@ -152,6 +155,10 @@ async def _differences(
                 f"broker {broker} {'knows' if name in known else 'does not know'} {name}"
                 for name, possible in expected.items()
                 if (name in known) not in possible
+            ]
+            known_brokers = {each.node_id for each in answer.brokers}
+            wrong += [
+                f"broker {broker} does not know broker {each}" for each in at.keys() - known_brokers
             ]
             if not wrong or time.monotonic() > deadline:
                 return wrong

@@ -1,0 +1,111 @@
+"""Bugs in how nodes react to faults: too early, too late or not at all.
+
+Each is a faulty collaborator of a node, for `node.seeded_bugs`. Production never imports this
+module.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar, Final
+
+from bridgehead.kafka_wire.errors import ErrorCode
+from broker_proxy.forwarding import ForwardingManager
+from broker_proxy.watcher import ZooKeeperWatcher
+from controller.controller import Controller
+from controller.publish import Peer
+from controller.services import Services, Settings
+from controller.store.port import Fence
+from controller.store.zookeeper import ZooKeeperStore
+from controller.term import Term
+from envelope.messages import EnvelopeReply
+
+_EARLY_S: Final = 1.0
+_TICK_S: Final = 0.05
+_LATE_S: Final = 0.1
+_IMPATIENT_MS: Final = 200
+
+
+class AbandoningStore(ZooKeeperStore):
+    """leaves_sessions_open: a controller that stops leaves its session to expire."""
+
+    async def close(self) -> None:
+        """See ZooKeeperStore."""
+
+
+class HastyController(Controller):
+    """Resigns without need, or forgets brokers. A subclass has the names of its bugs."""
+
+    bugs: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, settings: Settings, services: Services) -> None:
+        self._seen = set[int]()  # broker ids
+        if "wall_clock_deadlines" in self.bugs:  # its jumps end the time limits of requests
+            services = replace(services, now_s=lambda: time.time())
+        super().__init__(settings, services)
+
+    async def _load(self, store: ZooKeeperStore, fence: Fence, elected_ms: float) -> Term:
+        term = await super()._load(store, fence, elected_ms)
+        loop = asyncio.get_running_loop()
+        if "resigns_early" in self.bugs:
+            loop.call_later(_EARLY_S, self._resign_from, term)
+        if "resigns_when_late" in self.bugs:
+            loop.call_later(_TICK_S, self._tick, term, loop.time() + _TICK_S)
+        return term
+
+    def _tick(self, term: Term, due_s: float) -> None:
+        """resigns_when_late: takes a short pause of its process for the end of its session."""
+        loop = asyncio.get_running_loop()
+        if loop.time() > due_s + _LATE_S:
+            self._resign_from(term)
+        else:
+            loop.call_later(_TICK_S, self._tick, term, loop.time() + _TICK_S)
+
+    def _resign_from(self, term: Term) -> None:
+        if self._term is term and self._running is not None:
+            self._running.cancel("a seeded bug")
+
+    def connected(self, peer: Peer) -> None:
+        """See Controller. forgets_restarted_brokers: sends metadata to their first process only."""
+        broker_id = peer.hello.broker_id
+        if "forgets_restarted_brokers" not in self.bugs or broker_id not in self._seen:
+            super().connected(peer)
+        self._seen.add(broker_id)
+
+
+class UnregisteredWatcher(ZooKeeperWatcher):
+    """registers_once: a broker that lost its session does not register in the next one."""
+
+    async def _follow_registration(self) -> None:
+        if self._registered_in in (None, self._session):
+            await super()._follow_registration()
+
+
+class ImpatientForwarding(ForwardingManager):
+    """gives_up_early: a broker waits for 200 ms only."""
+
+    def __init__(self, **others: Any) -> None:
+        super().__init__(**{**others, "request_timeout_ms": _IMPATIENT_MS})
+
+
+class UnrepeatingForwarding(ForwardingManager):
+    """never_resends: a request whose reply is lost times out at once."""
+
+    async def _attempt(self, *arguments: Any) -> EnvelopeReply | None:
+        reply = await super()._attempt(*arguments)
+        return EnvelopeReply(ErrorCode.REQUEST_TIMED_OUT, None, 0) if reply is None else reply
+
+
+FORWARDING: Final[Mapping[str, type[ForwardingManager]]] = {
+    "gives_up_early": ImpatientForwarding,
+    "never_resends": UnrepeatingForwarding,
+}
+OF_CONTROLLERS: Final = (
+    "forgets_restarted_brokers",
+    "resigns_early",
+    "resigns_when_late",
+    "wall_clock_deadlines",
+)
