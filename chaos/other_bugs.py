@@ -1,4 +1,4 @@
-"""Further seeded bugs that a scenario shows, with the properties that find them."""
+"""Seeded bugs that a scenario finds besides those that it names (`Scenario.catches`)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,6 @@ OTHER_BUGS: Final[tuple[SeededBug, ...]] = (
         bugs=("ignores_validate_only",),
         scenario="controller_killed",
         found_by=("D9",),
-    ),
-    SeededBug(
-        bugs=("omits_last_result",),
-        scenario="kill_in_large_request",
-        found_by=("D7",),
     ),
     SeededBug(
         bugs=("counts_attempts",),
@@ -31,20 +26,5 @@ OTHER_BUGS: Final[tuple[SeededBug, ...]] = (
         bugs=("counts_operations",),
         scenario="sessions_flap",
         found_by=("R6",),
-    ),
-    SeededBug(
-        bugs=("splits_the_election",),
-        scenario="kill_while_loading",
-        found_by=("W4",),
-    ),
-    SeededBug(
-        bugs=("forgets_outcomes",),
-        scenario="answers_lost",
-        found_by=("D2", "D5", "F7"),
-    ),
-    SeededBug(
-        bugs=("forgets_outcomes",),
-        scenario="controller_killed",
-        found_by=("D3", "F7"),
     ),
 )

@@ -51,10 +51,8 @@ def decide(
     violated. `wrong` are the differences from the scenario's other expectations.
     """
     if expects.violates:
-        missing, others = (
-            set(expects.violates) - set(violated),
-            set(violated) - set(expects.violates),
-        )
+        missing = set(expects.violates) - set(violated)
+        others = set(violated) - set(expects.violates)
         unexpected = not expects.may_violate_others and (others or wrong)
         return Verdict.FAIL if missing or unexpected else Verdict.PASS
     return Verdict.FAIL if wrong else judged

@@ -10,6 +10,7 @@ from chaos.scenario import Scenario, Topology
 from chaos.scenarios import SCENARIOS
 from chaos.workloads import WORKLOADS
 from docs.generate_reference import MARK
+from event_log.properties import PROPERTY_SPECS
 
 _INTRODUCTION: Final = """\
 A scenario defines a workload, the faults with their times, and what must hold. The evidence of
@@ -41,9 +42,10 @@ as long as it violates the same property. The reduced scenario is printed as a f
 
 A run passes if three conditions are met: at the end every broker's metadata agrees with the results
 that the clients got, all expected properties hold ([properties](properties.md)), and the number of
-elections is in the expected range. The property T1 requires evidence, other than the harness's own
-event `fault_injected`, that each fault had an effect; a run in which a fault had no effect is
-undecided. A run hangs if no operation is acknowledged for 90 s.
+elections, the number of unknown outcomes and the time without a success are as expected. The
+property T1 requires evidence, other than the harness's own event `fault_injected`, that each fault
+had an effect; a run in which a fault had no effect is undecided. A run hangs if no operation is
+acknowledged for 90 s.
 
 The simulated ZooKeeper (`chaos/simulated/zookeeper.py`) is one server that applies each request at
 once: it has no members that lag, fail or elect a leader. It passes the same test cases as a real
@@ -61,6 +63,19 @@ then `make docs`. Faults (`chaos/faults`) and workloads (`chaos/workloads`) are 
 way.\
 """
 
+_CATCHES: Final = """\
+## Seeded bugs
+
+A scenario that cannot fail shows nothing. So each scenario names seeded bugs of nodes
+(`node/seeded_bugs.py`) with which it fails, or the reason why it names none. `--bugs` seeds them
+into all nodes of a run. The last column has the [properties](properties.md) that the run then
+violates, or a part of another sentence in its report.
+
+`make prove-bugs` makes all these runs. It also checks that each scenario of the tier `simulated`
+passes without seeded bugs.\
+"""
+_PROPERTIES: Final = frozenset(spec.id for spec in PROPERTY_SPECS)
+
 
 def chaos_page() -> str:
     """Return the page."""
@@ -70,6 +85,9 @@ def chaos_page() -> str:
     ]
     page += ["|---|---|---|---|---|---|---|"]
     page += [_scenario(each) for each in SCENARIOS]
+    page += ["", *_CATCHES.splitlines(), ""]
+    page += ["| scenario | seeded bugs | found by |", "|---|---|---|"]
+    page += [_catch(each) for each in SCENARIOS]
     page += ["", "## Faults", "", "| name | does |", "|---|---|"]
     page += [f"| `{each.name}` | {each.does} |" for each in FAULTS]
     page += ["", "## Workloads", "", "| name | does |", "|---|---|"]
@@ -97,6 +115,15 @@ def _scenario(scenario: Scenario) -> str:
         _tiers(scenario),
     )
     return f"| {' | '.join(cells)} |"
+
+
+def _catch(scenario: Scenario) -> str:
+    catch = scenario.catches
+    if isinstance(catch, str):
+        return f"| `{scenario.name}` | none | {catch} |"
+    bugs = ", ".join(f"`{each}`" for each in catch.bugs)
+    found = ", ".join(each if each in _PROPERTIES else f'"{each}"' for each in catch.found_by)
+    return f"| `{scenario.name}` | {bugs} | {found} |"
 
 
 def _tiers(scenario: Scenario) -> str:

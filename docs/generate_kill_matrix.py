@@ -7,6 +7,7 @@ from typing import Final
 
 from chaos.kafka_bugs import KAFKA_BUGS
 from chaos.other_bugs import OTHER_BUGS
+from chaos.seeded_bug import bugs_of_scenarios
 from docs.generate_reference import MARK
 from tests.kill_matrix.evidence_mutants import EVIDENCE_MUTANTS
 from tests.kill_matrix.golden import example_of_each_property
@@ -78,7 +79,8 @@ def kill_matrix_page() -> str:
 
 
 def _tier(tested: SeededBugTest) -> str:
-    tiers = {bug: each.tier for each in (*KAFKA_BUGS, *OTHER_BUGS) for bug in each.bugs}
+    runs = (*KAFKA_BUGS, *OTHER_BUGS, *bugs_of_scenarios())
+    tiers = {bug: each.tier for each in runs for bug in each.bugs}
     if "test_the_judge_finds_the_bug" in tested.test:
         return tiers[tested.bug]
     return "local" if tested.test.startswith("integration/") else "unit test"

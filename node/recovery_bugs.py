@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, cast
 
 from bridgehead.kafka_wire.errors import ErrorCode
 from broker_proxy.forwarding import ForwardingManager
@@ -70,7 +70,7 @@ class HastyController(Controller):
 
     def connected(self, peer: Peer) -> None:
         """See Controller. forgets_restarted_brokers: sends metadata to their first process only."""
-        broker_id = peer.hello.broker_id
+        broker_id = cast(Any, peer).hello.broker_id
         if "forgets_restarted_brokers" not in self.bugs or broker_id not in self._seen:
             super().connected(peer)
         self._seen.add(broker_id)

@@ -15,7 +15,7 @@ CANARY = Scenario(
     aim="With the fence switched off, the judge finds unprotected writes (W2) and writes of a "
     "replaced controller (W1).",
     bug="the seeded bugs fence_off and retry_across_sessions",
-    catches="the scenario itself has the seeded bugs",
+    catches="the scenario's own nodes have seeded bugs",
     workload=MANY_TOPICS,
     topology=Topology(seeded_bugs=("fence_off", "retry_across_sessions")),
     steps=(Step(fault=PAUSE_CONTROLLER_BEFORE_COMMIT, after=100, hold=AnotherController()),),

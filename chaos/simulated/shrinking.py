@@ -74,9 +74,8 @@ def as_file(scenario: Scenario, name: str) -> str:
     """Return the text of a file for chaos/scenarios."""
     faults = sorted({step.fault.name for step in scenario.steps})
     values = {type(value).__name__ for step in scenario.steps for value in (step.hold,)}
-    values |= {"Catch", "Expectation", "Scenario", "Topology"} | (
-        {"Step"} if scenario.steps else set()
-    )
+    values |= {"Catch", "Expectation", "Scenario", "Topology"}
+    values |= {"Step"} if scenario.steps else set()
     workload = scenario.workload.name
     imports = [f"from chaos.faults.{each} import {each.upper()}" for each in faults]
     imports += [

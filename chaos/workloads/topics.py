@@ -115,12 +115,10 @@ class Topics:
 
     async def wrong(self) -> list[str]:
         """See chaos.workload.Load."""
-        found = [
-            sentence
-            for broker in self._place.brokers
-            for sentence in await _differences(broker, self._addresses, self._expected)
-        ]
-        return [*self._surprises, *found]
+        found = await asyncio.gather(
+            *(_differences(each, self._addresses, self._expected) for each in self._place.brokers)
+        )
+        return [*self._surprises, *itertools.chain.from_iterable(found)]
 
 
 def creation(names: Iterable[str], configs: Any = ()) -> CreateTopicsRequest:

@@ -99,6 +99,16 @@ SEEDED_BUG_TESTS: Final[tuple[SeededBugTest, ...]] = (
         "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
     ),
     SeededBugTest(
+        "forgets_restarted_brokers",
+        "no controller in the view of all brokers",
+        "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
+    ),
+    SeededBugTest(
+        "gives_up_early",
+        "unknown outcomes",
+        "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
+    ),
+    SeededBugTest(
         "honour_client_bypass",
         "the client's result",
         "integration/test_policies.py"
@@ -107,6 +117,11 @@ SEEDED_BUG_TESTS: Final[tuple[SeededBugTest, ...]] = (
     SeededBugTest(
         "ignores_validate_only",
         "D9",
+        "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
+    ),
+    SeededBugTest(
+        "leaves_sessions_open",
+        "a long time without a success",
         "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
     ),
     SeededBugTest(
@@ -125,6 +140,11 @@ SEEDED_BUG_TESTS: Final[tuple[SeededBugTest, ...]] = (
         "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
     ),
     SeededBugTest(
+        "never_resends",
+        "unknown outcomes",
+        "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
+    ),
+    SeededBugTest(
         "never_superseded",
         "K7",
         "integration/test_controller_znode_deleted.py::test_controller_that_stays_active_fails_k7",
@@ -132,6 +152,11 @@ SEEDED_BUG_TESTS: Final[tuple[SeededBugTest, ...]] = (
     SeededBugTest(
         "omits_last_result",
         "D7",
+        "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
+    ),
+    SeededBugTest(
+        "registers_once",
+        "brokers that do not know each other",
         "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
     ),
     SeededBugTest(
@@ -152,6 +177,16 @@ SEEDED_BUG_TESTS: Final[tuple[SeededBugTest, ...]] = (
     SeededBugTest(
         "resends_forever",
         "F8, L1",
+        "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
+    ),
+    SeededBugTest(
+        "resigns_early",
+        "the number of elections",
+        "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
+    ),
+    SeededBugTest(
+        "resigns_when_late",
+        "the number of elections",
         "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
     ),
     SeededBugTest(
@@ -200,9 +235,19 @@ SEEDED_BUG_TESTS: Final[tuple[SeededBugTest, ...]] = (
         "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
     ),
     SeededBugTest(
+        "wall_clock_deadlines",
+        "unknown outcomes",
+        "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
+    ),
+    SeededBugTest(
         "writes_past_the_bridge",
         "W6",
         "integration/test_upgrade.py"
         "::test_direct_writes_of_a_broker_that_claims_to_forward_are_detected",
+    ),
+    SeededBugTest(
+        "writes_rejected_configs",
+        "the clients' comparison of configs",
+        "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,8 @@ from chaos.scenario import Expectation
 from event_log.verdicts import Verdict
 
 ONE_ELECTION = Expectation(elections=(1, 1), open_max=2)
-BROKEN = Expectation(elections=(0, None), violates=("W1", "W2"))
+BY_HAND = Expectation(elections=(0, None), violates=("W1", "W2"))
+BROKEN = replace(BY_HAND, may_violate_others=True)
 
 
 @pytest.mark.parametrize(
@@ -26,6 +28,9 @@ BROKEN = Expectation(elections=(0, None), violates=("W1", "W2"))
         (BROKEN, Verdict.FAIL, ("W1", "W2", "D1"), ("a client saw it",), Verdict.PASS),
         (BROKEN, Verdict.FAIL, ("W2",), (), Verdict.FAIL),
         (BROKEN, Verdict.PASS, (), (), Verdict.FAIL),
+        (BY_HAND, Verdict.FAIL, ("W1", "W2"), (), Verdict.PASS),
+        (BY_HAND, Verdict.FAIL, ("W1", "W2", "D1"), (), Verdict.FAIL),
+        (BY_HAND, Verdict.FAIL, ("W1", "W2"), ("a client saw it",), Verdict.FAIL),
     ],
 )
 def test_a_run_passes_only_if_judge_and_clients_meet_the_expectation(
@@ -50,6 +55,14 @@ def test_too_few_successes_are_reported() -> None:
     assert differences(expects, elections=0, open_operations=0, acknowledged=10) == []
     (sentence,) = differences(expects, elections=0, open_operations=0, acknowledged=9)
     assert sentence == "9 operations succeeded; expected at least 10"
+
+
+def test_a_long_time_without_a_success_is_reported() -> None:
+    expects = Expectation(elections=(0, None), gap_max_s=4)
+    counts = {"elections": 0, "open_operations": 0, "acknowledged": 0}
+    assert differences(expects, **counts, longest_gap_s=4.0) == []
+    (sentence,) = differences(expects, **counts, longest_gap_s=6.0)
+    assert sentence == "no operation succeeded for 6.0 s; expected at most 4 s"
 
 
 def test_result_files_name_the_failed_run_and_its_replay_command(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Final
 import pytest
 
 from chaos import kafka_bugs, other_bugs
+from chaos.seeded_bug import bugs_of_scenarios
 from event_log.properties import PROPERTY_SPECS
 from node.seeded_bugs import SEEDED_BUGS
 from tests.kill_matrix.seeded_bug_tests import (
@@ -32,6 +33,7 @@ def test_the_test_exists_and_its_module_names_the_bug(tested: SeededBugTest) -> 
     if "KAFKA_BUGS" in source:  # a test of every bug in these registries
         for registry in (kafka_bugs, other_bugs):
             source += Path(registry.__file__).read_text(encoding="utf-8")
+        source += " ".join(name for bug in bugs_of_scenarios() for name in bug.bugs)
     assert re.search(rf"\b{tested.bug}\b", source)
 
 

@@ -1,0 +1,48 @@
+"""Each scenario names the seeded bugs that it catches. CI runs some; `make prove-bugs` runs all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from chaos.scenario import Catch, Scenario
+from chaos.scenarios import SCENARIOS
+from chaos.seeded_bug import bugs_of_scenarios, not_found, reproduce
+from event_log.properties import PROPERTY_SPECS
+from event_log.verdicts import Verdict
+from node.seeded_bugs import SEEDED_BUGS
+
+# Each takes about a second, and most find their bug without a property.
+RUN_HERE: Final = (
+    "controller_pause_within_session",
+    "controller_zookeeper_cut",
+    "polite_stop",
+    "requests_lost",
+    "same_name_three_brokers",
+    "slow_link",
+    "there_and_back",
+)
+OF_SCENARIOS: Final = {bug.scenario: bug for bug in bugs_of_scenarios()}
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: each.name)
+def test_each_scenario_names_known_bugs_and_what_finds_them_or_a_reason(scenario: Scenario) -> None:
+    catch = scenario.catches
+    if not isinstance(catch, Catch):
+        assert len(catch.split()) >= 4
+        return
+    assert catch.bugs
+    assert set(catch.bugs) <= SEEDED_BUGS
+    assert catch.found_by
+    for each in catch.found_by:
+        assert each in {spec.id for spec in PROPERTY_SPECS} or len(each.split()) >= 3
+
+
+@pytest.mark.parametrize("name", RUN_HERE)
+def test_the_scenario_fails_with_its_bug(name: str, tmp_path: Path) -> None:
+    bug = OF_SCENARIOS[name]
+    result = reproduce(bug, tmp_path / "run")
+    assert not_found(bug, result) == (), result.wrong
+    assert result.verdict in (Verdict.FAIL, Verdict.HANG)
