@@ -1,5 +1,7 @@
 """`python -m pipeline run --evidence DIR --out DIR`: build tables, verdicts and a report.
 
+`python -m pipeline watch --evidence DIR --out DIR` shows a run while its nodes write it.
+
 Exit code: 0 if all runs pass, 1 if a property fails or a run hangs, 3 if the evidence does not
 suffice, 4 if Spark, a folder or the key cannot be used.
 """
@@ -50,8 +52,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from pipeline.folders import OutputError, copies_folder
     from pipeline.gateway import GatewayError
     from pipeline.places import local_path, place
+    from pipeline.watch.command import watch
+    from pipeline.watch.stream import WatchError
 
     try:
+        if options.command == "watch":
+            watch(options, console)
+            return ExitCode.OK
         rules = seal_rules(options.seal_key, accept_unsealed=options.unsealed)
         evidence = local_path(options.evidence)
         with copies_folder(evidence and local_path(options.out)) as copies:
@@ -64,8 +71,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )
     except EvidenceError as error:
         return _fail(str(error), ExitCode.UNDECIDED)
-    except (OutputError, GatewayError, ClusterError, SealError) as error:
+    except (OutputError, GatewayError, ClusterError, SealError, WatchError) as error:
         return _fail(str(error))
+    except KeyboardInterrupt:
+        if options.command != "watch":
+            raise
+        return ExitCode.INTERRUPTED
     except (PySparkException, Py4JError) as error:
         if options.debug:
             raise
@@ -113,7 +124,19 @@ def _parser() -> argparse.ArgumentParser:
         help="write all tables, also those of small evidence",
     )
     run.add_argument("--debug", action="store_true", help="show stack traces of failures")
+    _add_watch(commands.add_parser("watch", help="show rates and latencies of a running cluster"))
     return parser
+
+
+def _add_watch(watch: argparse.ArgumentParser) -> None:
+    watch.add_argument("--evidence", required=True, help="the folder of a cluster or of one run")
+    watch.add_argument("--out", required=True, help="the folder for the state of the watch")
+    watch.add_argument("--once", action="store_true", help="read the lines that exist, and end")
+    watch.add_argument("--json", action="store_true", help="print a JSON document for each batch")
+    watch.add_argument("--every", type=float, default=2.0, help="seconds between two batches")
+    watch.add_argument("--memory", default="1g", help="of Java (default: 1g)")
+    watch.add_argument("--conf", action="append", default=[], type=_setting, help="as for `run`")
+    watch.add_argument("--debug", action="store_true", help="show stack traces of failures")
 
 
 def _setting(text: str) -> tuple[str, str]:

@@ -175,6 +175,33 @@ def run(
     )
 
 
+@pipeline_app.command()
+def watch(
+    *,
+    evidence: Annotated[Path, typer.Option(metavar="DIR", help="A cluster's folder, or one run.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for the watch's state.")],
+    once: Annotated[bool, typer.Option("--once", help="Read the existing lines, and end.")] = False,
+    json_output: Annotated[
+        bool, typer.Option("--json", help="Print a JSON document for each batch.")
+    ] = False,
+    every: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0, help="The time between two batches.")
+    ] = 2.0,
+    debug: Annotated[bool, typer.Option("--debug", help="Show stack traces.")] = False,
+) -> None:
+    """Show rates, open requests and latencies of a cluster's last run.
+
+    It ends when the cluster stops. It gives no verdict.
+    """
+    run_module(
+        *("pipeline", "watch", "--evidence", str(evidence), "--out", str(out)),
+        *("--every", str(every)),
+        *(["--once"] if once else []),
+        *(["--json"] if json_output else []),
+        *(["--debug"] if debug else []),
+    )
+
+
 @chaos_app.command("list")
 def list_scenarios() -> None:
     """List the scenarios."""

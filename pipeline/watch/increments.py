@@ -1,0 +1,96 @@
+"""Copies the new lines of a run into files that never change, one file for each call.
+
+Spark's file source reads each file once and whole, so it cannot read a segment that still grows.
+
+    FOLDER/lines/00000007.jsonl    the lines that the seventh call found
+    FOLDER/offsets.json            the last number, and how far each segment has been copied
+
+A file of lines gets its name before the offsets are written. So a file with a number above that of
+`offsets.json` is left over from a killed process; Spark has not read it, and it is deleted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from event_log.evidence import EVENT_SOURCES
+
+_PIECE: Final = 1 << 20
+
+
+class Increments:
+    """The lines of the run in `run` that earlier calls have not copied to `folder`."""
+
+    def __init__(self, run: Path, folder: Path) -> None:
+        self._run = run
+        self.lines = folder / "lines"
+        self._record = folder / "offsets.json"
+        self._number = 0
+        self._offsets: dict[str, int] = {}
+        self.lines.mkdir(parents=True, exist_ok=True)
+        if self._record.is_file():
+            known = json.loads(self._record.read_text(encoding="utf-8"))
+            self._number, self._offsets = known["number"], known["offsets"]
+        for path in self.lines.iterdir():
+            if path.name.startswith(".") or int(path.stem) > self._number:
+                path.unlink()
+
+    def take(self) -> int:
+        """Copy all complete new lines; return their number of bytes."""
+        part, number = self.lines / ".part", self._number + 1
+        offsets = dict(self._offsets)
+        with part.open("wb") as copy:
+            for path in self._segments():
+                name = path.relative_to(self._run).as_posix()
+                offsets[name] = _copy_lines(path, offsets.get(name, 0), copy)
+            copied = copy.tell()
+        if not copied:
+            part.unlink()
+            return 0
+        os.replace(part, self.lines / f"{number:08}.jsonl")
+        self._store(number, offsets)
+        self._number, self._offsets = number, offsets
+        return copied
+
+    def _segments(self) -> list[Path]:
+        return sorted(
+            path
+            for source in EVENT_SOURCES
+            for path in self._run.glob(f"{source}=*/events-*.jsonl")
+        )
+
+    def _store(self, number: int, offsets: dict[str, int]) -> None:
+        part = self._record.with_suffix(".part")
+        part.write_text(json.dumps({"number": number, "offsets": offsets}), encoding="utf-8")
+        os.replace(part, self._record)
+
+    def drop_copied(self) -> None:
+        """Delete the copies. Spark must have finished with them."""
+        for path in self.lines.glob("*.jsonl"):
+            path.unlink()
+
+
+def _copy_lines(segment: Path, start: int, copy: BinaryIO) -> int:
+    """Copy the complete lines from the byte `start` on; return where they end."""
+    with segment.open("rb") as opened:
+        end = _end_of_lines(opened, start)
+        opened.seek(start)
+        while piece := opened.read(min(end - opened.tell(), _PIECE)):
+            copy.write(piece)
+    return end
+
+
+def _end_of_lines(opened: BinaryIO, start: int) -> int:
+    """Return the place after the last newline; `start` if there is none after it."""
+    end = opened.seek(0, os.SEEK_END)
+    while end > start:
+        begin = max(start, end - _PIECE)
+        opened.seek(begin)
+        found = opened.read(end - begin).rfind(b"\n")
+        if found >= 0:
+            return begin + found + 1
+        end = begin
+    return start
