@@ -78,6 +78,9 @@ NOT_RUN: Final[Mapping[Printed, str]] = {
     Printed("docs/pipeline.md", "bridgehead evidence kafka"): (
         "it needs the logs of a Kafka: tests/integration/test_pipeline.py imports recorded ones"
     ),
+    Printed("docs/pipeline.md", "bridgehead pipeline watch "): (
+        "it needs a running cluster: tests/integration/test_pipeline_watch.py lets a run grow"
+    ),
     Printed("docs/testing.md", "from confluent_kafka.admin"): (
         "it needs an image: tests/docker/test_testing.py has the same test"
     ),
