@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-_ONE_FAULT: Final = "a scenario has one fault at a time"
+_ELECTIONS: Final = "tests/integration/test_fenced_store.py covers it on a real ZooKeeper"
 _HOSTILE: Final = "`make attack` and tests/hostile cover them"
 
 MISSING: Final[tuple[tuple[str, str], ...]] = (
@@ -13,41 +13,67 @@ MISSING: Final[tuple[tuple[str, str], ...]] = (
         "a failpoint can only stop a process; it cannot raise an error",
     ),
     ("all controllers down", "every broker is a candidate here, so no broker would be left"),
-    ("a lost notification to a broker", "the proxy does not lose notifications yet"),
-    ("a lost reply, and another controller elected before the write is resent", _ONE_FAULT),
-    ("the reply of an election lost", "the proxy loses only the writes of an active controller"),
-    ("a transaction above jute.maxbuffer", "tests/unit/controller covers the limit"),
-    ("ZooKeeper's leader killed inside a large transaction", _ONE_FAULT),
-    ("a broker that learns of a new controller too late", "the proxy does not delay watches yet"),
+    ("a lost notification to a broker", "the proxies lose writes and their replies only"),
+    ("a lost reply, and another controller elected before the write is resent", _ELECTIONS),
+    ("the reply of an election lost", _ELECTIONS),
+    ("a transaction above jute.maxbuffer", _ELECTIONS),
+    (
+        "ZooKeeper's leader killed inside a large transaction",
+        "failpoints are in nodes, not in ZooKeeper",
+    ),
+    (
+        "a broker that learns of a new controller too late",
+        "the proxies do not delay single notifications",
+    ),
     ("a process killed while its packets are dropped", "needs rights to change the firewall"),
-    ("links that lose packets", "the proxy works on streams, where nothing is lost"),
-    ("replayed, late and reordered Envelopes", "the simulated network does not replay yet"),
+    ("links that lose packets", "the proxies work on streams, where nothing is lost"),
+    ("replayed Envelopes", "tests/hostile/test_replay.py covers them, with a failover"),
+    ("reordered replies to Envelopes", "tests/integration/test_envelope_channel.py covers them"),
     ("a large request before many small ones", "`make bench` measures it"),
-    ("another cluster at the controller's address", "tests/integration covers the refusal"),
+    (
+        "another cluster at the controller's address",
+        "Envelopes carry no cluster id; with TLS, tests/integration/test_inter_broker_channel.py "
+        "covers a controller with another certificate",
+    ),
     ("a kill of the ZooKeeper member that serves the controller", "no evidence shows its effect"),
-    (
-        "a power loss of ZooKeeper",
-        "needs a file system such as lazyfs",
-    ),
+    ("a power loss of ZooKeeper", "needs a file system such as lazyfs"),
     ("a follower of ZooKeeper that lags", "the links between members have no proxy"),
-    ("credentials that ZooKeeper rejects at a reconnect", "not implemented"),
-    ("a path that ZooKeeper forbids", "tests/integration/test_zookeeper_access.py covers it"),
-    ("a rolling upgrade, with and without failover", "tests/integration/test_upgrade.py covers it"),
     (
-        "a broker that restarts within its session",
-        "tests/integration/test_broker_session.py covers it",
+        "credentials that ZooKeeper rejects at a reconnect",
+        "no fault changes ZooKeeper's users while the cluster runs",
     ),
-    ("brokers of different versions", "there is one version"),
-    ("many clients that name unknown topics", "not implemented"),
-    ("Envelopes from clients, a forged principal", _HOSTILE),
-    ("configs of another broker, difficult names", "tests/integration/conformance covers them"),
+    ("a path that ZooKeeper forbids", "tests/integration/test_zookeeper_access.py covers it"),
+    ("a rolling upgrade", "tests/integration/test_upgrade.py covers it, without a failover"),
+    ("brokers of different releases", "Bridgehead has one release"),
     (
-        "rights revoked while a request is in flight, a broker without CLUSTER_ACTION",
-        "not implemented",
+        "many clients that name unknown topics",
+        "tests/integration/test_internal_topics.py covers them, without a fault",
+    ),
+    ("Envelopes from clients, a forged principal", _HOSTILE),
+    (
+        "a client that sets the flag to bypass the policy",
+        "tests/integration/test_policies.py covers it",
+    ),
+    ("configs of another broker, difficult names", "tests/integration/conformance covers them"),
+    ("rights revoked while a request is in flight", "no workload revokes rights of its users"),
+    (
+        "a broker without CLUSTER_ACTION",
+        "tests/integration/test_inter_broker_channel.py covers it",
     ),
     ("a policy that hangs or throws", "tests/integration/test_policies.py covers it"),
-    ("tokens that expire during a request", "not implemented"),
+    (
+        "brokers that change one topic's configs or one resource's ACLs at the same time",
+        "no workload writes to one object through several brokers, except `one_topic`",
+    ),
+    (
+        "a request with valid and invalid elements during a failover",
+        "tests/integration/conformance covers such requests, without a failover",
+    ),
+    (
+        "tokens that expire during a failover",
+        "tests/integration/test_delegation_tokens.py covers the two separately",
+    ),
     ("records that a full disk does not take", "no workload produces records"),
     ("damaged event logs", "tests/golden covers them"),
-    ("no free file descriptors", "tests/integration/test_connection_limits.py covers it"),
+    ("no free file descriptors", "no fault lowers the number of files that a process may open"),
 )

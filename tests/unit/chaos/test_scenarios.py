@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 import chaos
 from chaos.faults import FAULTS
+from chaos.missing import MISSING
 from chaos.scenario import Scenario
 from chaos.scenarios import SCENARIOS
 from chaos.workloads import WORKLOADS
 from judge.properties.faults_take_effect import EFFECTS
 
 FOLDER = Path(chaos.__file__).parent
+ROOT = FOLDER.parent
 
 
 def files_of(folder: str) -> set[str]:
@@ -44,6 +47,14 @@ def test_only_scenarios_with_seeded_bugs_or_writes_by_hand_expect_a_violation() 
     expecting = {each.name for each in SCENARIOS if each.expects.violates}
     assert expecting == {"canary", "controller_znode_deleted"}
     assert {each.name for each in SCENARIOS if each.topology.seeded_bugs} == {"canary"}
+
+
+def test_each_missing_scenario_has_a_reason_and_the_tests_that_it_names_exist() -> None:
+    for what, reason in MISSING:
+        assert what
+        assert len(reason.split()) >= 4, what
+        for named in re.findall(r"tests/[\w/]+(?:\.py)?", reason):
+            assert (ROOT / named).exists(), named
 
 
 @pytest.mark.parametrize("path", sorted((FOLDER / "faults").glob("*.py")), ids=lambda p: p.stem)
