@@ -9,9 +9,10 @@ policy that limits the whole cluster therefore also limits concurrent requests, 
 All elements of a request are checked on the image before that request (KIP-201). If a policy is
 slow, the next request starts without waiting for it.
 
-The image for a check includes the changes of earlier requests that are not committed yet, so that
-one multi can commit many requests. If the loop decides or commits one of them differently, the
-policies check all later requests again.
+The image for a check includes accepted changes that are not committed yet, so that one multi can
+commit many requests. If the loop decides or commits one of them differently, the policies check
+all later requests again. The thread gets a series of checks, each on the image that results if the
+policies accept the checks before it. It ends the series at the first rejection.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable
-from dataclasses import replace
-from itertools import chain
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, takewhile
+from typing import Any, Final, Protocol, TypeVar
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode, api_message
 from bridgehead.policy import AlterTopicRequest, ClusterState, CreateTopicRequest
@@ -30,20 +31,73 @@ from cluster_model.image import MetadataImage
 from cluster_model.records import Record
 from controller.apis.base import Decided, Decision, Outcome
 from controller.pending_request import PendingRequest
-from controller.policy_check import ImageClusterState, PolicyCheck, key_of
+from controller.policy_check import ImageClusterState, PolicyCheck, PolicyCheckKey, key_of
 
 _log = logging.getLogger(__name__)
 TURN_S: Final = 0.25
 AHEAD_MAX: Final = 512
+_CHECKS_MAX: Final = 64  # in one series
 _CHANGES: Final = (CreateTopicRequest, AlterTopicRequest)
+PolicyCall = tuple[PolicyCheck, ClusterState]
+Results = list[ApiError | None]
+Result = TypeVar("Result")
 
 
 class Policies(Protocol):
     """The policies of this node, evaluated in its threads."""
 
-    async def evaluate(self, check: PolicyCheck, cluster: ClusterState) -> ApiError | None:
-        """Return the policy's rejection, or None if the policy accepts. Never raises."""
+    async def evaluate(self, calls: Sequence[PolicyCall], results: Results) -> Results:
+        """Call the policy in order; return each rejection, or None for an accepted check.
+
+        Ends early after a rejection, and after a call if some milliseconds have passed. Each result
+        is also added to `results` after its call. Never raises.
+        """
         ...
+
+
+@dataclass(slots=True)
+class _Proposal:
+    """A request in the line, decided on the image after the requests before it."""
+
+    pending: PendingRequest
+    elements: Sequence[tuple[Decided, PolicyCheck | None]]
+    checks: Mapping[PolicyCheckKey, PolicyCheck]
+    cluster: ClusterState  # before the request
+
+    def calls(self) -> list[PolicyCall]:
+        """Return the calls without a result, as they are if the policy accepts all before them."""
+        accepted: list[CreateTopicRequest | AlterTopicRequest] = []
+        calls: list[PolicyCall] = []
+        for key, check in self.checks.items():
+            given = check
+            if isinstance(check, _CHANGES):
+                given = replace(check, accepted_before=tuple(accepted))
+                if not self._is_rejected(key):
+                    accepted.append(check)
+            if key not in self.pending.verdicts:
+                calls.append((given, self.cluster))
+        return calls
+
+    def take(self, results: deque[ApiError | None]) -> bool:
+        """Take the next results. True if every check has its result."""
+        for key, check in self.checks.items():
+            if key not in self.pending.verdicts:
+                if not results:
+                    return False
+                self.pending.verdicts[key] = (check, results.popleft())
+        return True
+
+    def records(self) -> list[Record]:
+        """Return the records of the elements that are not rejected."""
+        return [
+            record
+            for decided, check in self.elements
+            if check is None or not self._is_rejected(key_of(check))
+            for record in decided.records
+        ]
+
+    def _is_rejected(self, key: PolicyCheckKey) -> bool:
+        return self.pending.verdicts.get(key, (None, None))[1] is not None
 
 
 class PolicyEvaluation:
@@ -65,7 +119,6 @@ class PolicyEvaluation:
         self._submit = submit
         self._now_s = now_s
         self._line: deque[PendingRequest] = deque()
-        self._turn: PendingRequest | None = None  # the request that is being checked
         self._waiting: dict[PendingRequest, None] = {}
         # Checked requests that the loop will decide next, in order, and the records expected then.
         self._expected: dict[PendingRequest, list[Record]] = {}
@@ -73,7 +126,7 @@ class PolicyEvaluation:
         self._proposed = MetadataImage()  # `_base` with all expected records
         self._redone = 0  # how often checked requests were not decided as expected
         self._ahead = AHEAD_MAX  # how many requests may be checked before the loop decides them
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
         self._checks_line = False
 
     @property
@@ -103,6 +156,7 @@ class PolicyEvaluation:
         if not unevaluated:
             return replace(decision, elements=elements)
         pending.asked_policies = True
+        pending.verdicts.clear()
         self._waiting[pending] = None
         self._line.append(pending)
         self._start(self._policies)
@@ -152,7 +206,7 @@ class PolicyEvaluation:
             self._checks_line = True
             self._spawn(self._check_line(policies))
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def _spawn(self, work: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -161,49 +215,67 @@ class PolicyEvaluation:
     async def _check_line(self, policies: Policies) -> None:
         """Check the requests of the line one after another; do not wait for a slow policy."""
         while self._line and len(self._expected) < self._ahead:
-            self._turn = self._line.popleft()
-            await asyncio.wait((self._spawn(self._check(self._turn, policies)),), timeout=TURN_S)
-            self._turn = None
+            series, redone = self._next_series(), self._redone
+            calls = [call for proposal in series for call in proposal.calls()]
+            so_far: Results = []
+            evaluation = self._spawn(policies.evaluate(calls, so_far))
+            is_done = bool((await asyncio.wait((evaluation,), timeout=TURN_S))[0])
+            results = evaluation.result() if is_done else list(so_far)
+            checked = _with_all_results(series, results)
+            if redone != self._redone:  # The policies saw changes that were not made.
+                for proposal in series:
+                    proposal.pending.verdicts.clear()
+            else:
+                self._expect(checked)
+            if not is_done and len(checked) < len(series):
+                slow = series[len(checked)]
+                self._line.remove(slow.pending)
+                self._spawn(self._finish(slow, policies, evaluation, len(results)))
         self._checks_line = False
 
-    async def _check(self, pending: PendingRequest, policies: Policies) -> None:
-        redone, image = self._redone, self._after_expected()
-        elements: list[tuple[Decided, PolicyCheck | None]] = []
-        try:
-            elements = _checks(pending, self._decide(pending, image))
-        except Exception:
-            _log.debug("%s fails; the loop answers it", pending.request_id, exc_info=True)
-        checks = {key_of(check): check for _, check in elements if check is not None}
-        pending.verdicts.clear()
-        await self._evaluate(pending, policies, checks.values(), image)
-        if self._waiting.pop(pending, pending) is not None:
-            return  # The term has ended.
-        if self._turn is pending:  # A slow policy may be called on changes that were not made.
-            if redone != self._redone:
-                pending.verdicts.clear()
-            elif len(pending.verdicts) == len(checks):
-                self._expect(pending, elements)
-        self._submit(pending)
+    def _next_series(self) -> list[_Proposal]:
+        """Decide the next requests of the line, as if the policies accepted all of them."""
+        image = self._after_expected()
+        series: list[_Proposal] = []
+        checks = 0
+        for pending in self._line:
+            if checks >= _CHECKS_MAX or len(self._expected) + len(series) >= self._ahead:
+                break
+            series.append(self._propose(pending, image))
+            checks += len(series[-1].checks)
+            image = image.replay(series[-1].records())
+        return series
 
-    async def _evaluate(
-        self,
-        pending: PendingRequest,
-        policies: Policies,
-        checks: Iterable[PolicyCheck],
-        image: MetadataImage,
+    def _propose(self, pending: PendingRequest, image: MetadataImage) -> _Proposal:
+        elements: list[tuple[Decided, PolicyCheck | None]] = []
+        if self._now_s() <= pending.deadline_s:  # Otherwise the loop answers REQUEST_TIMED_OUT.
+            try:
+                elements = _checks(pending, self._decide(pending, image))
+            except Exception:
+                _log.debug("%s fails; the loop answers it", pending.request_id, exc_info=True)
+        checks = {key_of(check): check for _, check in elements if check is not None}
+        return _Proposal(pending, elements, checks, ImageClusterState(image))
+
+    def _expect(self, checked: Sequence[_Proposal]) -> None:
+        """Let the loop decide these requests, and add their records to the image."""
+        image = self._after_expected()
+        records = {proposal.pending: proposal.records() for proposal in checked}
+        self._expected |= records
+        self._proposed = image.replay(chain.from_iterable(records.values()))
+        for pending in records:
+            self._line.popleft()
+            del self._waiting[pending]
+            self._submit(pending)
+
+    async def _finish(
+        self, slow: _Proposal, policies: Policies, evaluation: asyncio.Task[Results], taken: int
     ) -> None:
-        """Evaluate the checks in order. `image` does not include the request's changes."""
-        accepted: list[CreateTopicRequest | AlterTopicRequest] = []
-        for check in checks:
-            if self._now_s() > pending.deadline_s:
-                break  # The loop answers REQUEST_TIMED_OUT.
-            given = check
-            if isinstance(check, _CHANGES):
-                given = replace(check, accepted_before=tuple(accepted))
-            rejection = await policies.evaluate(given, ImageClusterState(image))
-            pending.verdicts[key_of(check)] = (check, rejection)
-            if rejection is None and isinstance(check, _CHANGES):
-                accepted.append(check)
+        """Wait for the policy, then evaluate the remaining checks of this request."""
+        results = deque((await evaluation)[taken:])
+        while not slow.take(results):
+            results.extend(await policies.evaluate(slow.calls(), []))
+        if self._waiting.pop(slow.pending, slow) is None:  # The term has not ended.
+            self._submit(slow.pending)
 
     def _after_expected(self) -> MetadataImage:
         """Return the loop's image with the records of the checked requests."""
@@ -213,18 +285,11 @@ class PolicyEvaluation:
             self._proposed = base.replay(chain.from_iterable(self._expected.values()))
         return self._proposed
 
-    def _expect(
-        self, pending: PendingRequest, elements: Iterable[tuple[Decided, PolicyCheck | None]]
-    ) -> None:
-        """Remember the records that this request will commit, and add them to the image."""
-        accepted = (
-            decided
-            for decided, check in elements
-            if check is None or pending.verdicts[key_of(check)][1] is None
-        )
-        records = [record for decided in accepted for record in decided.records]
-        self._proposed = self._after_expected().replay(records)
-        self._expected[pending] = records
+
+def _with_all_results(series: Iterable[_Proposal], results: Results) -> list[_Proposal]:
+    """Distribute the results; return the requests whose checks all have one."""
+    left = deque(results)
+    return list(takewhile(lambda proposal: proposal.take(left), series))
 
 
 def _checks(

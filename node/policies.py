@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
@@ -27,8 +27,9 @@ from bridgehead.policy import (
     TopicManagementPolicy,
 )
 from controller.policy_check import AlterBrokerConfigs, AlterTopicConfigs, PolicyCheck
+from controller.policy_evaluation import PolicyCall, Results
 from node.config import NodeConfigError
-from node.policy_runner import PolicyRunner
+from node.policy_runner import Call, PolicyRunner
 
 _log = logging.getLogger(__name__)
 CREATE: Final = "create.topic.policy.class.name"
@@ -118,21 +119,24 @@ class NodePolicies:
         self._policy = policy
         self._runner = runner
 
-    async def evaluate(self, check: PolicyCheck, cluster: ClusterState) -> ApiError | None:
-        """Return None if the policy allows the change, else the error. Never raises."""
+    async def evaluate(self, calls: Sequence[PolicyCall], results: Results) -> Results:
+        """See controller.policy_evaluation.Policies."""
+        bound = [self._bind(*call) for call in calls]
+        return await self._runner.run_in_order(bound, results)
+
+    def _bind(self, check: PolicyCheck, cluster: ClusterState) -> Call:
         policy = self._policy
         match check:
             case CreateTopicRequest():
-                call = partial(policy.validate_create_topic, check, cluster)
+                return partial(policy.validate_create_topic, check, cluster)
             case AlterTopicRequest():
-                call = partial(policy.validate_alter_topic, check, cluster)
+                return partial(policy.validate_alter_topic, check, cluster)
             case DeleteTopicRequest():
-                call = partial(policy.validate_delete_topic, check, cluster)
+                return partial(policy.validate_delete_topic, check, cluster)
             case AlterBrokerConfigs(name, requested):
                 if not isinstance(policy, DeprecatedPolicies):
-                    return None  # KIP-201 is about topics.
-                call = partial(policy.validate_configs, ConfigResource("BROKER", name), requested)
-        return await self._runner.run(call)
+                    return lambda: None  # KIP-201 is about topics.
+                return partial(policy.validate_configs, ConfigResource("BROKER", name), requested)
 
     async def check_record_deletion(
         self, request: DeleteRecordsRequest, cluster: ClusterState

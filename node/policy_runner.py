@@ -10,7 +10,8 @@ import asyncio
 import logging
 import queue
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
@@ -18,6 +19,8 @@ from bridgehead.policy import PolicyViolationException
 
 _log = logging.getLogger(__name__)
 CALLS_MAX: Final = 8
+# A slow policy delays the results of the calls before it, so a series is short.
+SERIES_S: Final = 0.005
 _CLOSE_MS: Final = 2_000
 
 Call = Callable[[], None]
@@ -35,11 +38,38 @@ class PolicyRunner:
 
     async def run(self, call: Call, timeout_ms: int | None = None) -> ApiError | None:
         """Return None if `call` returns, else the error. Never raises."""
+        (error,) = await self.run_in_order([call], [], timeout_ms)
+        return error
+
+    async def run_in_order(
+        self,
+        calls: Sequence[Call],
+        results: list[ApiError | None],
+        timeout_ms: int | None = None,
+    ) -> list[ApiError | None]:
+        """Run calls one after another in one thread; return None or the error of each.
+
+        Ends early after an error, and after a call if SERIES_S have passed. Each result is also
+        added to `results` after its call. Never raises.
+        """
         if self._busy >= CALLS_MAX:
-            return self._failed(
-                f"the policy {self._name} has not returned from {self._busy} earlier calls"
-            )
-        return await self._call(call, self._timeout_ms if timeout_ms is None else timeout_ms)
+            return [
+                self._failed(
+                    f"the policy {self._name} has not returned from {self._busy} earlier calls"
+                )
+            ]
+
+        def run_all() -> None:
+            ends_s = time.monotonic() + SERIES_S
+            for call in calls:
+                results.append(self._result(_raised_by(call)))
+                if results[-1] is not None or time.monotonic() > ends_s:
+                    return
+
+        limit_ms = self._timeout_ms if timeout_ms is None else timeout_ms
+        timed_out = await self._call(run_all, limit_ms)
+        ended = list(results)
+        return [*ended, timed_out] if timed_out is not None else ended
 
     async def _call(self, call: Call, timeout_ms: int) -> ApiError | None:
         worker = self._idle.pop() if self._idle else _Worker(self._name)
@@ -101,12 +131,16 @@ class _Worker:
     def _work(self) -> None:
         while (job := self._calls.get()) is not None:
             call, done = job
-            raised: BaseException | None = None
-            try:
-                call()
-            except BaseException as anything:  # Also SystemExit, which would end only this thread.
-                raised = anything
+            raised = _raised_by(call)
             try:
                 done(raised)
             except RuntimeError:
                 return  # The node's loop is closed.
+
+
+def _raised_by(call: Call) -> BaseException | None:
+    try:
+        call()
+    except BaseException as anything:  # Also SystemExit, which would end only this thread.
+        return anything
+    return None

@@ -118,8 +118,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         ("108.17",),
         "node/policy_runner.py",
-        "            except BaseException as anything:",
-        "            except ValueError as anything:",
+        "    except BaseException as anything:",
+        "    except ValueError as anything:",
     ),
     Mutant(
         ("108.21",),
@@ -130,7 +130,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         ("108.9",),
         "controller/policy_evaluation.py",
-        "        for check in checks:\n",
-        "        for check in reversed(list(checks)):\n",
+        "        for key, check in self.checks.items():\n            given = check\n",
+        "        for key, check in reversed(self.checks.items()):\n            given = check\n",
     ),
 )

@@ -97,9 +97,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         ("201.14",),
         EVALUATION,
-        "            pending.verdicts[key_of(check)] = (check, rejection)\n",
-        "            pending.verdicts[key_of(check)] = (check, rejection)\n"
-        "            image = MetadataImage()\n",
+        "calls.append((given, self.cluster))\n",
+        "calls.append((given, ImageClusterState(MetadataImage())))\n",
     ),
     Mutant(
         ("201.13",),
@@ -212,8 +211,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         ("201.27",),
         POLICIES,
-        "call = partial(policy.validate_create_topic, check, cluster)",
-        "return None",
+        "return partial(policy.validate_create_topic, check, cluster)",
+        "return lambda: None",
     ),
     Mutant(
         ("201.28",),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from controller.apis.base import AdminApi
 from controller.loop import ControllerLoop, LoopCallbacks
 from controller.mutation_quotas import MutationQuotas
 from controller.pending_request import PendingRequest, error_codes
+from controller.policy_evaluation import PolicyCall, Results
 from controller.store.outcomes import OutcomeIndex
 from controller.store.port import (
     Committed,
@@ -26,6 +28,7 @@ from controller.store.port import (
 )
 from envelope.messages import EnvelopeReply, RequestIdentity
 from event_log.writer import NullEventLog
+from node.policy_runner import SERIES_S
 from tests.unit.controller.request_contexts import a_client, a_pending_request
 from tests.unit.controller.topic_decisions import image
 from zookeeper_client.wire import NO_NODE, NODE_EXISTS, encode_operation, open_acl
@@ -103,6 +106,21 @@ class MemoryStore:
         return None
 
 
+class InSeries:
+    """Calls the `evaluate` of other policies for one check after another, as a node's thread."""
+
+    def __init__(self, policies: Any) -> None:
+        self._policies = policies
+
+    async def evaluate(self, calls: Sequence[PolicyCall], results: Results) -> Results:
+        ends_s = time.monotonic() + SERIES_S
+        for call in calls:
+            results.append(await self._policies.evaluate(*call))
+            if results[-1] is not None or time.monotonic() > ends_s:
+                break
+        return results
+
+
 class Term:
     """One controller's term over `store`. `happened` lists publications, replies and reloads."""
 
@@ -110,6 +128,7 @@ class Term:
         self,
         store: MemoryStore | None = None,
         before: MetadataImage | None = None,
+        policies: Any = None,
         **loop: Any,
     ):
         self.store = store or MemoryStore()
@@ -134,6 +153,7 @@ class Term:
             ),
             log=NullEventLog(),
             quotas=MutationQuotas(samples=11, window_s=1),
+            policies=None if policies is None else InSeries(policies),
             **loop,
         )
         self._sequence = 0

@@ -24,7 +24,7 @@ from controller.pending_request import PendingRequest
 from controller.store.plan import plan_operations
 from controller.store.port import ContentConflictError, UnknownOutcomeError
 from event_log.writer import NullEventLog
-from tests.unit.controller.loop_bench import Term
+from tests.unit.controller.loop_bench import InSeries, Term
 from tests.unit.controller.request_contexts import a_pending_request
 from tests.unit.controller.test_controller_loop import Decides
 from zookeeper_client.wire import BAD_VERSION, Read, ReadData, ReadResult, Stat, ZnodeData
@@ -108,7 +108,7 @@ def writer(session: Znodes, policies: Rejects | None = None) -> DirectWriter:
         bind_authorize=no_authorizer,
         acls=lambda: NO_ACLS,
         acls_zxid=lambda: 4,
-        policies=policies,
+        policies=None if policies is None else InSeries(policies),
         log=NullEventLog(),
         now_s=lambda: 0.0,
         now_ms=lambda: 0,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -80,13 +81,22 @@ async def until(is_met: Callable[[], bool]) -> None:
 async def run_blocked(
     term: Term, store: BlockedStore, limits: Limits, count: int
 ) -> list[dict[str, str]]:
-    """Create t0, block its commit until the policy has checked `count` topics; run all."""
-    answers = submit(term, *(f"t{n}" for n in range(count)))
-    running = asyncio.create_task(term.run_until(*answers))
+    """Create t0; during its commit, let the policy check t1 and following; then run all."""
+    answers: list[asyncio.Future[EnvelopeReply]] = []
+
+    def submit_the_rest(name: str) -> None:
+        if name == "t0":
+            answers.extend(submit(term, *(f"t{n}" for n in range(1, count))))
+
+    limits.on_check = submit_the_rest
+    answers.extend(submit(term, "t0"))
+    running = asyncio.create_task(term.loop.run())
     await store.is_committing.wait()
     await until(lambda: len(limits.checked) == count)
     store.go.set()
-    return await running
+    await asyncio.wait(answers, timeout=10)
+    running.cancel()
+    return [json.loads(answer.result().response_data or b"{}") for answer in answers]
 
 
 async def test_requests_that_are_checked_during_a_commit_share_the_next_one() -> None:

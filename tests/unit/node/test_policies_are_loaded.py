@@ -18,19 +18,24 @@ from bridgehead.policy import (
     RequestedTopicState,
 )
 from cluster_model.principal import ANONYMOUS
-from controller.policy_check import AlterBrokerConfigs, AlterTopicConfigs, creation
+from controller.policy_check import AlterBrokerConfigs, AlterTopicConfigs, PolicyCheck, creation
 from node.config import NodeConfigError
 from node.policies import (
     ALTER,
     CREATE,
     MANAGEMENT,
     DeprecatedPolicies,
+    NodePolicies,
     load_policies,
     load_record_policies,
 )
 
 HERE = __name__
-EMPTY_CLUSTER = FixedClusterState()
+
+
+async def evaluated(policies: NodePolicies, check: PolicyCheck) -> Any:
+    (result,) = await policies.evaluate([(check, FixedClusterState())], [])
+    return result
 
 
 class Recorder(CreateTopicPolicy):
@@ -143,7 +148,7 @@ async def test_create_policy_receives_counts_or_assignments() -> None:
         for generated in (True, False)
     )
     for check in (placed, given):
-        assert await policies.evaluate(check, EMPTY_CLUSTER) is None
+        assert await evaluated(policies, check) is None
     configs = {"retention.ms": "5"}
     assert Recorder.seen == [
         CreateTopicPolicy.RequestMetadata("t", 1, 2, None, configs),
@@ -157,11 +162,8 @@ async def test_config_policy_receives_the_entries_of_the_request() -> None:
     merged = RequestedTopicState(1, 1, configs={"retention.ms": "5", "flush.ms": "7"})
     ConfigRecorder.seen = []
     changed = {"flush.ms": "7", "segment.ms": None}
-    assert (
-        await policies.evaluate(AlterTopicConfigs("t", None, merged, changed), EMPTY_CLUSTER)
-        is None
-    )
-    error = await policies.evaluate(AlterBrokerConfigs("1", {"retention.ms": "5"}), EMPTY_CLUSTER)
+    assert await evaluated(policies, AlterTopicConfigs("t", None, merged, changed)) is None
+    error = await evaluated(policies, AlterBrokerConfigs("1", {"retention.ms": "5"}))
     assert (error.error, error.message) == (ErrorCode.POLICY_VIOLATION, "not the retention")
     assert ConfigRecorder.seen == [
         AlterConfigPolicy.RequestMetadata(ConfigResource("TOPIC", "t"), changed),
@@ -188,8 +190,8 @@ async def test_one_class_can_implement_both_older_policies() -> None:
     """KIP-108: both properties must still be set. Each creates its own instance."""
     policies = load(create="ForTopicsAndConfigs", alter="ForTopicsAndConfigs")
     assert ForTopicsAndConfigs.instances == 2
-    created = await policies.evaluate(creation(ANONYMOUS, "t", ((1, 2),), {}, True), EMPTY_CLUSTER)
-    altered = await policies.evaluate(AlterBrokerConfigs("1", {"retention.ms": "5"}), EMPTY_CLUSTER)
+    created = await evaluated(policies, creation(ANONYMOUS, "t", ((1, 2),), {}, True))
+    altered = await evaluated(policies, AlterBrokerConfigs("1", {"retention.ms": "5"}))
     assert (created.message, altered.message) == ("topic t", "configs of 1")
 
 
@@ -197,7 +199,7 @@ async def test_new_policy_ignores_broker_configs() -> None:
     """KIP-201 is about topics."""
     policies = load_policies({MANAGEMENT: "bridgehead.policy.limits.TopicLimits"}, 1000)
     assert policies is not None
-    assert await policies.evaluate(AlterBrokerConfigs("1", {"x": "1"}), EMPTY_CLUSTER) is None
+    assert await evaluated(policies, AlterBrokerConfigs("1", {"x": "1"})) is None
 
 
 def test_only_the_new_policy_checks_delete_records() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.policy import PolicyViolationException
+from node import policy_runner
 from node.policy_runner import CALLS_MAX, PolicyRunner
 
 
@@ -79,6 +80,39 @@ async def test_slow_call_times_out_without_blocking_the_loop() -> None:
     assert error is not None
     assert error.message == "Rejected: the policy p did not decide within 50 ms."
     assert turns > 100
+
+
+async def test_a_series_of_calls_ends_with_the_first_error() -> None:
+    """The later calls were made for a state in which all earlier changes are accepted."""
+    called: list[str] = []
+    calls = [lambda: called.append("a"), violate, lambda: called.append("c")]
+    results = await PolicyRunner("p", 1000).run_in_order(calls, [])
+    assert [error and error.message for error in results] == [None, "too many partitions"]
+    assert called == ["a"]
+
+
+async def test_a_series_ends_after_a_slow_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the results of a series could wait for many slow calls."""
+    monkeypatch.setattr(policy_runner, "SERIES_S", 0.0)
+    results = await PolicyRunner("p", 1000).run_in_order([lambda: None] * 3, [])
+    assert results == [None]
+
+
+async def test_results_before_a_call_that_hangs_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(policy_runner, "SERIES_S", 60.0)
+    runner, over = PolicyRunner("p", 300), threading.Event()
+    so_far: list[ApiError | None] = []
+    calls = [lambda: None, over.wait, violate]
+    hanging = asyncio.ensure_future(runner.run_in_order(calls, so_far))  # type: ignore[arg-type]
+    while not so_far:
+        await asyncio.sleep(0.001)
+    assert not hanging.done()
+    results = await hanging
+    over.set()
+    assert [error and error.message for error in results] == [
+        None,
+        "Rejected: the policy p did not decide within 300 ms.",
+    ]
 
 
 async def test_calls_in_progress_are_bounded() -> None:
