@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from bridgehead.cluster.node_plan import LOOPBACK, Ports
+from chaos.player import NoProgressError
 
 _CHUNK_BYTES: Final = 1 << 16
 _MULTI: Final = 14
@@ -26,8 +27,17 @@ _HTTP2_PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _FRAME_HEADER_BYTES: Final = 9  # the length in 3 bytes, the type, flags, and the stream's id
 _DATA_FRAME: Final = 0
 _MESSAGE_PREFIX_BYTES: Final = 5  # gRPC's own, before each message
-_HEARTBEAT_BYTES_MAX: Final = 100  # A frame with an Envelope is longer.
+_HEARTBEAT_BYTES_MAX: Final = 100  # An Envelope is longer, in a frame and in a record of TLS.
+_ENVELOPE_WITHIN_S: Final = 60.0
 _CLIENT_PORT: Final = re.compile(r"^clientPort=(\d+)$", re.MULTILINE)
+
+
+async def _envelope_arrived(event: asyncio.Event) -> None:
+    try:
+        await asyncio.wait_for(event.wait(), _ENVELOPE_WITHIN_S)
+    except TimeoutError:
+        message = f"no Envelope was sent within {_ENVELOPE_WITHIN_S:.0f} s"
+        raise NoProgressError(message) from None
 
 
 class Proxy:
@@ -44,6 +54,7 @@ class Proxy:
         self._tasks: set[asyncio.Task[None]] = set()
         self.requests, self.replies = asyncio.Event(), asyncio.Event()
         self._delay_s = 0.0
+        self._reset: asyncio.Event | None = None
         self.requests.set()
         self.replies.set()
 
@@ -80,8 +91,12 @@ class Proxy:
         finally:
             self._delay_s = 0.0
 
-    def reset(self) -> None:
-        """Reset every connection."""
+    async def reset(self) -> None:
+        """Reset every connection when the next Envelope arrives; return after that."""
+        self._reset = asyncio.Event()
+        await _envelope_arrived(self._reset)
+
+    def _reset_all(self) -> None:
         for writer in list(self._writers):
             writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
             writer.transport.abort()
@@ -123,6 +138,10 @@ class Proxy:
         """Forward bytes until one end closes the connection; then raise EOFError or OSError."""
         while True:
             data = await self._read(reader, is_request)
+            if is_request and self._reset is not None and len(data) > _HEARTBEAT_BYTES_MAX:
+                self._reset.set()
+                self._reset = None
+                self._reset_all()
             if is_request and self._delay_s:
                 await asyncio.sleep(self._delay_s)
             await gate.wait()
@@ -199,7 +218,7 @@ class EnvelopeProxy(Proxy):
     async def corrupt(self) -> None:
         """Overwrite the next Envelope; return after that."""
         self._corrupted = asyncio.Event()
-        await self._corrupted.wait()
+        await _envelope_arrived(self._corrupted)
 
     async def _read(self, reader: asyncio.StreamReader, is_request: bool) -> bytes:
         if not is_request:
@@ -283,7 +302,7 @@ class ProxiedNetwork:
 
     async def reset_peers(self, broker: int) -> None:
         """See chaos.fault.Network."""
-        self._peers[broker].reset()
+        await self._peers[broker].reset()
 
     async def corrupt_envelope(self, broker: int) -> None:
         """See chaos.fault.Network."""

@@ -110,20 +110,26 @@ def _wall_clock_ms(event: Event) -> int:
 
 
 def _envelopes_were_slow(history: History, fault: Event, healed: Event | None) -> bool:
-    """Return whether an Envelope of another broker was slow during the fault."""
+    """Return whether another broker's Envelope, sent during the fault, got no reply for long."""
     if healed is None:
         return False
-    sent = {
+    replied = {
         (e["node"], e["boot"], e["request_id"], e["attempt"]): e["mono_ns"]
-        for e in history.of_kind["forward_sent"]
-        if e["node"] != fault["target"] and e["mono_ns"] > fault["mono_ns"]
+        for e in history.of_kind["forward_answered"]
     }
     return any(
-        e["mono_ns"] - sent.get((e["node"], e["boot"], e["request_id"], e["attempt"]), NEVER)
-        > SLOW_NS_MIN
-        for e in history.of_kind["forward_answered"]
-        if e["mono_ns"] < healed["mono_ns"]
+        e["node"] != fault["target"]
+        and fault["mono_ns"] < e["mono_ns"] < healed["mono_ns"] - SLOW_NS_MIN
+        and replied.get((e["node"], e["boot"], e["request_id"], e["attempt"]), NEVER)
+        > e["mono_ns"] + SLOW_NS_MIN
+        for e in history.of_kind["forward_sent"]
     )
+
+
+def _envelopes_were_held(history: History, fault: Event, healed: Event | None) -> bool:
+    """Return whether a cut ended an Envelope without a reply, or held one back."""
+    held = _envelopes_broke_off, _envelopes_were_slow
+    return any(has_effect(history, fault, healed) for has_effect in held)
 
 
 def _commits_were_slow(history: History, fault: Event, healed: Event | None) -> bool:
@@ -157,7 +163,7 @@ EFFECTS: Final[Mapping[str, Callable[[History, Event, Event | None], bool]]] = {
     "delete_controller_znode": _event_of_target("resigned"),
     "fill_disk": _event_of_target("resigned"),
     "lose_commit": _event_of_target("commit_unknown"),
-    "cut_from_peers": _envelopes_broke_off,
+    "cut_from_peers": _envelopes_were_held,
     "corrupt_envelope": _envelopes_broke_off,
     "slow_peers": _envelopes_were_slow,
     "move_clock": _clock_moved,

@@ -94,12 +94,13 @@ shown AS (
   SELECT /*+ BROADCAST(w) */ w.run, w.node, w.boot, w.seq
   FROM (SELECT f.run, f.node, f.boot, f.seq, f.target, f.mono_ns, m.healed_ns
     FROM faults f JOIN healed m ON f.run = m.run AND f.node = m.node AND f.boot = m.boot
-      AND f.seq = m.seq WHERE f.action = 'slow_peers') w
+      AND f.seq = m.seq WHERE f.action IN ('slow_peers', 'cut_from_peers')) w
   JOIN events s ON s.run = w.run AND s.kind = 'forward_sent' AND s.node != w.target
-    AND s.mono_ns > w.mono_ns
-  JOIN events a ON a.run = s.run AND a.kind = 'forward_answered' AND a.node = s.node
+    AND s.mono_ns > w.mono_ns AND s.mono_ns < w.healed_ns - {SLOW_NS_MIN}
+  LEFT JOIN events a ON a.run = s.run AND a.kind = 'forward_answered' AND a.node = s.node
     AND a.boot = s.boot AND a.request_id = s.request_id AND a.attempt = s.attempt
-    AND a.mono_ns < w.healed_ns AND a.mono_ns - s.mono_ns > {SLOW_NS_MIN}
+    AND a.mono_ns <= s.mono_ns + {SLOW_NS_MIN}
+  WHERE a.run IS NULL
   UNION
   SELECT /*+ BROADCAST(w) */ w.run, w.node, w.boot, w.seq
   FROM (SELECT f.run, f.node, f.boot, f.seq, f.mono_ns, m.healed_ns
