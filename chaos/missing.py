@@ -62,10 +62,6 @@ MISSING: Final[tuple[tuple[str, str], ...]] = (
     ),
     ("a policy that hangs or throws", "tests/integration/test_policies.py covers it"),
     (
-        "brokers that change one topic's configs or one resource's ACLs at the same time",
-        "no workload writes to one object through several brokers, except `one_topic`",
-    ),
-    (
         "a request with valid and invalid elements during a failover",
         "tests/integration/conformance covers such requests, without a failover",
     ),

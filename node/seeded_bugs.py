@@ -205,6 +205,24 @@ def _without_last_result(response: Any) -> Any:
     return replace(response, topics=response.topics[:-1]) if response.topics[1:] else response
 
 
+@dataclass(slots=True)
+class _DecidesOnOldImages:
+    """decides_on_old_images: a change does not include the change just before it."""
+
+    api: AdminApi
+    newest: MetadataImage | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.api, name)
+
+    def decide(
+        self, context: RequestContext, request: Any, image: MetadataImage, *others: Any
+    ) -> Decision:
+        """See AdminApi."""
+        older, self.newest = self.newest or image, image
+        return self.api.decide(context, request, older, *others)
+
+
 @dataclass(frozen=True, slots=True)
 class _WritesRejectedConfigs:
     """writes_rejected_configs: a topic gets the configs of a client whose creation is rejected."""
@@ -257,6 +275,9 @@ class FaultyController(kafka_bugs.ForgetfulController, recovery_bugs.HastyContro
         if "ignores_validate_only" in bugs:
             faulty = _FaultyApi(creation, change_request=_without_validate_only)
             apis[ApiKey.CREATE_TOPICS] = cast(AdminApi, faulty)
+        if "decides_on_old_images" in bugs:
+            for key in (ApiKey.CREATE_ACLS, ApiKey.INCREMENTAL_ALTER_CONFIGS):
+                apis[key] = cast(AdminApi, _DecidesOnOldImages(apis[key]))
         if "writes_rejected_configs" in bugs:
             apis[ApiKey.CREATE_TOPICS] = cast(AdminApi, _WritesRejectedConfigs(creation))
         if "omits_last_result" in bugs:
@@ -425,6 +446,7 @@ class _WithoutDenials:
 _OF_CONTROLLERS: Final = (
     "answer_before_applied",
     "broker_host",
+    "decides_on_old_images",
     "drop_principal",
     "fill_in_default",
     "honour_client_bypass",

@@ -12,6 +12,7 @@ from chaos.scenarios.broker_killed import BROKER_KILLED
 from chaos.scenarios.broker_zookeeper_cut import BROKER_ZOOKEEPER_CUT
 from chaos.scenarios.canary import CANARY
 from chaos.scenarios.cascade import CASCADE
+from chaos.scenarios.changes_of_one_object import CHANGES_OF_ONE_OBJECT
 from chaos.scenarios.controller_killed import CONTROLLER_KILLED
 from chaos.scenarios.controller_pause_at_the_edge import CONTROLLER_PAUSE_AT_THE_EDGE
 from chaos.scenarios.controller_pause_past_session import CONTROLLER_PAUSE_PAST_SESSION
@@ -89,6 +90,7 @@ SCENARIOS: Final[tuple[Scenario, ...]] = (
     CONTROLLER_ZNODE_DELETED,
     BROKER_KILLED,
     SAME_NAME_THREE_BROKERS,
+    CHANGES_OF_ONE_OBJECT,
     PRINCIPALS_IN_FAILOVER,
     READS_IN_FAILOVER,
     WALL_CLOCK_JUMPS,

@@ -81,6 +81,11 @@ SEEDED_BUG_TESTS: Final[tuple[SeededBugTest, ...]] = (
         "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
     ),
     SeededBugTest(
+        "decides_on_old_images",
+        "the clients' comparison of configs and ACLs",
+        "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
+    ),
+    SeededBugTest(
         "drop_principal",
         "F1",
         "integration/test_forwarded_principals.py::test_decision_for_another_principal_is_detected",
