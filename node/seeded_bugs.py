@@ -276,8 +276,8 @@ class FaultyController(kafka_bugs.ForgetfulController, recovery_bugs.HastyContro
             faulty = _FaultyApi(creation, change_request=_without_validate_only)
             apis[ApiKey.CREATE_TOPICS] = cast(AdminApi, faulty)
         if "decides_on_old_images" in bugs:
-            for key in (ApiKey.CREATE_ACLS, ApiKey.INCREMENTAL_ALTER_CONFIGS):
-                apis[key] = cast(AdminApi, _DecidesOnOldImages(apis[key]))
+            for changed in (ApiKey.CREATE_ACLS, ApiKey.INCREMENTAL_ALTER_CONFIGS):
+                apis[changed] = cast(AdminApi, _DecidesOnOldImages(apis[changed]))
         if "writes_rejected_configs" in bugs:
             apis[ApiKey.CREATE_TOPICS] = cast(AdminApi, _WritesRejectedConfigs(creation))
         if "omits_last_result" in bugs:
