@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -74,7 +74,7 @@ def seal_options(seal_key: Path | None, *, unsealed: bool = False) -> list[str]:
 
 
 def run_module(module: str, *arguments: str) -> NoReturn:
-    """Run a module of the application tree and exit with its status.
+    """Run a module of the application tree in this process, which then gets all signals.
 
     Raises:
         ClusterError: this installation does not contain the module.
@@ -88,4 +88,5 @@ def run_module(module: str, *arguments: str) -> NoReturn:
             f"`{module}` is missing from this installation: install bridgehead again."
         )
     command = module_command("bridgehead.cli.run_module", module, *arguments)
-    raise typer.Exit(subprocess.run(command, env=module_environment(), check=False).returncode)
+    sys.stdout.flush()
+    os.execve(command[0], command, module_environment())  # noqa: S606

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
+import psutil
 import pytest
 
 from chaos.scenarios import SCENARIOS
+from tests.integration.waiting import wait_until
 
 COMMAND = [sys.executable, "-m", "bridgehead.cli.main", "chaos"]
 ROOT = Path(__file__).parents[2]
@@ -56,3 +59,16 @@ def test_without_the_fence_the_canary_violates_w2(tmp_path: Path) -> None:
     assert finished.returncode == 0, finished.stdout + finished.stderr
     (run,) = json.loads((tmp_path / "results.json").read_text())["runs"]
     assert "W2" in run["violated"]
+
+
+@pytest.mark.long
+def test_a_terminated_command_leaves_no_process(tmp_path: Path) -> None:
+    def running() -> list[psutil.Process]:
+        found = psutil.process_iter(["cmdline"])
+        return [each for each in found if str(tmp_path) in " ".join(each.info["cmdline"] or [])]
+
+    command = [*COMMAND, "run", "quiet_sea", "--seeds", "100", "--out", str(tmp_path)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as started:
+        wait_until(lambda: len(running()) > 3, timeout_s=60)  # ZooKeeper and nodes
+        started.send_signal(signal.SIGTERM)
+    wait_until(lambda: not running(), timeout_s=60)
