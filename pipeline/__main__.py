@@ -1,6 +1,7 @@
 """`python -m pipeline run --evidence DIR --out DIR`: build tables, verdicts and a report.
 
 `python -m pipeline watch --evidence DIR --out DIR` shows a run while its nodes write it.
+`python -m pipeline trends DIR...` writes a page over the runs of many output folders.
 
 Exit code: 0 if all runs pass, 1 if a property fails or a run hangs, 3 if the evidence does not
 suffice, 4 if Spark, a folder or the key cannot be used.
@@ -52,12 +53,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from pipeline.folders import OutputError, copies_folder
     from pipeline.gateway import GatewayError
     from pipeline.places import local_path, place
+    from pipeline.trends import write_trends
     from pipeline.watch.command import watch
     from pipeline.watch.stream import WatchError
 
     try:
         if options.command == "watch":
             watch(options, console)
+            return ExitCode.OK
+        if options.command == "trends":
+            count = write_trends(options.folders, options.page)
+            console.print(f"runs: {count}; the page is {options.page}", soft_wrap=True)
             return ExitCode.OK
         rules = seal_rules(options.seal_key, accept_unsealed=options.unsealed)
         evidence = local_path(options.evidence)
@@ -92,7 +98,15 @@ def _fail(sentence: str, code: ExitCode = ExitCode.CANNOT_RUN) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="bridgehead pipeline", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    run = commands.add_parser("run", help="build tables, verdicts and a report from evidence")
+    _add_run(commands.add_parser("run", help="build tables, verdicts and a report from evidence"))
+    _add_watch(commands.add_parser("watch", help="show rates and latencies of a running cluster"))
+    trends = commands.add_parser("trends", help="compare the figures of many runs on one page")
+    trends.add_argument("folders", nargs="+", type=Path, help="folders that `run --out` wrote")
+    trends.add_argument("--page", type=Path, default=Path("trends.html"), help="the file to write")
+    return parser
+
+
+def _add_run(run: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--evidence", required=True, help="the folder of a cluster or of one run, as a path or URI"
     )
@@ -124,8 +138,6 @@ def _parser() -> argparse.ArgumentParser:
         help="write all tables, also those of small evidence",
     )
     run.add_argument("--debug", action="store_true", help="show stack traces of failures")
-    _add_watch(commands.add_parser("watch", help="show rates and latencies of a running cluster"))
-    return parser
 
 
 def _add_watch(watch: argparse.ArgumentParser) -> None:

@@ -28,6 +28,7 @@ from pipeline.gold import accounting, answers, forwarding, kafka, latency, reque
 from pipeline.gold import commits as gold_commits
 from pipeline.places import Place
 from pipeline.report.collect import QUERIES, collect
+from pipeline.report.figures import FIGURES, figures_to_json
 from pipeline.report.junit import junit
 from pipeline.report.page import page
 from pipeline.silver import boots, commits, events, gaps, kafka_logs, set_aside
@@ -245,11 +246,13 @@ class Pipeline:
         }
 
     def write_results(self, found: Mapping[str, Sequence[VerdictRow]]) -> None:
-        """Write the report, verdicts.json and junit.xml."""
+        """Write the report, verdicts.json, junit.xml and figures.json."""
         documents = [verdicts.verdict_document(run, found[run.id]) for run in self.runs]
         self.folders.write_text("verdicts.json", json.dumps(documents, indent=2) + "\n")
         self.folders.write_text("junit.xml", junit(found))
-        self.folders.write_text("report/index.html", page(collect(self, self.runs, found)))
+        contents = collect(self, self.runs, found)
+        self.folders.write_text(FIGURES, figures_to_json(contents))
+        self.folders.write_text("report/index.html", page(contents))
 
     def _reject_other_runs(self, runs: Sequence[str]) -> None:
         for reason in REJECTING:

@@ -202,6 +202,20 @@ def watch(
     )
 
 
+@pipeline_app.command()
+def trends(
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="DIR...", help="Folders that `pipeline run` wrote.")
+    ],
+    *,
+    page: Annotated[Path, typer.Option(metavar="FILE", help="The page to write.")] = Path(
+        "trends.html"
+    ),
+) -> None:
+    """Compare many runs on one page, and name the runs that changed a figure."""
+    run_module("pipeline", "trends", "--page", str(page), *map(str, folders))
+
+
 @chaos_app.command("list")
 def list_scenarios() -> None:
     """List the scenarios."""

@@ -72,8 +72,10 @@ def _ticks(span: float) -> list[float]:
     return [at * step for at in range(int(span / step + 1e-9) + 1)]
 
 
-def lines(title: str, series: Sequence[Line], bands: Sequence[Band], unit: str) -> str:
-    """Draw series over seconds, with bands behind them."""
+def lines(
+    title: str, series: Sequence[Line], bands: Sequence[Band], unit: str, *, x_unit: str = "s"
+) -> str:
+    """Draw series over seconds or other numbers, with bands behind them."""
     height = 240.0
     xs = [x for each in series for x, _ in each.points] or [0.0]
     ys = [y for each in series for _, y in each.points if y is not None] or [0.0]
@@ -103,7 +105,7 @@ def lines(title: str, series: Sequence[Line], bands: Sequence[Band], unit: str) 
     for second in _ticks(span):
         x, _ = at(second, 0)
         anchor = "end" if x > WIDTH - _RIGHT - 20 else "middle"
-        parts.append(_text(x, height - 10, f"{number(second)} s", "quiet", anchor))
+        parts.append(_text(x, height - 10, f"{number(second)} {x_unit}", "quiet", anchor))
     for index, each in enumerate(series):
         path, pen = [], "M"
         for x, value in each.points:

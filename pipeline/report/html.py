@@ -1,10 +1,28 @@
-"""Builds HTML tables. Text is escaped here."""
+"""Builds HTML pages and tables. Text is escaped here."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
+
+_STYLE: Final = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
+
+
+def document(title: str, body: str) -> str:
+    """Return a page without scripts or network access; `body` is HTML."""
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title>"
+        f"<style>{_STYLE}</style></head><body>{body}</body></html>\n"
+    )
+
+
+def mark(verdict: str) -> str:
+    """Return a verdict as a coloured mark."""
+    return f'<span class="verdict {verdict}">{verdict}</span>'
 
 
 def cells(row: Mapping[str, Any], names: str) -> list[Any]:

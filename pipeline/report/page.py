@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
-from itertools import pairwise
-from pathlib import Path
 from typing import Any, Final
 
 from event_log.verdicts import VerdictRow, worst
 from pipeline.report import charts
 from pipeline.report.collect import VIOLATIONS_SHOWN_MAX, Content
-from pipeline.report.html import cells, table
+from pipeline.report.failovers import failovers
+from pipeline.report.html import cells, document, mark, table
 from pipeline.report.kafka_part import kafka
 from pipeline.report.names import api_name
 
-_STYLE: Final = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
 _OPEN_AT_FIRST: Final = 5  # the violations of each property that the page shows without a click
 _HOPS: Final = (
     *("total", "broker to controller", "queue of the controller", "decision and commit"),
@@ -32,17 +30,13 @@ def page(contents: Sequence[Content]) -> str:
         links = (
             [
                 f'<a href="#{escape(each.run.id)}">{escape(each.run.id)}</a>',
-                _mark(worst(each.verdicts)),
+                mark(worst(each.verdicts)),
             ]
             for each in contents
         )
         head = "<h1>Runs</h1>" + table(("run", "verdict"), links, raw=True)
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>Bridgehead: {escape(', '.join(c.run.id for c in contents[:3]))}</title>"
-        f"<style>{_STYLE}</style></head><body>{head}{sections}</body></html>\n"
-    )
+    title = f"Bridgehead: {', '.join(each.run.id for each in contents[:3])}"
+    return document(title, head + sections)
 
 
 def _run(content: Content) -> str:
@@ -58,7 +52,7 @@ def _run(content: Content) -> str:
     is_of_kafka = any(file.kind.startswith("kafka_") for file in run.manifest.files)
     cells = ([name, f"<code>{escape(value)}</code>"] for name, value in facts.items())
     return (
-        f'<section id="{escape(run.id)}"><h1>{_mark(worst(content.verdicts))} '
+        f'<section id="{escape(run.id)}"><h1>{mark(worst(content.verdicts))} '
         f"run {escape(run.id)}</h1>"
         + table(("", ""), cells, raw=True)
         + _verdicts(content)
@@ -81,13 +75,9 @@ def _of_events(content: Content) -> str:
     )
 
 
-def _mark(verdict: str) -> str:
-    return f'<span class="verdict {verdict}">{verdict}</span>'
-
-
 def _verdicts(content: Content) -> str:
     rows = "".join(
-        f"<tr{'' if row.decides else ' class=aside'}><td>{_mark(row.verdict)}</td>"
+        f"<tr{'' if row.decides else ' class=aside'}><td>{mark(row.verdict)}</td>"
         f"<td>{row.property}</td><td>{escape(row.name.replace('_', ' '))}"
         f"{f'<br><small>{escape(row.why)}</small>' if row.why else ''}</td>"
         f"{_counts(row)}</tr>"
@@ -246,25 +236,7 @@ def _hops(content: Content) -> str:
 
 
 def _failovers(content: Content) -> str:
-    terms = content.rows["terms"]
-    rows = []
-    for before, after in pairwise(terms):
-        start, active = before["ended_ms"], after["active_ms"]
-        if start is None or active is None:
-            continue
-        loaded = after["loaded_ms"] or 0.0
-        parts = []
-        closed = before["closed_ms"]
-        if closed is not None and closed > start:
-            parts.append(("until the old session ends", float(closed - start)))
-            start = closed
-        waited = max(active - start - loaded, 0.0)
-        parts.append(("election", waited))
-        parts.append(("loading the image", loaded))
-        if after["first_decision_ms"] is not None:
-            first = float(after["first_decision_ms"] - active)
-            parts.append(("until the first decision", max(first, 0.0)))
-        rows.append((f"epoch {before['epoch']} to {after['epoch']}", parts))
+    rows = failovers(content.rows["terms"])
     if not rows:
         return "<h2>Failover</h2><p>The controller did not change.</p>"
     shown = rows[:30]

@@ -78,6 +78,9 @@ NOT_RUN: Final[Mapping[Printed, str]] = {
     Printed("docs/pipeline.md", "bridgehead evidence kafka"): (
         "it needs the logs of a Kafka: tests/integration/test_pipeline.py imports recorded ones"
     ),
+    Printed("docs/pipeline.md", "bridgehead pipeline trends "): (
+        "it needs the results of many runs: tests/unit/pipeline/test_trends.py has some"
+    ),
     Printed("docs/pipeline.md", "bridgehead pipeline watch "): (
         "it needs a running cluster: tests/integration/test_pipeline_watch.py lets a run grow"
     ),
