@@ -7,12 +7,18 @@ from functools import partial
 
 from broker_proxy.admission import Admission
 from broker_proxy.apis.base import LocalApi
-from broker_proxy.client_socket import LOGIN_FRAME_BYTES_MAX, ConnectionServices, Limits
+from broker_proxy.client_socket import (
+    LOGIN_FRAME_BYTES_MAX,
+    ClientSocket,
+    ConnectionServices,
+    Limits,
+)
 from broker_proxy.dispatch import Dispatcher
 from broker_proxy.logins import Logins
 from broker_proxy.request_log import RequestLog
 from broker_proxy.request_memory import RequestMemory
 from broker_proxy.server import KafkaServer
+from node.config import NodeConfig
 from node.fault_injection import FaultyDispatcher
 from node.local_apis import build_local_apis, build_split_apis
 from node.parts import Parts
@@ -58,26 +64,34 @@ def build_server(parts: Parts) -> KafkaServer:
     # The APIs are added later, because Envelope passes its inner request to the dispatcher.
     local_apis |= build_local_apis(parts, dispatcher.handle)
     wall_ms = instruments.clock.wall_ms
-    frame_bytes_max = config.broker.int("socket.request.max.bytes")
-    memory_bytes_max = config.broker.long("queued.max.request.bytes")
-    if memory_bytes_max <= 0:  # Kafka has no limit then, but a node has one (docs/differences.md).
-        memory_bytes_max = frame_bytes_max
+    limits = _limits(config)
     services = ConnectionServices(
         dispatcher=dispatcher,
         logins=Logins(log, instruments.metrics, wall_ms, parts.new_authenticator),
-        limits=Limits(
-            frame_bytes_max=frame_bytes_max,
-            idle_ms_max=config.broker.long("connections.max.idle.ms"),
-            login_frame_bytes_max=min(
-                config.broker.int("sasl.server.max.receive.size"), LOGIN_FRAME_BYTES_MAX
-            ),
-            failed_login_delay_ms=config.broker.int("connection.failed.authentication.delay.ms"),
-        ),
+        limits=limits,
         log=log,
         request_log=RequestLog(instruments.request_log, now_ns=time.monotonic_ns, wall_ms=wall_ms),
-        memory=RequestMemory(memory_bytes_max, frame_bytes_max),
+        memory=_memory(config, limits.frame_bytes_max),
         now_s=time.monotonic,
         now_ns=time.monotonic_ns,
     )
     admission = Admission(broker.quotas, broker.rates, time.monotonic)
     return parts.new_server(services=services, request_prefix=prefix, admission=admission)
+
+
+def _limits(config: NodeConfig) -> Limits:
+    return Limits(
+        frame_bytes_max=config.broker.int("socket.request.max.bytes"),
+        idle_ms_max=config.broker.long("connections.max.idle.ms"),
+        login_frame_bytes_max=min(
+            config.broker.int("sasl.server.max.receive.size"), LOGIN_FRAME_BYTES_MAX
+        ),
+        failed_login_delay_ms=config.broker.int("connection.failed.authentication.delay.ms"),
+    )
+
+
+def _memory(config: NodeConfig, frame_bytes_max: int) -> RequestMemory[ClientSocket]:
+    bytes_max = config.broker.long("queued.max.request.bytes")
+    if bytes_max <= 0:  # Kafka has no limit then, but a node has one (docs/differences.md).
+        bytes_max = frame_bytes_max
+    return RequestMemory(bytes_max, frame_bytes_max)
