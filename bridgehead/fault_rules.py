@@ -222,9 +222,9 @@ def parse_rule(document: Mapping[str, Any]) -> FaultRule:
 
 def _contradictions(rule: FaultRule, document: Mapping[str, Any]) -> Iterator[str]:
     if (rule.action is Action.ERROR) != ("error" in document):
-        yield "An `error` is needed for the action error, and for no other."
+        yield "Give `error` with the action error, and only with it."
     if (rule.action is Action.DELAY) != (rule.delay_ms > 0):
-        yield "A `delay_ms` above 0 is needed for the action delay, and for no other."
+        yield "Give a `delay_ms` above 0 with the action delay, and only with it."
     if rule.action is Action.DUPLICATE and rule.side is not Side.ENVELOPE:
         yield "Only Envelopes can be duplicated: use the side envelope."
     if rule.action is Action.DUPLICATE and rule.phase is not Phase.REQUEST:

@@ -135,4 +135,4 @@ def remove(
     from bridgehead.cluster.faults import Faults
 
     removed = Faults(ClusterClient(data_dir)).remove(name)
-    say(f"{removed} removed; a rule counts once per broker.")
+    say(f"Rules removed: {removed}. A rule at several brokers counts once for each.")

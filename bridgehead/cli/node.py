@@ -27,7 +27,7 @@ def start(broker: BrokerArgument, *, data_dir: DataDirOption = DEFAULT_DATA_DIR)
 
 @app.command()
 def stop(broker: BrokerArgument, *, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
-    """Stop a broker (SIGTERM): it closes its ZooKeeper sessions first."""
+    """Stop a broker (SIGTERM). It closes its ZooKeeper sessions before it exits."""
     from bridgehead.cluster.client import ClusterClient
 
     answer = ClusterClient(data_dir).stop_node(broker)

@@ -39,7 +39,6 @@ from bridgehead.kafka_wire.error_shapes import (
     since,
     unless_no_acks,
     whole,
-    with_code,
 )
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.messages.api_versions import ApiVersion
@@ -248,8 +247,8 @@ _ROWS: Final = (
                                base_offset=-1))),
             "WRITE TOPIC, WRITE TRANSACTIONAL_ID"),
     _stored(K.FETCH, 17, 12,
-            since(13, whole(), with_code(per("topics", "topic", into="responses",
-                                             nested=_FETCHED_PARTITIONS))),
+            since(13, whole(), per("topics", "topic", into="responses",
+                                   nested=_FETCHED_PARTITIONS)),
             "READ TOPIC, CLUSTER_ACTION CLUSTER"),
     _local(K.LIST_OFFSETS, 9, 6, per("topics", "name", nested=_PARTITIONS),
            rights="DESCRIBE TOPIC"),

@@ -261,14 +261,3 @@ def unless_no_acks(shape: ErrorShape) -> ErrorShape:
         return shape(response, request, failure) if request.acks else None
 
     return shaped
-
-
-def with_code(shape: ErrorShape) -> ErrorShape:
-    """Return `shape`; the response itself also has the error code."""
-
-    def shaped(response: type[Any], request: Any, failure: Failure) -> Any:
-        built = shape(response, request, failure)
-        built.error_code = failure.error
-        return built
-
-    return shaped

@@ -61,7 +61,7 @@ class TopicNaming(TopicManagementPolicy):
             return
         if principal is None:
             raise PolicyViolationException(
-                "Topics are named after their creator: please authenticate."
+                "A topic's name must begin with its creator's name: log in first."
             )
         if not topic.startswith(f"{principal.name}."):
             raise PolicyViolationException(
