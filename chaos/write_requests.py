@@ -1,4 +1,4 @@
-"""The requests of every write API about one object.
+"""Requests that write one test object, through every write API.
 
 An object is a topic with an ACL, a quota, a SCRAM credential and a delegation token. The topic is
 configured, gets more partitions, is reassigned and elects a leader. The token is renewed.
@@ -22,7 +22,7 @@ _NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"  # the topic id in a request that has t
 
 
 class Write(NamedTuple):
-    """One request about one object, and the fact that brokers must report once it has succeeded.
+    """One request about one object, and the fact: what brokers must report after its success.
 
     A fact is, for example, a number of partitions or a quota.
     """
@@ -190,7 +190,7 @@ def deletions(name: str, hmac: str | None) -> Iterator[Write]:
     acls = {"filters": [acl_filter(name)]}
     quota, user = _quota(name, None), ApiKey.ALTER_USER_SCRAM_CREDENTIALS
     entries, quota_of = _first("entries"), _quota_element(name)
-    # No element: if the creation's outcome was unknown, the filter may match nothing.
+    # `elements` is empty: if the outcome of the creation was unknown, the filter may match nothing.
     yield Write("acl", ApiKey.DELETE_ACLS, 3, acls, _first("filterResults"), None)
     yield Write("quota", ApiKey.ALTER_CLIENT_QUOTAS, 1, quota, entries, None, quota_of)
     yield Write("scram", user, 0, scram, results, None, (name,))

@@ -207,7 +207,7 @@ def _without_last_result(response: Any) -> Any:
 
 @dataclass(slots=True)
 class _DecidesOnOldImages:
-    """decides_on_old_images: a change does not include the change just before it."""
+    """decides_on_old_images: a change is decided on the image before the change just before it."""
 
     api: AdminApi
     newest: MetadataImage | None = None
@@ -225,7 +225,7 @@ class _DecidesOnOldImages:
 
 @dataclass(frozen=True, slots=True)
 class _WritesRejectedConfigs:
-    """writes_rejected_configs: a topic gets the configs of a client whose creation is rejected."""
+    """writes_rejected_configs: a rejected CreateTopics writes its configs to the existing topic."""
 
     api: AdminApi
 

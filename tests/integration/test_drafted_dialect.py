@@ -177,7 +177,7 @@ def test_an_envelope_of_a_client_is_rejected(drafted: Listener, shipped: Listene
 def test_a_shipped_envelope_is_executed_on_the_listener_between_brokers_only(
     drafted: Listener, cluster: Cluster
 ) -> None:
-    """The controller executes it on the inter-broker listener. Others close the connection."""
+    """The controller executes it on the inter-broker listener. Others end the connection."""
     inner = creation("enveloped", validateOnly=False)
     header = RequestHeader(CREATE, 7, 5, "inside")
     envelope = EnvelopeRequest(
@@ -296,7 +296,7 @@ def test_without_a_timeout_a_valid_write_is_started_and_an_invalid_one_rejected(
 
 
 def test_topics_are_deleted_at_the_controller_only(drafted: Listener, shipped: Listener) -> None:
-    """KIP-4 §Delete Topics Request 1 and 2. Further requests to delete a topic are ignored."""
+    """KIP-4 §Delete Topics Request 1 and 2. A duplicate in a request counts once."""
     assert drafted.codes(1, CREATE, 0, creation("gone", "gone-too")) == [NONE, NONE]
     assert drafted.codes(2, DELETE, 0, deletion("gone")) == [NOT_CONTROLLER]
     assert drafted.codes(1, DELETE, 0, deletion("gone", "gone")) == [NONE]
@@ -424,7 +424,7 @@ def test_topics_are_altered_at_the_controller_only(drafted: Listener) -> None:
     assert drafted.codes(1, ALTER_TOPICS, 0, body("kept", 3)) == [VIOLATION]
 
 
-def test_the_policy_is_bypassed_for_internal_topics_of_drafted_brokers_only(
+def test_internal_topics_created_on_a_drafted_listener_bypass_the_policy(
     drafted: Listener, shipped: Listener
 ) -> None:
     """KIP-590 §Internal CreateTopicsRequest Routing. A client's bypassPolicy is ignored."""
