@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import re
 import socket
 import struct
 from collections.abc import Callable, Iterator
-from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +28,7 @@ _FRAME_HEADER_BYTES: Final = 9  # the length in 3 bytes, the type, flags, and th
 _DATA_FRAME: Final = 0
 _MESSAGE_PREFIX_BYTES: Final = 5  # gRPC's own, before each message
 _HEARTBEAT_BYTES_MAX: Final = 100  # An Envelope is longer, in a frame and in a record of TLS.
+_OPENING: Final = 10  # Of a connection's first reads, some are of the handshakes of TLS and HTTP/2.
 _ENVELOPE_WITHIN_S: Final = 60.0
 _CLIENT_PORT: Final = re.compile(r"^clientPort=(\d+)$", re.MULTILINE)
 
@@ -136,9 +137,10 @@ class Proxy:
         is_request: bool,
     ) -> None:
         """Forward bytes until one end closes the connection; then raise EOFError or OSError."""
-        while True:
+        for number in itertools.count():
             data = await self._read(reader, is_request)
-            if is_request and self._reset is not None and len(data) > _HEARTBEAT_BYTES_MAX:
+            is_envelope = is_request and number > _OPENING and len(data) > _HEARTBEAT_BYTES_MAX
+            if is_envelope and self._reset is not None:
                 self._reset.set()
                 self._reset = None
                 self._reset_all()
@@ -271,7 +273,10 @@ class ProxiedNetwork:
 
     def stop(self) -> None:
         """Close everything."""
-        for proxy in (*self._peers.values(), *chain.from_iterable(self._zookeeper.values())):
+        for proxy in (
+            *self._peers.values(),
+            *itertools.chain.from_iterable(self._zookeeper.values()),
+        ):
             proxy.stop()
 
     def _client_port(self, member: int) -> int:
