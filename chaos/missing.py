@@ -62,10 +62,6 @@ MISSING: Final[tuple[tuple[str, str], ...]] = (
     ),
     ("a policy that hangs or throws", "tests/integration/test_policies.py covers it"),
     (
-        "a request with valid and invalid elements during a failover",
-        "tests/integration/conformance covers such requests, without a failover",
-    ),
-    (
         "tokens that expire during a failover",
         "tests/integration/test_delegation_tokens.py covers the two separately",
     ),

@@ -38,7 +38,7 @@ from cluster_model.image import MetadataImage
 from cluster_model.records import ConfigRecord, ConfigResource
 from cluster_model.znode_operations import SetData
 from cluster_model.znodes import CommitZnode
-from controller.apis.base import AdminApi, Decision, Outcome, RequestContext
+from controller.apis.base import AdminApi, Decided, Decision, Outcome, RequestContext
 from controller.services import THIS_PROCESS, Sender, Services, Settings
 from controller.store.port import Committed, ContentConflictError, Fence
 from controller.store.zookeeper import FENCE_OPERATIONS, ZooKeeperStore
@@ -224,6 +224,26 @@ class _DecidesOnOldImages:
 
 
 @dataclass(frozen=True, slots=True)
+class _RejectsTheRest:
+    """rejects_the_rest: after a rejected element, all further elements get its error."""
+
+    api: AdminApi
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.api, name)
+
+    def decide(self, context: RequestContext, request: Any, *others: Any) -> Decision:
+        """See AdminApi."""
+        decision = self.api.decide(context, request, *others)
+        elements, rejection = [], None
+        for each in decision.elements:
+            if rejection is None and not each.outcome.succeeded:
+                rejection = each.outcome
+            elements.append(each if rejection is None else Decided(each.element, rejection))
+        return replace(decision, elements=elements)
+
+
+@dataclass(frozen=True, slots=True)
 class _WritesRejectedConfigs:
     """writes_rejected_configs: a rejected CreateTopics writes its configs to the existing topic."""
 
@@ -278,6 +298,8 @@ class FaultyController(kafka_bugs.ForgetfulController, recovery_bugs.HastyContro
         if "decides_on_old_images" in bugs:
             for changed in (ApiKey.CREATE_ACLS, ApiKey.INCREMENTAL_ALTER_CONFIGS):
                 apis[changed] = cast(AdminApi, _DecidesOnOldImages(apis[changed]))
+        if "rejects_the_rest" in bugs:
+            apis[ApiKey.CREATE_TOPICS] = cast(AdminApi, _RejectsTheRest(creation))
         if "writes_rejected_configs" in bugs:
             apis[ApiKey.CREATE_TOPICS] = cast(AdminApi, _WritesRejectedConfigs(creation))
         if "omits_last_result" in bugs:
@@ -453,6 +475,7 @@ _OF_CONTROLLERS: Final = (
     "ignores_validate_only",
     "never_superseded",
     "omits_last_result",
+    "rejects_the_rest",
     "skip_policy_on_retry",
     "swap_principals",
     "trusts_identities",

@@ -28,6 +28,7 @@ from chaos.scenarios.kill_in_large_request import KILL_IN_LARGE_REQUEST
 from chaos.scenarios.kill_while_loading import KILL_WHILE_LOADING
 from chaos.scenarios.malformed_envelopes import MALFORMED_ENVELOPES
 from chaos.scenarios.member_returns_empty import MEMBER_RETURNS_EMPTY
+from chaos.scenarios.mixed_requests_in_failover import MIXED_REQUESTS_IN_FAILOVER
 from chaos.scenarios.pause_before_commit import PAUSE_BEFORE_COMMIT
 from chaos.scenarios.pause_under_load import PAUSE_UNDER_LOAD
 from chaos.scenarios.polite_stop import POLITE_STOP
@@ -91,6 +92,7 @@ SCENARIOS: Final[tuple[Scenario, ...]] = (
     BROKER_KILLED,
     SAME_NAME_THREE_BROKERS,
     CHANGES_OF_ONE_OBJECT,
+    MIXED_REQUESTS_IN_FAILOVER,
     PRINCIPALS_IN_FAILOVER,
     READS_IN_FAILOVER,
     WALL_CLOCK_JUMPS,

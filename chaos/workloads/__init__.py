@@ -10,6 +10,7 @@ from chaos.workloads.every_write_api import EVERY_WRITE_API
 from chaos.workloads.forwarded_principals import FORWARDED_PRINCIPALS
 from chaos.workloads.large_requests import LARGE_REQUESTS
 from chaos.workloads.many_topics import MANY_TOPICS
+from chaos.workloads.mixed_requests import MIXED_REQUESTS
 from chaos.workloads.one_object import ONE_OBJECT
 from chaos.workloads.one_topic import ONE_TOPIC
 from chaos.workloads.read_after_write import READ_AFTER_WRITE
@@ -21,6 +22,7 @@ WORKLOADS: Final[tuple[Workload, ...]] = (
     BURSTS,
     ONE_TOPIC,
     ONE_OBJECT,
+    MIXED_REQUESTS,
     LARGE_REQUESTS,
     EVERY_WRITE_API,
     FORWARDED_PRINCIPALS,

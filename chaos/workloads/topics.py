@@ -116,7 +116,7 @@ class Topics:
     async def wrong(self) -> list[str]:
         """See chaos.workload.Load."""
         found = await asyncio.gather(
-            *(_differences(each, self._addresses, self._expected) for each in self._place.brokers)
+            *(differences(each, self._addresses, self._expected) for each in self._place.brokers)
         )
         return [*self._surprises, *itertools.chain.from_iterable(found)]
 
@@ -136,7 +136,7 @@ def deletion(names: Iterable[str]) -> DeleteTopicsRequest:
     return DeleteTopicsRequest(topics=topics, timeout_ms=30_000)
 
 
-async def _differences(
+async def differences(
     broker: int, at: Mapping[int, str], expected: Mapping[str, set[bool]]
 ) -> list[str]:
     """Wait until a broker knows all brokers and the expected topics.

@@ -165,6 +165,11 @@ SEEDED_BUG_TESTS: Final[tuple[SeededBugTest, ...]] = (
         "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
     ),
     SeededBugTest(
+        "rejects_the_rest",
+        "the clients' results",
+        "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
+    ),
+    SeededBugTest(
         "relays_not_controller",
         "F5, F6",
         "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",

@@ -1,0 +1,114 @@
+"""Requests with valid and invalid topics: each topic gets its own result."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Mapping
+from typing import Final
+
+from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.errors import ErrorCode
+from chaos.workload import Place, Workload
+from chaos.workloads.topics import addresses, creation, deletion, differences
+from raw_client.asynchronous import ClusterClient
+
+_CLIENTS: Final = 6
+_OPEN: Final = frozenset({-1, 7, 41})  # the outcome is unknown
+_RETRY_S: Final = 0.05
+
+
+class MixedRequests:
+    """The load. Each request creates two topics, between topics that cannot be created."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._addresses = addresses(place)
+        self._numbers = itertools.count()
+        self._stopped = False
+        # By topic: the permitted answers to whether it exists at the end.
+        self._expected: dict[str, set[bool]] = {}
+        self._surprises: list[str] = []
+        self.acknowledged = 0
+
+    def stop(self) -> None:
+        """See chaos.workload.Load."""
+        self._stopped = True
+
+    async def run(self) -> None:
+        """See chaos.workload.Load."""
+        await asyncio.gather(*(self._work() for _ in range(_CLIENTS)))
+
+    async def _work(self) -> None:
+        client = ClusterClient(self._addresses, "mixed")
+        existing = None
+        while not self._stopped:
+            number = next(self._numbers)
+            first, last = f"first-{number}", f"last-{number}"
+            codes = {
+                first: ErrorCode.NONE,
+                f"not valid {number}": ErrorCode.INVALID_TOPIC_EXCEPTION,
+                f"twice-{number}": ErrorCode.INVALID_REQUEST,
+                last: ErrorCode.NONE,
+            }
+            if existing is not None:
+                codes = {existing: ErrorCode.TOPIC_ALREADY_EXISTS, **codes}
+            broker = self._place.source.choice(self._place.brokers)
+            found = await self._create(client, broker, [*codes, f"twice-{number}"])
+            self._judge(codes, found)
+            if found.get(first) == ErrorCode.NONE:
+                await self._delete(client, broker, first)
+            if found.get(last) == ErrorCode.NONE:
+                existing = last
+        client.close()
+
+    async def _create(
+        self, client: ClusterClient, broker: int, names: list[str]
+    ) -> Mapping[str, int]:
+        """Send one request; return the error code of each topic, or {} without a response."""
+        codes: Mapping[str, int] = {}
+        with self._place.history.operation(ApiKey.CREATE_TOPICS, sorted({*names})) as operation:
+            try:
+                answer = await client.call(broker, ApiKey.CREATE_TOPICS, 4, creation(names))
+                codes = {str(each.name): int(each.error_code) for each in answer.topics}
+                operation.completed(codes)
+            except (OSError, EOFError):  # The broker is gone, and the outcome is unknown.
+                await asyncio.sleep(_RETRY_S)
+        return codes
+
+    async def _delete(self, client: ClusterClient, broker: int, name: str) -> None:
+        """Delete a topic. The judge counts this operation as a success, unlike a mixed request."""
+        code = -1
+        with self._place.history.operation(ApiKey.DELETE_TOPICS, [name]) as operation:
+            try:
+                answer = await client.call(broker, ApiKey.DELETE_TOPICS, 6, deletion([name]))
+                code = int(answer.responses[0].error_code)
+                operation.completed({name: code})
+            except (OSError, EOFError):
+                await asyncio.sleep(_RETRY_S)
+        self._expected[name] = {True, False} if code in _OPEN else {False}
+        if code not in (ErrorCode.NONE, *_OPEN):
+            self._surprises.append(f"the deletion of {name} was rejected with {code}")
+
+    def _judge(self, expected: Mapping[str, int], found: Mapping[str, int]) -> None:
+        for name, code in expected.items():
+            got, succeeds = found.get(name, -1), code == ErrorCode.NONE
+            if code != ErrorCode.TOPIC_ALREADY_EXISTS:
+                self._expected[name] = {False, succeeds} if got in _OPEN else {succeeds}
+            if got not in (code, *_OPEN):
+                self._surprises.append(f"the creation of {name} got {got} instead of {int(code)}")
+        self.acknowledged += bool(found) and not _OPEN & {*found.values()}
+
+    async def wrong(self) -> list[str]:
+        """See chaos.workload.Load."""
+        found = await asyncio.gather(
+            *(differences(each, self._addresses, self._expected) for each in self._place.brokers)
+        )
+        return [*self._surprises, *itertools.chain.from_iterable(found)]
+
+
+MIXED_REQUESTS = Workload(
+    name="mixed_requests",
+    does="Six clients send requests with valid, invalid, duplicate and existing topics.",
+    start=MixedRequests,
+)
