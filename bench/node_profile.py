@@ -42,8 +42,8 @@ _SAMPLES_PER_S: Final = 200
 _SMALL, _BULK_ROUNDS, _TOPICS, _CONNECTIONS = 6_000, 8, 200, 64
 _TOPIC_RESOURCE: Final = 2
 # py-spy counts a thread as active even while it waits in one of these frames. Such threads are
-# kazoo's and those of compiled code (gRPC).
-_WAITING: Final = ("EpollSelector.select ", "Thread.run ")
+# kazoo's, those of compiled code (gRPC), and idle threads of executors and policies.
+_WAITING: Final = ("EpollSelector.select ", "Thread.run ", "_worker ", "_Worker._work ")
 _REST: Final = "event loop, sockets, other"
 
 # The first row with a matching path wins.

@@ -82,6 +82,7 @@ class Partitions:
         self._isrs = isrs
         self.acknowledged = acknowledged
         self.by_name: dict[LogName, Partition] = {}
+        self._changed: set[LogName] = set()
         self._known: Callable[[str, int], bool] = lambda _topic, _number: False
         self._listeners: list[Listener] = []
 
@@ -135,6 +136,7 @@ class Partitions:
         led = partition.is_leader
         if not partition.apply(view):
             return
+        self._changed.add(name)
         for listener in self._listeners:
             if partition.is_leader:
                 listener.became_leader(*name, partition.leader_epoch)
@@ -143,6 +145,7 @@ class Partitions:
 
     def _drop(self, names: Iterable[LogName]) -> None:
         for name in names:
+            self._changed.add(name)
             partition = self.by_name.pop(name, None)
             if partition is not None:
                 led = partition.is_leader
@@ -166,6 +169,11 @@ class Partitions:
         if self._known(topic, partition):
             raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+    def take_changed(self) -> set[LogName]:
+        """Return the replicas with a new leader or epoch, and the dropped ones, since last time."""
+        changed, self._changed = self._changed, set()
+        return changed
 
     async def append(
         self,

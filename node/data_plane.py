@@ -111,9 +111,10 @@ class DataPlane:
     def metadata_changed(self) -> None:
         """Make replicas leaders or followers, after an update of the metadata cache."""
         if self._is_loaded:
-            self.partitions.apply(self._cache.topics, self._cache.changed)
-            self._replication.metadata_changed()
-            deleted = (self._cache.changed or frozenset()) - self._cache.topics.keys()
+            cache = self._cache
+            self.partitions.apply(cache.topics, cache.changed)
+            self._replication.metadata_changed(cache.brokers)
+            deleted = (cache.changed or frozenset()) - cache.topics.keys()
             if deleted:
                 self.groups.topics_deleted(deleted)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from bridgehead.admin.config import Address, read_config
@@ -39,6 +39,7 @@ class Replication:
         self._partitions = partitions
         self._fetchers = fetchers
         self._isrs = isrs
+        self._live: frozenset[int] = frozenset()
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -46,11 +47,16 @@ class Replication:
         self._task = asyncio.create_task(self._check_lag())
         self._fetchers.roles_changed()
 
-    def metadata_changed(self) -> None:
-        """Follow the leaders in the metadata. Call this when every partition has its new role."""
+    def metadata_changed(self, live: Iterable[int]) -> None:
+        """Follow the leaders in the metadata. Call this when every partition has its new role.
+
+        `live`: the live brokers.
+        """
         self._fetchers.roles_changed()
-        for partition in self._partitions.by_name.values():
-            partition.advance_high_watermark()  # A follower may have stopped.
+        before, self._live = self._live, frozenset(live)
+        if before != self._live:  # A follower may have stopped.
+            for partition in self._partitions.by_name.values():
+                partition.advance_high_watermark()
 
     async def _check_lag(self) -> None:
         while True:

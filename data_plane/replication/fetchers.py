@@ -49,16 +49,19 @@ class ReplicaFetchers:
 
     def roles_changed(self) -> None:
         """Start and stop fetchers, after an update of the metadata."""
-        own = self._partitions.broker_id
-        followed = [each for each in self._partitions.by_name.values() if not each.is_leader]
-        leaders = {each.leader for each in followed} - {own, -1}
-        for leader in self._fetchers.keys() - leaders:
-            self._fetchers.pop(leader).stop()
-        for leader in leaders:
-            fetcher = self._fetchers.get(leader)
-            if fetcher is None:
-                fetcher = self._fetchers[leader] = _LeaderFetcher(self, leader)
-            fetcher.follow()
+        partitions = self._partitions
+        for name in partitions.take_changed():
+            partition = partitions.by_name.get(name)
+            leader = -1 if partition is None else partition.leader
+            if leader not in (partitions.broker_id, -1) and leader not in self._fetchers:
+                self._fetchers[leader] = _LeaderFetcher(self, leader)
+            for fetcher in self._fetchers.values():
+                fetcher.fetching.follow(name, partition)
+        for leader, fetcher in list(self._fetchers.items()):
+            if fetcher.fetching.is_empty:
+                self._fetchers.pop(leader).stop()
+            else:
+                fetcher.wake()
 
     async def stop(self) -> None:
         """Stop fetching."""
@@ -74,14 +77,13 @@ class _LeaderFetcher:
     def __init__(self, owner: ReplicaFetchers, leader: int) -> None:
         self._owner = owner
         self._leader = leader
-        self._fetching = Fetching(owner._partitions.broker_id, leader, owner._limits)
+        self.fetching = Fetching(owner._partitions.broker_id, leader, owner._limits)
         self._changed = asyncio.Event()
         self._last_failure = ""
         self.task = asyncio.create_task(self._run())
 
-    def follow(self) -> None:
-        """Follow the partitions that this leader leads now."""
-        self._fetching.follow(self._owner._partitions.by_name.values())
+    def wake(self) -> None:
+        """Do not wait for a retry: the roles have changed."""
         self._changed.set()
 
     def stop(self) -> None:
@@ -120,7 +122,7 @@ class _LeaderFetcher:
     async def _round(self, peer: PeerConnection) -> None:
         """Send the ListOffsets and Fetch requests that are due, or wait until one is."""
         self._changed.clear()
-        fetching, timeout_s = self._fetching, self._owner._timeout_s
+        fetching, timeout_s = self.fetching, self._owner._timeout_s
         asked = fetching.offsets_request(_now_ms())
         if asked is not None:
             found = await peer.request(ApiKey.LIST_OFFSETS, asked, timeout_s)

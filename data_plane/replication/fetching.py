@@ -9,7 +9,7 @@ Source: AbstractFetcherThread of Kafka 3.9.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -89,17 +89,14 @@ class Fetching:
         """True when nothing is followed on this leader."""
         return not self._followed
 
-    def follow(self, partitions: Iterable[Partition]) -> None:
-        """Follow those of the partitions that this leader leads, and no others."""
-        before, self._followed = self._followed, {}
-        for partition in partitions:
-            if partition.leader != self._leader or self._leader == self._broker_id:
-                continue
-            name = (partition.topic, partition.number)
-            known = before.get(name)
-            if known is None or known.partition is not partition or not known.is_current:
-                known = _Followed(partition, partition.leader_epoch)
-            self._followed[name] = known
+    def follow(self, name: LogName, partition: Partition | None) -> None:
+        """Follow this partition if the leader leads it now; otherwise stop following it."""
+        if partition is None or partition.leader != self._leader or self._leader == self._broker_id:
+            self._followed.pop(name, None)
+            return
+        known = self._followed.get(name)
+        if known is None or known.partition is not partition or not known.is_current:
+            self._followed[name] = _Followed(partition, partition.leader_epoch)
 
     def _ready(self, now_ms: int) -> Iterator[tuple[LogName, _Followed]]:
         for name, each in self._followed.items():

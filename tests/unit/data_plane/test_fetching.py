@@ -30,7 +30,7 @@ class Pair:
     def apply(self, view: View) -> None:
         for each in (self.leader, self.follower):
             each.apply(view)
-        self.fetching.follow([self.follower])
+        self.fetching.follow((self.follower.topic, self.follower.number), self.follower)
 
     def fetch(self) -> None:
         request = self.fetching.fetch_request(0, 7)
@@ -107,7 +107,7 @@ def test_unfollowed_partition_is_not_fetched(pair: Pair) -> None:
 
 def test_error_delays_the_next_fetch(pair: Pair) -> None:
     pair.follower.apply(View(1, 5, 5, (1, 2, 3)))
-    pair.fetching.follow([pair.follower])
+    pair.fetching.follow((pair.follower.topic, pair.follower.number), pair.follower)
     pair.fetch()  # the leader does not know the new leader epoch yet
     assert pair.fetching.fetch_request(LIMITS.backoff_ms - 1, 7) is None
     assert pair.fetching.retry_in_ms(0) == LIMITS.backoff_ms

@@ -1,0 +1,31 @@
+"""An update of the metadata costs as much as it changes, however many partitions a broker has."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from data_plane.partitions import Partitions
+from node.replication import Replication
+
+
+@pytest.mark.parametrize(
+    ("live", "advances"), [((1, 2, 3), False), ((1, 2), True), ((1, 2, 3, 4), True)]
+)
+def test_all_high_watermarks_may_advance_only_if_the_live_brokers_change(
+    live: tuple[int, ...], advances: bool
+) -> None:
+    """They wait for live followers that are not in the ISR. A changed partition advances itself."""
+    seen: list[str] = []
+    partitions = Partitions(1, *cast(Any, (None, None, None, None)))
+    partitions.by_name[("a", 0)] = cast(
+        Any, SimpleNamespace(advance_high_watermark=lambda: seen.append("a-0"))
+    )
+    fetchers = SimpleNamespace(roles_changed=lambda: None)
+    replication = Replication(partitions, cast(Any, fetchers), cast(Any, None))
+    replication.metadata_changed((1, 2, 3))
+    seen.clear()
+    replication.metadata_changed(live)
+    assert seen == (["a-0"] if advances else [])
