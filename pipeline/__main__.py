@@ -22,7 +22,13 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.progress import Progress as Bar
 from rich.table import Table as Shown
 
@@ -196,7 +202,7 @@ def _run(
 
     is_local = small and local_path(options.out) is not None
     began = time.monotonic()
-    with _shown_progress(console, began) as show, _log_file(options.out) as log:
+    with shown_progress(console, began) as show, _log_file(options.out) as log:
         spark = open_session(
             options.master,
             memory=options.memory,
@@ -239,7 +245,7 @@ def _log_file(out: str) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def _shown_progress(console: Console, began_s: float) -> Iterator[Callable[[Progress], None]]:
+def shown_progress(console: Console, began_s: float) -> Iterator[Callable[[Progress], None]]:
     """Yield a function that shows each table that was built."""
     if not console.is_terminal:
         lines = ProgressLines(sys.stderr)
@@ -249,7 +255,7 @@ def _shown_progress(console: Console, began_s: float) -> Iterator[Callable[[Prog
     with Bar(
         TextColumn("{task.description}"),
         BarColumn(bar_width=None),
-        TextColumn("{task.completed}/{task.total}"),
+        MofNCompleteColumn(),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
         console=console,

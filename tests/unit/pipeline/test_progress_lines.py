@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import re
+import time
 
 from rich.console import Console
 
 from event_log.properties import PROPERTY_SPECS
 from event_log.verdicts import Verdict, VerdictRow
-from pipeline.__main__ import ProgressLines, show_verdicts
+from pipeline.__main__ import ProgressLines, show_verdicts, shown_progress
 from pipeline.run import NEEDED, TABLES, Progress
 
 
@@ -21,6 +23,22 @@ def test_a_line_is_shown_at_most_every_five_seconds() -> None:
         "silver/events: 6,000 rows, 6 of 24 tables, 6 s, about 18 s left",
         "silver/events: 12,000 rows, 12 of 24 tables, 12 s, about 12 s left",
     ]
+
+
+def test_the_bar_has_table_rows_count_and_times_in_80_columns() -> None:
+    output = io.StringIO()
+    console = Console(file=output, width=80, force_terminal=True, color_system=None)
+    with shown_progress(console, time.monotonic()) as show:
+        for table in TABLES:
+            show(Progress(table.name, 123_456_789, 57, 62))
+    shown = [line.strip() for line in re.split(r"\x1b\[[0-9?]*[A-Za-z]|\r|\n", output.getvalue())]
+    bars = [line for line in shown if line]
+    assert max(map(len, bars)) <= 80
+    assert bars[0].startswith("starting Spark"), bars[0]
+    last = TABLES[-1].name
+    assert re.fullmatch(
+        rf"{last}: 123,456,789 rows \S+ +57/62 \d:\d\d:\d\d [-\d]:[-\d]{{2}}:[-\d]{{2}}", bars[-1]
+    ), bars[-1]
 
 
 def test_verdicts_fit_80_columns_with_the_whole_names_of_properties() -> None:
