@@ -1,6 +1,6 @@
 """`make prove-bugs`: runs find each bug that is seeded into nodes, and pass without it.
 
-This takes some minutes.
+This takes tens of minutes, most of them in the tier `local`. ARGS="-k polite_stop" selects some.
 """
 
 from __future__ import annotations
