@@ -2,7 +2,8 @@
 
 Each generated history is judged in its own process. Sizes alternate; the results are medians of the
 rounds. Prints events per second and core, from JSON to silver and for all tables; the memory of the
-JVM; and the exponent of growth: time is proportional to this power of the size (1 is linear).
+JVM; and the exponent of growth: time is proportional to this power of the size (1 is linear). For
+comparison, the same process first reads the events with Spark's JSON reader and counts their kinds.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ from bench.generated_evidence.__main__ import generate
 _CHILD = """
 import json, sys, time
 from pathlib import Path
+from bench.pipeline_profile import read_event_log
+from event_log.evidence import EVENT_SOURCES
+from pipeline import schemas
 from pipeline.evidence import find_runs
 from pipeline.run import Pipeline
 from pipeline.session import open_session
@@ -33,8 +37,16 @@ import psutil
 
 began = time.monotonic()
 runs = find_runs(Path(sys.argv[1]))
-spark = open_session("local[*]")
+log = Path(sys.argv[2]) / "spark-events"
+log.mkdir()
+spark = open_session("local[*]", settings={
+    "spark.eventLog.enabled": "true", "spark.eventLog.dir": f"file://{log}",
+    "spark.eventLog.rolling.enabled": "false", "spark.eventLog.compress": "false"})
 spark.range(1000).count()
+bare = time.monotonic()
+files = [(run.folder / file.path).uri for run in runs for file in run.files(*EVENT_SOURCES)]
+lines = spark.read.schema(schemas.line_schema()).json(files)
+kinds = lines.groupBy("kind").count().collect()
 ready = time.monotonic()
 marks = []
 pipeline = Pipeline(spark, runs, Path(sys.argv[2]))
@@ -48,8 +60,13 @@ for child in psutil.Process().children(recursive=True):
 verdicts = {row.property: row.verdict for rows in pipeline.verdicts().values() for row in rows}
 silver = dict(marks)["silver/events"]
 events = pipeline.read("silver/events").count()
+spark.stop()
+event_bytes = sum(file.bytes for run in runs for file in run.files(*EVENT_SOURCES))
+with next(log.iterdir()).open() as opened:
+    shuffled = sum(cost.shuffled for cost in read_event_log(opened).values())
 print(json.dumps({"events": events, "silver_s": silver, "all_s": done, "peak_mb": peak,
-                  "start_s": ready - began, "bad": [k for k, v in verdicts.items()
+                  "start_s": bare - began, "bare_s": ready - bare,
+                  "shuffled": shuffled / event_bytes, "bad": [k for k, v in verdicts.items()
                   if v not in ("PASS", "NODATA")]}))
 """
 
@@ -103,6 +120,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(
             f"{size:5g} M  JSON to silver {events / silver / cores:9,.0f}/s/core"
             f"  all {events / whole / cores:9,.0f}/s/core  {whole:6.0f} s  JVM {peak} MB"
+        )
+        bare = statistics.median(each["bare_s"] for each in rounds)
+        shuffled = statistics.median(each["shuffled"] for each in rounds)
+        print(
+            f"         counting kinds {events / bare / cores:9,.0f}/s/core, all tables take "
+            f"{whole / bare:.1f} times as long; {shuffled:.2f} bytes shuffled per byte of events"
         )
     if len(sizes) > 1:
         ratio = math.log(medians[sizes[-1]] / medians[sizes[0]]) / math.log(sizes[-1] / sizes[0])
