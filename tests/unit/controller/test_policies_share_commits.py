@@ -92,7 +92,7 @@ async def run_blocked(
     answers.extend(submit(term, "t0"))
     running = asyncio.create_task(term.loop.run())
     await store.is_committing.wait()
-    await until(lambda: len(limits.checked) == count)
+    await until(lambda: len(limits.checked) == count and not len(term.loop._policies))
     store.go.set()
     await asyncio.wait(answers, timeout=10)
     running.cancel()
