@@ -230,7 +230,9 @@ class PolicyEvaluation:
             if not is_done and len(checked) < len(series):
                 slow = series[len(checked)]
                 self._line.remove(slow.pending)
-                self._spawn(self._finish(slow, policies, evaluation, len(results)))
+                slow.pending.verdicts.clear()
+                before = sum(len(proposal.checks) for proposal in checked)
+                self._spawn(self._finish(slow, policies, evaluation, before))
         self._checks_line = False
 
     def _next_series(self) -> list[_Proposal]:
@@ -268,10 +270,13 @@ class PolicyEvaluation:
             self._submit(pending)
 
     async def _finish(
-        self, slow: _Proposal, policies: Policies, evaluation: asyncio.Task[Results], taken: int
+        self, slow: _Proposal, policies: Policies, evaluation: asyncio.Task[Results], before: int
     ) -> None:
-        """Wait for the policy, then evaluate the remaining checks of this request."""
-        results = deque((await evaluation)[taken:])
+        """Wait for the policy, then evaluate the remaining checks of this request.
+
+        `before` is the number of results that belong to other requests.
+        """
+        results = deque((await evaluation)[before:])
         while not slow.take(results):
             results.extend(await policies.evaluate(slow.calls(), []))
         if self._waiting.pop(slow.pending, slow) is None:  # The term has not ended.

@@ -14,6 +14,7 @@ from bridgehead.kafka_wire.messages.create_acls import AclCreation, CreateAclsRe
 from bridgehead.policy import ClusterState, PolicyViolationException
 from bridgehead.policy.limits import TopicLimits
 from cluster_model.records import ConfigRecord, ConfigResource
+from controller import policy_evaluation
 from controller.apis.create_acls import CreateAcls
 from controller.policy_evaluation import PolicyEvaluation
 from controller.store.port import Committed, ContentConflictError, Fence
@@ -211,3 +212,36 @@ async def test_a_check_that_ends_during_a_commit_does_not_end_its_request() -> N
         await asyncio.sleep(0)
     store.go.set()
     assert (await running)[1] == {"t0": CREATED}
+
+
+async def test_the_results_of_a_slow_request_are_not_mixed_up_when_checks_are_repeated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The creation of t0 fails while the policy is slow to reject the second topic of a request."""
+    monkeypatch.setattr(policy_evaluation, "TURN_S", 0.05)
+    store, limits = BlockedStore(), Limits(10)
+    store.znodes["/brokers/topics/t0"] = b"created outside"
+    term = Term(store, policies=limits)
+    answers: list[asyncio.Future[EnvelopeReply]] = []
+    check_quickly = limits.evaluate
+
+    async def evaluate(check: Any, cluster: ClusterState) -> ApiError | None:
+        if check.topic == "t0":
+            both = creation(topic("good"), topic("bad"), timeout_ms=0)
+            answers.append(term.submit(create_topics(), both))
+        if check.topic != "bad":
+            return await check_quickly(check, cluster)
+        store.go.set()
+        await answers[0]  # t0 has failed, so the checks are repeated.
+        await asyncio.sleep(2 * policy_evaluation.TURN_S)
+        return ApiError(ErrorCode.POLICY_VIOLATION, "bad")
+
+    monkeypatch.setattr(limits, "evaluate", evaluate)
+    answers.extend(submit(term, "t0"))
+    running = asyncio.create_task(term.loop.run())
+    await store.is_committing.wait()
+    await until(lambda: len(answers) == 2)
+    await asyncio.wait(answers, timeout=10)
+    running.cancel()
+    errors = json.loads(answers[1].result().response_data or b"{}")
+    assert errors == {"good": CREATED, "bad": VIOLATION}
