@@ -30,8 +30,8 @@ with `bridgehead.metadata.blocking=cluster`, and then this also holds on three b
 such setting. Some tests also have short timeouts, such as one second for DeleteRecords. A test that
 fails is therefore run up to five times, and the table names it.
 
-The cluster has `min.insync.replicas=1` as a dynamic default, as each Kafka since 4.1, because a
-test of confluent-kafka expects it.
+The cluster starts with `min.insync.replicas=1` as a dynamic default, as a new Kafka 4.1 cluster
+does, because a test of confluent-kafka expects it.
 
 `make client-suites ARGS="… --page docs/client-suites.md"` wrote this page.
 """
@@ -71,7 +71,7 @@ def _counts(runs: Sequence[Run]) -> list[str]:
 def _reasons(runs: Sequence[Run]) -> list[str]:
     systems = list(runs[0].judged)
     lines = [
-        "The tests that do not pass on every system:",
+        "The tests that did not pass at the first attempt on every system:",
         "",
         f"| suite | test | {' | '.join(systems)} | reason |",
         "|---|---|" + "---|" * (len(systems) + 1),
