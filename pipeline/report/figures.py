@@ -58,7 +58,7 @@ def figures(content: Content) -> Figures:
 
 
 def _hops(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
-    """Return the latency of each hop: that of the API with the most forwarded requests on this hop."""
+    """Return the latency of each hop, for the API with the most forwarded requests on this hop."""
     most: dict[str, Mapping[str, Any]] = {}
     for row in rows:
         if row["route"] in ("FORWARD", "COMMIT"):
