@@ -124,7 +124,7 @@ async def test_the_broker_hides_a_fault_of_the_envelope_from_the_client(
 
 
 def test_an_invalid_or_unknown_rule_is_an_error_of_one_sentence(cluster: Cluster) -> None:
-    with pytest.raises(ClusterError, match="needed for the action error"):
+    with pytest.raises(ClusterError, match="`error` with the action error"):
         cluster.faults.add("error")
     with pytest.raises(ClusterError, match="has a fault rule"):
         cluster.faults.remove("rule-77")
