@@ -18,6 +18,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kafka.admin import KafkaAdminClient
 
 from bridgehead.cluster import Cluster
+from tests.integration.record_clients.kafka_python import POLL_MS
 from tests.integration.waiting import wait_until
 
 PARTITIONS = 4
@@ -132,7 +133,7 @@ def test_kafka_python_shares_a_topic_in_a_group_and_deletes_it(servers: str, top
     first, seen = member("first"), []
 
     def all_read() -> int:
-        for records in first.poll(100).values():
+        for records in first.poll(POLL_MS).values():
             seen.extend(each.value for each in records)
         return len(seen)
 
@@ -143,13 +144,13 @@ def test_kafka_python_shares_a_topic_in_a_group_and_deletes_it(servers: str, top
 
     def shares() -> list[int]:
         for each in (first, second):
-            each.poll(100)
+            each.poll(POLL_MS)
         return [len(each.assignment()) for each in (first, second)]
 
     wait_until(shares, lambda value: value == [2, 2])
     own = sorted(first.assignment())[0]
     first.seek(own, 3)
-    assert wait_until(lambda: first.poll(100))[own][0].offset == 3
+    assert wait_until(lambda: first.poll(POLL_MS))[own][0].offset == 3
     first.close(autocommit=False)
     second.close(autocommit=False)
 
