@@ -1,6 +1,6 @@
 """CreateTopics of 1,000 topics in one request, compared with raw fenced multis of the same znodes.
 
-Why: ZooKeeper limits the speed of metadata writes; the controller's own work should not halve it.
+Why: ZooKeeper limits the speed of metadata writes. The aim is at least half of that speed.
 The raw side creates the same znodes under other names, in kazoo transactions that are encoded
 beforehand. Each has one check of /controller_epoch and 499 creates. This is the least work that a
 ZooKeeper client can do.

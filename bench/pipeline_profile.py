@@ -21,7 +21,7 @@ from pipeline.evidence import find_runs, is_small
 from pipeline.run import NEEDED, Pipeline, Progress
 from pipeline.session import open_session
 
-_OTHERS_BELOW_S: Final = 0.01  # of the total time; cheaper tables share a row
+_OTHERS_BELOW_S: Final = 0.01  # a share of the total time; cheaper tables share a row
 
 
 @dataclass(slots=True)

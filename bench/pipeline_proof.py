@@ -6,9 +6,9 @@ kills:   the pipeline, killed with SIGKILL at random moments and resumed, leaves
          undisturbed run.
 cluster: a standalone master with two workers builds the same tables as one process.
 
-`--on hdfs` and `--on s3` keep evidence and tables in an HDFS or an S3 on loopback
-(`make storage-jars` fetches them). Then workers and driver share no disk: the generated evidence is
-deleted as soon as it is uploaded.
+With `--on hdfs` or `--on s3`, `kills` and `cluster` keep evidence and tables in an HDFS or an S3 on
+loopback (`make storage-jars` fetches the servers). Then workers and driver share no disk: the
+generated evidence is deleted as soon as it is uploaded.
 
 Exit code 0 if the proof succeeds, 1 if not.
 """
@@ -111,8 +111,9 @@ def judges(options: argparse.Namespace, folder: Path) -> bool:
 def kills(options: argparse.Namespace, folder: Path) -> bool:
     """Kill and resume the pipeline; compare with an undisturbed run.
 
-    Each kill comes at a random moment between the start and the end of an undisturbed run. A
-    pipeline that ends before its kill is complete; the next one begins with an empty folder.
+    Each kill comes at a random time after the start, up to the duration of the undisturbed run. If
+    a pipeline ends before it is killed, its tables are complete, and the next pipeline begins with
+    an empty folder.
     """
     chance = random.Random(options.seed)
     with storage(options.on, folder) as held:

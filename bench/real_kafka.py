@@ -97,7 +97,7 @@ async def _wait_for_controller(bootstrap: str) -> None:
 
 
 def run(plan: Plan) -> list[str]:
-    """Measure small and bulk creates, alternating between the two clusters."""
+    """Measure all jobs on both clusters, in turns."""
     reason = reason_to_skip()
     if reason is not None:
         return [f"SKIPPED: {reason}"]

@@ -1,6 +1,6 @@
-"""File systems on loopback for proofs of the pipeline: this machine's, an HDFS and an S3.
+"""The file systems of the pipeline's proofs: the local one, an HDFS and an S3 on loopback.
 
-`make storage-jars` fetches the servers and the client of S3.
+`make storage-jars` fetches an HDFS, an S3 server and the S3 client that Spark uses.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def is_fetched(kind: str) -> bool:
 
 @contextmanager
 def storage(kind: str, folder: Path) -> Iterator[Storage]:
-    """Start a server with its files in `folder`; yield what it serves when it is ready."""
+    """Start the server of a file system, in `folder`; yield the file system when it is ready."""
     if kind == "file":
         yield Storage(f"file://{folder}", {})
         return
