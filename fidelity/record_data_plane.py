@@ -31,7 +31,7 @@ from raw_client.blocking import CLOSED, TIMEOUT
 
 _RECORDINGS: Final = Path("tests/recordings")
 _BROKERS: Final = (1, 2, 3)
-# Other cases need these.
+# The beginnings of the names of cases that other cases need.
 _SET_UP: Final = ("internal topics", "committed offsets: ", "fetch: ", "offsets: ", "rights: ")
 _LOADING: Final = 14  # COORDINATOR_LOAD_IN_PROGRESS
 _RETRY_S: Final = 0.1
@@ -71,7 +71,7 @@ def live_kafka(name: str, *, secured: bool) -> Iterator[Replay]:
 
 
 def record(kafka: Replay, cases: Iterable[Case], prefix: str) -> Iterator[Case]:
-    """Yield, with Kafka's answers, the cases with this prefix and those of `_SET_UP`."""
+    """Yield the cases with this prefix and those of `_SET_UP`, each with Kafka's answers."""
     for case in cases:
         if case["case"].startswith((prefix, *_SET_UP)):
             steps = [_answered(step, _take(kafka, step)) for step in case["steps"]]
@@ -121,7 +121,8 @@ def main() -> int:
             lines.write(json.dumps(case, separators=(",", ":")).encode() + b"\n")
             count += len(case["steps"])
             for step in case["steps"]:
-                if "timeout" in step:  # Each one delays every replay: remove it from the cases.
+                # A step without an answer delays every replay: remove it from the cases.
+                if "timeout" in step:
                     sys.stdout.write(f"{case['case']}: unanswered {step}"[:_SHOWN] + "\n")
                     sys.stdout.flush()
     sys.stdout.write(f"{count} steps in {path}\n")

@@ -1,7 +1,7 @@
 """Starts the three brokers on which a suite runs: ours, or those of a live Kafka 3.9.1.
 
 Both have the same listeners, users and certificates, and the same properties except `bridgehead.*`
-and those of transactions. A suite that starts its own brokers gives them these properties.
+and those of transactions. The properties are those that the suites give to their own brokers.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _secured(folder: Path) -> tuple[dict[str, str], Path]:
 
 
 def _prepare(servers: str) -> None:
-    """Set the users' SCRAM passwords, and `min.insync.replicas` as a Kafka 4.1 has it at first."""
+    """Set SCRAM passwords, and `min.insync.replicas` as a dynamic default, as a new Kafka 4.1."""
     mechanisms = (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512)
     passwords = [
         ScramUpsertion(name, mechanism, password)

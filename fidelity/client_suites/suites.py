@@ -16,7 +16,7 @@ class Suite:
     name: str
     repository: str
     client: str
-    """The client's distribution on PyPI; the suite runs on the installed one."""
+    """The client's distribution on PyPI. The suite tests the installed one, not the checkout."""
     tests: str
     """The tests' path in the repository."""
     plugin: str

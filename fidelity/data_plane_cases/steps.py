@@ -49,7 +49,7 @@ def unsupported(key: ApiKey, version: int, **step: Any) -> Step:
 
 
 def received(key: ApiKey, version: int, client: str, **step: Any) -> Step:
-    """Return a step that waits for the response to an earlier request with `later`."""
+    """Return a step that waits for the response to a request that was sent with `later`."""
     api = API_SPECS[key].enum_name
     return {"to": LEADER, "api": api, "version": version, "client": client, "receive": True, **step}
 

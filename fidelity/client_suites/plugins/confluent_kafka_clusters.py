@@ -14,7 +14,7 @@ from typing import Any
 
 
 class KafkaCluster:
-    """What the suite uses of trivup's class."""
+    """The part of trivup's class that the suite uses."""
 
     def __init__(self, **wanted: Any) -> None:
         servers = json.loads(os.environ["SUITE_SERVERS"])
@@ -30,14 +30,14 @@ class KafkaCluster:
             }
 
     def wait_operational(self) -> None:
-        """The brokers already run."""
+        """Do nothing: the brokers already run."""
 
     def client_conf(self) -> dict[str, str]:
         """Return the configuration of a client."""
         return dict(self._conf)
 
     def stop(self, *, cleanup: bool) -> None:
-        """The brokers run on."""
+        """Do nothing: the next test needs the brokers."""
 
 
 for _name in ("trivup", "trivup.clusters", "trivup.clusters.KafkaCluster"):
