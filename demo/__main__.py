@@ -36,8 +36,8 @@ PROPERTIES_OF_BROKERS = {
 # to a killed broker would fail.
 CONTROLLER = 1
 CONTROLLER_IN_METADATA = {1: "2", 2: "self", 3: "self"}
-# The properties that the demo expects to hold (docs/properties.md). D2, D4, A1 and A10 are missing,
-# because they need rejections, timeouts, an authorizer or a login. F7 is missing, because it needs
+# The properties that decide the result of the demo (docs/properties.md). D2, D4, A1 and A10 cannot
+# be among them: they need rejections, timeouts, an authorizer or a login. Nor can F7: it needs
 # resends, and whether there are any depends on timing.
 PROVES = (
     *("W1", "W2", "W3", "W4", "W5", "W6", "D1", "D3", "D5", "F1", "F2", "F5", "R2"),
