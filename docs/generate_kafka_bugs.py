@@ -14,8 +14,8 @@ command runs a scenario ([chaos](chaos.md)) on nodes that have the bug. Its exit
 prints the [properties](properties.md) that the judge finds violated. Without `--bugs` the same
 scenario passes.
 
-`make prove-bugs` runs all these commands, and the same for further seeded bugs. It checks that each
-run violates the properties in the last column. A run may violate other properties as well.\
+`make prove-bugs` makes all these runs, and runs with other seeded bugs. It checks that each run
+violates the properties in the last column. A run may violate other properties as well.\
 """
 
 
