@@ -6,7 +6,9 @@ advertise are skipped and counted. Each difference must match a row of `KNOWN_DI
 Steps with the same `client` share a connection. A step with `later` does not wait for a response;
 one with `receive` returns the response to the earlier request. After a step with `wait_after`, the
 next one waits until all brokers have the same topics. A step with `until` is repeated until its
-response has this error code.
+response has this error code. `fresh` opens a new connection. `capture` names values of the
+response, which later steps contain as `$name`. Lists with the paths in `unordered` are compared in
+any order. A step is repeated for up to `settle_before` seconds, until the responses are equal.
 
 Broker 1 must be the controller, and the cluster must be empty. Steps with a user go to the SASL
 listener after a PLAIN login with the password `USER-secret`. Steps of the user `!raw` go there
