@@ -18,6 +18,7 @@ NEVER_HEALED: Final = frozenset({"kill", "stop", "expire"})
 
 CLOCK_MOVED_MS_MIN: Final = 600_000
 SLOW_NS_MIN: Final = 200_000_000  # of an Envelope or a commit
+LATE_NS_MAX: Final = 200_000_000  # from the healing to the end of an Envelope that broke off
 
 
 def _was_killed(history: History, fault: Event, _healed: Event | None) -> bool:
@@ -126,9 +127,30 @@ def _envelopes_were_slow(history: History, fault: Event, healed: Event | None) -
     )
 
 
+def _envelopes_broke_off_late(history: History, fault: Event, healed: Event | None) -> bool:
+    """Return whether an Envelope sent during the fault ended without a reply soon after it.
+
+    A broker may notice some milliseconds after the healing that its connection was reset.
+    """
+    if healed is None:
+        return False
+    broke_off = {
+        (e["node"], e["boot"], e["request_id"], e["attempt"])
+        for e in history.of_kind["forward_answered"]
+        if e["error"] is None
+        and healed["mono_ns"] <= e["mono_ns"] < healed["mono_ns"] + LATE_NS_MAX
+    }
+    return any(
+        e["node"] != fault["target"]
+        and fault["mono_ns"] < e["mono_ns"] < healed["mono_ns"]
+        and (e["node"], e["boot"], e["request_id"], e["attempt"]) in broke_off
+        for e in history.of_kind["forward_sent"]
+    )
+
+
 def _envelopes_were_held(history: History, fault: Event, healed: Event | None) -> bool:
     """Return whether a cut ended an Envelope without a reply, or held one back."""
-    held = _envelopes_broke_off, _envelopes_were_slow
+    held = _envelopes_broke_off, _envelopes_broke_off_late, _envelopes_were_slow
     return any(has_effect(history, fault, healed) for has_effect in held)
 
 

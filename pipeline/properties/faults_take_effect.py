@@ -22,6 +22,7 @@ EVENT_FAULTS: Final = (
 STILL_FAULTS: Final = ("freeze_zookeeper", "fill_disk_of_zookeeper")
 CLOCK_MOVED_MS_MIN: Final = 600_000
 SLOW_NS_MIN: Final = 200_000_000  # of an Envelope or a commit
+LATE_NS_MAX: Final = 200_000_000  # from the healing to the end of an Envelope that broke off
 
 _FAULTS: Final = f"""
 WITH scenario AS (SELECT run, greatest(operations_min, 1) AS required FROM runs
@@ -101,6 +102,17 @@ shown AS (
     AND a.boot = s.boot AND a.request_id = s.request_id AND a.attempt = s.attempt
     AND a.mono_ns <= s.mono_ns + {SLOW_NS_MIN}
   WHERE a.run IS NULL
+  UNION
+  SELECT /*+ BROADCAST(w) */ w.run, w.node, w.boot, w.seq
+  FROM (SELECT f.run, f.node, f.boot, f.seq, f.target, f.mono_ns, m.healed_ns
+    FROM faults f JOIN healed m ON f.run = m.run AND f.node = m.node AND f.boot = m.boot
+      AND f.seq = m.seq WHERE f.action = 'cut_from_peers') w
+  JOIN events s ON s.run = w.run AND s.kind = 'forward_sent' AND s.node != w.target
+    AND s.mono_ns > w.mono_ns AND s.mono_ns < w.healed_ns
+  JOIN events a ON a.run = s.run AND a.kind = 'forward_answered' AND a.node = s.node
+    AND a.boot = s.boot AND a.request_id = s.request_id AND a.attempt = s.attempt
+    AND a.error IS NULL
+    AND a.mono_ns >= w.healed_ns AND a.mono_ns < w.healed_ns + {LATE_NS_MAX}
   UNION
   SELECT /*+ BROADCAST(w) */ w.run, w.node, w.boot, w.seq
   FROM (SELECT f.run, f.node, f.boot, f.seq, f.mono_ns, m.healed_ns
