@@ -21,7 +21,7 @@ from pipeline.evidence import find_runs, is_small
 from pipeline.run import NEEDED, Pipeline, Progress
 from pipeline.session import open_session
 
-_OTHERS_BELOW_S: Final = 0.01  # a share of the total time; cheaper tables share a row
+_OTHERS_BELOW_SHARE: Final = 0.01  # of the total time; cheaper tables share a row
 
 
 @dataclass(slots=True)
@@ -91,7 +91,7 @@ def table(costs: Mapping[str, Cost]) -> Iterator[str]:
     for cost in costs.values():
         total.add(cost)
     for name, cost in sorted(costs.items(), key=lambda item: -item[1].wall_s):
-        if cost.wall_s < _OTHERS_BELOW_S * total.wall_s:
+        if cost.wall_s < _OTHERS_BELOW_SHARE * total.wall_s:
             others.add(cost)
             cheap += 1
         else:

@@ -49,7 +49,7 @@ def standalone_spark(folder: Path, *, workers: int) -> Iterator[str]:
         while _alive(web_port) < workers:
             if time.monotonic() > deadline:
                 logs = "".join(log.read_text("utf-8") for log in folder.glob("*.log"))
-                raise TimeoutError(f"no {workers} workers: {logs}")
+                raise TimeoutError(f"fewer than {workers} workers registered in time: {logs}")
             time.sleep(0.1)
         yield master
 

@@ -114,8 +114,8 @@ def _show(console: Console) -> int:
                 table.add_row(each.text, *(_result(cluster, each, name) for name in LISTENERS))
             console.print(table)
     console.print(
-        "IncrementalAlterConfigs v2 and AlterTopics never shipped: the connection is closed. "
-        "DeleteTopics v2 shipped without a dry run. The shipped listener is the "
+        "IncrementalAlterConfigs v2 and AlterTopics never shipped: the shipped listener closes the "
+        "connection. DeleteTopics v2 shipped without a dry run. The shipped listener is the "
         "inter-broker listener; only that one executes Envelopes. docs/kips.md lists every "
         "statement."
     )

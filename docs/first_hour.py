@@ -221,8 +221,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="first-hour", description=__doc__)
     parser.add_argument("--reuse-venv", action="store_true", help="do not install the packages")
     parser.add_argument("--python-only", action="store_true", help="skip the other languages")
-    parser.add_argument("--rounds", type=int, default=2, help="how often (default: 2)")
-    parser.add_argument("pages", nargs="*", default=PAGES, help="default: README and guides")
+    rounds = "how many times to follow the pages (default: 2)"
+    parser.add_argument("--rounds", type=int, default=2, help=rounds)
+    pages = "default: README, policies, upgrade and the guides"
+    parser.add_argument("pages", nargs="*", default=PAGES, help=pages)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="first-hour-") as folder:
         clone = Path(folder) / "bridgehead"

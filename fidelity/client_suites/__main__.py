@@ -112,7 +112,7 @@ def _report(suite: Suite, system: str, results: list[Result], *, all_ran: bool) 
             print(f"  {each.verdict} {each.test}: {text}")  # noqa: T201
     stale = stale_rows(suite.name, system, results) if all_ran else []
     for row in stale:
-        print(f"  NOT NEEDED: the row of {row.test} in reasons.py")  # noqa: T201
+        print(f"  The row of {row.test} in reasons.py is not needed.")  # noqa: T201
     return sum(each.unexplained for each in judged) + len(stale)
 
 
