@@ -171,7 +171,7 @@ class Partitions:
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
     def take_changed(self) -> set[LogName]:
-        """Return the replicas with a new leader or epoch, and the dropped ones, since last time."""
+        """Return the replicas that were dropped, or got a new leader or epoch, since last time."""
         changed, self._changed = self._changed, set()
         return changed
 
@@ -187,7 +187,7 @@ class Partitions:
     ) -> Appended:
         """Append to a partition that this broker leads; with acks=-1 wait for the ISR.
 
-        `internal`: the broker itself appends, so that an internal topic is permitted.
+        `internal`: the broker itself appends, so the topic may be internal.
 
         Raises:
             ApiError: NOT_ENOUGH_REPLICAS, MESSAGE_TOO_LARGE, ... if nothing was appended;

@@ -19,7 +19,7 @@ _UNKNOWN: Final = -1
 
 
 class RecordDeletion:
-    """The DeletableLogs of broker_proxy.apis.delete_records. `is_live`: a broker is registered."""
+    """See DeletableLogs in broker_proxy.apis.delete_records. `is_live`: is a broker registered."""
 
     def __init__(self, partitions: Partitions, is_live: Callable[[int], bool]) -> None:
         self._partitions = partitions

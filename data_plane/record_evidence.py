@@ -81,6 +81,6 @@ def _batches(log: PartitionLog) -> Iterator[str]:
 
 
 def _keeps_all(log: PartitionLog) -> bool:
-    """Return whether every acknowledged record is kept until retention or DeleteRecords."""
+    """Return whether only retention and DeleteRecords remove acknowledged records."""
     settings = log.settings()
     return not (settings.is_compacted or settings.values["unclean.leader.election.enable"])

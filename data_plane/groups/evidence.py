@@ -1,8 +1,8 @@
-"""Evidence about committed offsets: what was committed or removed, and what coordinators have.
+"""Evidence about committed offsets: those that were committed or removed, and all stored ones.
 
 A coordinator reports all offsets of a partition of `__consumer_offsets` after it has loaded them,
-and when it stops. There is no evidence if acknowledged commits may be lost: with fewer acks than
-all, or with unclean leader election.
+and when it stops. There is no evidence if acknowledged commits may be lost: if
+`offsets.commit.required.acks` is not -1, or if unclean leader election is enabled.
 """
 
 from __future__ import annotations

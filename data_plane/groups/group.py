@@ -231,7 +231,7 @@ class Group:
     def complete_commit(
         self, offsets: Mapping[TopicPartition, CommittedOffset], log_offset: int
     ) -> None:
-        """Make written offsets visible, unless an offset from later in the log already is."""
+        """Make written offsets visible, except where a later commit in the log is visible."""
         for key, committed in offsets.items():
             if key not in self.pending_offsets:
                 continue  # The offset was removed, or a later commit was completed first.
@@ -256,7 +256,7 @@ class Group:
         return None if stored is None else stored.committed
 
     def remove_offsets(self, keys: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """Remove offsets; return the keys that had a committed offset or one being written."""
+        """Remove offsets; return the keys that had a committed or a pending offset."""
         removed = []
         for key in keys:
             pending = self.pending_offsets.pop(key, None)

@@ -581,7 +581,7 @@ class Membership:
 
 
 def _stored_error(error: ErrorCode) -> ErrorCode:
-    """Return what members see when the group could not be written."""
+    """Return the error that members get when the group's record could not be written."""
     if error is ErrorCode.REQUEST_TIMED_OUT:
         return ErrorCode.REBALANCE_IN_PROGRESS
     return ErrorCode.UNKNOWN_SERVER_ERROR if error in _TOO_LARGE else group_error(error)

@@ -95,7 +95,7 @@ class GroupTable:
         self.timers = Timers()
         self.groups: dict[str, Group] = {}
         self.owned: set[int] = set()  # partitions whose groups are loaded
-        self.loading: dict[int, int] = {}  # partitions with the leader epoch of their load
+        self.loading: dict[int, int] = {}  # partition being loaded -> its leader epoch
         self._effects: list[Effect] = []
         self._waiting: dict[int, Then] = {}
         self._ids = count()
@@ -103,7 +103,7 @@ class GroupTable:
     def status(self, group_id: str, *, allows_empty_id: bool = False) -> ErrorCode:
         """Return why this broker cannot answer for a group now; NONE when it can.
 
-        The empty group id stores offsets of clients that name no group; it has no members.
+        Clients that name no group store their offsets under the empty group id. It has no members.
         """
         if not group_id and not allows_empty_id:
             return ErrorCode.INVALID_GROUP_ID

@@ -36,7 +36,7 @@ class Plan:
     end_offset: int  # the first offset after `segments`
     first_dirty: int
     dirty_ratio: float
-    is_due: bool  # the ratio or the age of the records demands it
+    is_due: bool  # `dirty_ratio` or the age of the records exceeds its limit
     terms: Terms
     segment_bytes: int
     index_interval: int
@@ -188,7 +188,7 @@ class _Cleaning:
         """Write one segment with the records of `group` that stay."""
         new = Segment(self._folder, group[0].base_offset, self._writing, CLEANED)
         new.path.unlink(missing_ok=True)
-        self._writing.descriptor(new.path)  # exists even if nothing stays
+        self._writing.descriptor(new.path)  # Creates the file, even if no record stays.
         for segment in group:
             for batch in self._batches(segment):
                 kept = compacted(batch, table, self._work.terms)

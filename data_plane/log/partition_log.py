@@ -33,10 +33,10 @@ _SNAPSHOTS_KEPT: Final = 2
 
 
 class AppendInfo(NamedTuple):
-    """The result of an append. `append_time` is -1 unless the topic uses the broker's time.
+    """The result of an append. `crc` is that of the first appended batch.
 
-    `crc` is that of the first appended batch. For a duplicate, `append_time` is the largest
-    timestamp of the batch, and `crc` is -1.
+    `append_time` is the broker's time if the topic uses it, else -1. For a duplicate, `append_time`
+    is the largest timestamp of the batch, and `crc` is -1.
     """
 
     base_offset: int
@@ -192,7 +192,8 @@ class PartitionLog:
         active.index_time()
         new = Segment(self.folder, self.end_offset, self.files)
         new.created_ms = now_ms
-        self.files.descriptor(new.path)  # After a restart, its name gives the log's end.
+        # Creates the file, because after a restart its name tells where the log ends.
+        self.files.descriptor(new.path)
         self.segments.append(new)
         self.write_snapshot()
 

@@ -3,7 +3,7 @@
 The last record of each key stays. If it has no value (a tombstone), it stays only for
 `delete.retention.ms` after the first compaction that keeps it: its batch then gets a delete horizon
 (KIP-534). Offsets do not change. The last batch of each active producer stays, if need be without
-records, so that its sequence is known after a restart.
+records, so that the producer's sequence is known after a restart.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ KEY_BYTES: Final = 200  # the approximate memory of one key in the table
 
 
 class LastOffsets:
-    """The last offset of each key in a range of offsets, by digest. At most `limit` keys."""
+    """The last offset of each key in a range of the log, by the key's digest; `limit` keys."""
 
     def __init__(self, first_offset: int, limit: int) -> None:
         self._first_offset = first_offset
@@ -64,7 +64,7 @@ class LastOffsets:
         return self.is_later(self._offsets.get(_digest(record.key), -1), record.offset)
 
     def is_later(self, found: int, offset: int) -> bool:
-        """Return whether the offset in the table supersedes a record; `found` is -1 for none."""
+        """Return whether the table's offset for a key, `found` (-1: none), is after `offset`."""
         return found > offset
 
 

@@ -105,7 +105,7 @@ def check_for_version(version: int, records: bytes) -> None:
 
 
 def check_first_batch(records: bytes) -> None:
-    """Check size and format of the first batch. Kafka does it to see if it is transactional.
+    """Check the first batch's size and format, as Kafka does to see if it is transactional.
 
     Raises:
         ApiError: CORRUPT_MESSAGE.
@@ -267,7 +267,7 @@ def _check_records(found: Iterable[Record], rules: Rules, now_ms: int) -> None:
 
 
 def _as_int64(value: int) -> int:
-    """Return the value that Kafka shows: its 64-bit sums overflow."""
+    """Return the value as Kafka shows it: Kafka's 64-bit sums overflow."""
     return (value + 2**63) % 2**64 - 2**63
 
 

@@ -70,8 +70,8 @@ class LeaderIsr:
     """The ISR of one partition during one leader epoch.
 
     `isr` is the ISR that the controller has committed. `epoch_start_offset` is the log end offset
-    when this leader was elected. A follower whose log ends below it may have records of an earlier
-    leader that this leader lacks.
+    when this leader was elected. A follower whose log ends before that offset may have records of
+    an earlier leader that this leader lacks.
     """
 
     broker_id: int

@@ -1,8 +1,9 @@
 """Finds where a follower's log diverges from its leader's. KIP-101, KIP-279, KIP-595. Pure.
 
 A follower names the leader epoch of its last record. If the leader's log differs, the leader
-answers with its own largest epoch that is not greater, and with the offset where that epoch ends.
-The follower's records after that offset come from a leader that failed before they were committed.
+answers with the largest of its own epochs that is not greater than the follower's, and with the
+offset where that epoch ends. The follower's records after that offset come from a leader that
+failed before they were committed.
 """
 
 from __future__ import annotations
