@@ -39,9 +39,9 @@ class Controller:
         self._store: ZooKeeperStore | None = None
         self._fence: Fence | None = None
         self._term: Term | None = None
-        # `_running` runs the term. `_serving` waits for it and returns to standby. Cancel only
-        # `_running`: it has no clean-up of its own, because a task that is cancelled before its
-        # first step runs none of its code.
+        # `_running` runs the term. `_serving` waits for it, cleans up and returns to standby. Only
+        # `_running` may be cancelled. It must not clean up itself: a task that is cancelled before
+        # its first step runs none of its code.
         self._running: asyncio.Task[None] | None = None
         self._serving: asyncio.Task[None] | None = None
         self._publisher = Publisher(

@@ -46,7 +46,8 @@ class ImageWaits:
         """Wait for `keys` (see Wait.topics); False if all their conditions are met already."""
         missing = {e: key for e, key in keys.items() if not _is_met(pending, key, image)}
         if pending.wait.timeout_ms <= 0:
-            missing = dict(keys)  # As in Kafka, timeout 0 reports every success as timed out.
+            # As in Kafka, every success is reported as timed out if the timeout is 0.
+            missing = dict(keys)
         if not missing:
             return False
         self._missing[pending] = missing

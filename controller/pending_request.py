@@ -58,7 +58,7 @@ class PendingRequest:
     wait: Wait = field(default_factory=Wait)
     zxid: int = 0
     image_zxid: int = 0
-    asked_policies: bool = False  # decided before, so its authorizations are logged
+    asked_policies: bool = False  # was decided for policies, so its authorizations are logged
     # Results of policy checks, and the random draws of the decision that they checked.
     verdicts: dict[PolicyCheckKey, tuple[PolicyCheck, ApiError | None]] = field(
         default_factory=dict

@@ -125,7 +125,7 @@ def _requested(
 
 
 class _TopicNames(AbstractSet[str]):
-    """The names of an image's topics without some. Not copied, because a policy may only count."""
+    """An image's topic names, except `left_out`. Not copied: a policy may only count them."""
 
     def __init__(self, topics: Mapping[str, Topic], left_out: frozenset[str]) -> None:
         self._topics = topics

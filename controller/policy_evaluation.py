@@ -65,7 +65,7 @@ class _Proposal:
     cluster: ClusterState  # before the request
 
     def calls(self) -> list[PolicyCall]:
-        """Return the calls without a result, as they are if the policy accepts all before them."""
+        """Return the calls that have no result. Each assumes that those before it are accepted."""
         accepted: list[CreateTopicRequest | AlterTopicRequest] = []
         calls: list[PolicyCall] = []
         for key, check in self.checks.items():
@@ -175,8 +175,9 @@ class PolicyEvaluation:
     def check_again(self, requests: Iterable[PendingRequest]) -> None:
         """Forget the results for these requests and for all that were checked later.
 
-        The policies saw changes that were not made. The next request is checked alone, and their
-        number doubles with each expected decision: otherwise many checks could be repeated often.
+        The policies saw changes that were not made. The next request is checked alone, because many
+        checked requests could be repeated often. After each decision that is as expected, twice as
+        many requests may be checked before the loop decides them.
         """
         if self._policies is None:
             return

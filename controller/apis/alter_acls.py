@@ -1,9 +1,9 @@
 """AlterAcls of KIP-4, key 10003, version 0: deletes and adds ACLs of many resources.
 
 KIP-4 §Alter ACLs Request. The client needs every operation on Cluster. The deletions of a resource
-are applied before its additions, all in one write. A duplicate resource gets one error. An invalid
-action does not fail the other actions. Patterns are literal. It is no error to delete a missing ACL
-or to add an existing one. If the authorizer fails, every ACL gets UNKNOWN_SERVER_ERROR.
+are applied before its additions, all in one write. A resource that occurs twice is rejected. An
+invalid action does not fail the other actions. Patterns are literal. Deleting a missing ACL is no
+error, nor is adding an existing one. If the authorizer fails, every ACL gets UNKNOWN_SERVER_ERROR.
 """
 
 from __future__ import annotations

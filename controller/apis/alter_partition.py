@@ -161,7 +161,7 @@ def _decide(element: str, proposal: _Proposal, version: int, image: MetadataImag
 
 
 def _is_reached(proposal: _Proposal, state: PartitionState) -> bool:
-    """Return whether the state is already as proposed, for example when a request is retried."""
+    """Return whether the state is already as proposed, for example when a request is resent."""
     return (proposal.leader, proposal.isr, proposal.recovering) == (
         state.leader,
         state.isr,

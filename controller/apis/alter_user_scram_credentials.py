@@ -79,7 +79,7 @@ class AlterUserScramCredentials(AdminApi):
         }
         for user, record in records.items():
             if any(key not in USER_KEYS for key in record.configs):
-                rejected[user] = _FAULT  # Kafka fails if an unknown key is stored.
+                rejected[user] = _FAULT  # As in Kafka, if the znode has an unknown config.
         decided = [Decided(user, outcome) for user, outcome in rejected.items()]
         decided += [Decided(u, DONE, (r,)) for u, r in records.items() if u not in rejected]
         return Decision([each for each in decided if each.element not in committed])

@@ -10,7 +10,8 @@ neither of them. A broker that creates an internal topic may bypass the policy (
 client may not.
 
 Version notes:
-    1: validate_only, error messages. 5: the created topic's sizes and configs. 7: topic ids.
+    1: validate_only, error messages. 5: the response has the created topic's partition count,
+    replication factor and configs. 7: topic ids.
 """
 
 from __future__ import annotations

@@ -245,8 +245,8 @@ class ZooKeeperStore:
     ) -> tuple[list[Committed], ContentConflictError | None]:
         """Write several multis in order, all in flight at the same time.
 
-        Each checks the commit counter that its predecessor sets, so all multis after a conflict
-        fail and write nothing.
+        Each requires the version of the commit counter that the multi before it produces, so all
+        multis after a conflict fail and write nothing.
 
         Returns the committed multis, and the conflict after them. Raises the other errors of
         `commit`.

@@ -107,7 +107,7 @@ class MemoryStore:
 
 
 class InSeries:
-    """Calls the `evaluate` of other policies for one check after another, as a node's thread."""
+    """Calls `policies.evaluate` for one check after another, as a thread of a node does."""
 
     def __init__(self, policies: Any) -> None:
         self._policies = policies
