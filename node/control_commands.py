@@ -1,8 +1,9 @@
 """The commands of a node's control socket.
 
 Some commands execute a request as a given principal. They require no password, because a process
-that can open the socket can also read the node's keys. In all other respects, the node handles the
-request like a client's: it checks, authorizes and forwards it, and records it in the evidence.
+that can open the socket can also read the node's keys. In all other respects, the node handles such
+a request like one from a client: it checks, authorizes and forwards the request, and records it in
+the evidence.
 """
 
 from __future__ import annotations

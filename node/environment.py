@@ -71,7 +71,7 @@ def _choose(name: str, text: str, listeners: frozenset[str]) -> str:
 
 
 def _decode(text: str, *, two: str, three: str) -> str:
-    """Decode underscores. As in the images' scripts, a longer run is read in threes first."""
+    """Decode underscores. As in the images' scripts, a run of four is `___` and then `_`."""
     marks: Mapping[str, str] = {"___": three, "__": two, "_": "."}
     replace: Callable[[re.Match[str]], str] = lambda run: marks[run[0]]  # noqa: E731
     return re.sub("___|__|_", replace, text)

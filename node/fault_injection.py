@@ -63,7 +63,7 @@ class FaultyDispatcher(Dispatcher):
         self._rules = rules
 
     def may_overlap(self, request: ClientRequest) -> bool:
-        """See Dispatcher. False with rules: they may count requests, or close the connection."""
+        """See Dispatcher. False if there are rules: a rule may count requests or disconnect."""
         return not self._rules.described() and super().may_overlap(request)
 
     async def handle(

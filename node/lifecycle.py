@@ -220,7 +220,10 @@ class Node:
         }
 
     def _controller_id(self) -> int | None:
-        """Return the active controller; None if ZooKeeper is silent or the cache disagrees."""
+        """Return the active controller according to both ZooKeeper and the metadata cache.
+
+        Return None if they disagree, if ZooKeeper is silent, or if the cache has no such broker.
+        """
         cache = self._parts.broker.cache
         known = cache.controller_id if self._zookeeper_answers() else None
         agreed = known == self._parts.follower.controller_id and known in cache.brokers

@@ -202,7 +202,7 @@ def _connect(
 
 
 def _start_up_paths(config: NodeConfig, security: Security) -> tuple[str, ...]:
-    """Return the paths to create at start that only some clusters need."""
+    """Return the persistent paths that only some clusters need; they are created at start."""
     tokens = TOKEN_PATHS if config.token_secret is not None else ()
     direct = (DIRECT_PARENT,) if config.writes_directly else ()
     return (ACL_PATHS if security.authorization.is_on else ()) + tokens + direct

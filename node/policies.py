@@ -135,7 +135,7 @@ class NodePolicies:
                 return partial(policy.validate_delete_topic, check, cluster)
             case AlterBrokerConfigs(name, requested):
                 if not isinstance(policy, DeprecatedPolicies):
-                    return lambda: None  # KIP-201 is about topics.
+                    return lambda: None  # KIP-201's policy checks only topics.
                 return partial(policy.validate_configs, ConfigResource("BROKER", name), requested)
 
     async def check_record_deletion(

@@ -43,7 +43,7 @@ class HastyController(Controller):
 
     def __init__(self, settings: Settings, services: Services) -> None:
         self._seen = set[int]()  # broker ids
-        if "wall_clock_deadlines" in self.bugs:  # its jumps end the time limits of requests
+        if "wall_clock_deadlines" in self.bugs:  # jumps of the clock make requests time out
             services = replace(services, now_s=lambda: time.time())
         super().__init__(settings, services)
 

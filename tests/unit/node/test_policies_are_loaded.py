@@ -196,7 +196,7 @@ async def test_one_class_can_implement_both_older_policies() -> None:
 
 
 async def test_new_policy_ignores_broker_configs() -> None:
-    """KIP-201 is about topics."""
+    """KIP-201's policy checks only topics."""
     policies = load_policies({MANAGEMENT: "bridgehead.policy.limits.TopicLimits"}, 1000)
     assert policies is not None
     assert await evaluated(policies, AlterBrokerConfigs("1", {"x": "1"})) is None

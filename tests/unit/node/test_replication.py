@@ -17,7 +17,10 @@ from node.replication import Replication
 def test_all_high_watermarks_may_advance_only_if_the_live_brokers_change(
     live: tuple[int, ...], advances: bool
 ) -> None:
-    """They wait for live followers that are not in the ISR. A changed partition advances itself."""
+    """A high watermark can wait for a live follower outside the ISR, until that broker stops.
+
+    After a change of its own state a partition needs no call: `Partition.apply` is enough.
+    """
     seen: list[str] = []
     partitions = Partitions(1, *cast(Any, (None, None, None, None)))
     partitions.by_name[("a", 0)] = cast(
