@@ -23,8 +23,8 @@ from zookeeper_client.wire import ReadData, ZnodeData
 _log = logging.getLogger(__name__)
 
 
-# The ACLs have one zxid only if no notification arrives during a read. The follower repeats the
-# read until none arrives, but at most this many times.
+# The ACLs are those at one zxid only if no notification arrives while they are read. The follower
+# reads again until no notification arrives, but at most this many times.
 _ROUNDS_MAX: Final = 10
 # Called once when a watched znode gets another child.
 Watch = Callable[[], None]

@@ -208,7 +208,7 @@ class NewestZxid:
         return await self._request_zxid()
 
     async def _request_zxid(self) -> int:
-        """Ask the controller for its zxid with a ListPartitionReassignments of no topics.
+        """Ask the controller for its zxid, with a ListPartitionReassignments request for no topics.
 
         The controller queues this request with all others. The reply carries the zxid of the
         controller's image.

@@ -37,7 +37,7 @@ class ConnectionLimits:
 
     @classmethod
     def of(cls, config: EffectiveBrokerConfig, listeners: Iterable[str]) -> ConnectionLimits:
-        """Read the effective configs. A listener without its own limits gets the broker's."""
+        """Read the effective configs. A listener without own limits gets the broker's limits."""
         names = tuple(listeners)
 
         def number(name: str, listener: str | None = None) -> int:
@@ -178,7 +178,7 @@ class ConnectionQuotas:
         return {(name,): rate.measure(now_s) for name, rate in self._rates.items()}
 
     def throttle_times_ms(self) -> Mapping[tuple[str, ...], float]:
-        """Per listener: the average delay of connections above its rate or the broker's."""
+        """Per listener: the average delay of connections above the listener's or broker's rate."""
         now_s = self._now_s()
         return {(name,): each.measure(now_s) for name, each in self._delays.items()}
 

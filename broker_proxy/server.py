@@ -61,7 +61,8 @@ class KafkaServer:
         self._dismissed = asyncio.Event()
         self._idle_timer: asyncio.TimerHandle | None = None
         self._memory_timer: asyncio.TimerHandle | None = None
-        self._unlogged_count = -_LOGGED_PER_CHECK  # connections closed for their memory
+        # Connections closed for their memory since the last check, less those to log one by one.
+        self._unlogged_count = -_LOGGED_PER_CHECK
         self.closed_for_memory_count = 0
 
     async def bind(self, listener: Listener, requirements: LoginRequirements) -> Listener:

@@ -140,7 +140,7 @@ class DeleteRecords:
     async def _partition(
         self, deletion: _Deletion, partition: int, timeout_s: float | None
     ) -> drafted.DeleteRecordsPartitionResult:
-        """Return the result of one partition; without a timeout nothing is deleted."""
+        """Return the result of one partition. If `timeout_s` is None, nothing is deleted."""
         name, error, refusal = deletion.name, deletion.errors[partition], deletion.refusal
         watermark = _NO_WATERMARK
         text = error.default_text if error is not ErrorCode.NONE else None

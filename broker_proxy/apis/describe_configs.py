@@ -151,7 +151,7 @@ class DescribeConfigs:
 
 
 def _ignored(invalid: list[str]) -> str:
-    """Return the error message of a successful result; in Kafka it is always empty."""
+    """Return the message of a success: a warning if configs are ignored. Kafka's is empty."""
     if not invalid:
         return ""
     return (

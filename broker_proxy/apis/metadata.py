@@ -5,7 +5,7 @@ UNKNOWN_TOPIC_OR_PARTITION, or INVALID_TOPIC_EXCEPTION if its name is illegal. I
 configuration and the request allow it, `auto_topics` creates the topic.
 
 Version notes:
-    0: an empty list requests all topics. From 1 on: null requests all topics, an empty list none.
+    0: an empty list requests all topics. From 1 on: null requests all, an empty list requests none.
     8 to 10: authorized operations on the cluster. From 8 on: authorized operations on topics.
     10, 11: requests have a field for topic ids, but must not use it. From 12 on: requests can name
     topics by id.

@@ -5,8 +5,9 @@ a committed offset has offset -1 and no error, even if the partition does not ex
 partitions is omitted, and a repeated partition is answered once.
 
 Version notes:
-    0: offsets in ZooKeeper, where there are none. Any broker answers: UNKNOWN_TOPIC_OR_PARTITION
-       for each partition, or UNKNOWN_SERVER_ERROR if the group id is not valid in a znode path.
+    0: asks for offsets in ZooKeeper, where there are none. Every broker answers, with
+       UNKNOWN_TOPIC_OR_PARTITION for each partition. If the group id is not valid in a znode path,
+       existing partitions get UNKNOWN_SERVER_ERROR.
     1: no error code for the whole group, so brokers that are not the coordinator return no topics.
     2: an error code for the whole group; null topics request all committed offsets.
     7: with `require_stable`, an offset whose commit is not finished gets UNSTABLE_OFFSET_COMMIT.

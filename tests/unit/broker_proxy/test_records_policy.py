@@ -41,7 +41,7 @@ ALICE = Principal("User", "alice")
 
 
 class Cluster:
-    """Broker 1 leads partition 0 of each topic, and broker 2 leads 1; `gone` is being deleted."""
+    """Broker 1 leads partition 0 of each topic, broker 2 partition 1. `gone` is being deleted."""
 
     def __init__(self) -> None:
         self.requested: list[Any] = []
