@@ -147,7 +147,7 @@ class BridgeheadConfig:
     fake_principals = _Value("bridgehead.forwarding.principals", "fake".__eq__)
 
     def text(self, name: str, listener_name: str | None = None) -> str:
-        """Return a value as text: the listener's, else the broker's, else the default."""
+        """Return the text of the listener's value, else the broker's value, else the default."""
         if listener_name is not None:
             own = f"listener.name.{listener_name.lower()}.{name}"
             if own in self.properties:

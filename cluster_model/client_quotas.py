@@ -195,9 +195,9 @@ def governing_level(
 ) -> tuple[Level, float | None]:
     """Return the level whose quota applies to a client, and its rate (None: unlimited).
 
-    The most specific entity with a rate determines the level (KIP-55). The user's entities precede
-    those of the default user, which precede entities of a client id only. An entity of a user and a
-    client id precedes that of the user alone. The rate is that of the level's most specific entity.
+    The first entity with a rate determines the level (KIP-55): the user with the client id or with
+    the default client id; the user; the default user with either client id; the default user; the
+    client id. Then the most specific entity of this level that has a rate determines the rate.
     """
     stored = sanitize(user)
     client = None if client_id is None else sanitize(client_id)

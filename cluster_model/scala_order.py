@@ -50,7 +50,7 @@ def mutable_hash_order(names: Iterable[str], count_max: int = NAMES_MAX) -> Sequ
 
 
 def mutable_int_order(keys: Iterable[int]) -> Sequence[int]:
-    """Return distinct 32-bit numbers in a mutable HashMap's order, if at most `_KEYS_MAX`."""
+    """Return distinct 32-bit numbers in the order of a mutable HashMap, if at most `_KEYS_MAX`."""
     return _mutable_order(keys, _word, _KEYS_MAX)
 
 

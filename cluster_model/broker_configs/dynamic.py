@@ -176,7 +176,7 @@ def _check_listeners(future: EffectiveBrokerConfig) -> None:
 
 
 def _check_reconfigurations(current: EffectiveBrokerConfig, future: EffectiveBrokerConfig) -> None:
-    """Check that every reconfigured component accepts the change; Kafka wraps their errors."""
+    """Check, as Kafka's reconfigurable components do, that each changed value is acceptable."""
     for name in _THREAD_COUNTS:
         names = [name, *(n for n in future.per_broker if n != name and base_name(n) == name)]
         for each in names:

@@ -69,7 +69,7 @@ class EffectiveBrokerConfig:
         return key.parse(self._merged.get(name, key.default))
 
     def of_listener(self, listener: str, name: str) -> ConfigValue:
-        """Return the listener's value of a config, else the broker's."""
+        """Return the listener's value of a config; if it has none, the broker's value."""
         own = f"listener.name.{listener.lower()}.{name}"
         return self.value(own if own in self._merged else name)
 
