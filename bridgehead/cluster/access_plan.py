@@ -44,7 +44,7 @@ class AccessPlan:
 
     users: tuple[PlannedUser, ...] = ()
     acls: tuple[PlannedAcl, ...] = ()
-    principal: str = "User:ANONYMOUS"  # sends the requests that create them
+    principal: str = "User:ANONYMOUS"  # of the requests that create users and ACLs
     certificates: tuple[str, ...] | None = None  # None: no listener uses TLS
 
     @staticmethod

@@ -260,9 +260,9 @@ async def _pin(nodes: list[NodeProcess], controller_id: int | None) -> None:
 
 
 async def _controller_node(cluster: RunningCluster) -> NodeProcess:
-    """Return the node of the active controller; of several, the one with the highest epoch.
+    """Return the node of the active controller. If several are active, the highest epoch decides.
 
-    A controller that gets no answer from ZooKeeper counts, too.
+    A controller that gets no answer from ZooKeeper counts as active.
     """
     states = await cluster.node_states()
     active = [

@@ -79,7 +79,7 @@ class AlterConfigOp(NamedTuple):
 
 
 Configs = dict[str, ConfigEntry]
-# The entity types of KIP-4. kafka-configs.sh has the same ones, and others, in the plural.
+# The entity types of KIP-4. kafka-configs.sh has more types, and its names are plurals.
 ENTITY_TYPES: Mapping[str, ConfigResourceType] = {
     "topic": ConfigResourceType.TOPIC,
     "broker": ConfigResourceType.BROKER,

@@ -59,7 +59,7 @@ def create_delegation_token(
     def build(attempt: Attempt) -> CreateDelegationTokenRequest:
         return CreateDelegationTokenRequest(kind, name, named, max_lifetime_ms)
 
-    # An owner needs the dialect `shipped`: KIP-590's draft of version 3 has none.
+    # An owner needs the dialect `shipped`: KIP-590's draft of version 3 has no field for an owner.
     answer = yield from one(
         Request(ApiKey.CREATE_DELEGATION_TOKEN, build)
         if owner is None
