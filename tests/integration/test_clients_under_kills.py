@@ -1,9 +1,9 @@
 """Three released clients do everything with records and groups while brokers are killed.
 
-A producer and the members of a group run during the first three kills. During three more kills,
-the group, then empty, is administered. Each step of the story begins when a broker has just been
-killed (SIGKILL); the broker is restarted after the step. Users retry what is retriable until a
-deadline; any other error fails the test.
+A producer and the members of a group run during the first three kills. Then the members leave, and
+the empty group is administered during three more kills. Each step of the story begins when a broker
+has just been killed (SIGKILL); the broker is restarted after the step. Retriable errors are retried
+until a deadline; any other error fails the test.
 """
 
 from __future__ import annotations
@@ -340,11 +340,11 @@ def group_is_administered_under_kills(client: RecordClient, brokers: Brokers) ->
 
 
 def read_all(client: RecordClient, ends: Mapping[int, int]) -> dict[tuple[int, int], bytes]:
-    """Return every record by partition and offset. The group was deleted; new members read all.
+    """Return every record by partition and offset, read by new members after the group's deletion.
 
     kafka-python 3.0.11 sometimes stays in the state REBALANCING although JoinGroup and SyncGroup
-    were answered. It then sends nothing, not even a Heartbeat. A silent member is replaced, as a
-    user would restart it.
+    were answered. It then sends nothing, not even a Heartbeat. A silent member is replaced, as if a
+    user restarted it.
     """
     found: dict[tuple[int, int], bytes] = {}
     deadline = time.monotonic() + DEADLINE_S

@@ -238,7 +238,7 @@ class Damage:
     """A change of one znode. If `content` is None, the znode is deleted.
 
     A `*` at the end of `path` stands for the last child. If `stops_elections`, no controller is
-    active until the repair, so the test sends no writes before it.
+    active until the repair, so the test sends no writes before the repair.
     """
 
     name: str

@@ -316,7 +316,7 @@ def test_deleting_a_missing_topic_returns_invalid_topic_exception(
 
 
 def test_metadata_distinguishes_all_topics_from_none(drafted: Listener, shipped: Listener) -> None:
-    """KIP-4 §Metadata Schema: null requests all topics, an empty list none."""
+    """KIP-4 §Metadata Schema: null requests all topics, an empty list requests no topics."""
     drafted.codes(1, CREATE, 0, creation("seen"))
     for listener in (drafted, shipped):
         every = listener.call(1, METADATA, 1, {"topics": None})

@@ -14,8 +14,8 @@ import pytest
 from docs.first_hour import TOOLS, Follower, clean_environment, shell
 
 # The pages, each with the sections that are not followed here.
-# For each such section, tests/unit/docs/test_examples_are_run.py names the test that follows it, or
-# says why none does.
+# For each such section, tests/unit/docs/test_examples_are_run.py names the test that follows the
+# section, or says why no test does.
 FOLLOWED: Final[Mapping[str, tuple[str, ...]]] = {
     "README.md": ("Start",),
     "docs/evidence.md": (),

@@ -104,7 +104,7 @@ def test_imports_have_no_cycle() -> None:
 
 
 def test_proto_has_only_proto_files() -> None:
-    """`proto` is the import name of a well-known package, so our folder must not be one."""
+    """`proto` is the import name of a well-known package, so our folder must not be a package."""
     held = [path.name for path in files(ROOT / "proto")]
     assert held != []
     assert all(each.endswith(".proto") for each in held)
