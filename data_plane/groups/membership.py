@@ -535,7 +535,8 @@ class Membership:
     def loaded(self, group: Group) -> None:
         """Begin the sessions of a group that was read from the log."""
         if len(group.members) > self._table.settings.max_size:
-            self._prepare_rebalance(group)  # Removes the excess members; they may commit first.
+            # A rebalance removes the excess members. Until it ends, they can commit offsets.
+            self._prepare_rebalance(group)
         for member in group.members.values():
             self._expect_member(group, member)
 

@@ -39,7 +39,7 @@ def for_version(version: int, data: bytes, fetch_offset: int) -> bytes:
             continue
         _check_codec(header.codec)
         records = list(records_of(batch, header))
-        if header.codec is Codec.NONE:  # Each message is then a batch.
+        if header.codec is Codec.NONE:  # Without compression, each message is a batch of its own.
             records = [each for each in records if each.offset >= fetch_offset]
         if records:
             time = header.max_timestamp if header.has_log_append_time else None
