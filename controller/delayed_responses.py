@@ -32,7 +32,7 @@ class AppliedZxids:
         self._held: dict[PendingRequest, int] = {}  # the zxid that every broker must apply
 
     def report(self, broker_id: int, incarnation: str, zxid: int) -> bool:
-        """Record that a broker has applied `zxid`; False if it already had."""
+        """Record that a broker has applied `zxid`; False if that was recorded already."""
         key = broker_id, incarnation
         if zxid <= self._applied.get(key, 0):
             return False

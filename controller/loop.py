@@ -348,7 +348,10 @@ class ControllerLoop:
         multi: Sequence[Entry],
         requests: Sequence[PendingRequest],
     ) -> None:
-        """Find the element of `multi` that failed; decide it and everything after it again."""
+        """Find the element of `multi` that conflicts; fail it unless it may be decided again.
+
+        The reloaded image is used to decide again all elements that are not committed.
+        """
         index = conflict.index - 1  # the outcomes' znode is the first effect
         for pending, decided, operations in multi:
             if index < len(operations):

@@ -26,7 +26,8 @@ from event_log.events import ExecutionStarted, RequestDecided
 _EFFECTS_MAX = OPERATIONS_MAX - 3
 # The size of one outcome in the outcomes' znode, without its texts.
 _OUTCOME_BYTES = 160
-# After this many decisions of a request, an element that conflicts with external writes fails.
+# If a request has had this many conflicts with external writes, the conflicting element fails. An
+# element of an API that is not in WRITTEN_BY_BROKERS fails at the first conflict.
 _DECISIONS_MAX: Final = 20
 NOT_CONTROLLER: Final = EnvelopeReply(int(ErrorCode.NOT_CONTROLLER), None, 0)
 TOO_LARGE: Final = Outcome(ErrorCode.INVALID_REQUEST, "The request is too large for ZooKeeper.")

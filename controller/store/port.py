@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class ControllerMovedError(Exception):
-    """Another controller has a newer epoch. Definite: nothing was written."""
+    """Another controller was elected, or the commit counter was changed. Definite: no write."""
 
 
 class UnknownOutcomeError(Exception):

@@ -43,7 +43,7 @@ from event_log.writer import EventLog
 from zookeeper_client.session import NoSuchZnodeError, ZooKeeperSession
 from zookeeper_client.wire import MultiResult, Read, ReadResult
 
-# Including fence and counter. A multi of 500 operations takes 4 ms; larger multis save no time.
+# The most effects of a multi. A multi of 500 operations takes 4 ms; larger multis save no time.
 OPERATIONS_MAX: Final = 500
 # jute.maxbuffer is 1 MiB by default.
 MULTI_BYTES_MAX: Final = 900_000
@@ -229,9 +229,10 @@ class ZooKeeperStore:
         """Write all effects or none.
 
         Raises:
-            ControllerMovedError: another controller was elected; nothing was written.
-            UnknownOutcomeError: the session was lost with the multi in flight, or another
-                controller was elected and the multi's reply had been lost before.
+            ControllerMovedError: another controller was elected, or another process changed the
+                commit counter; nothing was written.
+            UnknownOutcomeError: the multi's reply was lost, and then the session was lost, another
+                controller was elected, or the connection broke while the result was read.
             ContentConflictError: an effect failed; nothing was written, and the commit counter did
                 not change.
         """
@@ -249,7 +250,7 @@ class ZooKeeperStore:
         multis after a conflict fail and write nothing.
 
         Returns the committed multis, and the conflict after them. Raises the other errors of
-        `commit`.
+        `commit`; then the multis before the one that failed are written.
         """
         first = self._commit_number + 1
         multis = [
