@@ -87,8 +87,8 @@ class AutoTopics:
         """Create missing topics as the client's principal, for Metadata. The names are legal.
 
         Returns an error code per name: LEADER_NOT_AVAILABLE if the topic was created or existed,
-        UNKNOWN_TOPIC_OR_PARTITION if its creation was only requested, else the reason why it was
-        not created. The client retries after the first two.
+        UNKNOWN_TOPIC_OR_PARTITION if the outcome is not known (yet), else the reason why it was not
+        created. The client retries after the first two.
         """
         errors = dict.fromkeys(names, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         claimed = self._claim(names)

@@ -320,7 +320,10 @@ class ClientSocket(asyncio.Protocol):
     async def _answer(
         self, connection: ClientConnection, data: bytes, ready: list[bytes]
     ) -> tuple[bytes | None, int]:
-        """Return the response (None: close) and how many milliseconds to throttle after it."""
+        """Return the response (None: close) and how many milliseconds to throttle after it.
+
+        `_NO_RESPONSE`: the connection stays open, and nothing is sent.
+        """
         if self._login is None:
             return await self._execute(connection, data, ready)
         renewed = self._login.principal is not None

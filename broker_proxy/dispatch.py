@@ -2,7 +2,8 @@
 
 `routing` decides where a request goes. `forwarding_retry` decides what follows an Envelope reply.
 `apis` builds the responses. The body is decoded here, once. As in Kafka, a malformed body closes
-the connection. A body is forwarded as the client sent it. A response of None closes the connection.
+the connection. A body is forwarded as the client sent it, unless this broker answers a part of the
+request (`_split`). A response of None closes the connection.
 """
 
 from __future__ import annotations
@@ -283,7 +284,7 @@ class Dispatcher:
         return replace(done, body=body)
 
     async def _execute(self, request: ClientRequest, message: Any, way: Route) -> _Done:
-        """Execute the request. Any exception becomes an error response."""
+        """Execute the request. ApiErrors and unexpected exceptions become error responses."""
         try:
             if way is Route.LOCAL:
                 if not await self._is_fresh(request):

@@ -130,7 +130,7 @@ class ZooKeeperWatcher:
         """Connect. Raises ConnectionLostError when no server answers in time."""
         session = self._new_session()
         await session.open(self._connection_timeout_ms / 1000)
-        if session.state is SessionState.LOST:  # Reported before `_session` was set.
+        if session.state is SessionState.LOST:  # `_state_changed` ignored it: `_session` was None.
             raise ConnectionLostError("the new ZooKeeper session is lost again")
         self._session = session
         self._log.append(SessionOpened(role="broker", session=f"0x{session.session_id:x}"))
@@ -262,8 +262,8 @@ class ZooKeeperWatcher:
         await self._follow_registration()
         await self._read_controller()
         if self._users_read_in is not self._session:
-            # Notifications of the time without a session may have been purged, so after a lost
-            # session the watcher reads everything.
+            # Notifications of the time without a session may have been purged, so in a new session
+            # the watcher reads everything.
             users = await self.read_entities("users")
             self._callbacks.users_read({each.entity_name: users[each] for each in users})
             if self._callbacks.client_ids_read is not None:
@@ -393,7 +393,7 @@ class ZooKeeperWatcher:
                     await step()
                 except ConnectionLostError as lost:
                     if self._session is not None:
-                        return  # After the reconnect `watch` reads everything again.
+                        return  # After the reconnect `watch` reads what has changed.
                     _log.warning("ZooKeeper: %s; trying again", lost)
                 except RegistrationRefusedError as error:
                     _log.error("%s", error)

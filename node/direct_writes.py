@@ -75,7 +75,7 @@ class DirectWrites:
         )
         response, zxid = await self._writer.write(pending)
         if header.api_key in _APPLIED_BEFORE_ANSWER:
-            # The write is done. If this read fails, the broker reads everything when it reconnects.
+            # The write is done. If this read fails, the broker reads again when it reconnects.
             with contextlib.suppress(ConnectionLostError, TimeoutError):
                 async with asyncio.timeout(pending.deadline_s - time.monotonic()):
                     await self._read_acls_and_tokens(zxid)

@@ -28,7 +28,7 @@ CONTROLLER = "controller"
 
 
 def waits_for_updates(config: NodeConfig) -> bool:
-    """True if responses wait until brokers have applied the controller's updates."""
+    """True if writes wait until all brokers, or reads until this broker, have applied updates."""
     own = config.own
     return own.metadata_blocking == CLUSTER or own.metadata_reads == CONTROLLER
 
