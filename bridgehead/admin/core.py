@@ -4,8 +4,9 @@ The caller passes times in milliseconds of any monotonic clock. After each input
 the `effects()` and carries them out. The caller also calls `tick` at the time `wakeup_ms()`.
 
 The API's row in `kafka_wire.apis` says where a request goes: to the controller, to a named broker,
-or to any broker. Until the call times out, the request is resent after a pause if the connection
-ends, if no response comes within `request.timeout.ms`, or if the broker is not the controller.
+or to any broker. Until the call times out, and at most `retries` times, the request is resent after
+a pause if the connection ends, if no response comes within `request.timeout.ms`, or if the broker
+is not the controller.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ class Links(Generic[X]):
         self._next = 0
 
     def usable(self, address: Address, began_ms: float, now_ms: float) -> Link[X] | None:
-        """Return a link that can take a request now; None while there is none.
+        """Return a link that can take a request now. If there is none, open one, and return None.
 
         Raises:
             AdminError: since `began_ms`, the login or the negotiation at this address has failed.
