@@ -1,8 +1,8 @@
 """AlterClientQuotas, key 49: sets and removes quotas of users, client ids and ips.
 
-An entry can fail without the others, but each entry sees the changes of the entries before it
-(docs/kafka/quotas.md#client-quota-apis). An ip may be a host name. It must resolve, and is stored
-as written.
+An entry can fail while others succeed. Except in a dry run, each entry sees the changes of the
+entries before it (docs/kafka/quotas.md#client-quota-apis). An ip may be a host name. It must
+resolve, and is stored as written.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ The cases of KIP-4 §Alter Topic Request, in the KIP's order:
 2. If it has a replication factor, the controller places all partitions again. If the request has a
    partition count, it places that many (2.1), otherwise the existing partitions (2.2). It then
    applies this assignment as in case 1.
-3. If it has only a partition count, a count below the current one gets INVALID_PARTITIONS (3.1).
-   Otherwise the controller places the added partitions (3.2) and applies case 1.
+3. If it has only a partition count, the controller places the added partitions (3.2) and applies
+   case 1. Here and in 2.1, a count below the current one gets INVALID_PARTITIONS (3.1).
 
 The response does not wait for the reassignment. The client needs ALTER on Cluster. If a topic
 occurs several times, its last entry counts, and the response lists it once. An alteration that

@@ -4,9 +4,9 @@ An accepted deletion writes a marker; the controller removes the topic later, an
 until the topic id is gone. Names are not validated. If a topic is given by name, a client without
 DELETE gets the same error whether or not the topic exists.
 
-In the drafted dialect a topic gets INVALID_TOPIC_EXCEPTION if it does not exist or if the client
-lacks DESCRIBE on it, and the response lists a duplicate once (KIP-4). From v2 on, the request has
-validate_only and the response has error messages (KIP-201).
+In the drafted dialect a topic that is given by name gets INVALID_TOPIC_EXCEPTION if it does not
+exist, or if the client has neither DELETE nor DESCRIBE on it. The response lists a duplicate once
+(KIP-4). From v2 on, the request has validate_only and the response has error messages (KIP-201).
 
 Version notes:
     5: error messages. Kafka never sets them; here policies do. 6: topics by name or by id.

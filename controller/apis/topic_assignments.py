@@ -59,7 +59,7 @@ def given_assignment(topic: CreatableTopic) -> dict[int, Replicas]:
         raise invalid_assignment("All partitions should have the same number of replicas")
     if any(len(set(replicas)) != len(replicas) for replicas in by_number.values()):
         raise invalid_assignment(f"Duplicate replica assignment found: {_scala(by_number)}")
-    # Kafka compares sums, and ignores negative numbers.
+    # Kafka only compares the sum of the numbers, without negative ones, with that of 0 to n-1.
     if sum(number for number in by_number if number > 0) != sum(range(len(by_number))):
         raise _not_consecutive()
     return by_number
