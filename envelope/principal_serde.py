@@ -111,7 +111,7 @@ class CustomPrincipalSerde:
             principal = self._codec.deserialize(data[at:])
         except Exception as error:  # Custom code may raise anything.
             raise PrincipalDeserializationError(
-                f"principal bytes: {type(error).__name__} in {self._name}"
+                f"the principal builder {self._name} raised {type(error).__name__}"
             ) from error
         if not isinstance(principal, KafkaPrincipal):
             raise PrincipalDeserializationError(f"{self._name} returned no principal")

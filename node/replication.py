@@ -163,8 +163,9 @@ def _security(config: NodeConfig, listener: str) -> PeerSecurity:
         )
     except AdminConfigError as error:
         raise NodeConfigError(
-            f"Brokers cannot log in to listener {listener}: {error} Set their login as for Kafka's "
-            "brokers, or remove inter.broker.listener.name, or set bridgehead.data.plane=false."
+            f"Brokers cannot log in to listener {listener}: {error} Set their login as in "
+            "Kafka (sasl.mechanism.inter.broker.protocol and others), or remove "
+            "inter.broker.listener.name, or set bridgehead.data.plane=false."
         ) from error
 
 

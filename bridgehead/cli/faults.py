@@ -48,7 +48,7 @@ DelayOption = Annotated[
 ]
 SideOption = Annotated[
     str,
-    typer.Option(metavar="SIDE", help="`client`; or `envelope`: between broker and controller."),
+    typer.Option(metavar="SIDE", help="`client`, or `envelope` (between broker and controller)."),
 ]
 PhaseOption = Annotated[
     str,
@@ -135,4 +135,4 @@ def remove(
     from bridgehead.cluster.faults import Faults
 
     removed = Faults(ClusterClient(data_dir)).remove(name)
-    say(f"Rules removed: {removed}. A rule at several brokers counts once for each.")
+    say(f"Rules removed: {removed}. A rule counts once for each of its brokers.")

@@ -51,7 +51,7 @@ def run(
         typer.Option(metavar="FILE", help="The broker's server.properties.", show_default=False),
     ] = None,
     environment: Annotated[
-        bool, typer.Option("--environment", help="Read KAFKA_* variables as properties too.")
+        bool, typer.Option("--environment", help="Also read properties from KAFKA_* variables.")
     ] = False,
     data_dir: Annotated[
         Path | None,

@@ -52,7 +52,7 @@ AllowRemotePlaintextOption = Annotated[
     bool,
     typer.Option(
         "--allow-remote-plaintext",
-        help="Allow listeners without authentication on other addresses than loopback.",
+        help="Allow listeners without authentication on addresses other than loopback.",
     ),
 ]
 DetachOption = Annotated[

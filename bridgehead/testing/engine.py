@@ -68,8 +68,8 @@ def _switch_ryuk_off_if_missing(engine: Any) -> None:
         except DockerException:
             testcontainers_config.ryuk_disabled = True
             warnings.warn(
-                f"Ryuk of testcontainers is switched off: {ryuk} is not here and cannot be pulled. "
-                "If this process is killed, its containers keep running; remove them with "
+                f"Ryuk of testcontainers is switched off: image {ryuk} is not here and cannot be "
+                "pulled. If this process is killed, its containers keep running; remove them with "
                 "`docker rm --force --volumes $(docker ps --quiet --filter "
                 "label=org.testcontainers)`.",
                 stacklevel=4,

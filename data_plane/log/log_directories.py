@@ -110,7 +110,7 @@ class LogDirectories:
         name = (topic, number)
         log = self.logs.get(name)
         if log is not None and log.topic_id not in (topic_id, bytes(16)):
-            _log.warning("%s belongs to a deleted topic with the same name", log)
+            _log.warning("%s belongs to a deleted topic with the same name; it is removed", log)
             self.delete([name])
             log = None
         if log is None:

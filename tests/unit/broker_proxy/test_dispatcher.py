@@ -356,7 +356,7 @@ async def test_a_split_request_forwards_the_rest_and_merges_both_responses() -> 
     assert broker.last().zxid == 88
 
 
-async def test_a_drafted_listener_wraps_the_whole_request() -> None:
+async def test_a_drafted_listener_forwards_the_whole_request() -> None:
     """KIP-590: the request is forwarded and the inner response relayed, both unchanged."""
     inner = encode_response_header(33, 1, 9) + b"not read"
     broker = Broker(EnvelopeReply(0, inner, 88))

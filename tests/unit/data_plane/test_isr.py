@@ -48,7 +48,7 @@ def test_follower_outside_the_isr_delays_the_high_watermark_while_caught_up_and_
     assert mark(state, 12, LAG_MS + 6) == 12
 
 
-def test_follower_joins_at_the_high_watermark_and_not_before_the_leader_epochs_start() -> None:
+def test_follower_joins_when_it_reaches_the_high_watermark_and_the_epoch_start() -> None:
     state = leader((1, 2), end_offset=8)
     state.fetched(3, 7, 12, 0)
     assert state.expanded(3, 7) is None  # its log ends before the leader epoch's start
@@ -63,7 +63,7 @@ def test_follower_that_never_fetched_does_not_join_an_empty_log() -> None:
     assert leader((1, 2)).expanded(3, 0) is None
 
 
-def test_follower_leaves_when_it_was_last_caught_up_longer_ago_than_the_maximum_lag() -> None:
+def test_follower_leaves_after_the_maximum_lag() -> None:
     state = leader()
     state.fetched(2, 0, 10, 1_000)
     state.fetched(3, 0, 10, 1_000)

@@ -14,7 +14,7 @@ from node.replication import Replication
 @pytest.mark.parametrize(
     ("live", "advances"), [((1, 2, 3), False), ((1, 2), True), ((1, 2, 3, 4), True)]
 )
-def test_all_high_watermarks_may_advance_only_if_the_live_brokers_change(
+def test_a_change_of_the_live_brokers_advances_every_high_watermark(
     live: tuple[int, ...], advances: bool
 ) -> None:
     """A high watermark can wait for a live follower outside the ISR, until that broker stops.

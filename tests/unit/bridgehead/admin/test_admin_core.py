@@ -603,7 +603,7 @@ def test_a_broker_without_group_apis_gives_an_unsupported_version_error(world: W
     assert "has no FindCoordinator" in str(error)
 
 
-def test_the_text_of_a_policy_is_documented_and_returned(world: World) -> None:
+def test_a_rejected_deletion_returns_the_text_of_the_policy(world: World) -> None:
     """KIP-201: a rejected deletion returns the text with POLICY_VIOLATION."""
 
     def answer(request: Any, version: int) -> DeleteTopicsResponse:
