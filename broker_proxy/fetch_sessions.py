@@ -3,6 +3,10 @@
 An incremental request names only the partitions that the client adds, changes or removes. Its
 response has only partitions with news. The number of sessions is limited; a client without a
 session sends full requests.
+
+A follower in the ISR that has all records and knows all offsets of a partition is *settled* there.
+The leader does not read a settled partition until it changes. So a request costs as much as the
+partitions with changes, however many the session has.
 """
 
 from __future__ import annotations
@@ -14,6 +18,8 @@ from typing import Final, NamedTuple
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.messages.fetch import FetchPartition, FetchRequest, PartitionData
+from data_plane.partition import Partition
+from data_plane.replication.isr import Follower
 
 NO_SESSION: Final = 0
 _FINAL_EPOCH: Final = -1
@@ -50,15 +56,25 @@ class _Cached:
     sent: Sent = _NOTHING_SENT
 
 
+class _Settled(NamedTuple):
+    partition: Partition
+    follower: Follower
+    changed: Callable[[], None]  # the watch on the partition
+
+
 @dataclass(slots=True)
 class Session:
-    """One client's partitions, in the order in which they are read."""
+    """One client's partitions. `unsettled`: those to read, in the order in which they are read."""
 
     session_id: int
     uses_ids: bool
     used_ms: int
     epoch: int = 1  # expected in the next request
-    partitions: OrderedDict[TopicPartition, _Cached] = field(default_factory=OrderedDict)
+    partitions: dict[TopicPartition, _Cached] = field(default_factory=dict)
+    unsettled: OrderedDict[TopicPartition, None] = field(default_factory=OrderedDict)
+    settled: dict[TopicPartition, _Settled] = field(default_factory=dict)
+    # Called when a partition is no longer settled.
+    wake: Callable[[], None] = lambda: None
 
     def update(self, wanted: Iterable[tuple[TopicPartition, FetchPartition]]) -> None:
         """Add partitions, or replace the fetch parameters of partitions that are known."""
@@ -66,8 +82,36 @@ class Session:
             known = self.partitions.get(key)
             if known is None:
                 self.partitions[key] = _Cached(partition)
+                self.unsettled[key] = None
             else:
                 known.wanted = partition
+                self.unsettle(key)
+
+    def settle(self, key: TopicPartition, partition: Partition, follower: Follower) -> None:
+        """Do not read a partition until it changes."""
+
+        def changed() -> None:
+            self.unsettle(key)
+            self.wake()
+
+        del self.unsettled[key]
+        self.settled[key] = _Settled(partition, follower, changed)
+        partition.watch(changed)
+
+    def unsettle(self, key: TopicPartition) -> None:
+        """Read a partition again. The follower had all its records at the last request."""
+        settled = self.settled.pop(key, None)
+        if settled is not None:
+            settled.partition.unwatch(settled.changed)
+            settled.follower.had_all_records(self.used_ms)
+            self.unsettled[key] = None
+
+    def forget(self, keys: Iterable[TopicPartition]) -> None:
+        """Remove partitions from the session."""
+        for key in keys:
+            self.unsettle(key)
+            self.unsettled.pop(key, None)
+            self.partitions.pop(key, None)
 
 
 class FetchSessions:
@@ -92,7 +136,7 @@ class FetchSessions:
         # A partition that is named twice counts once, with its last parameters.
         wanted = list(dict(_wanted(message, version)).items())
         if message.session_epoch in (_FINAL_EPOCH, _INITIAL_EPOCH):
-            self._sessions.pop(message.session_id, None)
+            self._close(message.session_id)
             is_new = message.session_epoch == _INITIAL_EPOCH
             return Context(self, None, wanted, is_new, version >= _IDS_FROM, now_ms)
         session = self._sessions.get(message.session_id)
@@ -103,16 +147,19 @@ class FetchSessions:
         if session.uses_ids != (version >= _IDS_FROM):
             raise ApiError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
         session.update(wanted)
-        for key in _forgotten(message, version):
-            session.partitions.pop(key, None)
+        session.forget(_forgotten(message, version))
         session.used_ms = now_ms
         self._sessions.move_to_end(session.session_id)
         session.epoch = 1 if session.epoch == _EPOCH_MAX else session.epoch + 1
         if not session.partitions:
             del self._sessions[session.session_id]
             return Context(self, None, [], False, session.uses_ids, now_ms)
-        current = [(key, cached.wanted) for key, cached in session.partitions.items()]
-        return Context(self, session, current, False, session.uses_ids, now_ms)
+        return Context(self, session, [], False, session.uses_ids, now_ms)
+
+    def _close(self, session_id: int) -> None:
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            session.forget(list(session.partitions))
 
     def create(
         self, wanted: list[tuple[TopicPartition, FetchPartition]], uses_ids: bool, now_ms: int
@@ -122,7 +169,7 @@ class FetchSessions:
             oldest = next(iter(self._sessions.values()), None)
             if oldest is None or now_ms - oldest.used_ms <= _EVICTABLE_AFTER_MS:
                 return None
-            del self._sessions[oldest.session_id]
+            self._close(oldest.session_id)
         session_id = self._new_id()
         while session_id in self._sessions or session_id == NO_SESSION:
             session_id = self._new_id()
@@ -143,7 +190,7 @@ class Context:
         uses_ids: bool,
         now_ms: int,
     ) -> None:
-        self.wanted = wanted
+        self._wanted = wanted
         self._sessions = sessions
         self._session = session
         self._is_new = is_new
@@ -154,6 +201,35 @@ class Context:
     def session_id(self) -> int:
         """The request's session; 0 for none."""
         return NO_SESSION if self._session is None else self._session.session_id
+
+    @property
+    def wanted(self) -> list[tuple[TopicPartition, FetchPartition]]:
+        """The partitions to read."""
+        if self._session is None:
+            return self._wanted
+        cached = self._session.partitions
+        return [(key, cached[key].wanted) for key in self._session.unsettled]
+
+    @property
+    def is_empty(self) -> bool:
+        """True if the client fetches no partition."""
+        return not self._wanted and self._session is None
+
+    def on_change(self, wake: Callable[[], None]) -> None:
+        """Call `wake` when there are more partitions to read."""
+        if self._session is not None:
+            self._session.wake = wake
+
+    def settle(self, key: TopicPartition, partition: Partition, follower: Follower) -> None:
+        """Do not read this partition until it changes. Call this after `finish`."""
+        if self._session is not None and key in self._session.unsettled:
+            self._session.settle(key, partition, follower)
+
+    def unsettle_all(self) -> None:
+        """Read all partitions."""
+        if self._session is not None:
+            for key in list(self._session.settled):
+                self._session.unsettle(key)
 
     def has_news(self, key: TopicPartition, answer: PartitionData) -> bool:
         """Return whether the response must contain this partition."""
@@ -175,9 +251,10 @@ class Context:
         A partition with records goes to the end of the order, so that every partition gets its
         turn.
         """
+        is_new = self._session is None and self._is_new and self._wanted
+        if is_new:
+            self._session = self._sessions.create(self._wanted, self._uses_ids, self._now_ms)
         session = self._session
-        if session is None and self._is_new and self.wanted:
-            session = self._sessions.create(self.wanted, self._uses_ids, self._now_ms)
         if session is None:
             return NO_SESSION
         for key, answer in answers:
@@ -187,8 +264,8 @@ class Context:
             # After an error the next response has the partition again.
             failed = answer.error_code != ErrorCode.NONE
             cached.sent = _NOTHING_SENT if failed else _sent(answer)
-            if self._session is not None and answer.records:
-                session.partitions.move_to_end(key)
+            if answer.records and not is_new and key in session.unsettled:
+                session.unsettled.move_to_end(key)
         return session.session_id
 
 

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, Protocol
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from cluster_model.records import Replicas
 from data_plane.log.partition_log import AppendInfo, PartitionLog
-from data_plane.replication.isr import LeaderIsr
+from data_plane.replication.isr import Follower, LeaderIsr
 
 ALL: Final = -1  # acks of all in-sync replicas
 _ANY_EPOCH: Final = -1
@@ -112,6 +112,7 @@ class Partition:
         if (view.leader_epoch, view.partition_epoch) < (self.leader_epoch, self.partition_epoch):
             return False
         changed = (view.leader, view.leader_epoch) != (self.leader, self.leader_epoch)
+        before = self.replicas, self.isr
         self.leader, self.leader_epoch = view.leader, view.leader_epoch
         self.partition_epoch = view.partition_epoch
         self.replicas, self._isr = view.replicas, view.isr
@@ -133,7 +134,7 @@ class Partition:
             self.isr_state = None
             self._release(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         self.advance_high_watermark()
-        if changed:
+        if changed or before != (self.replicas, self.isr):
             self.notify()
         return changed
 
@@ -233,6 +234,16 @@ class Partition:
         if grown is not None and self._isrs.is_live(broker_id):
             self._isrs.propose(self, grown)
         self.advance_high_watermark()
+
+    def settled(self, broker_id: int) -> Follower | None:
+        """Return the follower if it is in the ISR and has all records, else None."""
+        state = self.isr_state
+        if state is None or broker_id not in state.isr:
+            return None
+        follower = state.followers.get(broker_id)
+        if follower is None or follower.end_offset != self.log.end_offset:
+            return None
+        return follower
 
     def check_lag(self) -> None:
         """Propose an ISR without the followers that lag."""

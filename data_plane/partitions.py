@@ -253,7 +253,10 @@ class Partitions:
                 continue
             await self.settings.read(name[0])
             if self.by_name.get(name) is partition:
-                count += partition.log.delete_old_segments(self.now_ms(), partition.high_watermark)
+                deleted = partition.log.delete_old_segments(self.now_ms(), partition.high_watermark)
+                count += deleted
+                if deleted:  # The followers learn the new log start offset.
+                    partition.notify()
                 await asyncio.sleep(0)
         return count
 

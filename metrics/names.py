@@ -334,7 +334,7 @@ PRODUCE_REQUESTS: Final = _broker_topics(
     "TotalProduceRequestsPerSec", "Appends requested by producers, one for each partition"
 )
 FETCH_REQUESTS: Final = _broker_topics(
-    "TotalFetchRequestsPerSec", "Partitions in Fetch requests of consumers and followers"
+    "TotalFetchRequestsPerSec", "Partitions read for Fetch requests of consumers and followers"
 )
 FAILED_PRODUCE_REQUESTS: Final = _broker_topics(
     "FailedProduceRequestsPerSec",

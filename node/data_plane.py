@@ -114,7 +114,8 @@ class DataPlane:
             cache = self._cache
             self.partitions.apply(cache.topics, cache.changed)
             self._replication.metadata_changed(cache.brokers)
-            deleted = (cache.changed or frozenset()) - cache.topics.keys()
+            # A set minus `topics.keys()` would go through all topics.
+            deleted = {name for name in cache.changed or () if name not in cache.topics}
             if deleted:
                 self.groups.topics_deleted(deleted)
 

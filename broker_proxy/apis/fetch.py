@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, NamedTuple
 
@@ -33,7 +33,7 @@ from bridgehead.kafka_wire.messages.fetch import (
 from broker_proxy.apis.base import AuthorizeFor, ClientRequest
 from broker_proxy.apis.current_leaders import Moved, name_leaders
 from broker_proxy.client_quotas import ClientQuota
-from broker_proxy.fetch_sessions import FetchSessions, TopicPartition
+from broker_proxy.fetch_sessions import Context, FetchSessions, TopicPartition
 from broker_proxy.metadata_cache import MetadataCache
 from data_plane.partition import Partition
 from data_plane.partitions import Partitions
@@ -61,11 +61,15 @@ _MOVED: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH
 
 
 class _Wanted(NamedTuple):
-    """One partition of the request; `name` is None for an unknown topic id."""
+    """One partition to read; `name` is None for an unknown topic id.
 
-    topic_id: bytes
+    `refusal` is an error found without reading a log.
+    """
+
+    key: TopicPartition
     name: str | None
     partition: FetchPartition
+    refusal: ErrorCode
 
 
 class _Result(NamedTuple):
@@ -98,19 +102,21 @@ class Fetch:
             context = self.sessions.open(message, version, now_ms)
         except ApiError as refusal:
             return FetchResponse(error_code=refusal.error)
-        wanted = [self._named(key, partition) for key, partition in context.wanted]
         replica = message.replica_id
         if message.isolation_level not in _ISOLATION_LEVELS:
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # as in Kafka
         if version >= _REPLICA_STATE_FROM:
             replica = message.replica_state.replica_id
-        self.metrics.count(names.FETCH_REQUESTS, len(wanted))
-        refusals = self._refusals(request, wanted, is_follower=replica >= 0)
+        may_read = self._may_read(request, is_follower=replica >= 0)
+        if replica < 0 or not may_read(""):
+            context.unsettle_all()
         bytes_max = min(message.max_bytes, self.bytes_max)
         if replica < 0:
             bytes_max = int(min(bytes_max, self.quota.largest(request.client)))
-        read = _Read(self, message, version, replica, wanted, refusals, bytes_max)
+        read = _Read(self, message, version, replica, context, may_read, bytes_max)
         result = await read.when_ready()
+        wanted = read.wanted
+        self.metrics.count(names.FETCH_REQUESTS, len(wanted))
         response = FetchResponse()
         if version >= _LEADERS_FROM:
             response.node_endpoints = name_leaders(
@@ -119,17 +125,18 @@ class Fetch:
                 _moved(wanted, result.answers),
                 NodeEndpoint,
             )
-        keys = (key for key, _ in context.wanted)
         news = [
-            (key, answer)
-            for key, answer in zip(keys, result.answers, strict=True)
-            if context.has_news(key, answer)
+            (each.key, answer)
+            for each, answer in zip(wanted, result.answers, strict=True)
+            if context.has_news(each.key, answer)
         ]
         response.responses = _by_topic(news)
         if replica < 0 and (throttle_ms := self._throttle_ms(request, response)):
             request.progress.throttle_ms = throttle_ms
             return FetchResponse(throttle_time_ms=throttle_ms, session_id=context.session_id)
         response.session_id = context.finish(news)
+        if replica >= 0:
+            self._settle(context, replica, wanted, result.answers)
         if replica < 0:
             sent = sum(len(answer.records or b"") for _, answer in news)
             self.metrics.count(names.BYTES_OUT, sent)
@@ -145,29 +152,50 @@ class Fetch:
             self.quota.take_back(request.client, size)
         return throttle_ms
 
-    def _named(self, key: TopicPartition, partition: FetchPartition) -> _Wanted:
-        name = self.cache.topic_name(key.topic_id) if key.topic_id != _NO_TOPIC else key.name
-        return _Wanted(key.topic_id, name or None, partition)
+    def _may_read(self, request: ClientRequest, *, is_follower: bool) -> Callable[[str], bool]:
+        """Return whether the client may read a topic; a follower may read all topics or none."""
+        authorize = self.authorize_for(request)
+        if is_follower:
+            is_broker = authorize("CLUSTER_ACTION", "CLUSTER", "kafka-cluster")
+            return lambda _name: is_broker
+        return lambda name: authorize("READ", "TOPIC", name)
 
-    def _refusals(
-        self, request: ClientRequest, wanted: Sequence[_Wanted], *, is_follower: bool
-    ) -> dict[int, ErrorCode]:
-        """Return errors found without reading a log, by the partition's position in `wanted`."""
-        authorize, refusals = self.authorize_for(request), {}
-        is_broker = is_follower and authorize("CLUSTER_ACTION", "CLUSTER", "kafka-cluster")
-        by_id = request.header.api_version >= _IDS_FROM
-        no_name = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        for number, (_, name, partition) in enumerate(wanted):
-            if name is None:
-                refusals[number] = no_name
+    def wanted(
+        self,
+        key: TopicPartition,
+        partition: FetchPartition,
+        version: int,
+        may_read: Callable[[str], bool],
+    ) -> _Wanted:
+        """Name the topic and make the checks that need no log."""
+        name = self.cache.topic_name(key.topic_id) if key.topic_id != _NO_TOPIC else key.name
+        refusal = ErrorCode.NONE
+        if not name:
+            by_id = version >= _IDS_FROM
+            no_name = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            return _Wanted(key, None, partition, no_name)
+        known = self.cache.topics.get(name)
+        if not may_read(name):
+            refusal = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        elif known is None or partition.partition not in known.partitions:
+            refusal = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return _Wanted(key, name, partition, refusal)
+
+    def _settle(
+        self,
+        context: Context,
+        replica: int,
+        wanted: Sequence[_Wanted],
+        answers: Sequence[PartitionData],
+    ) -> None:
+        """Settle the partitions of which the follower now knows everything."""
+        for each, answer in zip(wanted, answers, strict=True):
+            if answer.error_code != ErrorCode.NONE or answer.diverging_epoch.end_offset >= 0:
                 continue
-            allowed = is_broker if is_follower else authorize("READ", "TOPIC", name)
-            known = self.cache.topics.get(name)
-            if not allowed:
-                refusals[number] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-            elif known is None or partition.partition not in known.partitions:
-                refusals[number] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        return refusals
+            partition = self.partitions.by_name.get((each.name or "", each.partition.partition))
+            follower = partition.settled(replica) if partition is not None else None
+            if partition is not None and follower is not None:
+                context.settle(each.key, partition, follower)
 
 
 class _Read:
@@ -179,10 +207,14 @@ class _Read:
         message: FetchRequest,
         version: int,
         replica: int,
-        wanted: Sequence[_Wanted],
-        refusals: dict[int, ErrorCode],
+        context: Context,
+        may_read: Callable[[str], bool],
         bytes_max: int,
     ) -> None:
+        self.wanted: list[_Wanted] = []
+        self._fetch = fetch
+        self._context = context
+        self._may_read = may_read
         self._partitions = fetch.partitions
         self._deletion = fetch.deletion
         self._brokers = fetch.cache.brokers
@@ -191,20 +223,30 @@ class _Read:
         self._message = message
         self._version = version
         self._replica = replica
-        self._wanted = wanted
-        self._refusals = refusals
+        self._name_changed()
+
+    def _name_changed(self) -> list[_Wanted]:
+        """Add the partitions that have become unsettled since the last call; return them."""
+        known = {each.key for each in self.wanted}
+        more = [
+            self._fetch.wanted(key, partition, self._version, self._may_read)
+            for key, partition in self._context.wanted
+            if key not in known
+        ]
+        self.wanted += more
+        return more
 
     async def when_ready(self) -> _Result:
         """Return results once they have enough bytes or an error, or `max_wait_ms` has passed."""
         message = self._message
         result = self._read_all()
-        if self._is_enough(result) or message.max_wait_ms <= 0 or not self._wanted:
+        if self._is_enough(result) or message.max_wait_ms <= 0 or self._context.is_empty:
             return result
         deadline = time.monotonic() + message.max_wait_ms / 1000
         changed = asyncio.Event()
-        watched = list(self._watched())
-        for partition in watched:
-            partition.watch(changed.set)
+        watched: list[Partition] = []
+        self._watch(self.wanted, changed, watched)
+        self._context.on_change(changed.set)
         try:
             while not self._is_enough(result):
                 remaining = deadline - time.monotonic()
@@ -216,31 +258,35 @@ class _Read:
                 except TimeoutError:
                     pass
                 changed.clear()
+                self._watch(self._name_changed(), changed, watched)
                 result = self._read_all()
             return result
         finally:
+            self._context.on_change(lambda: None)
             for partition in watched:
                 partition.unwatch(changed.set)
 
     def _is_enough(self, result: _Result) -> bool:
         return result.is_final or result.size >= min(self._message.min_bytes, self._bytes_max)
 
-    def _watched(self) -> Iterable[Partition]:
-        for number, (_, name, partition) in enumerate(self._wanted):
-            found = self._partitions.by_name.get((name or "", partition.partition))
-            if found is not None and number not in self._refusals:
-                yield found
+    def _watch(
+        self, wanted: Iterable[_Wanted], changed: asyncio.Event, watched: list[Partition]
+    ) -> None:
+        for each in wanted:
+            found = self._partitions.by_name.get((each.name or "", each.partition.partition))
+            if found is not None and each.refusal is ErrorCode.NONE:
+                found.watch(changed.set)
+                watched.append(found)
 
     def _read_all(self) -> _Result:
         answers, size, is_final = [], 0, False
         whole_first = self._version > _SINGLE_LIMIT_THROUGH
-        for number, (_, name, wanted) in enumerate(self._wanted):
+        for _, name, wanted, error in self.wanted:
             answer = PartitionData(
                 partition_index=wanted.partition, high_watermark=-1, records=b"",
                 aborted_transactions=None,
             )  # fmt: skip
             answers.append(answer)
-            error = self._refusals.get(number, ErrorCode.NONE)
             try:
                 if error is not ErrorCode.NONE:
                     raise ApiError(error)
@@ -330,9 +376,9 @@ class _Read:
 
 
 def _moved(wanted: Sequence[_Wanted], answers: Sequence[PartitionData]) -> Iterator[Moved]:
-    for (_, name, _), answer in zip(wanted, answers, strict=True):
+    for each, answer in zip(wanted, answers, strict=True):
         if answer.error_code in _MOVED:
-            yield Moved(name or "", answer.partition_index, answer.current_leader)
+            yield Moved(each.name or "", answer.partition_index, answer.current_leader)
 
 
 def _is_cut(records: bytes) -> bool:

@@ -113,6 +113,7 @@ class _LeaderFetcher:
             return
         peer = await PeerConnection.open(address, owner._security, owner._timeout_s)
         self._last_failure = ""
+        self.fetching.restart()
         try:
             while True:
                 await self._round(peer)
@@ -130,7 +131,7 @@ class _LeaderFetcher:
         wanted = fetching.fetch_request(_now_ms(), self._owner._broker_epoch())
         if wanted is not None:
             response = await peer.request(ApiKey.FETCH, wanted, timeout_s)
-            fetching.fetched(wanted, response, _now_ms(), self._owner._partitions.now_ms())
+            fetching.fetched(response, _now_ms(), self._owner._partitions.now_ms())
         elif asked is None:
             await self._pause(max(1, fetching.retry_in_ms(_now_ms())))
 

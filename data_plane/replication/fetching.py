@@ -2,14 +2,14 @@
 
 A follower fetches from the end of its log and names the epoch of its last record. If the leader's
 log differs there, the response says where it diverges, and the follower truncates its log (see
-`truncation`).
-Source: AbstractFetcherThread of Kafka 3.9.
+`truncation`). Requests are incremental (KIP-227): they name only the partitions whose parameters
+have changed since the last request, so an unchanged partition costs nothing.
+Source: AbstractFetcherThread and FetchSessionHandler of Kafka 3.9.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -20,6 +20,7 @@ from bridgehead.kafka_wire.messages.fetch import (
     FetchRequest,
     FetchResponse,
     FetchTopic,
+    ForgottenTopic,
     PartitionData,
     ReplicaState,
 )
@@ -37,6 +38,9 @@ _log = logging.getLogger(__name__)
 # The timestamps of ListOffsets that mean the end and the start of the log.
 _LATEST: Final = -1
 _EARLIEST: Final = -2
+# The epoch of a request that names all partitions and begins a session, and the largest epoch.
+_FULL: Final = 0
+_EPOCH_MAX: Final = 2**31 - 1
 # These errors are expected: leader and follower learn of a change at different times.
 _EXPECTED: Final = frozenset(
     {
@@ -75,6 +79,13 @@ class _Followed:
         return self.partition.leader_epoch == self.leader_epoch
 
 
+class _Sent(NamedTuple):
+    """What the leader's session has for a partition."""
+
+    topic_id: bytes
+    wanted: FetchPartition
+
+
 class Fetching:
     """The partitions that a broker follows on one leader. Times are monotonic."""
 
@@ -83,6 +94,19 @@ class Fetching:
         self._leader = leader
         self._limits = limits
         self._followed: dict[LogName, _Followed] = {}
+        self._session_id = 0
+        self._epoch = _FULL  # of the next request
+        self._sent: dict[LogName, _Sent] = {}
+        self._names: dict[tuple[bytes, int], LogName] = {}  # of `_sent`, by topic id and partition
+        # The next request can differ from the leader's session only in these partitions.
+        self._due: dict[LogName, None] = {}
+
+    def restart(self) -> None:
+        """Name all partitions in the next request: there is no session, or it may be outdated."""
+        self._epoch = _FULL
+        self._sent.clear()
+        self._names.clear()
+        self._due = dict.fromkeys(self._followed)
 
     @property
     def is_empty(self) -> bool:
@@ -91,87 +115,107 @@ class Fetching:
 
     def follow(self, name: LogName, partition: Partition | None) -> None:
         """Follow this partition if the leader leads it now; otherwise stop following it."""
+        if name in self._followed:
+            self._due[name] = None
         if partition is None or partition.leader != self._leader or self._leader == self._broker_id:
             self._followed.pop(name, None)
             return
         known = self._followed.get(name)
         if known is None or known.partition is not partition or not known.is_current:
             self._followed[name] = _Followed(partition, partition.leader_epoch)
-
-    def _ready(self, now_ms: int) -> Iterator[tuple[LogName, _Followed]]:
-        for name, each in self._followed.items():
-            if each.is_current and each.retry_ms <= now_ms:
-                yield name, each
+            self._due[name] = None
 
     def retry_in_ms(self, now_ms: int) -> int:
         """Return how long to wait before the next request; 0 if one can be sent now."""
-        waits = [max(0, each.retry_ms - now_ms) for each in self._followed.values()]
+        due = (self._followed[name] for name in self._due if name in self._followed)
+        waits = (max(0, each.retry_ms - now_ms) for each in due)
         return min(waits, default=self._limits.backoff_ms)
 
     # --- Fetching ------------------------------------------------------------------------
 
     def fetch_request(self, now_ms: int, broker_epoch: int) -> FetchRequest | None:
-        """Return a request for the records after the logs' ends; None if none is due."""
-        topics: dict[str, FetchTopic] = {}
-        for (topic, number), each in self._ready(now_ms):
-            if each.asks_for is not None:
+        """Return a request for the records after the logs' ends; None if nothing can be fetched.
+
+        A partition that cannot be fetched now is removed from the session and remains due.
+        """
+        topics: dict[bytes, FetchTopic] = {}
+        forgotten: list[ForgottenTopic] = []
+        for name in list(self._due):
+            each, known = self._followed.get(name), self._sent.get(name)
+            wanted = self._wanted(each, now_ms) if each is not None else None
+            if each is None or wanted is not None:
+                del self._due[name]
+            if wanted == known:
                 continue
-            log = each.partition.log
-            wanted = FetchPartition(
-                partition=number,
-                current_leader_epoch=each.leader_epoch,
-                fetch_offset=log.end_offset,
-                last_fetched_epoch=log.epochs.latest,
-                log_start_offset=log.start_offset,
-                partition_max_bytes=self._limits.partition_bytes_max,
-            )
-            row = topics.setdefault(topic, FetchTopic(log.topic_id, topic, []))
-            row.partitions.append(wanted)
-        if not topics:
+            if known is not None and (wanted is None or wanted.topic_id != known.topic_id):
+                forgotten.append(ForgottenTopic(known.topic_id, name[0], [name[1]]))
+                del self._sent[name], self._names[known.topic_id, name[1]]
+            if wanted is not None:
+                row = topics.setdefault(wanted.topic_id, FetchTopic(wanted.topic_id, name[0], []))
+                row.partitions.append(wanted.wanted)
+                self._sent[name] = wanted
+                self._names[wanted.topic_id, name[1]] = name
+        if not self._sent:
+            self.restart()
             return None
         return FetchRequest(
             replica_id=self._broker_id,
             max_wait_ms=self._limits.wait_max_ms,
             min_bytes=self._limits.min_bytes,
             max_bytes=self._limits.response_bytes_max,
+            session_id=self._session_id,
+            session_epoch=self._epoch,
             topics=list(topics.values()),
+            forgotten_topics_data=forgotten,
             replica_state=ReplicaState(self._broker_id, broker_epoch),
         )
 
-    def fetched(
-        self, request: FetchRequest, response: FetchResponse, now_ms: int, wall_ms: int
-    ) -> int:
-        """Append the records of a response; return how many bytes there were."""
-        names = {topic.topic_id: topic.topic for topic in request.topics}
-        asked = {
-            (topic.topic, each.partition): each
-            for topic in request.topics
-            for each in topic.partitions
-        }
+    def _wanted(self, each: _Followed, now_ms: int) -> _Sent | None:
+        if not each.is_current or each.retry_ms > now_ms or each.asks_for is not None:
+            return None
+        log = each.partition.log
+        wanted = FetchPartition(
+            partition=each.partition.number,
+            current_leader_epoch=each.leader_epoch,
+            fetch_offset=log.end_offset,
+            last_fetched_epoch=log.epochs.latest,
+            log_start_offset=log.start_offset,
+            partition_max_bytes=self._limits.partition_bytes_max,
+        )
+        return _Sent(log.topic_id, wanted)
+
+    def fetched(self, response: FetchResponse, now_ms: int, wall_ms: int) -> int:
+        """Append the records of the last request's response; return how many bytes there were."""
         count = 0
         for topic in response.responses:
-            name = topic.topic or names.get(topic.topic_id, "")
             for answer in topic.partitions:
-                each = self._current((name, answer.partition_index), asked)
+                number = answer.partition_index
+                name = self._names.get((topic.topic_id, number), (topic.topic, number))
+                each = self._current(name)
                 if each is None:
                     continue
-                wanted = asked[name, answer.partition_index]
+                self._due[name] = None
                 if answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
                     each.asks_for = _LATEST
                 elif answer.error_code:
                     self._failed(each, answer.error_code, now_ms)
                 elif answer.diverging_epoch.end_offset >= 0:
                     self._diverged(each, answer.diverging_epoch)
-                elif wanted.fetch_offset == each.partition.log.end_offset:
+                elif self._sent[name].wanted.fetch_offset == each.partition.log.end_offset:
                     count += self._append(each, answer, now_ms, wall_ms)
+        if response.error_code or not response.session_id:
+            self.restart()
+        else:
+            self._session_id = response.session_id
+            self._epoch = 1 if self._epoch == _EPOCH_MAX else self._epoch + 1
         return count
 
-    def _current(self, name: LogName, asked: Mapping[LogName, FetchPartition]) -> _Followed | None:
+    def _current(self, name: LogName) -> _Followed | None:
         """Return the partition if the answer is for its present leader epoch."""
-        each = self._followed.get(name)
-        if each is None or name not in asked or not each.is_current:
+        each, sent = self._followed.get(name), self._sent.get(name)
+        if each is None or sent is None or not each.is_current:
             return None
-        return each if asked[name].current_leader_epoch == each.leader_epoch else None
+        return each if sent.wanted.current_leader_epoch == each.leader_epoch else None
 
     def _diverged(self, each: _Followed, leader: EpochEndOffset) -> None:
         log = each.partition.log
@@ -205,10 +249,13 @@ class Fetching:
     def offsets_request(self, now_ms: int) -> ListOffsetsRequest | None:
         """Ask where the leader's logs end or begin, after OFFSET_OUT_OF_RANGE for a fetch."""
         topics: dict[str, list[ListOffsetsPartition]] = {}
-        for (topic, number), each in self._ready(now_ms):
+        for name in self._due:
+            each = self._followed.get(name)
+            if each is None or not each.is_current or each.retry_ms > now_ms:
+                continue
             if each.asks_for is not None:
-                asked = ListOffsetsPartition(number, each.leader_epoch, each.asks_for)
-                topics.setdefault(topic, []).append(asked)
+                asked = ListOffsetsPartition(name[1], each.leader_epoch, each.asks_for)
+                topics.setdefault(name[0], []).append(asked)
         if not topics:
             return None
         rows = [ListOffsetsTopic(topic, partitions) for topic, partitions in topics.items()]

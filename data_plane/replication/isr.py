@@ -52,6 +52,10 @@ class Follower:
         self.leader_end_offset = max(self.leader_end_offset, leader_end_offset)
         self.fetched_ms = now_ms
 
+    def had_all_records(self, at_ms: int) -> None:
+        """Record that the follower had all records at this time, without a fetch of its own."""
+        self.caught_up_ms = max(self.caught_up_ms, at_ms)
+
     def is_caught_up(self, leader_end_offset: int, now_ms: int, lag_max_ms: int) -> bool:
         """Return whether the follower's lag permits it to be in the ISR."""
         return self.end_offset == leader_end_offset or now_ms - self.caught_up_ms <= lag_max_ms

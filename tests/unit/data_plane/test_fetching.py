@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.kafka_wire.messages.fetch import (
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
 from bridgehead.kafka_wire.messages.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsResponse,
@@ -13,7 +21,7 @@ from bridgehead.kafka_wire.messages.list_offsets import (
 )
 from data_plane.partition import Partition
 from data_plane.replication.fetching import Fetching
-from tests.unit.data_plane.logs import NOW
+from tests.unit.data_plane.logs import NOW, TOPIC_ID, directories
 from tests.unit.data_plane.replicas import LIMITS, Isrs, View, answer, append, replica
 
 
@@ -24,6 +32,7 @@ class Pair:
         self.isrs = Isrs()
         self.leader = replica(folder, 1, self.isrs, **configs)
         self.follower = replica(folder, 2, Isrs())
+        self.directories = directories(folder / "others of 2")
         self.fetching = Fetching(2, 1, LIMITS)
         self.apply(View(1, 0, 0, (1, 2, 3)))
 
@@ -35,7 +44,7 @@ class Pair:
     def fetch(self) -> None:
         request = self.fetching.fetch_request(0, 7)
         assert request is not None
-        self.fetching.fetched(request, answer(self.leader, request), 0, NOW)
+        self.fetching.fetched(answer(self.leader, request), 0, NOW)
 
     def fetch_all(self) -> None:
         while True:
@@ -95,7 +104,7 @@ def test_answer_of_an_earlier_leader_epoch_is_ignored(pair: Pair) -> None:
     assert request is not None
     late = answer(pair.leader, request)
     pair.apply(View(1, 1, 1, (1, 2, 3)))
-    pair.fetching.fetched(request, late, 0, NOW)
+    pair.fetching.fetched(late, 0, NOW)
     assert pair.follower.log.end_offset == 0
 
 
@@ -156,7 +165,7 @@ def test_follower_without_epochs_requests_the_end_offset_of_a_shorter_log(pair: 
     request = pair.fetching.fetch_request(0, 7)
     assert request is not None
     request.topics[0].partitions[0].last_fetched_epoch = -1
-    pair.fetching.fetched(request, answer(pair.leader, request), 0, NOW)
+    pair.fetching.fetched(answer(pair.leader, request), 0, NOW)
     assert asked(pair) == [-1]
     offsets(pair, 0)
     assert pair.follower.log.end_offset == 0
@@ -171,3 +180,78 @@ def test_leader_without_enough_replicas_commits_nothing(tmp_path: Path) -> None:
     pair.apply(View(1, 0, 2, (1, 2)))
     pair.fetch_all()
     assert pair.leader.high_watermark == 1
+
+
+def answered(pair: Pair, session: int = 7, **fields: Any) -> FetchRequest:
+    """Fetch; the leader keeps a session. `fields`: those of the partition in the response."""
+    request = pair.fetching.fetch_request(0, 7)
+    assert request is not None
+    response = FetchResponse(session_id=session)
+    if fields or request.topics:
+        data = PartitionData(0, **{"high_watermark": 0, "records": b"", **fields})
+        response.responses = [FetchableTopicResponse(TOPIC_ID, "", [data])]
+    pair.fetching.fetched(response, 0, NOW)
+    return request
+
+
+def named(request: FetchRequest) -> list[int]:
+    return [each.fetch_offset for topic in request.topics for each in topic.partitions]
+
+
+def test_requests_name_only_partitions_whose_parameters_changed(pair: Pair) -> None:
+    first = answered(pair)
+    assert (first.session_id, first.session_epoch, named(first)) == (0, 0, [0])
+    second = answered(pair)
+    assert (second.session_id, second.session_epoch, named(second)) == (7, 1, [])
+    append(pair.leader, b"a")
+    third = answered(pair, records=contents(pair.leader))
+    assert (third.session_epoch, named(third)) == (2, [])
+    fourth = answered(pair)
+    assert (fourth.session_epoch, named(fourth)) == (3, [1])
+
+
+def test_partition_that_cannot_be_fetched_now_leaves_the_session(pair: Pair) -> None:
+    answered(pair)
+    pair.fetching.follow(("other", 0), replica_of_other(pair))
+    answered(pair, error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    request = pair.fetching.fetch_request(0, 7)
+    assert request is not None
+    forgotten = [(each.topic_id, each.partitions) for each in request.forgotten_topics_data]
+    assert forgotten == [(TOPIC_ID, [0])]
+    pair.fetching.fetched(FetchResponse(session_id=7), 0, NOW)
+    request = pair.fetching.fetch_request(LIMITS.backoff_ms, 7)
+    assert request is not None
+    assert named(request) == [0]
+
+
+def replica_of_other(pair: Pair) -> Partition:
+    """Return a second partition that broker 2 follows on broker 1."""
+    log = pair.directories.get_or_create("other", 0, bytes(reversed(TOPIC_ID)))
+    other = Partition(2, log, 0, Isrs())
+    other.apply(View(1, 0, 0, (1, 2, 3)))
+    return other
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [
+        FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND),
+        FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=7),
+        FetchResponse(session_id=0),
+    ],
+)
+def test_all_partitions_are_named_again_after_a_lost_session(
+    pair: Pair, lost: FetchResponse
+) -> None:
+    answered(pair)
+    assert pair.fetching.fetch_request(0, 7) is not None
+    pair.fetching.fetched(lost, 0, NOW)
+    request = answered(pair)
+    assert (request.session_epoch, named(request)) == (0, [0])
+
+
+def test_all_partitions_are_named_on_a_new_connection(pair: Pair) -> None:
+    answered(pair)
+    pair.fetching.restart()
+    request = answered(pair)
+    assert (request.session_id, request.session_epoch, named(request)) == (7, 0, [0])

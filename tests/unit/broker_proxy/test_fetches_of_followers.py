@@ -1,0 +1,213 @@
+"""A leader reads a follower's partitions only when they change, and loses no news by that."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.kafka_wire.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    PartitionData,
+    ReplicaState,
+)
+from broker_proxy.apis.fetch import Fetch
+from broker_proxy.fetch_sessions import FetchSessions
+from data_plane.partition import Partition
+from data_plane.partitions import Partitions
+from data_plane.record_deletion import RecordDeletion
+from metrics import names
+from tests.unit.broker_proxy.client_requests import a_request
+from tests.unit.data_plane.logs import NOW, directories
+from tests.unit.data_plane.replicas import Isrs, View, append
+
+VERSION = 17
+FOLLOWER = 2
+IDS = {"a": b"a" * 16, "b": b"b" * 16}
+IN_SYNC = View(1, 0, 0, (1, 2))
+
+
+class _Settings:
+    async def read(self, topic: str) -> None:
+        pass
+
+    def forget(self, topic: str) -> None:
+        pass
+
+
+class Leader:
+    """Broker 1 leads a-0 and b-0; broker 2 fetches them in one session."""
+
+    def __init__(self, folder: Path) -> None:
+        self.isrs = Isrs()
+        self.is_broker = True
+        self.counts: Counter[Any] = Counter()
+        self.now = NOW
+        logs = directories(folder)
+        self.partitions = Partitions(1, logs, cast(Any, _Settings()), lambda: self.now, self.isrs)
+        self.topics: dict[str, Any] = {}
+        for name in IDS:
+            self.apply(name, IN_SYNC)
+        cache = SimpleNamespace(
+            topics=self.topics, brokers={}, topic_name={i: n for n, i in IDS.items()}.get
+        )
+        ids = itertools.count(1)
+        self.sessions = FetchSessions(10, lambda: next(ids))
+        self.fetch = Fetch(
+            cache=cast(Any, cache),
+            partitions=self.partitions,
+            authorize_for=lambda _request: lambda *_right: self.is_broker,
+            bytes_max=1_000_000,
+            deletion=RecordDeletion(self.partitions, lambda _broker: True),
+            sessions=self.sessions,
+            quota=cast(Any, None),
+            metrics=cast(Any, SimpleNamespace(count=self.count)),
+        )
+        self.bytes_max = 1_000_000
+        self.epoch = 0
+        self.session = 0
+
+    def count(self, metric: Any, by: float = 1) -> None:
+        self.counts[metric] += by
+
+    def apply(self, name: str, view: View) -> None:
+        self.topics[name] = SimpleNamespace(topic_id=IDS[name], partitions={0: view})
+        self.partitions.apply(self.topics, [name])
+
+    def __getitem__(self, name: str) -> Partition:
+        return self.partitions.by_name[name, 0]
+
+    async def send(self, wait_ms: int = 0, **offsets: int) -> dict[str, PartitionData]:
+        """Fetch from these offsets, in the session; return the partitions of the response."""
+        before = self.counts[names.FETCH_REQUESTS]
+        message = FetchRequest(
+            max_wait_ms=wait_ms,
+            min_bytes=1,
+            max_bytes=self.bytes_max,
+            session_id=self.session,
+            session_epoch=self.epoch,
+            topics=[
+                FetchTopic(IDS[name], "", [FetchPartition(0, 0, offset, -1, 0, 1_000)])
+                for name, offset in offsets.items()
+            ],
+            replica_state=ReplicaState(FOLLOWER, 1),
+        )
+        response = await self.fetch.handle(a_request(ApiKey.FETCH, VERSION), message)
+        assert isinstance(response, FetchResponse)
+        assert response.error_code == ErrorCode.NONE
+        self.session, self.epoch = response.session_id, self.epoch + 1
+        self.read = self.counts[names.FETCH_REQUESTS] - before
+        known = {topic_id: name for name, topic_id in IDS.items()}
+        return {known[topic.topic_id]: topic.partitions[0] for topic in response.responses}
+
+
+@pytest.fixture
+async def leader(tmp_path: Path) -> Leader:
+    found = Leader(tmp_path)
+    await found.send(a=0, b=0)
+    return found
+
+
+async def test_only_changed_partitions_are_read(leader: Leader) -> None:
+    assert await leader.send() == {}
+    assert leader.read == 0
+    append(leader["b"], b"x")
+    found = await leader.send()
+    assert (list(found), leader.read) == (["b"], 1)
+    assert found["b"].records
+    await leader.send(b=1)
+    assert leader["b"].high_watermark == 1
+    assert (await leader.send(), leader.read) == ({}, 0)
+
+
+async def test_a_partition_without_room_in_the_response_comes_next(leader: Leader) -> None:
+    leader.bytes_max = 1
+    append(leader["a"], b"x")
+    append(leader["b"], b"y")
+    assert list(await leader.send()) == ["a"]
+    assert list(await leader.send(a=1)) == ["b", "a"]
+
+
+async def test_an_append_ends_the_wait_of_a_fetch(leader: Leader) -> None:
+    waiting = asyncio.create_task(leader.send(60_000))
+    await asyncio.sleep(0)
+    append(leader["a"], b"x")
+    async with asyncio.timeout(10):
+        assert (await waiting)["a"].records
+
+
+async def test_a_session_whose_partitions_do_not_change_waits(leader: Leader) -> None:
+    began = time.monotonic()
+    assert await leader.send(50) == {}
+    assert time.monotonic() - began >= 0.05
+
+
+async def test_follower_was_caught_up_at_its_last_request(leader: Leader) -> None:
+    await leader.send()
+    now = time.monotonic_ns() // 1_000_000
+    append(leader["a"], b"x")
+    leader.isrs.now = now + leader.isrs.lag_max_ms - 1_000
+    leader["a"].check_lag()
+    assert leader.isrs.proposed == []
+    leader.isrs.now = now + leader.isrs.lag_max_ms + 1_000
+    leader["a"].check_lag()
+    assert leader.isrs.proposed == [(1,)]
+
+
+async def test_follower_outside_the_isr_is_read_until_it_joins(leader: Leader) -> None:
+    leader.apply("a", View(1, 0, 1, (1,)))
+    leader.isrs.dead = {FOLLOWER}
+    await leader.send()
+    await leader.send()
+    assert (leader.read, leader.isrs.proposed) == (1, [])
+    leader.isrs.dead = set()
+    await leader.send()
+    assert leader.isrs.proposed == [(1, 2)]
+    leader.apply("a", View(1, 0, 2, (1, 2)))
+    await leader.send()
+    assert (await leader.send(), leader.read) == ({}, 0)
+
+
+async def test_follower_learns_the_log_start_after_retention(leader: Leader) -> None:
+    append(leader["a"], b"x")
+    await leader.send()
+    await leader.send(a=1)
+    assert (await leader.send(), leader.read) == ({}, 0)
+    leader.now += 8 * 24 * 3_600_000
+    assert await leader.partitions.apply_retention() == 1
+    assert (await leader.send())["a"].log_start_offset == 1
+
+
+async def test_follower_learns_of_a_new_epoch_and_of_a_deletion(leader: Leader) -> None:
+    leader.apply("a", View(1, 1, 1, (1, 2)))
+    assert (await leader.send())["a"].error_code == ErrorCode.FENCED_LEADER_EPOCH
+    del leader.topics["b"]
+    leader.partitions.apply(leader.topics, ["b"])
+    assert (await leader.send())["b"].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+async def test_client_that_is_no_broker_any_more_is_refused(leader: Leader) -> None:
+    leader.is_broker = False
+    found = await leader.send()
+    assert {each.error_code for each in found.values()} == {ErrorCode.TOPIC_AUTHORIZATION_FAILED}
+    assert found.keys() == {"a", "b"}
+
+
+async def test_a_new_session_ends_the_watches_of_the_old_one(leader: Leader) -> None:
+    watched = len(leader["a"]._watchers)
+    assert watched == 1
+    leader.epoch = 0
+    await leader.send(a=0)
+    assert (len(leader["a"]._watchers), len(leader["b"]._watchers)) == (1, 0)
+    assert len(leader.sessions) == 1
