@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Final, cast
 
@@ -22,6 +22,7 @@ from controller.store.port import Fence
 from controller.store.zookeeper import ZooKeeperStore
 from controller.term import Term
 from envelope.messages import EnvelopeReply
+from zookeeper_client.session import ZooKeeperSession
 
 _EARLY_S: Final = 1.0
 _TICK_S: Final = 0.05
@@ -34,6 +35,22 @@ class AbandoningStore(ZooKeeperStore):
 
     async def close(self) -> None:
         """See ZooKeeperStore."""
+
+
+class _NeverBlocked:
+    """Permits every ping."""
+
+    def wait_if_blocked(self, is_stopped: Callable[[], bool]) -> None:
+        """See zookeeper_client.session."""
+
+
+class PingingStore(ZooKeeperStore):
+    """pings_while_blocked: the session stays alive while the event loop is blocked."""
+
+    def _new_session(self) -> ZooKeeperSession:
+        session = super()._new_session()
+        cast(Any, session)._connection._loop_watch = _NeverBlocked()
+        return session
 
 
 class HastyController(Controller):

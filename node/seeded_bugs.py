@@ -94,6 +94,7 @@ ZOMBIE_STORES: Final[Mapping[str, type[ZooKeeperStore]]] = {
 STORES: Final[Mapping[str, type[ZooKeeperStore]]] = {
     "counts_operations": CountingStore,
     "leaves_sessions_open": recovery_bugs.AbandoningStore,
+    "pings_while_blocked": recovery_bugs.PingingStore,
     **ZOMBIE_STORES,
     **kafka_bugs.STORES,
 }

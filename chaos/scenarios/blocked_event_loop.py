@@ -10,7 +10,7 @@ BLOCKED_EVENT_LOOP = Scenario(
     name="blocked_event_loop",
     aim="A controller whose event loop is blocked is replaced, and then writes nothing.",
     bug="KAFKA-13407: a controller keeps its session alive, although it does not work",
-    catches=Catch(bugs=("fence_off", "retry_across_sessions"), found_by=("W2",)),
+    catches=Catch(bugs=("pings_while_blocked",), found_by=("No controller became active",)),
     workload=TOPICS,
     steps=(Step(fault=BLOCK_CONTROLLER, hold=AnotherController()),),
     expects=Expectation(elections=(1, 2)),

@@ -160,6 +160,11 @@ SEEDED_BUG_TESTS: Final[tuple[SeededBugTest, ...]] = (
         "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
     ),
     SeededBugTest(
+        "pings_while_blocked",
+        "no controller replaces a blocked one",
+        "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
+    ),
+    SeededBugTest(
         "registers_once",
         "brokers that do not know each other",
         "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
