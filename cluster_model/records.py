@@ -169,3 +169,8 @@ Record = (
     | ProducerIdBlockRecord
     | AclRecord
 )
+
+
+def topic_of(record: Record) -> str | None:
+    """Return the name of the topic that a record changes; None if it changes something else."""
+    return getattr(record, "topic", None) or getattr(record, "name", None)

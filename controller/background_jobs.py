@@ -1,8 +1,8 @@
 """The controller's background jobs, in steps small enough not to delay requests.
 
-A job is a generator. Each step reads the current image and yields the records of one multi. The
-loop commits them before it does anything else, so a job never works on a stale image. A job yields
-an empty list to let the loop handle requests.
+A job is a generator. Each step reads the current image and yields records. The loop commits them,
+in several multis if necessary, before it does anything else, so a job never works on a stale image.
+A job yields an empty list to let the loop handle requests.
 """
 
 from __future__ import annotations
@@ -35,10 +35,12 @@ Job = Iterator[list[Record]]
 UncleanElection = Callable[[MetadataImage, str], bool]
 # A new partition takes up to three operations, so this many partitions fit in one multi.
 _PARTITIONS_PER_MULTI: Final = 160
-# Bounds a step over healthy partitions to some 10 ms.
-_TOPICS_PER_STEP: Final = 50
-# The most operations in a multi of topic deletions. A larger topic takes multis of its own.
-_DELETE_OPERATIONS_MAX: Final = 480
+# A step of elections ends after so many topics and partitions, or after so many changes. This
+# bounds the step to some 10 ms without changes, and to some 100 ms with changes.
+_EXAMINED_PER_STEP: Final = 5_000
+_CHANGES_PER_STEP: Final = 2_400
+# The most operations in a step of topic deletions. A topic with more takes a step of its own.
+_DELETE_OPERATIONS_PER_STEP: Final = 4_800
 # Removing a token takes two operations: one deletes its znode, one creates a notification.
 _TOKENS_PER_MULTI: Final = 200
 
@@ -66,17 +68,19 @@ def elect_leaders(image_now: ImageNow, names: Iterable[str], elections: Election
     Also writes the partition states that a failed controller did not write.
     """
     records: list[Record] = []
-    for count, name in enumerate(names):
+    examined = 0
+    for name in names:
         partition = 0
         while (topic := image_now().topics.get(name)) is not None:
+            examined += 1 + len(topic.states) - partition
             partition = _react(image_now(), topic, partition, records, elections)
-            if len(records) < _PARTITIONS_PER_MULTI:
+            if len(records) < _CHANGES_PER_STEP:
                 break
             yield records
-            records = []
-        if count % _TOPICS_PER_STEP == _TOPICS_PER_STEP - 1:
+            records, examined = [], 0
+        if examined >= _EXAMINED_PER_STEP:
             yield records
-            records = []
+            records, examined = [], 0
     if records:
         yield records
 
@@ -88,7 +92,7 @@ def _react(
     records: list[Record],
     elections: Elections,
 ) -> int:
-    """Add records from partition `first` on, until a multi is full; return the next partition."""
+    """Add records from partition `first` on, until a step is full; return the next partition."""
     if topic.name in image.deletions:
         return len(topic.states)
     live, epoch = elections.live(image), image.controller_epoch
@@ -104,7 +108,7 @@ def _react(
         )
         if after is not None:
             records.append(PartitionRecord(topic.name, partition, after))
-            if len(records) >= _PARTITIONS_PER_MULTI:
+            if len(records) >= _CHANGES_PER_STEP:
                 return partition + 1
     return len(topic.states)
 
@@ -133,10 +137,10 @@ def may_be_deleted(image: MetadataImage, topic: Topic) -> bool:
 
 
 def delete_topics(image_now: ImageNow, names: Iterable[str]) -> Job:
-    """Delete the marked topics that may be deleted, as many in one multi as fit."""
+    """Delete the marked topics that may be deleted, as many in one step as fit."""
     waiting = deque(names)
     while waiting:
-        image, room, removals = image_now(), _DELETE_OPERATIONS_MAX, list[Record]()
+        image, room, removals = image_now(), _DELETE_OPERATIONS_PER_STEP, list[Record]()
         while waiting and (not removals or _delete_operations(image, waiting[0]) <= room):
             topic = image.topics.get(name := waiting.popleft())
             if topic is not None and name in image.deletions and may_be_deleted(image, topic):

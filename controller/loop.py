@@ -52,7 +52,7 @@ from controller.pending_request import (
 from controller.policy_evaluation import Policies, PolicyEvaluation
 from controller.replayed_randomness import ReplayedRandom
 from controller.store.outcomes import OutcomeIndex, encode_outcomes
-from controller.store.plan import plan_operations
+from controller.store.plan import plan_multis, plan_operations
 from controller.store.port import Committed, ContentConflictError, Fence
 from envelope.messages import EnvelopeReply
 from event_log.events import ImageAdvanced
@@ -64,7 +64,7 @@ REQUESTS_PER_ROUND: Final = 512
 # Multis are sent without waiting for the previous reply. The limit bounds the memory.
 MULTIS_IN_FLIGHT_MAX: Final = 16
 # Operations per multi of background writes.
-OPERATIONS_PER_CHUNK: Final = 480
+OPERATIONS_PER_MULTI: Final = 480
 
 Action = Callable[[], Awaitable[None]]
 
@@ -126,7 +126,7 @@ class ControllerLoop:
         self._wake.set()
 
     def start_job(self, job: Job) -> None:
-        """Queue a background job: its records are committed one multi at a time."""
+        """Queue a background job: the records of one step are committed before the next step."""
         self._jobs.append(job)
         self._wake.set()
 
@@ -407,7 +407,8 @@ class ControllerLoop:
 
     async def commit_records(self, records: Sequence[Record]) -> None:
         """Commit records of the controller itself, then publish them."""
-        committed = await self.commit_operations(plan_operations(records, self.image))
+        multis = list(plan_multis(records, self.image, OPERATIONS_PER_MULTI))
+        committed = await self._commit_planned(multis)
         self._zxid = committed.zxid
         self.image = replace(self.image.replay(records), zxid=committed.zxid)
         self._publish(frozenset(topics_of(records)))
@@ -415,9 +416,19 @@ class ControllerLoop:
 
     async def commit_operations(self, operations: Sequence[Operation]) -> Committed:
         """Commit operations in as few fenced multis as possible. Each multi is atomic."""
-        encoded = [self._store.encode(operation) for operation in operations]
+        step = OPERATIONS_PER_MULTI
+        return await self._commit_planned(
+            [operations[at : at + step] for at in range(0, len(operations), step)]
+        )
+
+    async def _commit_planned(self, multis: Sequence[Sequence[Operation]]) -> Committed:
+        """Commit in order, several multis in flight. Raises the first conflict."""
         committed = Committed(0, self.image.zxid)
-        for start in range(0, len(encoded), OPERATIONS_PER_CHUNK):
-            chunk = encoded[start : start + OPERATIONS_PER_CHUNK]
-            committed = await self._store.commit(self._fence, chunk)
+        for start in range(0, len(multis), MULTIS_IN_FLIGHT_MAX):
+            window = multis[start : start + MULTIS_IN_FLIGHT_MAX]
+            effects = [[self._store.encode(each) for each in multi] for multi in window]
+            done, conflict = await self._store.commit_pipelined(self._fence, effects)
+            if conflict is not None:
+                raise conflict
+            committed = done[-1]
         return committed

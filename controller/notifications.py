@@ -13,7 +13,7 @@ from cluster_model.acl_znodes import AclChangeZnode
 from cluster_model.token_znodes import TokenChangeZnode
 from cluster_model.znode_operations import Delete
 from cluster_model.znodes import ConfigChangeZnode
-from controller.loop import OPERATIONS_PER_CHUNK, ControllerLoop
+from controller.loop import OPERATIONS_PER_MULTI, ControllerLoop
 from zookeeper_client.wire import ReadChildren, ReadData, ReadMany, ZnodeData
 
 NOTIFICATION_PARENTS: Final = (
@@ -41,7 +41,7 @@ async def purge_notifications(read: ReadMany, loop: ControllerLoop, now_ms: int)
 
 async def _purge(parent: str, read: ReadMany, loop: ControllerLoop, now_ms: int) -> None:
     (children,) = await read([ReadChildren(parent)])
-    oldest = sorted(cast(Sequence[str], children or ()))[:OPERATIONS_PER_CHUNK]
+    oldest = sorted(cast(Sequence[str], children or ()))[:OPERATIONS_PER_MULTI]
     paths = [f"{parent}/{name}" for name in oldest]
     if not paths:
         return

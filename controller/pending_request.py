@@ -13,7 +13,7 @@ from cluster_model.acls import AclSet
 from cluster_model.authorization import BindAuthorize
 from cluster_model.client import Client
 from cluster_model.direct_writes import WRITTEN_BY_BROKERS
-from cluster_model.records import AssignmentRecord, Record
+from cluster_model.records import AssignmentRecord, Record, topic_of
 from controller.apis.base import AdminApi, Decided, Outcome, RandomSource, RequestContext, Wait
 from controller.mutation_quotas import Charges
 from controller.policy_check import PolicyCheck, PolicyCheckKey
@@ -200,5 +200,4 @@ def starts_reassignment(record: AssignmentRecord) -> bool:
 
 def topics_of(records: Iterable[Record]) -> set[str]:
     """Return the names of the topics that the records change."""
-    named = (getattr(r, "topic", None) or getattr(r, "name", None) for r in records)
-    return {name for name in named if name is not None}
+    return {name for record in records if (name := topic_of(record)) is not None}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 from typing import assert_never
 
 from cluster_model.acl_znodes import AclChangeZnode, AclZnode
@@ -23,6 +24,7 @@ from cluster_model.records import (
     TopicIdRecord,
     TopicRecord,
     TopicRemovalRecord,
+    topic_of,
 )
 from cluster_model.token_znodes import TokenChangeZnode, TokenZnode
 from cluster_model.znode_operations import ANY_VERSION, Create, Delete, Operation, SetData
@@ -89,6 +91,27 @@ def plan_operations(records: Iterable[Record], image: MetadataImage) -> list[Ope
             case _:
                 assert_never(record)
     return operations
+
+
+def plan_multis(
+    records: Iterable[Record], image: MetadataImage, operations_max: int
+) -> Iterator[list[Operation]]:
+    """Yield the operations that write `records`, in multis of at most `operations_max`.
+
+    The operations of a topic share one multi, unless they are more than `operations_max`.
+    """
+    multi: list[Operation] = []
+    for _, of_topic in groupby(records, topic_of):
+        operations = plan_operations(of_topic, image)
+        if multi and len(multi) + len(operations) > operations_max:
+            yield multi
+            multi = []
+        multi += operations
+        while len(multi) > operations_max:
+            yield multi[:operations_max]
+            multi = multi[operations_max:]
+    if multi:
+        yield multi
 
 
 def _token_change(token_id: str) -> Operation:

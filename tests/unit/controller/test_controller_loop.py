@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import pytest
@@ -14,8 +15,15 @@ from cluster_model.records import ConfigRecord, ConfigResource, Record
 from cluster_model.znode_operations import Create
 from controller.apis.alter_acls import AlterAcls
 from controller.apis.base import DONE, Decided, Decision, Outcome
+from controller.loop import MULTIS_IN_FLIGHT_MAX, OPERATIONS_PER_MULTI
 from controller.store.outcomes import decode_outcomes
-from controller.store.port import ControllerMovedError, UnknownOutcomeError
+from controller.store.port import (
+    Committed,
+    ContentConflictError,
+    ControllerMovedError,
+    Fence,
+    UnknownOutcomeError,
+)
 from envelope.messages import EnvelopeReply
 from tests.unit.controller.loop_bench import MemoryStore, Term
 from tests.unit.controller.test_drafted_acls import ADD, action, on
@@ -288,3 +296,39 @@ async def test_a_conflict_ends_the_background_job_and_reloads_the_image() -> Non
     await term.run_until_idle()
     assert term.happened.count("reload") == 1
     assert "/config/brokers/2" not in store.znodes
+
+
+class InFlight(MemoryStore):
+    """Records how many multis are in flight at the same time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.in_flight: list[int] = []
+
+    async def commit_pipelined(
+        self, fence: Fence, effects: Sequence[Sequence[bytes]]
+    ) -> tuple[list[Committed], ContentConflictError | None]:
+        self.in_flight.append(len(effects))
+        return await super().commit_pipelined(fence, effects)
+
+
+async def test_the_multis_of_a_step_are_in_flight_together_and_published_once() -> None:
+    store = InFlight()
+    term = Term(store)
+    step = [configured(f"{n:04}", "x") for n in range(4_800)]
+    term.loop.start_job(iter([step]))
+    await term.run_until_idle()
+    assert store.in_flight == [MULTIS_IN_FLIGHT_MAX, len(store.multis) - MULTIS_IN_FLIGHT_MAX]
+    assert max(map(len, store.multis)) == OPERATIONS_PER_MULTI
+    assert term.happened == ["published []"]
+
+
+async def test_after_a_conflict_the_later_multis_of_a_step_are_not_written() -> None:
+    store = InFlight()
+    store.znodes["/config/brokers/0300"] = b"external"
+    term = Term(store)
+    term.loop.start_job(iter([[configured(f"{n:04}", "x") for n in range(600)]]))
+    await term.run_until_idle()
+    assert term.happened == ["reload"]
+    assert len(store.multis) == 1
+    assert store.znodes["/config/brokers/0300"] == b"external"

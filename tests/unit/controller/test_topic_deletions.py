@@ -1,4 +1,4 @@
-"""The background job that deletes marked topics: how many fit in a multi, and which stay."""
+"""The background job that deletes marked topics: in which steps and multis, and which stay."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from cluster_model.records import (
     TopicRecord,
 )
 from controller.background_jobs import delete_topics
+from controller.loop import OPERATIONS_PER_MULTI
 from controller.pending_request import topics_of
-from controller.store.plan import plan_operations
+from controller.store.plan import plan_multis
 from tests.unit.controller.topic_decisions import image
 
 DEAD = 9
@@ -36,29 +37,39 @@ def cluster(*topics: Iterator[Record]) -> MetadataImage:
 
 
 def deleted(before: MetadataImage) -> list[list[str]]:
-    """Return the topics that each multi deletes."""
-    now, multis = before, []
+    """Return the topics that each step deletes."""
+    now, steps = before, []
     for records in delete_topics(lambda: now, sorted(before.deletions)):  # noqa: B023
-        assert len(plan_operations(records, now)) <= 480 or len(records) == 1
         now = now.replay(records)
-        multis.append(sorted(topics_of(records)))
-    return multis
+        steps.append(sorted(topics_of(records)))
+    return steps
 
 
-def test_one_multi_deletes_as_many_topics_as_fit() -> None:
-    small = [f"small-{number:03}" for number in range(100)]
-    wide = [f"wide-{number}" for number in range(4)]
-    topics = [*(marked(name) for name in small), *(marked(name, 100) for name in wide)]
-    assert deleted(cluster(*topics)) == [
-        small[:80],
-        [*small[80:], wide[0]],
-        wide[1:3],
-        wide[3:],
-    ]
+def test_one_step_deletes_many_topics() -> None:
+    names = [f"t{number:04}" for number in range(801)]
+    assert deleted(cluster(*map(marked, names))) == [names[:800], names[800:]]
 
 
-def test_a_topic_that_fits_in_no_multi_is_deleted_alone() -> None:
-    topics = marked("a"), marked("b", 300), marked("c")
+def test_one_multi_deletes_as_many_whole_topics_as_fit() -> None:
+    names = [f"t{number:03}" for number in range(161)]
+    before = cluster(*map(marked, names))
+    (records,) = delete_topics(lambda: before, names)
+    planned = list(plan_multis(records, before, OPERATIONS_PER_MULTI))
+    assert [len(operations) for operations in planned] == [480, 480, 6]
+    for operations in planned:
+        # The last operation of each topic deletes its marker.
+        assert operations[-1].path.startswith("/admin/delete_topics/")
+
+
+def test_a_topic_that_does_not_fit_in_a_multi_begins_its_own() -> None:
+    before = cluster(marked("a"), marked("b", 300), marked("c"))
+    (records,) = delete_topics(lambda: before, ["a", "b", "c"])
+    planned = list(plan_multis(records, before, OPERATIONS_PER_MULTI))
+    assert [len(operations) for operations in planned] == [6, 480, 604 - 480 + 6]
+
+
+def test_a_topic_that_does_not_fit_in_a_step_is_deleted_alone() -> None:
+    topics = marked("a"), marked("b", 2_500), marked("c")
     assert deleted(cluster(*topics)) == [["a"], ["b"], ["c"]]
 
 
@@ -68,10 +79,10 @@ def test_a_topic_with_a_replica_on_a_dead_broker_stays() -> None:
     assert deleted(cluster(marked("b", replica=DEAD))) == []
 
 
-def test_a_topic_that_vanished_between_two_multis_is_skipped() -> None:
-    names = [f"t{number:03}" for number in range(81)]
+def test_a_topic_that_vanished_between_two_steps_is_skipped() -> None:
+    names = [f"t{number:03}" for number in range(801)]
     now = cluster(*(marked(name) for name in names))
     job = delete_topics(lambda: now, names)
-    assert len(next(job)) == 80
+    assert len(next(job)) == 800
     now = cluster(marked("other"))
     assert list(job) == []
