@@ -1,7 +1,7 @@
 """Joins the evidence: responses with decisions, outcomes with requests, terms with sessions.
 
-A pure view of `judge.evidence.reading.Evidence`. Outcomes come from the transaction log, so a
-node's reports are checked against their effects, and not against other reports.
+A pure view of `judge.evidence.reading.Evidence`. Outcomes come from ZooKeeper's transaction log, so
+the reports of nodes are compared with what ZooKeeper committed, not with other reports.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class ClientOperation:
     op_id: str
     api_key: int
     requested: tuple[str, ...]
-    outcome: str  # ok, fail, info
+    outcome: str  # ok, fail (a definite error), or info (unknown)
     elements: tuple[tuple[str, int], ...]
     invoked: Event
     completed: Event | None
@@ -200,7 +200,7 @@ class History:
 
     @cached_property
     def unique_names(self) -> frozenset[tuple[int, str]]:
-        """Pairs of API and element that are in only one operation: it caused all their effects."""
+        """Pairs of API and element that occur in only one operation, the cause of their effects."""
         requested = Counter(
             (operation.api_key, element)
             for operation in self.operations
@@ -257,7 +257,7 @@ class History:
         for commit in self.applied:
             creators: dict[str, Identity] = {}
             for outcome in commit.outcomes:
-                if outcome.error == NONE:  # The first one created the topic.
+                if outcome.error == NONE:  # The first success created the topic.
                     creators.setdefault(outcome.element, identity_of(outcome))
             for operation in commit.operations:
                 name = topic_of(operation.path)

@@ -116,7 +116,7 @@ def _strictly_parsed(line: bytes) -> dict[str, Any] | str:
 def judge_event(line: dict[str, Any], run_id: str) -> tuple[str, ...]:
     """Return every reason to quarantine a parsed line; () if it is a valid event of this run.
 
-    Fields that evidence of earlier versions lacks are added to the line, with their defaults.
+    Fields that earlier versions did not write are added to the line, with their defaults.
 
     Raises:
         WrongRunError: the line belongs to another run.

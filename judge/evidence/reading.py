@@ -47,7 +47,7 @@ class EvidenceError(Exception):
 
 @dataclass(slots=True)
 class Evidence:
-    """Everything that was read. `gaps` has sentences, by kind of evidence (`WITNESSES`)."""
+    """Everything that was read. `gaps` has the sentences of each witness (`WITNESSES`)."""
 
     manifest: Manifest
     events: list[Event] = field(default_factory=list)  # of nodes and of the harness

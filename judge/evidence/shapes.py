@@ -16,9 +16,8 @@ Test = Callable[[Any], bool]
 class Shape:
     """The annotations of a line's fields.
 
-    Whether a scalar fits its annotation depends only on its type. So the types of a line's fields
-    are tested once, and every line with the same types is accepted. Only lists and maps are tested
-    in each line.
+    Whether a scalar fits its annotation depends only on its type. So each combination of types is
+    tested once. In a later line with the same types, only the lists and maps are tested.
     """
 
     def __init__(self, annotations: Mapping[str, str]) -> None:
@@ -93,7 +92,7 @@ EVENT_SHAPES: Final[Mapping[str, Shape]] = {
     kind: Shape({**_COMMON, **{each.name: str(each.type) for each in fields(event)}})
     for kind, event in EVENT_KINDS.items()
 }
-# Fields that evidence of earlier versions lacks, with their defaults.
+# Fields that earlier versions did not write, with their defaults.
 ADDED_LATER: Final[Mapping[str, Mapping[str, Any]]] = {
     kind: {each.name: each.default for each in fields(event) if each.default is not MISSING}
     for kind, event in EVENT_KINDS.items()

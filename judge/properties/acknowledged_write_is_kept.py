@@ -97,7 +97,7 @@ def _znode(api_key: int, element: str) -> str | None:
 
 
 def _of_clients(history: History) -> Iterator[Violation | None]:
-    """Judge the acknowledgements of elements that only one operation of a client contains."""
+    """Judge the acknowledged elements that occur in only one operation of all clients."""
     unchanged = {
         (response.api_key, element)
         for response in history.responses

@@ -1,6 +1,7 @@
-"""K1: every counter that a node reports equals the number of its earlier events in that boot.
+"""K1: a counter that a node reports equals the number of earlier events that it counts.
 
-A boot is one run of a node's process. Only the counters in `COUNTERS` are judged.
+Only events of the same boot (one run of a node's process) count. Only the counters in `COUNTERS`
+are judged.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ def _with(**fields: object) -> Callable[[Event], str | None]:
     return counts
 
 
-# For each kind of event, the counters that count it. Each has a function that returns an identity
-# for each event that the counter counts, and None for other events.
+# For each kind of event, the counters that count it. The function of a counter returns an identity
+# for an event that the counter counts, else None. Events with equal identities count once.
 COUNTED: Final[Mapping[str, Mapping[str, Callable[[Event], str | None]]]] = {
     "forward_sent": {"num_messages_redirected_count": _redirects},
     "envelope_refused": {

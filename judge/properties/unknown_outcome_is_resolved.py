@@ -1,4 +1,4 @@
-"""D4: a write without a definite response took effect once or not at all, and the log shows which.
+"""D4: a write without a definite response took effect once or not at all.
 
 A request is open if its broker never answered it, closed its connection, or answered with an error
 code after which the outcome is unknown. A client's operation is open if its outcome is `info` or

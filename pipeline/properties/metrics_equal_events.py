@@ -1,7 +1,8 @@
-"""K1: every counter that a node reports equals the number of its earlier events in that boot.
+"""K1: a counter that a node reports equals the number of earlier events that it counts.
 
-Events are counted in two steps, so that Spark does not process a large boot in one task: first the
-sum for each range of 65,536 sequence numbers, then a running count within each range.
+Only events of the same boot count. They are counted in two steps, so that Spark does not process a
+large boot in one task: first the sum for each range of 65,536 sequence numbers, then a running
+count within each range.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Final
 from pipeline.sql import place_of, row_of
 
 # For each counter, the condition for the events that it counts. A request that is sent to another
-# process counts as redirected, but only once, however often it is sent.
+# process counts as redirected once, however often it is sent.
 COUNTERS: Final = {
     "num_messages_redirected_count": "is_first_remote",
     "request_forwarding_to_controller_authorization_fail_count": "kind = 'envelope_refused' "
