@@ -425,7 +425,7 @@ class MetricsSnapshot(Event):
 class FaultInjected(Event):
     """The test harness injected a fault."""
 
-    action: str  # kill, freeze, expire, partition, slow, …
+    action: str  # kill, freeze, expire, cut_from_peers, slow_peers, …
     target: str  # a node id, or another target
 
 
@@ -450,8 +450,8 @@ class FaultHealed(Event):
 class ClientInvoked(Event):
     """A workload client invoked an operation on `elements`.
 
-    Elements are named as in `request_decided`. A workload uses each name at most once per API and
-    run, so that an effect in ZooKeeper identifies the operation.
+    Elements are named as in `request_decided`. If only one operation of a run names an element in
+    requests of an API, the judges know that this operation caused the effect in ZooKeeper.
     """
 
     op_id: str

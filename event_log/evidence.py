@@ -3,12 +3,12 @@
     run=<run id>/
         run.json                                the run, as known at its start (RunDescription)
         manifest.json                           the sealed files (Manifest)
-        manifest.hmac                           its signature, with a key (event_log.seals)
+        manifest.hmac                           its signature, if there is a key (event_log.seals)
         node=<id>/events-<boot>-<nnnn>.jsonl    events of one boot of a node, segment by segment
         client=<name>/events-<boot>-<nnnn>.jsonl    operations and results of a workload
         harness=<name>/events-<boot>-<nnnn>.jsonl   injected faults, ended processes
         zookeeper/member=<n>/log.<zxid>         the transaction log of each member
-        zookeeper/first.jsonl  final.jsonl      all znodes at the start and at sealing
+        zookeeper/first.jsonl  final.jsonl      all znodes before the first and after the last node
         zookeeper/dumps.json                    the zxid of each dump
         zookeeper/commits.jsonl                 the decoded and merged logs (event_log.commits)
 
@@ -47,7 +47,7 @@ class RunDescription:
     """A run, as known at its start. None means "does not apply"."""
 
     run_id: str
-    scenario: str | None = None  # injects faults; None: L7 and T1 do not apply
+    scenario: str | None = None  # its name; None: no faults, so L7 and T1 do not apply
     seed: int | None = None
     # The properties whose verdicts determine the exit code; None: all that apply to the run.
     expected: list[str] | None = None
@@ -56,8 +56,8 @@ class RunDescription:
     started_ms: int = 0
     brokers: int = 0
     session_timeout_ms: int = 0
-    request_timeout_ms: int = 30_000  # the longest of all brokers
-    operations_min: int = 0  # T1: how many must succeed before and after the faults
+    request_timeout_ms: int = 30_000  # the greatest `request.timeout.ms` of all brokers
+    operations_min: int = 0  # T1: how many operations must succeed before and after the faults
     chroot: str = ""  # "" or "/…"; znodes outside are ignored
     log_folders: list[str] | None = None  # log folder of each member; None: not accessible
     super_users: list[str] | None = None  # of the authorizer; None: no authorizer
@@ -187,4 +187,4 @@ QUARANTINE_REASONS: Final[Mapping[str, str]] = {
 #   blank        an empty line
 #   duplicate    node, boot and seq of an event that was already read, with the same content
 #   cut          a last line without newline, of a boot without `stopped`
-#   unknown_field    accepted; the field is kept separately
+#   unknown_field    accepted; the pipeline keeps the field separately

@@ -422,7 +422,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         row="faults of a scenario",
         key="<node>/<boot>/<seq>",
         gap_blocks_fail=True,
-        violated="NODATA",  # a scenario without effect proves nothing
+        violated="NODATA",  # a fault without effect proves nothing
     ),
 )
 
