@@ -1,6 +1,7 @@
 """Named points in the code of a node at which a fault can hold the node's process.
 
-Production code has no failpoints. A node of a chaos run is composed of subclasses that have them.
+Production code has no failpoints. If a fault needs them, the nodes are composed of subclasses that
+have them.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def with_failpoints(production: Collaborators, reached: Reached) -> Collaborator
             return committed
 
     class HeldController(production.controller):  # type: ignore[name-defined, misc]
-        """Loads and handles Envelopes, with failpoints."""
+        """Loads the state and handles Envelopes, with failpoints."""
 
         async def _load(self, store: ZooKeeperStore, fence: Fence, elected_ms: float) -> Term:
             await reached(ELECTION_LOADING)

@@ -39,10 +39,10 @@ class Ensemble(Protocol):
         """Resume a paused member."""
 
     async def fill_disk(self, member: int) -> None:
-        """Make every write of a member to a file fail; the member ends at the next one."""
+        """Make every write of a member to a file fail; the next such write ends the member."""
 
     def slow_fsync(self, member: int, seconds: float) -> AbstractAsyncContextManager[None]:
-        """Make each fsync of a member take longer."""
+        """Make each fsync of a member take `seconds` longer."""
 
 
 class Network(Protocol):
@@ -127,7 +127,7 @@ class Target(Protocol):
         """End `block_at`."""
 
     async def expire(self, broker: int) -> None:
-        """Close the controller's ZooKeeper session through another connection."""
+        """Close the ZooKeeper session of the controller, `broker`, through another connection."""
 
     async def move_clock(self, broker: int, offset_s: int) -> None:
         """Shift a broker's wall clock; only for faults with `moves_clocks`."""

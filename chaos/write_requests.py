@@ -27,7 +27,7 @@ class Write(NamedTuple):
     A fact is, for example, a number of partitions or a quota.
     """
 
-    kind: str  # of the fact: `topic`, `config`, `acl`, …
+    kind: str  # of the fact: `partitions`, `config`, `acl`, …
     key: ApiKey
     version: int
     body: Body
@@ -41,8 +41,8 @@ class Write(NamedTuple):
 def _first(*path: str) -> Callable[[Body], int]:
     """Return a function that reads a response's error code.
 
-    It follows the named lists, taking the first element of each, and stops early at a non-zero
-    code.
+    The function follows the named lists, takes the first element of each, and stops early at a
+    non-zero code.
     """
 
     def code(body: Body) -> int:
@@ -190,7 +190,7 @@ def deletions(name: str, hmac: str | None) -> Iterator[Write]:
     acls = {"filters": [acl_filter(name)]}
     quota, user = _quota(name, None), ApiKey.ALTER_USER_SCRAM_CREDENTIALS
     entries, quota_of = _first("entries"), _quota_element(name)
-    # `elements` is empty: if the outcome of the creation was unknown, the filter may match nothing.
+    # `elements` is empty: after a creation with an unknown outcome, the filter may match no ACL.
     yield Write("acl", ApiKey.DELETE_ACLS, 3, acls, _first("filterResults"), None)
     yield Write("quota", ApiKey.ALTER_CLIENT_QUOTAS, 1, quota, entries, None, quota_of)
     yield Write("scram", user, 0, scram, results, None, (name,))

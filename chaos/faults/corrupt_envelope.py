@@ -1,6 +1,6 @@
 """An Envelope reaches the controller with overwritten bytes.
 
-The scenario needs `bridgehead.grpc.tls=false`: TLS would detect the change before the controller.
+The scenario needs `bridgehead.grpc.tls=false`: in encrypted bytes, the proxy finds no Envelope.
 """
 
 from __future__ import annotations

@@ -26,9 +26,9 @@ _RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER: closing sends RST
 _HTTP2_PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _FRAME_HEADER_BYTES: Final = 9  # the length in 3 bytes, the type, flags, and the stream's id
 _DATA_FRAME: Final = 0
-_MESSAGE_PREFIX_BYTES: Final = 5  # gRPC's own, before each message
-_HEARTBEAT_BYTES_MAX: Final = 100  # An Envelope is longer, in a frame and in a record of TLS.
-_OPENING: Final = 10  # Of a connection's first reads, some are of the handshakes of TLS and HTTP/2.
+_MESSAGE_PREFIX_BYTES: Final = 5  # gRPC's prefix of each message
+_HEARTBEAT_BYTES_MAX: Final = 100  # A frame or TLS record with an Envelope is longer.
+_OPENING: Final = 10  # The first reads of a connection may be handshakes of TLS and HTTP/2.
 _ENVELOPE_WITHIN_S: Final = 60.0
 _CLIENT_PORT: Final = re.compile(r"^clientPort=(\d+)$", re.MULTILINE)
 
@@ -158,7 +158,7 @@ class Proxy:
 
 
 class ZooKeeperProxy(Proxy):
-    """A proxy that reads ZooKeeper's frames, and can lose one transaction or its reply."""
+    """A proxy that reads ZooKeeper's frames, and can lose one multi or its reply."""
 
     def __init__(self, upstream: Callable[[], int]) -> None:
         super().__init__(upstream)
@@ -168,7 +168,7 @@ class ZooKeeperProxy(Proxy):
         self._first: set[asyncio.StreamReader] = set()
 
     async def lose(self, what: str, lost: asyncio.Event) -> None:
-        """Lose the next transaction's `request` or `reply`, as `what` says, and disconnect."""
+        """Lose the next multi, or its reply, and disconnect. `what` is `request` or `reply`."""
         self._loses, self._lost = what, lost
         await lost.wait()
 
@@ -208,8 +208,8 @@ class ZooKeeperProxy(Proxy):
 class EnvelopeProxy(Proxy):
     """A proxy that reads the frames of HTTP/2, and can overwrite one Envelope.
 
-    The overwritten bytes are no message of protobuf. The frames around them stay intact. The proxy
-    cannot read TLS: then it only passes the bytes on.
+    The new bytes are not a valid protobuf message. The frames around them stay intact. In a
+    connection with TLS, the proxy finds no Envelope and only passes the bytes on.
     """
 
     def __init__(self, upstream: Callable[[], int]) -> None:

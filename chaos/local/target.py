@@ -68,7 +68,7 @@ class LocalEnsemble:
         """See chaos.fault.Ensemble."""
         client = ClusterClient(self._cluster.data_dir)
         while (await asyncio.to_thread(client.status))["zookeeper_problem"] is None:
-            await asyncio.sleep(_POLL_S)  # until the supervisor has noticed the end
+            await asyncio.sleep(_POLL_S)  # until the supervisor knows that the member has ended
         await asyncio.to_thread(client.start_zookeeper)
 
     async def erase(self, member: int) -> None:
@@ -125,7 +125,7 @@ class LocalEnsemble:
 def limit_files(pid: int, bytes_max: int) -> None:
     """Let no file of a process grow beyond a size.
 
-    A write beyond it fails with EFBIG, where a write to a full disk fails with ENOSPC.
+    A write beyond it fails with EFBIG. (A write to a full disk would fail with ENOSPC.)
     """
     _, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (bytes_max, hard))
@@ -202,7 +202,7 @@ class LocalTarget:
         held = await self._reached(failpoint, STOP)
         held.unlink()
         broker = _broker_at(held)
-        await self.pause(broker)  # It renames the file before it stops itself.
+        await self.pause(broker)  # The process renames the file before it stops itself.
         return broker
 
     async def block_at(self, failpoint: str) -> int:
@@ -215,7 +215,7 @@ class LocalTarget:
             held.unlink()
 
     async def _reached(self, failpoint: str, what: str) -> Path:
-        """Arm a failpoint; return the file that its process renamed."""
+        """Arm a failpoint; return the file, as renamed by the process that reaches it."""
         folder = failpoints_of(self._cluster.data_dir)
         (folder / "new").write_text(what, encoding="ascii")
         (folder / "new").rename(folder / failpoint)

@@ -1,4 +1,4 @@
-"""Each topic of a request gets its own result, also if the request is resent after a failover."""
+"""Each topic of a request gets its own result, even if the request is resent after a failover."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The session ends during a large request."""
+"""The controller's session ends during a large request."""
 
 from __future__ import annotations
 

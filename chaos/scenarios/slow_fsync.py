@@ -1,4 +1,4 @@
-"""Slow writes to ZooKeeper's disk cause no error."""
+"""A ZooKeeper with a slow disk causes no error and no election."""
 
 from __future__ import annotations
 

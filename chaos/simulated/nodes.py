@@ -156,7 +156,7 @@ class SimulatedCluster:
             "zookeeper.connect": f"{LOOPBACK}:2181",
             # The data plane runs work in threads, which the simulation does not have.
             "bridgehead.data.plane": "false",
-            "bridgehead.request.log": "OFF",  # The evidence has everything that it would show.
+            "bridgehead.request.log": "OFF",  # The evidence has the same information.
             "bridgehead.run.id": self._evidence_dir.name.removeprefix("run="),
             "bridgehead.evidence.dir": str(self._evidence_dir / f"node={broker}"),
             **self._node_properties.get(broker, {}),

@@ -64,7 +64,7 @@ class Runner:
     """Runs one scenario with many seeds.
 
     Each run is a fork of a process that has already run the scenario without faults. That first run
-    generates the codecs and fills the caches, which takes a tenth of a run's time.
+    generates the codecs and fills the caches. This saves every later run a tenth of its time.
     """
 
     def __init__(self, scenario: Scenario, say: Say) -> None:

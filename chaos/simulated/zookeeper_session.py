@@ -316,7 +316,7 @@ class _Client:
 class SimulatedSession(ZooKeeperSession):
     """See ZooKeeperSession."""
 
-    def __init__(  # without super().__init__, which would open a kazoo connection
+    def __init__(  # without super().__init__, which would create a kazoo client
         self,
         service: ZooKeeperService,
         *,

@@ -19,14 +19,14 @@ _RETRY_S: Final = 0.05
 
 
 class MixedRequests:
-    """The load. Each request creates two topics, between topics that cannot be created."""
+    """The load. Each request creates two topics, and names others that cannot be created."""
 
     def __init__(self, place: Place) -> None:
         self._place = place
         self._addresses = addresses(place)
         self._numbers = itertools.count()
         self._stopped = False
-        # By topic: the permitted answers to whether it exists at the end.
+        # By topic: True if it may exist at the end, False if it may be absent.
         self._expected: dict[str, set[bool]] = {}
         self._surprises: list[str] = []
         self.acknowledged = 0
@@ -77,7 +77,7 @@ class MixedRequests:
         return codes
 
     async def _delete(self, client: ClusterClient, broker: int, name: str) -> None:
-        """Delete a topic. The judge counts this operation as a success, unlike a mixed request."""
+        """Delete a topic. For the judge this operation can succeed; a mixed request never does."""
         code = -1
         with self._place.history.operation(ApiKey.DELETE_TOPICS, [name]) as operation:
             try:
