@@ -1,7 +1,7 @@
 """`python -m pipeline run --evidence DIR --out DIR`: build tables, verdicts and a report.
 
 `python -m pipeline watch --evidence DIR --out DIR` shows a run while its nodes write it.
-`python -m pipeline trends DIR...` writes a page over the runs of many output folders.
+`python -m pipeline trends DIR...` writes a page about the runs in many output folders.
 
 Exit code: 0 if all runs pass, 1 if a property fails or a run hangs, 3 if the evidence does not
 suffice, 4 if Spark, a folder or the key cannot be used.
@@ -213,7 +213,7 @@ def _run(
         )
         try:
             runs = find(spark)
-            if is_small(runs) and not small:  # Remote evidence is read with Spark.
+            if is_small(runs) and not small:  # Remote evidence: Spark is needed to find its size.
                 plan_for_small(spark, dict(options.conf))
             out = place(options.out, spark)
             pipeline = Pipeline(spark, runs, out, stored=options.tables)

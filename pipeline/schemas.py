@@ -184,7 +184,7 @@ def allowed_types() -> dict[str, str]:
 def required_fields() -> dict[str, list[str]]:
     """Return the fields that each kind must have, null or not; those of all events have the key "".
 
-    Fields with a default are not required, because evidence of earlier versions lacks them.
+    Fields with a default are not required, because earlier versions did not write them.
     """
     added_later = {
         kind: {each.name for each in fields(event) if each.default is not MISSING}

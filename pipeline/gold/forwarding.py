@@ -1,4 +1,4 @@
-"""KIP-590's five metrics computed from events, compared with the values that nodes reported.
+"""KIP-590's five metrics computed from events, and nodes' counters compared with their events.
 
 `gold/forwarding_windows` has the metrics of each window of ten seconds of the wall clock.
 `gold/counters` has a row for each counter in each snapshot: `shown` is the value that the node

@@ -1,6 +1,7 @@
-"""One row for each request that a broker read, with its whole path, from one aggregation.
+"""One row for each request, with its whole path, and one for each attempt to forward it.
 
-Times are nanoseconds of the monotonic clock. There is no duration for a hop between different hosts
+`received` is null if no broker recorded that it read the request. Times are
+nanoseconds of the monotonic clock. There is no duration for a hop between different hosts
 (`host_boot_id` differs).
 """
 

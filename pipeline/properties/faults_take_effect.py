@@ -13,7 +13,7 @@ LEADER_FAULTS: Final = (
     "freeze_zookeeper_leader",
     "disconnect_zookeeper_leader",
 )
-# Faults whose effect is an event of a node between injection and healing.
+# Faults whose effect the events of nodes show, between injection and healing.
 EVENT_FAULTS: Final = (
     *("delete_controller_znode", "fill_disk", "lose_commit"),
     *("cut_from_peers", "corrupt_envelope", "slow_peers", "move_clock", "slow_fsync"),

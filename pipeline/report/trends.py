@@ -41,7 +41,7 @@ def trends(runs: Sequence[Figures]) -> str:
 
 
 def verdict_changes(runs: Sequence[Figures]) -> list[Change]:
-    """Return where the verdict on a property differs from the last one before it."""
+    """Return where the verdict on a property differs from the previous one."""
     found = []
     last: dict[str, str] = {}
     for at, run in enumerate(runs):
@@ -53,7 +53,7 @@ def verdict_changes(runs: Sequence[Figures]) -> list[Change]:
 
 
 def time_changes(runs: Sequence[Figures]) -> list[Change]:
-    """Return where a time leaves the range of the `BEFORE` runs before it by `FACTOR`."""
+    """Return the times that are outside the range of the times before them; see `leaps`."""
     return [
         Change(at, name, f"{charts.number(before)} ms", f"{charts.number(now)} ms")
         for name, values in _times(runs).items()
@@ -62,7 +62,11 @@ def time_changes(runs: Sequence[Figures]) -> list[Change]:
 
 
 def leaps(values: Sequence[float | None]) -> list[tuple[int, float, float]]:
-    """Return index, nearest earlier value and value of each value outside the earlier range."""
+    """Return index, bound and value of each value outside the range of the `BEFORE` before it.
+
+    The bound is the highest or the lowest of these. The value is above or below it by more than
+    `FACTOR`.
+    """
     found = []
     for at, value in enumerate(values):
         earlier = [each for each in values[max(at - BEFORE, 0) : at] if each is not None]

@@ -1,8 +1,8 @@
-"""Copies the new lines of a run into files that never change, one file for each call.
+"""Copies the new lines of a run into files that never change.
 
 Spark's file source reads each file once and whole, so it cannot read a segment that still grows.
 
-    FOLDER/lines/00000007.jsonl    the lines that the seventh call found
+    FOLDER/lines/00000007.jsonl    the lines of the seventh call that found new lines
     FOLDER/offsets.json            the last number, and how far each segment has been copied
 
 A file of lines gets its name before the offsets are written. So a file with a number above that of

@@ -70,8 +70,8 @@ SELECT node, boot, wall_ms DIV {WINDOW_MS} * {WINDOW_MS} AS start_ms, count(*) A
 FROM {{events}} GROUP BY node, boot, start_ms
 """
 
-# The parts of a request come in any order, and in any number of batches. A broker that ended, and
-# one whose client closed the connection, answers no more.
+# The parts of a request come in any order, and in any number of batches. A request without a
+# response is dropped if its broker has ended or its connection was closed.
 _MERGE: Final = f"""
 WITH parts AS (
   SELECT * FROM {{requests}}
@@ -167,7 +167,7 @@ class Stream:
         self._unread = any(self._increments.lines.iterdir())
 
     def advance(self) -> Summary:
-        """Read the new lines; return what is known then."""
+        """Read the new lines; return the summary that includes them."""
         if self._increments.take() or self._unread:
             lines = self._spark.readStream.text(f"file://{self._increments.lines}")
             query = (
@@ -232,6 +232,7 @@ class Stream:
         part = folder / "summary.part"
         part.write_text(summary.to_json(), encoding="utf-8")
         os.replace(part, folder / "summary.json")
-        # Spark repeats this batch if a kill comes before it has noted that it is finished.
+        # After a kill, Spark repeats this batch if it had not yet noted its end. The repetition needs
+        # the state of the batch before, so that state is kept.
         for each in earlier[:-1]:
             shutil.rmtree(self._states / str(each))

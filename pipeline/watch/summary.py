@@ -1,8 +1,8 @@
 """What is known about a watched run, as `pipeline watch` shows and prints it.
 
-Counts of boots include every line. Windows and latencies only have the last minute, so an event
-that is more than a minute older than the newest event of an earlier batch is too late for them:
-it is counted in `late`, and the summary is then approximate.
+Counts of boots include every line. Windows and latencies only have the last minute. An event that
+is more than a minute older than the newest event of an earlier batch is too late for them. If it
+belongs to a request or commit, it is counted in `late`, and the summary is approximate.
 """
 
 from __future__ import annotations
