@@ -44,8 +44,8 @@ A broker serves these APIs and lists them in ApiVersions. The table is derived f
   controller answers within `request.timeout.ms`. An API that waits for the cluster also
   returns REQUEST_TIMED_OUT when the timeout in the request has passed.
 - A broker with `bridgehead.data.plane=false` does not serve {stored}.
-- A malformed request closes the connection. So does a request with an unlisted version, unless it
-  is ApiVersions, which is answered with UNSUPPORTED_VERSION.
+- A malformed request closes the connection. A request with an unlisted version closes it too; only
+  ApiVersions is answered with UNSUPPORTED_VERSION.
 - THROTTLING_QUOTA_EXCEEDED is returned from these versions on: {strict}.
   Requests of older versions are executed, and the client is throttled afterwards. Without a
   data plane, only two client quotas are enforced: `controller_mutation_rate` and

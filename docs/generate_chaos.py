@@ -30,9 +30,9 @@ make chaos SCENARIO=all
 ```
 
 Each run has a folder in `--out` (default `.chaos`), which `bridgehead judge` reads. `results.json`
-and `junit.xml` are for programs; both record all runs so far. In the tier
-`local` the seed determines the clients' requests and the moments of the faults, but not the exact
-timing of real processes. If a command makes more than 20 simulated runs, the folders of the runs
+and `junit.xml` are for programs; both record all runs of the command so far. In the tier `local`
+the seed determines the clients' requests and the moments of the faults, but not the exact timing of
+real processes. If a command makes more than 20 simulated runs, the folders of the runs
 that passed are deleted. The exit code is 0 if every run passed, 1 if a run failed or hung, and 3 if
 a run is undecided and all others passed.
 
@@ -43,9 +43,9 @@ as long as it violates the same property. The reduced scenario is printed as a f
 A run passes if three conditions are met: at the end every broker's metadata agrees with the results
 that the clients got, all expected properties hold ([properties](properties.md)), and the number of
 elections, the number of unknown outcomes and the time without a success are as expected. The
-property T1 requires evidence, other than the harness's own event `fault_injected`, that each fault
-had an effect; a run in which a fault had no effect is undecided. A run hangs if no operation is
-acknowledged for 90 s.
+property T1 requires evidence that each fault had an effect; the harness's own event
+`fault_injected` does not suffice. A run in which a fault had no effect is undecided. A run hangs,
+for example, if the operations that it waits for are not acknowledged within 90 s.
 
 The simulated ZooKeeper (`chaos/simulated/zookeeper.py`) is one server that applies each request at
 once: it has no members that lag, fail or elect a leader. It passes the same test cases as a real
