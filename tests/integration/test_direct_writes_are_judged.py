@@ -1,4 +1,4 @@
-"""The judge checks the rights of direct writes (A1), made below protocol version 3.4 only."""
+"""The judge checks the rights (A1) of direct writes, which only brokers below 3.4 make."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real clusters leave evidence that the judge can read, also after crashes."""
+"""Real clusters leave evidence that the judge can read, even after crashes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pipeline watch` counts every line of a growing run once, also if it is killed and restarted.
+"""`pipeline watch` counts every line of a growing run once, even if it is killed and restarted.
 
 Each test compares the figures after several batches with a count of the same lines in plain Python.
 """
