@@ -37,7 +37,7 @@ def judge_run(scenario: Scenario, result: Result, folder: Path) -> None:
     )
     faults = [event["mono_ns"] for event in history.of_kind["fault_injected"]]
     elected = [event["mono_ns"] for event in history.of_kind["became_active"]]
-    # Elections while the nodes are stopped do not count.
+    # Elections after the scenario, while the nodes are being stopped, do not count.
     ends = [e["mono_ns"] for e in history.of_kind["stopped"] if e["node"] == "harness-chaos"]
     over = min(ends, default=max(elected, default=0) + 1)
     began = min(faults or done, default=over)
