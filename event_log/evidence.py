@@ -8,7 +8,7 @@
         client=<name>/events-<boot>-<nnnn>.jsonl    operations and results of a workload
         harness=<name>/events-<boot>-<nnnn>.jsonl   injected faults, ended processes
         zookeeper/member=<n>/log.<zxid>         the transaction log of each member
-        zookeeper/first.jsonl  final.jsonl      all znodes before the first and after the last node
+        zookeeper/first.jsonl  final.jsonl      all znodes before and after the nodes ran
         zookeeper/dumps.json                    the zxid of each dump
         zookeeper/commits.jsonl                 the decoded and merged logs (event_log.commits)
 
