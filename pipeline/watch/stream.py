@@ -232,7 +232,7 @@ class Stream:
         part = folder / "summary.part"
         part.write_text(summary.to_json(), encoding="utf-8")
         os.replace(part, folder / "summary.json")
-        # After a kill, Spark may repeat this batch. The repetition needs the state of the batch before,
-        # so that state is kept.
+        # After a kill, Spark may repeat this batch. The repetition needs the state of the batch
+        # before, so that state is kept.
         for each in earlier[:-1]:
             shutil.rmtree(self._states / str(each))
