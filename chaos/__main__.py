@@ -157,7 +157,7 @@ def _shrink(scenario: Scenario, first: Result, folder: Path) -> None:
         return is_same_failure(first, result)
 
     name = f"{scenario.name}_{first.seed}"
-    print("  reduces the scenario", flush=True)
+    print("  reducing the scenario", flush=True)
     smallest = shrink(scenario.of_seed(first.seed), fails)
     shutil.rmtree(candidate_folder, ignore_errors=True)
     print(f"  chaos/scenarios/{name}.py, which fails with --seed {first.seed}:")

@@ -80,8 +80,8 @@ KAFKA_BUGS: Final[tuple[KafkaBug, ...]] = (
     ),
     KafkaBug(
         issue="creation that ZooKeeper applied, but whose reply was lost",
-        happened="Kafka's client of ZooKeeper sends the creation again and gets NODEEXISTS; the "
-        "client gets TOPIC_ALREADY_EXISTS for its own topic.",
+        happened="The controller's ZooKeeper client sends the creation again and gets NODEEXISTS; "
+        "the admin client gets TOPIC_ALREADY_EXISTS for its own topic.",
         bugs=("naive_retry",),
         scenario="reply_of_commit_lost",
         found_by=("D5",),

@@ -65,7 +65,7 @@ MISSING: Final[tuple[tuple[str, str], ...]] = (
         "tokens that expire during a failover",
         "tests/integration/test_delegation_tokens.py covers the two separately",
     ),
-    ("records that a full disk does not take", "no workload produces records"),
+    ("records that a full disk rejects", "no workload produces records"),
     ("damaged event logs", "tests/golden covers them"),
     ("no free file descriptors", "no fault lowers the number of files that a process may open"),
 )

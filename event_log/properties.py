@@ -481,7 +481,7 @@ UNJUDGED: Final[tuple[tuple[str, str], ...]] = (
     ),
     (
         "every denial agrees with the ACLs (A1 judges what was allowed)",
-        "an error code does not tell which right was missing",
+        "an error code does not show which right was missing",
     ),
     (
         "a revoked right is denied at every broker at once",

@@ -57,7 +57,7 @@ async def _play(scenario: Scenario, seed: int, folder: Path, say: Say, result: R
         for broker, own in (await network.start()).items():
             node_properties[broker] = {**node_properties.get(broker, {}), **own}
     cluster = _cluster(scenario, seed, folder, node_properties)
-    say("starts")
+    say("starting the cluster")
     try:
         await asyncio.to_thread(cluster.__enter__)
         lines = EventLines(
@@ -77,7 +77,7 @@ async def _play(scenario: Scenario, seed: int, folder: Path, say: Say, result: R
             finally:
                 result.acknowledged = player.acknowledged
                 lines.close("the scenario is over")
-        say("stops")
+        say("stopping the cluster")
     finally:
         await asyncio.to_thread(cluster.stop)
         if network is not None:

@@ -10,8 +10,7 @@ FULL_DISK_OF_CONTROLLER = Scenario(
     name="full_disk_of_controller",
     aim="A controller whose disk is full is replaced; no evidence is lost or damaged.",
     bug="a response without evidence; a broken line after the disk was full",
-    catches="the log of events is no collaborator that a seeded bug replaces; "
-    "tests/unit/event_log fills the disk",
+    catches="no seeded bug can replace the event log; tests/unit/event_log fills the disk",
     workload=TOPICS,
     steps=(Step(fault=FILL_DISK_OF_CONTROLLER, hold=AnotherController()),),
     expects=Expectation(elections=(1, None)),

@@ -8,7 +8,7 @@ from chaos.workloads.topics import TOPICS
 
 SLOW_FSYNC = Scenario(
     name="slow_fsync",
-    aim="ZooKeeper whose fsync takes 300 ms longer causes no error and no election.",
+    aim="If ZooKeeper's fsync takes 300 ms longer, no request fails and no controller is elected.",
     bug="time limits that take a slow disk for a dead ZooKeeper",
     catches=Catch(bugs=("gives_up_early",), found_by=("without a definite result",)),
     workload=TOPICS,

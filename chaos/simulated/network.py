@@ -39,7 +39,6 @@ class Link:
         self._receiver = receiver
         self._last_due_s = 0.0
         self._held: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
-        self.is_closed = False
 
     def send(self, deliver: Callable[..., None], *arguments: Any) -> None:
         """Call `deliver` at the other end, after everything that was sent before."""
@@ -53,8 +52,6 @@ class Link:
         return self._receiver.context if self._receiver is not None else self._network.context
 
     def _arrive(self, deliver: Callable[..., None], arguments: tuple[Any, ...]) -> None:
-        if self.is_closed:
-            return
         if self._held or self._network.is_cut(self._path):
             if not self._held:
                 self._network.holding.setdefault(self._path, []).append(self)

@@ -36,7 +36,7 @@ class SimulatedTarget:
     @property
     def zookeeper(self) -> NoReturn:
         """See chaos.fault.Target."""
-        raise NotImplementedError("the simulated ZooKeeper has no members")
+        raise NotImplementedError("the simulated ZooKeeper has one member")
 
     @property
     def network(self) -> SimulatedTarget:

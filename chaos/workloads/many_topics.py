@@ -1,4 +1,4 @@
-"""More clients than a controller can answer at once, so that its queue is never empty."""
+"""More clients than a controller can answer at once."""
 
 from __future__ import annotations
 
