@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Protocol, cast
+from typing import Final, NamedTuple, Protocol, cast
 
 from bridgehead.authorizer import ResourcePattern
 from cluster_model.acl_znodes import AclChangeZnode
@@ -43,15 +43,23 @@ class AclListener(Protocol):
         """The ACLs are those at `zxid`. It is None if they were read at different zxids."""
 
 
+class _Seen(NamedTuple):
+    """The newest notification of a parent that was read, and the parent's pzxid before that."""
+
+    name: str
+    pzxid: int
+
+
 class AclFollower:
     """Reads the ACLs. The watcher calls it after each connect and when a watch fires."""
 
     def __init__(self, listener: AclListener) -> None:
         self._listener = listener
-        self._last = dict.fromkeys(AclChangeZnode.parents, "")
+        self._last = dict.fromkeys(AclChangeZnode.parents, _Seen("", -1))
         self._read_in: ZooKeeperSession | None = None
         # Parents whose watch has not fired; a second watch would duplicate notifications.
         self._watched: set[str] = set()
+        self._has_fired = False
         self._lock = asyncio.Lock()
 
     async def follow(
@@ -68,11 +76,13 @@ class AclFollower:
         async with self._lock:
             if connected:
                 self._watched.clear()
+            self._has_fired = False
             stored, last = None, dict(self._last)
             if session is not self._read_in:
                 # Watches are set before the read: changes during the read are then read again.
                 for parent in last:
-                    last[parent] = max(await self._names(session, parent, again), default="")
+                    names = await self._names(session, parent, again)
+                    last[parent] = _Seen(max(names, default=""), -1)
                 stored = await read_acls(session.read)
             changed: dict[ResourcePattern, StoredRules] = {}
             for _ in range(_ROUNDS_MAX):
@@ -82,6 +92,9 @@ class AclFollower:
                 rules, invalid = await read_some_acls(session.read, patterns)
                 _log_invalid(invalid)
                 changed |= rules
+                if self._has_fired:
+                    as_of = None  # The watch's owner will call this method again.
+                    break
             else:
                 as_of = None
             self._notify(stored, changed, as_of)
@@ -101,14 +114,22 @@ class AclFollower:
         self._listener.acls_are_of(as_of)
 
     async def _new_patterns(
-        self, session: ZooKeeperSession, again: Watch | None, last: dict[str, str]
+        self, session: ZooKeeperSession, again: Watch | None, last: dict[str, _Seen]
     ) -> list[ResourcePattern] | None:
-        """Return the patterns of notifications after `last`, and advance `last`; None: no news."""
+        """Return the patterns of notifications after `last`, and advance `last`; None: no news.
+
+        Notifications are kept for 15 minutes. They are listed only if there is a new one, or to set
+        a watch.
+        """
         before, patterns = dict(last), dict[ResourcePattern, None]()
-        for parent in AclChangeZnode.parents:
-            names = sorted(await self._names(session, parent, again))
-            new = [name for name in names if name > last[parent]]
-            last[parent] = max(new, default=last[parent])
+        for parent, znode in zip(last, await _data(session, list(last)), strict=True):
+            pzxid = znode.stat.pzxid if znode is not None else -1
+            is_watched = again is None or parent in self._watched
+            if pzxid == last[parent].pzxid and is_watched:
+                continue
+            names = await self._names(session, parent, again)
+            new = sorted(name for name in names if name > last[parent].name)
+            last[parent] = _Seen(max(new, default=last[parent].name), pzxid)
             changes = await _data(session, [f"{parent}/{name}" for name in new])
             for name, znode in zip(new, changes, strict=True):
                 try:
@@ -116,7 +137,8 @@ class AclFollower:
                         patterns[AclChangeZnode.decode(parent, znode.data)] = None
                 except ZnodeContentError as error:
                     _log.error("%s: %s", name, error)
-        return None if last == before else list(patterns)
+        has_news = any(last[parent].name != before[parent].name for parent in last)
+        return list(patterns) if has_news else None
 
     async def _names(
         self, session: ZooKeeperSession, parent: str, again: Watch | None
@@ -127,6 +149,7 @@ class AclFollower:
 
             def watch() -> None:
                 self._watched.discard(parent)
+                self._has_fired = True
                 again()
 
         try:

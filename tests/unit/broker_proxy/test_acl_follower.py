@@ -23,11 +23,14 @@ class FakeSession:
     def __init__(self) -> None:
         self.znodes: dict[str, bytes] = {}
         self.watches: dict[str, list[Callable[[], None]]] = {}
+        self.pzxids: dict[str, int] = {}
+        self.listed = 0
         self._count = 0
         # Another client writes one of these patterns during each of the next reads.
         self.concurrent_writes: list[ResourcePattern] = []
 
     async def children(self, path: str, watch: Callable[[], None] | None = None) -> list[str]:
+        self.listed += 1
         if watch is not None:
             self.watches.setdefault(path, []).append(watch)
         return self._below(path)
@@ -49,6 +52,8 @@ class FakeSession:
     def _found(self, requested: Read) -> Any:
         if isinstance(requested, ReadChildren):
             return self._below(requested.path)
+        if requested.path in AclChangeZnode.parents:
+            return ZnodeData(None, STAT._replace(pzxid=self.pzxids.get(requested.path, 0)))
         data = self.znodes.get(requested.path)
         return None if data is None else ZnodeData(data, STAT)
 
@@ -60,7 +65,9 @@ class FakeSession:
         prefix = AclChangeZnode.prefix(pattern)
         self.znodes[f"{prefix}{self._count:010}"] = AclChangeZnode.encode(pattern)
         self._count += 1
-        for watch in self.watches.pop(prefix.rpartition("/")[0], []):
+        parent = prefix.rpartition("/")[0]
+        self.pzxids[parent] = self._count
+        for watch in self.watches.pop(parent, []):
             watch()
 
 
@@ -135,3 +142,38 @@ async def test_acl_follower_applies_acls_but_reports_no_zxid_when_writes_never_s
     await follower.follow(session, None, connected=True)
     assert learned.zxids == [None]
     assert learned.acls.entries(patterns[0]) == (RULE,)
+
+
+async def test_notifications_are_listed_once_for_a_change_and_not_without_one() -> None:
+    fake, learned = FakeSession(), RecordedAcls()
+    follower, session = AclFollower(learned), cast(ZooKeeperSession, fake)
+
+    def again() -> None:
+        pass
+
+    fake.write(ResourcePattern("TOPIC", "LITERAL", "a"), RULE)
+    await follower.follow(session, again, connected=True)
+    fake.listed = 0
+    fake.write(ResourcePattern("TOPIC", "LITERAL", "b"), RULE)
+    await follower.follow(session, again)
+    assert fake.listed == 1
+    assert len(learned.acls) == 2
+    await follower.follow(session, again)
+    await follower.follow(session, None)
+    assert fake.listed == 1
+    assert learned.zxids == [1, 2, 2, 2]
+
+
+async def test_a_follower_that_will_be_called_again_reads_no_further_notifications() -> None:
+    fake, learned = FakeSession(), RecordedAcls()
+    follower, session = AclFollower(learned), cast(ZooKeeperSession, fake)
+    patterns = [ResourcePattern("TOPIC", "LITERAL", f"t{number}") for number in range(3)]
+    await follower.follow(session, lambda: None, connected=True)
+    fake.write(patterns[0], RULE)
+    fake.concurrent_writes = patterns[1:]
+    fake.listed = 0
+    await follower.follow(session, lambda: None)
+    assert (fake.listed, learned.zxids[-1]) == (1, None)
+    await follower.follow(session, lambda: None)
+    assert len(learned.acls) == 3
+    assert learned.zxids[-1] == 3
