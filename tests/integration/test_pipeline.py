@@ -25,9 +25,10 @@ from event_log.verdicts import Verdict, VerdictRow
 from judge.evidence.kafka_logs import RUN_ID, gather_kafka
 from pipeline.evidence import EvidenceError, Run, find_runs
 from pipeline.folders import MADE, digests
+from pipeline.gold.forwarding import EFFECTS
 from pipeline.run import TABLES, Pipeline
 from pipeline.session import RAW_FILES, open_session
-from pipeline.table import TableError
+from pipeline.table import TableError, local_frame
 from tests import golden_histories
 from tests.integration.kafka_log_samples import write_logs
 from tests.integration.pipeline_runs import accepted, expand_all
@@ -209,6 +210,48 @@ def test_tables_are_not_stored_unless_requested(judged: Judged, tmp_path: Path) 
     assert list(tmp_path.iterdir()) == []
     stored = judged.pipeline.read("silver/events").filter(f"run = '{runs[0].id}'")
     assert digests(pipeline.read("silver/events")) == digests(stored)
+
+
+def test_one_run_is_written_like_several(
+    spark: SparkSession, judged: Judged, tmp_path: Path
+) -> None:
+    """The rows of one run are written without `partitionBy`. A table may have no rows."""
+    (run,) = (run for run in judged.pipeline.runs if run.id == "line_duplicated")
+    with as_for_large_evidence(spark):
+        pipeline = Pipeline(spark, [run], tmp_path, in_memory=False)
+        pipeline.make(TABLES[:8])
+        for table in COMPARED[:6]:
+            whole = judged.pipeline.read(table.name).filter(f"run = '{run.id}'")
+            assert digests(pipeline.read(table.name)) == digests(whole), table.name
+    record = json.loads((tmp_path / "silver/kafka_requests" / MADE).read_bytes())
+    assert record[run.id]["folder"] is None
+
+
+def test_request_in_several_transactions_has_one_effect(spark: SparkSession) -> None:
+    """No request was answered. Each element of `split` was written once, `t` of `twice` twice."""
+    requests = "run STRING, request_id STRING, received STRUCT<route: STRING>"
+    outcomes = "run STRING, request_id STRING, element STRING, error BIGINT, zxid BIGINT"
+    decided = "run STRING, error BIGINT, validate_only BOOLEAN, unchanged BOOLEAN"
+    route = {"route": "FORWARD"}
+    names = ("split", "twice", "lost", "refused")
+    done = [("split", "t", 0, 5), ("split", "u", 0, 6), ("twice", "t", 0, 7), ("twice", "t", 0, 8)]
+    frames = {
+        "gold/decisions": local_frame(spark, [], f"{decided}, done ARRAY<BIGINT>"),
+        "gold/requests": local_frame(
+            spark,
+            [("r", name, route, None) for name in names],
+            f"{requests}, answered STRUCT<closed: BOOLEAN>",
+        ),
+        "silver/outcomes": local_frame(
+            spark, [("r", *each) for each in [*done, ("refused", "t", 36, 9)]], outcomes
+        ),
+    }
+    rows = EFFECTS.build(frames).collect()
+    assert sorted(map(tuple, rows)) == [
+        ("r", "info", "none", 2),
+        ("r", "info", "once", 1),
+        ("r", "info", "twice", 1),
+    ]
 
 
 def test_row_that_violates_an_expectation_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
