@@ -223,17 +223,16 @@ class PolicyEvaluation:
             is_done = bool((await asyncio.wait((evaluation,), timeout=TURN_S))[0])
             results = evaluation.result() if is_done else list(so_far)
             checked = _with_all_results(series, results)
+            slow = None if is_done or len(checked) == len(series) else series[len(checked)]
             if redone != self._redone:  # The policies saw changes that were not made.
                 for proposal in series:
-                    proposal.pending.verdicts.clear()
+                    if proposal is not slow:
+                        proposal.pending.verdicts.clear()
             else:
                 self._expect(checked)
-            if not is_done and len(checked) < len(series):
-                slow = series[len(checked)]
+            if slow is not None:  # It has taken the last of these results.
                 self._line.remove(slow.pending)
-                slow.pending.verdicts.clear()
-                before = sum(len(proposal.checks) for proposal in checked)
-                self._spawn(self._finish(slow, policies, evaluation, before))
+                self._spawn(self._finish(slow, policies, evaluation, len(results)))
         self._checks_line = False
 
     def _next_series(self) -> list[_Proposal]:
@@ -271,13 +270,13 @@ class PolicyEvaluation:
             self._submit(pending)
 
     async def _finish(
-        self, slow: _Proposal, policies: Policies, evaluation: asyncio.Task[Results], before: int
+        self, slow: _Proposal, policies: Policies, evaluation: asyncio.Task[Results], taken: int
     ) -> None:
         """Wait for the policy, then evaluate the remaining checks of this request.
 
-        `before` is the number of results that belong to other requests.
+        `taken` is the number of results that this request and those before it have taken.
         """
-        results = deque((await evaluation)[before:])
+        results = deque((await evaluation)[taken:])
         while not slow.take(results):
             results.extend(await policies.evaluate(slow.calls(), []))
         if self._waiting.pop(slow.pending, slow) is None:  # The term has not ended.

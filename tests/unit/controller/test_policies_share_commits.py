@@ -19,6 +19,7 @@ from controller.apis.create_acls import CreateAcls
 from controller.policy_evaluation import PolicyEvaluation
 from controller.store.port import Committed, ContentConflictError, Fence
 from envelope.messages import EnvelopeReply
+from node.policy_runner import SERIES_S
 from tests.unit.controller.loop_bench import MemoryStore, Term
 from tests.unit.controller.topic_decisions import create_topics, creation, image, topic
 
@@ -245,3 +246,28 @@ async def test_the_results_of_a_slow_request_are_not_mixed_up_when_checks_are_re
     running.cancel()
     errors = json.loads(answers[1].result().response_data or b"{}")
     assert errors == {"good": CREATED, "bad": VIOLATION}
+
+
+async def test_a_slow_result_belongs_to_its_element_if_an_earlier_series_checked_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first topic takes so long that the series ends; the second takes longer than TURN_S."""
+    monkeypatch.setattr(policy_evaluation, "TURN_S", 0.05)
+    limits = Limits(10)
+    term = Term(policies=limits)
+    checked: list[str] = []
+
+    async def evaluate(check: Any, _: ClusterState) -> ApiError | None:
+        checked.append(check.topic)
+        if check.topic == "good":
+            await asyncio.sleep(2 * SERIES_S)
+            return None
+        while term.loop._policies._line:  # until the request has lost its turn
+            await asyncio.sleep(0)
+        return ApiError(ErrorCode.POLICY_VIOLATION, "bad")
+
+    monkeypatch.setattr(limits, "evaluate", evaluate)
+    both = creation(topic("good"), topic("bad"), timeout_ms=0)
+    (errors,) = await term.run_until(term.submit(create_topics(), both))
+    assert errors == {"good": CREATED, "bad": VIOLATION}
+    assert checked == ["good", "bad"]
