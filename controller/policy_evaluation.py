@@ -245,7 +245,7 @@ class PolicyEvaluation:
                 break
             series.append(self._propose(pending, image))
             checks += len(series[-1].checks)
-            image = image.replay(series[-1].records())
+            image = _replayed(image, [series[-1].records()])
         return series
 
     def _propose(self, pending: PendingRequest, image: MetadataImage) -> _Proposal:
@@ -263,7 +263,7 @@ class PolicyEvaluation:
         image = self._after_expected()
         records = {proposal.pending: proposal.records() for proposal in checked}
         self._expected |= records
-        self._proposed = image.replay(chain.from_iterable(records.values()))
+        self._proposed = _replayed(image, list(records.values()))
         for pending in records:
             self._line.popleft()
             del self._waiting[pending]
@@ -287,8 +287,24 @@ class PolicyEvaluation:
         base = self._image()
         if base is not self._base:
             self._base = base
-            self._proposed = base.replay(chain.from_iterable(self._expected.values()))
+            self._proposed = _replayed(base, list(self._expected.values()))
         return self._proposed
+
+
+def _replayed(image: MetadataImage, requests: Sequence[Sequence[Record]]) -> MetadataImage:
+    """Return the image after the records of these requests.
+
+    Leaves out a request that was decided on another image and changes a topic that has disappeared
+    since. The loop will decide it differently, so the policies will check the later ones again.
+    """
+    try:
+        return image.replay(chain.from_iterable(requests))
+    except LookupError:
+        if len(requests) == 1:
+            return image
+    for records in requests:
+        image = _replayed(image, [records])
+    return image
 
 
 def _with_all_results(series: Iterable[_Proposal], results: Results) -> list[_Proposal]:

@@ -11,17 +11,28 @@ import pytest
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.messages.create_acls import AclCreation, CreateAclsRequest
+from bridgehead.kafka_wire.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
 from bridgehead.policy import ClusterState, PolicyViolationException
 from bridgehead.policy.limits import TopicLimits
 from cluster_model.records import ConfigRecord, ConfigResource
 from controller import policy_evaluation
 from controller.apis.create_acls import CreateAcls
+from controller.apis.create_partitions import CreatePartitions
 from controller.policy_evaluation import PolicyEvaluation
 from controller.store.port import Committed, ContentConflictError, Fence
 from envelope.messages import EnvelopeReply
 from node.policy_runner import SERIES_S
 from tests.unit.controller.loop_bench import MemoryStore, Term
-from tests.unit.controller.topic_decisions import create_topics, creation, image, topic
+from tests.unit.controller.topic_decisions import (
+    create_topics,
+    creation,
+    image,
+    topic,
+    with_topic,
+)
 
 CREATED, VIOLATION = "REQUEST_TIMED_OUT", "POLICY_VIOLATION"  # No broker elects leaders here.
 
@@ -271,3 +282,50 @@ async def test_a_slow_result_belongs_to_its_element_if_an_earlier_series_checked
     (errors,) = await term.run_until(term.submit(create_topics(), both))
     assert errors == {"good": CREATED, "bad": VIOLATION}
     assert checked == ["good", "bad"]
+
+
+async def test_checks_continue_after_a_checked_topic_has_disappeared() -> None:
+    """Somebody deletes the znodes of a topic while a policy checks its new partitions."""
+    limits = Limits(10)
+    term = Term(before=with_topic("t"), policies=limits)
+
+    async def evaluate(check: Any, _: ClusterState) -> None:
+        if check.topic == "t":
+            term.loop.image = image()  # reloaded
+
+    limits.evaluate = evaluate  # type: ignore[assignment]
+    grow = CreatePartitionsRequest([CreatePartitionsTopic("t", 2, None)], 0, False)
+    answers = [term.submit(CreatePartitions(), grow), *submit(term, "other")]
+    errors = await asyncio.wait_for(term.run_until(*answers), 10)
+    assert errors == [{"t": "UNKNOWN_TOPIC_OR_PARTITION"}, {"other": CREATED}]
+
+
+async def test_checks_continue_after_an_expected_topic_has_disappeared() -> None:
+    """The policy has accepted new partitions of t. Its znodes disappear before the loop decides."""
+    store, limits = BlockedStore(), Limits(10)
+    term = Term(store, before=with_topic("t"), policies=limits)
+    grow = CreatePartitionsRequest([CreatePartitionsTopic("t", 2, None)], 0, False)
+    answers: list[asyncio.Future[EnvelopeReply]] = []
+    is_gone = asyncio.Event()
+
+    async def reload() -> None:
+        term.loop.image = image()
+        is_gone.set()
+        for _ in range(100):  # turns of the event loop, not time
+            await asyncio.sleep(0)
+
+    async def evaluate(check: Any, _: ClusterState) -> None:
+        if check.topic == "first":
+            answers.extend((term.submit(CreatePartitions(), grow), *submit(term, "other")))
+        elif check.topic == "t":
+            await asyncio.sleep(2 * SERIES_S)  # The next check is in another series.
+        elif not is_gone.is_set():
+            term.loop.schedule(reload)
+            store.go.set()
+            await is_gone.wait()
+
+    limits.evaluate = evaluate  # type: ignore[assignment]
+    (first,) = submit(term, "first")
+    await asyncio.wait_for(term.run_until(first), 10)
+    errors = await asyncio.wait_for(term.run_until(*answers), 10)
+    assert errors == [{"t": "UNKNOWN_TOPIC_OR_PARTITION"}, {"other": CREATED}]
