@@ -277,7 +277,7 @@ class PolicyEvaluation:
         `taken` is the number of results that this request and those before it have taken.
         """
         results = deque((await evaluation)[taken:])
-        while not slow.take(results):
+        while self._now_s() <= slow.pending.deadline_s and not slow.take(results):
             results.extend(await policies.evaluate(slow.calls(), []))
         if self._waiting.pop(slow.pending, slow) is None:  # The term has not ended.
             self._submit(slow.pending)

@@ -284,6 +284,29 @@ async def test_a_slow_result_belongs_to_its_element_if_an_earlier_series_checked
     assert checked == ["good", "bad"]
 
 
+async def test_a_slow_request_is_not_checked_further_after_its_deadline(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(policy_evaluation, "TURN_S", 0.01)
+    limits = Limits(10)
+    term = Term(policies=limits)
+    checked: list[str] = []
+
+    async def evaluate(check: Any, _: ClusterState) -> ApiError | None:
+        checked.append(check.topic)
+        while term.loop._policies._line:  # until the request has lost its turn
+            await asyncio.sleep(0)
+        term.now_s = 1002.0
+        return ApiError(ErrorCode.POLICY_VIOLATION, "ends the series")
+
+    monkeypatch.setattr(limits, "evaluate", evaluate)
+    three = creation(topic("a"), topic("b"), topic("c"), timeout_ms=0)
+    answer = term.submit(create_topics(), three, deadline_s=1001.0)
+    await term.run_until(answer)
+    assert answer.result().error_code == ErrorCode.REQUEST_TIMED_OUT
+    assert checked == ["a"]
+
+
 async def test_checks_continue_after_a_checked_topic_has_disappeared() -> None:
     """Somebody deletes the znodes of a topic while a policy checks its new partitions."""
     limits = Limits(10)
