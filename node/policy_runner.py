@@ -59,17 +59,23 @@ class PolicyRunner:
                 )
             ]
 
+        started = 0
+
         def run_all() -> None:
+            nonlocal started
             ends_s = time.monotonic() + SERIES_S
             for call in calls:
+                started += 1
                 results.append(self._result(_raised_by(call)))
                 if results[-1] is not None or time.monotonic() > ends_s:
                     return
 
         limit_ms = self._timeout_ms if timeout_ms is None else timeout_ms
         timed_out = await self._call(run_all, limit_ms)
-        ended = list(results)
-        return [*ended, timed_out] if timed_out is not None else ended
+        ended = list(results)  # before `started` is read, because the thread may still run
+        if timed_out is None or (ended and len(ended) == started):
+            return ended
+        return [*ended, timed_out]
 
     async def _call(self, call: Call, timeout_ms: int) -> ApiError | None:
         worker = self._idle.pop() if self._idle else _Worker(self._name)

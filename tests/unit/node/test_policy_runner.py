@@ -167,3 +167,14 @@ async def test_close_calls_the_policy_even_if_every_call_hangs() -> None:
     await runner.close(lambda: closed.append("closed"))
     over.set()
     assert closed == ["closed"]
+
+
+async def test_a_call_that_ends_while_its_timeout_expires_has_one_result() -> None:
+    """The event loop is blocked meanwhile. A second result would belong to the next call."""
+    runner, so_far = PolicyRunner("p", 50), list[ApiError | None]()
+    evaluation = asyncio.ensure_future(runner.run_in_order([lambda: None], so_far))
+    began = time.monotonic()
+    await asyncio.sleep(0)
+    while not so_far or time.monotonic() - began < 0.1:
+        time.sleep(0.001)  # noqa: ASYNC251 - blocks the event loop
+    assert await evaluation == [None]
