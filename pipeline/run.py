@@ -174,7 +174,8 @@ class Pipeline:
             # A query that hangs in Spark must not block Ctrl-C, or the time limit of a test.
             pool.shutdown(wait=False, cancel_futures=True)
             self._spark.sparkContext.cancelAllJobs()
-            wait(running, timeout=_CANCELLED_WITHIN_S)
+            begun = [each for each in running if not each.cancelled()]
+            wait(begun, timeout=_CANCELLED_WITHIN_S)
             raise
         pool.shutdown()
         return todo

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from unittest.mock import MagicMock
@@ -47,3 +48,20 @@ def test_a_hanging_query_does_not_block_an_interrupt(
         spark.sparkContext.cancelAllJobs.assert_called_once()
     finally:
         released.set()
+
+
+def test_tables_that_no_thread_has_begun_do_not_delay_an_interrupt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`concurrent.futures.wait` never counts a future as done that `shutdown` cancelled."""
+
+    def make(self: run.Pipeline, table: Table, runs: Sequence[str]) -> int:
+        raise Interrupted
+
+    monkeypatch.setattr(run.Pipeline, "_make", make)
+    monkeypatch.setattr(run.Pipeline, "_missing", lambda self, table: ["one"])
+    began_s = time.monotonic()
+    pipeline = run.Pipeline(MagicMock(), [], tmp_path, in_memory=False, threads=1)
+    with pytest.raises(Interrupted):
+        pipeline.make([table(f"gold/{number}") for number in range(1_000)])
+    assert time.monotonic() - began_s < run._CANCELLED_WITHIN_S
