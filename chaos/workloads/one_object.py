@@ -147,8 +147,13 @@ class OneObject:
         wanted = [DescribeConfigsResource(_TOPIC, name, [_CONFIG]) for name in self._configs]
         request = DescribeConfigsRequest(wanted)
         answer = await client.call(broker, ApiKey.DESCRIBE_CONFIGS, 1, request)
-        values = {each.resource_name: each.configs[0].value for each in answer.results}
-        return {name: value.split(",") if value else [] for name, value in values.items()}
+        # A broker that does not know the topic yet answers with an error and without configs.
+        return {
+            each.resource_name: each.configs[0].value.split(",")
+            if each.configs and each.configs[0].value
+            else []
+            for each in answer.results
+        }
 
 
 def _results(key: ApiKey, answer: Any) -> Any:
