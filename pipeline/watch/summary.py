@@ -110,7 +110,7 @@ class Summary:
         windows = {(each.node, each.start_ms): each for each in self.windows}
         kept_from_ms = self.kept_from_ms
         for row in counts:
-            if row["boot"] is None:
+            if None in (row["node"], row["boot"], row["start_ms"]):
                 self.unreadable += row["lines"]
                 continue
             boot = boots.setdefault(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from typing import Any
 
+import pytest
 from rich.console import Console
 
 from pipeline.watch.screen import screen
@@ -48,6 +49,14 @@ def test_an_event_that_comes_too_late_counts_only_in_the_totals() -> None:
     assert [(each.start_ms, each.received) for each in summary.windows] == [(NOW, 3)]
     assert (summary.boots[0].received, summary.lines) == (6, 6)
     assert "approximate: rates and latencies lack 3 events" in shown(summary)
+
+
+@pytest.mark.parametrize("lacking", ["node", "boot", "start_ms"])
+def test_a_line_without_a_field_of_every_event_is_counted_as_unreadable(lacking: str) -> None:
+    """A damaged line must not end the watch."""
+    summary = Summary(run="r")
+    summary.add([counts(NOW), {**counts(NOW), lacking: None}])
+    assert (summary.unreadable, summary.lines, len(summary.boots)) == (1, 2, 1)
 
 
 def test_the_controller_of_the_highest_epoch_is_active_until_it_ends() -> None:
