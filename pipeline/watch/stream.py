@@ -140,10 +140,16 @@ def only_watch(folder: Path) -> Iterator[None]:
     """Let no other process use the folder.
 
     Raises:
-        WatchError: another process uses it.
+        WatchError: another process uses it, or it cannot be written.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as opened:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / "lock").open("w")
+    except OSError as error:
+        raise WatchError(
+            f"{folder} cannot be used: {error.strerror}. Choose another --out."
+        ) from None
+    with lock as opened:
         try:
             fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -54,6 +54,13 @@ def test_two_watches_do_not_share_a_folder(tmp_path: Path) -> None:
         pass
 
 
+def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    refused = pytest.raises(WatchError, match="file/watch cannot be used: Not a directory")
+    with refused, only_watch(tmp_path / "file/watch"):
+        pytest.fail("the folder is a file")
+
+
 @pytest.mark.parametrize(
     ("evidence", "message"),
     [("hdfs://host/run", "give paths, not URIs"), ("nothing-here", "nothing-here is not a folder")],
