@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import subprocess
 import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from bridgehead.cluster import Cluster
@@ -23,6 +21,7 @@ from bridgehead.cluster.java import find_java
 from bridgehead.cluster.node_plan import Ports
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
 from tests.integration.drafted_listeners import Listener
+from tests.integration.java_stacks import java_stacks
 from tests.integration.kazoo_clients import kazoo_client
 
 StartCluster = Callable[..., Cluster]
@@ -36,12 +35,7 @@ def pytest_runtest_makereport(
     """Add the stacks of our Java processes to the report of a test that exceeded its time limit."""
     report = yield
     if call.excinfo is not None and "from pytest-timeout" in str(call.excinfo.value):
-        for process in psutil.Process().children(recursive=True):
-            if process.name() == "java":
-                ran = subprocess.run(
-                    ["jstack", "-l", str(process.pid)], capture_output=True, text=True, timeout=60
-                )
-                report.sections.append((f"Java process {process.pid}", ran.stdout + ran.stderr))
+        report.sections.extend(java_stacks())
     return report
 
 
