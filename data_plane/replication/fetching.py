@@ -211,9 +211,11 @@ class Fetching:
         return count
 
     def _current(self, name: LogName) -> _Followed | None:
-        """Return the partition if the answer is for its present leader epoch."""
+        """Return the partition if the answer is for its present topic id and leader epoch."""
         each, sent = self._followed.get(name), self._sent.get(name)
         if each is None or sent is None or not each.is_current:
+            return None
+        if sent.topic_id != each.partition.log.topic_id:  # A deleted topic had the same name.
             return None
         return each if sent.wanted.current_leader_epoch == each.leader_epoch else None
 

@@ -108,6 +108,21 @@ def test_answer_of_an_earlier_leader_epoch_is_ignored(pair: Pair) -> None:
     assert pair.follower.log.end_offset == 0
 
 
+def test_answer_for_a_deleted_topic_of_the_same_name_is_ignored(pair: Pair) -> None:
+    """Both topics are in leader epoch 0, and their logs were empty at the time of the request."""
+    append(pair.leader, b"of the deleted topic")
+    request = pair.fetching.fetch_request(0, 7)
+    assert request is not None
+    late = answer(pair.leader, request)
+    name = pair.follower.topic, pair.follower.number
+    log = pair.directories.get_or_create(*name, bytes(reversed(TOPIC_ID)))
+    created = Partition(2, log, 0, Isrs())
+    created.apply(View(1, 0, 0, (1, 2, 3)))
+    pair.fetching.follow(name, created)
+    pair.fetching.fetched(late, 0, NOW)
+    assert created.log.end_offset == 0
+
+
 def test_unfollowed_partition_is_not_fetched(pair: Pair) -> None:
     pair.apply(View(3, 1, 1, (3,)))
     assert pair.fetching.is_empty
