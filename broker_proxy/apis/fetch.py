@@ -281,7 +281,7 @@ class _Read:
     def _read_all(self) -> _Result:
         answers, size, is_final = [], 0, False
         whole_first = self._version > _SINGLE_LIMIT_THROUGH
-        for _, name, wanted, error in self.wanted:
+        for key, name, wanted, error in self.wanted:
             answer = PartitionData(
                 partition_index=wanted.partition, high_watermark=-1, records=b"",
                 aborted_transactions=None,
@@ -294,7 +294,11 @@ class _Read:
                 if wanted.partition_max_bytes < 0:
                     raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # as in Kafka
                 limit = min(wanted.partition_max_bytes, self._bytes_max - size)
-                self._read(name, wanted, answer, max(limit, 0), whole_first=whole_first)
+                partition = self._partitions.get(name, wanted.partition)
+                if len({key.topic_id, partition.log.topic_id} - {_NO_TOPIC}) > 1:
+                    # The topic was deleted and created again while the request waited.
+                    raise ApiError(ErrorCode.INCONSISTENT_TOPIC_ID)
+                self._read(partition, wanted, answer, max(limit, 0), whole_first=whole_first)
             except ApiError as refusal:
                 converts = refusal.error in _OF_CONVERSION
                 was_read = error is ErrorCode.NONE and not converts
@@ -313,14 +317,13 @@ class _Read:
 
     def _read(
         self,
-        name: str,
+        partition: Partition,
         wanted: FetchPartition,
         answer: PartitionData,
         limit: int,
         *,
         whole_first: bool,
     ) -> None:
-        partition = self._partitions.get(name, wanted.partition)
         is_follower = self._replica >= 0
         if is_follower or self._version < _FOLLOWERS_SERVE_FROM:
             partition.require_leader(wanted.current_leader_epoch)

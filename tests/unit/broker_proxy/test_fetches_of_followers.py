@@ -211,3 +211,17 @@ async def test_a_new_session_ends_the_watches_of_the_old_one(leader: Leader) -> 
     await leader.send(a=0)
     assert (len(leader["a"]._watchers), len(leader["b"]._watchers)) == (1, 0)
     assert len(leader.sessions) == 1
+
+
+async def test_a_fetch_by_topic_id_never_reads_a_new_topic_of_the_same_name(leader: Leader) -> None:
+    """The topic is deleted and created again while a fetch waits for records."""
+    waiting = asyncio.create_task(leader.send(60_000, a=0))
+    await asyncio.sleep(0)
+    view = SimpleNamespace(topic_id=b"n" * 16, partitions={0: IN_SYNC})
+    leader.topics["a"] = cast(Any, view)
+    leader.partitions.apply(leader.topics, ["a"])
+    append(leader["a"], b"of the new topic")
+    async with asyncio.timeout(10):
+        found = (await waiting)["a"]
+    assert found.error_code == ErrorCode.INCONSISTENT_TOPIC_ID
+    assert not found.records
