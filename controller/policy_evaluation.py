@@ -12,7 +12,9 @@ slow, the next request starts without waiting for it.
 The image for a check includes accepted changes that are not committed yet, so that one multi can
 commit many requests. If the loop decides or commits one of them differently, the policies check
 all later requests again. The thread gets a series of checks, each on the image that results if the
-policies accept the checks before it. It ends the series at the first rejection.
+policies accept the checks before it. It ends the series at the first rejection, or after some
+milliseconds. A series takes requests until it has twice as many checks as the previous one had
+results.
 """
 
 from __future__ import annotations
@@ -125,6 +127,7 @@ class PolicyEvaluation:
         self._base: MetadataImage | None = None
         self._proposed = MetadataImage()  # `_base` with all expected records
         self._redone = 0  # how often checked requests were not decided as expected
+        self._series_max = _CHECKS_MAX  # how many checks the next series has
         self._ahead = AHEAD_MAX  # how many requests may be checked before the loop decides them
         self._tasks: set[asyncio.Task[Any]] = set()
         self._checks_line = False
@@ -222,6 +225,8 @@ class PolicyEvaluation:
             evaluation = self._spawn(policies.evaluate(calls, so_far))
             is_done = bool((await asyncio.wait((evaluation,), timeout=TURN_S))[0])
             results = evaluation.result() if is_done else list(so_far)
+            # The requests after the last result were decided in vain.
+            self._series_max = min(2 * max(len(results), 1), _CHECKS_MAX)
             checked = _with_all_results(series, results)
             slow = None if is_done or len(checked) == len(series) else series[len(checked)]
             if redone != self._redone:  # The policies saw changes that were not made.
@@ -241,7 +246,7 @@ class PolicyEvaluation:
         series: list[_Proposal] = []
         checks = 0
         for pending in self._line:
-            if checks >= _CHECKS_MAX or len(self._expected) + len(series) >= self._ahead:
+            if checks >= self._series_max or len(self._expected) + len(series) >= self._ahead:
                 break
             series.append(self._propose(pending, image))
             checks += len(series[-1].checks)

@@ -17,10 +17,13 @@ from bridgehead.kafka_wire.messages.create_partitions import (
 )
 from bridgehead.policy import ClusterState, PolicyViolationException
 from bridgehead.policy.limits import TopicLimits
+from cluster_model.image import MetadataImage
 from cluster_model.records import ConfigRecord, ConfigResource
 from controller import policy_evaluation
+from controller.apis.base import Decision
 from controller.apis.create_acls import CreateAcls
 from controller.apis.create_partitions import CreatePartitions
+from controller.pending_request import PendingRequest
 from controller.policy_evaluation import PolicyEvaluation
 from controller.store.port import Committed, ContentConflictError, Fence
 from envelope.messages import EnvelopeReply
@@ -208,6 +211,27 @@ async def test_unexpected_decisions_do_not_multiply_checks() -> None:
     errors = await term.run_until(*answers)
     assert sum("THROTTLING_QUOTA_EXCEEDED" in each.values() for each in errors) == 19
     assert len(limits.checked) <= 120
+
+
+async def test_rejections_do_not_multiply_decisions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rejection ends a series. 100 decisions for the checks, at most 200 in vain.
+
+    If each series had 64 checks, there would be over 4,000.
+    """
+    limits = Limits(0)
+    term = Term(policies=limits)
+    propose, decided = term.loop._propose, 0
+
+    def count(pending: PendingRequest, before: MetadataImage) -> Decision:
+        nonlocal decided
+        decided += 1
+        return propose(pending, before)
+
+    monkeypatch.setattr(term.loop._policies, "_decide", count)
+    errors = await term.run_until(*submit(term, *(f"t{n}" for n in range(100))))
+    assert all(VIOLATION in each.values() for each in errors)
+    assert len(limits.checked) == 100
+    assert decided <= 300
 
 
 async def test_a_check_that_ends_during_a_commit_does_not_end_its_request() -> None:
