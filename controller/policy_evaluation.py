@@ -13,8 +13,7 @@ The image for a check includes accepted changes that are not committed yet, so t
 commit many requests. If the loop decides or commits one of them differently, the policies check
 all later requests again. The thread gets a series of checks, each on the image that results if the
 policies accept the checks before it. It ends the series at the first rejection, or after some
-milliseconds. A series takes requests until it has twice as many checks as the previous one had
-results.
+milliseconds. A series has at most twice as many checks as the previous one had results.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, takewhile
+from itertools import chain, islice, takewhile
 from typing import Any, Final, Protocol, TypeVar
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode, api_message
@@ -64,21 +63,20 @@ class _Proposal:
     pending: PendingRequest
     elements: Sequence[tuple[Decided, PolicyCheck | None]]
     checks: Mapping[PolicyCheckKey, PolicyCheck]
-    cluster: ClusterState  # before the request
+    image: MetadataImage  # before the request
 
-    def calls(self) -> list[PolicyCall]:
-        """Return the calls that have no result. Each assumes that those before it are accepted."""
+    def calls(self) -> Iterator[PolicyCall]:
+        """Yield the calls that have no result. Each assumes that those before it are accepted."""
         accepted: list[CreateTopicRequest | AlterTopicRequest] = []
-        calls: list[PolicyCall] = []
+        cluster = ImageClusterState(self.image)
         for key, check in self.checks.items():
-            given = check
-            if isinstance(check, _CHANGES):
-                given = replace(check, accepted_before=tuple(accepted))
-                if not self._is_rejected(key):
-                    accepted.append(check)
             if key not in self.pending.verdicts:
-                calls.append((given, self.cluster))
-        return calls
+                given = check
+                if isinstance(check, _CHANGES):
+                    given = replace(check, accepted_before=tuple(accepted))
+                yield given, cluster
+            if isinstance(check, _CHANGES) and not self._is_rejected(key):
+                accepted.append(check)
 
     def take(self, results: deque[ApiError | None]) -> bool:
         """Take the next results. True if every check has its result."""
@@ -127,6 +125,8 @@ class PolicyEvaluation:
         self._base: MetadataImage | None = None
         self._proposed = MetadataImage()  # `_base` with all expected records
         self._redone = 0  # how often checked requests were not decided as expected
+        # The first request of the line, if some of its checks have results.
+        self._partial: _Proposal | None = None
         self._series_max = _CHECKS_MAX  # how many checks the next series has
         self._ahead = AHEAD_MAX  # how many requests may be checked before the loop decides them
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -220,7 +220,8 @@ class PolicyEvaluation:
         """Check the requests of the line one after another; do not wait for a slow policy."""
         while self._line and len(self._expected) < self._ahead:
             series, redone = self._next_series(), self._redone
-            calls = [call for proposal in series for call in proposal.calls()]
+            every = chain.from_iterable(proposal.calls() for proposal in series)
+            calls = list(islice(every, self._series_max))
             so_far: Results = []
             evaluation = self._spawn(policies.evaluate(calls, so_far))
             is_done = bool((await asyncio.wait((evaluation,), timeout=TURN_S))[0])
@@ -228,12 +229,13 @@ class PolicyEvaluation:
             # The requests after the last result were decided in vain.
             self._series_max = min(2 * max(len(results), 1), _CHECKS_MAX)
             checked = _with_all_results(series, results)
-            slow = None if is_done or len(checked) == len(series) else series[len(checked)]
+            rest = series[len(checked)] if len(checked) < len(series) else None
+            slow, self._partial = (None, rest) if is_done else (rest, None)
             if redone != self._redone:  # The policies saw changes that were not made.
                 for proposal in series:
                     if proposal is not slow:
                         proposal.pending.verdicts.clear()
-            else:
+            elif checked:
                 self._expect(checked)
             if slow is not None:  # It has taken the last of these results.
                 self._line.remove(slow.pending)
@@ -248,20 +250,23 @@ class PolicyEvaluation:
         for pending in self._line:
             if checks >= self._series_max or len(self._expected) + len(series) >= self._ahead:
                 break
+            if series:
+                image = _replayed(image, [series[-1].records()])
             series.append(self._propose(pending, image))
             checks += len(series[-1].checks)
-            image = _replayed(image, [series[-1].records()])
         return series
 
     def _propose(self, pending: PendingRequest, image: MetadataImage) -> _Proposal:
-        elements: list[tuple[Decided, PolicyCheck | None]] = []
+        known, elements = self._partial, list[tuple[Decided, PolicyCheck | None]]()
         if self._now_s() <= pending.deadline_s:  # Otherwise the loop answers REQUEST_TIMED_OUT.
+            if known is not None and known.pending is pending and known.image is image:
+                return known
             try:
                 elements = _checks(pending, self._decide(pending, image))
             except Exception:
                 _log.debug("%s fails; the loop answers it", pending.request_id, exc_info=True)
         checks = {key_of(check): check for _, check in elements if check is not None}
-        return _Proposal(pending, elements, checks, ImageClusterState(image))
+        return _Proposal(pending, elements, checks, image)
 
     def _expect(self, checked: Sequence[_Proposal]) -> None:
         """Let the loop decide these requests, and add their records to the image."""
@@ -283,7 +288,7 @@ class PolicyEvaluation:
         """
         results = deque((await evaluation)[taken:])
         while self._now_s() <= slow.pending.deadline_s and not slow.take(results):
-            results.extend(await policies.evaluate(slow.calls(), []))
+            results.extend(await policies.evaluate([*islice(slow.calls(), _CHECKS_MAX)], []))
         if self._waiting.pop(slow.pending, slow) is None:  # The term has not ended.
             self._submit(slow.pending)
 

@@ -130,7 +130,9 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         ("108.9",),
         "controller/policy_evaluation.py",
-        "        for key, check in self.checks.items():\n            given = check\n",
-        "        for key, check in reversed(self.checks.items()):\n            given = check\n",
+        "        cluster = ImageClusterState(self.image)\n"
+        "        for key, check in self.checks.items():",
+        "        cluster = ImageClusterState(self.image)\n"
+        "        for key, check in reversed(self.checks.items()):",
     ),
 )

@@ -97,8 +97,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         ("201.14",),
         EVALUATION,
-        "calls.append((given, self.cluster))\n",
-        "calls.append((given, ImageClusterState(MetadataImage())))\n",
+        "cluster = ImageClusterState(self.image)\n",
+        "cluster = ImageClusterState(MetadataImage())\n",
     ),
     Mutant(
         ("201.13",),

@@ -213,25 +213,52 @@ async def test_unexpected_decisions_do_not_multiply_checks() -> None:
     assert len(limits.checked) <= 120
 
 
-async def test_rejections_do_not_multiply_decisions(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def decisions(monkeypatch: pytest.MonkeyPatch) -> Callable[[Term], list[str]]:
+    """Return a function that returns a list of the requests decided for a term's policies."""
+
+    def of(term: Term) -> list[str]:
+        decided: list[str] = []
+        propose = term.loop._propose
+
+        def record(pending: PendingRequest, before: MetadataImage) -> Decision:
+            decided.append(pending.request_id)
+            return propose(pending, before)
+
+        monkeypatch.setattr(term.loop._policies, "_decide", record)
+        return decided
+
+    return of
+
+
+async def test_rejections_do_not_multiply_decisions(
+    decisions: Callable[[Term], list[str]],
+) -> None:
     """A rejection ends a series. 100 decisions for the checks, at most 200 in vain.
 
     If each series had 64 checks, there would be over 4,000.
     """
     limits = Limits(0)
     term = Term(policies=limits)
-    propose, decided = term.loop._propose, 0
-
-    def count(pending: PendingRequest, before: MetadataImage) -> Decision:
-        nonlocal decided
-        decided += 1
-        return propose(pending, before)
-
-    monkeypatch.setattr(term.loop._policies, "_decide", count)
+    decided = decisions(term)
     errors = await term.run_until(*submit(term, *(f"t{n}" for n in range(100))))
     assert all(VIOLATION in each.values() for each in errors)
     assert len(limits.checked) == 100
-    assert decided <= 300
+    assert len(decided) <= 300
+
+
+async def test_a_request_is_not_decided_again_for_each_of_its_checks(
+    decisions: Callable[[Term], list[str]],
+) -> None:
+    """Each rejection ends a series. The time would grow with the square of the number of topics."""
+    limits = Limits(0)
+    term = Term(policies=limits)
+    decided = decisions(term)
+    many = creation(*(topic(f"t{n}") for n in range(100)), timeout_ms=0)
+    (errors,) = await term.run_until(term.submit(create_topics(), many))
+    assert list(errors.values()) == [VIOLATION] * 100
+    assert len(limits.checked) == 100
+    assert len(decided) == 1
 
 
 async def test_a_check_that_ends_during_a_commit_does_not_end_its_request() -> None:
