@@ -446,7 +446,8 @@ UNJUDGED: Final[tuple[tuple[str, str], ...]] = (
     ),
     (
         "the node in /controller answers as controller",
-        "no event shows whether it does; `bridgehead status` and the scenarios check it",
+        "no event shows whether it does; `bridgehead status` and the scenarios check it, and "
+        "`blocked_event_loop` fails if a controller that does not work stays in /controller",
     ),
     (
         "clients progress during faults that do not stop writes",

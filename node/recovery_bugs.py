@@ -37,6 +37,13 @@ class AbandoningStore(ZooKeeperStore):
         """See ZooKeeperStore."""
 
 
+class StayingStore(ZooKeeperStore):
+    """stays_at_one_member: its sessions do not move from the last member of the ensemble."""
+
+    def __init__(self, connect: str, **others: Any) -> None:
+        super().__init__(connect.rpartition(",")[2], **others)
+
+
 class _NeverBlocked:
     """Permits every ping."""
 

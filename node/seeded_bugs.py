@@ -95,6 +95,7 @@ STORES: Final[Mapping[str, type[ZooKeeperStore]]] = {
     "counts_operations": CountingStore,
     "leaves_sessions_open": recovery_bugs.AbandoningStore,
     "pings_while_blocked": recovery_bugs.PingingStore,
+    "stays_at_one_member": recovery_bugs.StayingStore,
     **ZOMBIE_STORES,
     **kafka_bugs.STORES,
 }

@@ -10,7 +10,7 @@ ENSEMBLE_ROLLING_RESTART = Scenario(
     name="ensemble_rolling_restart",
     aim="No write is lost when ZooKeeper's leader is killed three times.",
     bug="sessions that do not move to another member",
-    catches=Catch(bugs=("assumes_commit",), found_by=("K4",)),
+    catches=Catch(bugs=("stays_at_one_member",), found_by=("were not acknowledged within",)),
     workload=TOPICS,
     topology=Topology(zookeeper_members=3),
     steps=(Step(fault=KILL_ZOOKEEPER_LEADER, hold=Acknowledged(10), times=3),),

@@ -235,6 +235,11 @@ SEEDED_BUG_TESTS: Final[tuple[SeededBugTest, ...]] = (
         "integration/test_forwarded_principals.py::test_broker_with_stale_acls_is_detected",
     ),
     SeededBugTest(
+        "stays_at_one_member",
+        "no further acknowledgements",
+        "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
+    ),
+    SeededBugTest(
         "swap_principals",
         "F1",
         "integration/test_forwarded_principals.py::test_decision_for_another_principal_is_detected",
