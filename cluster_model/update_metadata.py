@@ -8,6 +8,7 @@ docs/kafka/election-and-epoch.md#checks-at-the-receiving-broker).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import Final
 
 from bridgehead.kafka_wire.messages.update_metadata import (
@@ -18,6 +19,7 @@ from bridgehead.kafka_wire.messages.update_metadata import (
     UpdateMetadataTopicState,
 )
 from cluster_model.image import MetadataImage, Topic
+from cluster_model.records import Replicas
 
 LEADER_DURING_DELETE: Final = -2
 # Encoding or decoding one message takes about 20 ms, which does not delay heartbeats.
@@ -103,6 +105,11 @@ def _brokers(image: MetadataImage) -> list[UpdateMetadataBroker]:
 def _topic(topic: Topic, image: MetadataImage) -> UpdateMetadataTopicState:
     """Return a topic. Partitions without a state znode have no leader, and are omitted."""
     live = image.brokers
+
+    @cache  # Many partitions have the same replicas.
+    def offline(replicas: Replicas) -> list[int]:
+        return [replica for replica in replicas if replica not in live]
+
     return UpdateMetadataTopicState(
         topic_name=topic.name,
         topic_id=topic.topic_id,
@@ -115,7 +122,7 @@ def _topic(topic: Topic, image: MetadataImage) -> UpdateMetadataTopicState:
                 isr=list(state.isr),
                 zk_version=state.partition_epoch,
                 replicas=list(replicas),
-                offline_replicas=[replica for replica in replicas if replica not in live],
+                offline_replicas=offline(replicas),
             )
             for partition, (state, replicas) in enumerate(
                 zip(topic.states, topic.assignment, strict=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -61,12 +62,10 @@ def _decoding(path: str) -> Iterator[None]:
 
 
 def _json(data: bytes | None, path: str) -> dict[str, Any]:
-    try:  # No context manager: a controller loads up to 100,000 of these.
+    with _decoding(path):
         value = orjson.loads(data or b"")
-    except ValueError as error:
-        raise ZnodeContentError(f"{path}: {error!r}") from None
-    if not isinstance(value, dict):
-        raise ZnodeContentError(f"{path}: not a JSON object")
+        if not isinstance(value, dict):
+            raise TypeError("not a JSON object")
     return value
 
 
@@ -317,6 +316,7 @@ class PartitionZnode:
         return f"/brokers/topics/{topic}/partitions/{partition}/state"
 
     @staticmethod
+    @lru_cache(maxsize=1024)
     def encode(state: PartitionState) -> bytes:
         """Return the content; the recovery state is omitted unless the leader is recovering."""
         recovery = b',"leader_recovery_state":1' if state.recovering else b""
@@ -331,18 +331,25 @@ class PartitionZnode:
     @staticmethod
     def decode(topic: str, partition: int, data: bytes | None, version: int) -> PartitionState:
         """Read the state; `version` is the znode's data version, the partition epoch."""
-        value = _json(data, PartitionZnode.path(topic, partition))
-        try:  # No context manager: a controller loads up to 100,000 of these.
-            return PartitionState(
-                int(value["leader"]),
-                int(value["leader_epoch"]),
-                tuple(map(int, value["isr"])),
-                int(value["controller_epoch"]),
-                version,
-                value.get("leader_recovery_state", 0) == 1,
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise ZnodeContentError(f"{topic}-{partition}: {error!r}") from None
+        try:
+            return _partition_state(data, version)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            path = PartitionZnode.path(topic, partition)
+            raise ZnodeContentError(f"{path}: {error!r}") from None
+
+
+# A controller loads and writes up to 100,000 states, and few of them differ.
+@lru_cache(maxsize=1024)
+def _partition_state(data: bytes | None, version: int) -> PartitionState:
+    value = orjson.loads(data or b"")
+    return PartitionState(
+        int(value["leader"]),
+        int(value["leader_epoch"]),
+        tuple(map(int, value["isr"])),
+        int(value["controller_epoch"]),
+        version,
+        value.get("leader_recovery_state", 0) == 1,
+    )
 
 
 class ConfigZnode:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from cluster_model.elections import react_to_live_brokers
@@ -24,7 +25,9 @@ from cluster_model.reassignments import (
 from cluster_model.records import (
     DeletionMarkerRemovalRecord,
     PartitionRecord,
+    PartitionState,
     Record,
+    Replicas,
     TokenRemovalRecord,
     TopicIdRecord,
     TopicRemovalRecord,
@@ -97,15 +100,20 @@ def _react(
         return len(topic.states)
     live, epoch = elections.live(image), image.controller_epoch
     allowed = elections.unclean(image, topic.name)
-    for partition in range(first, len(topic.states)):
-        after = react_to_live_brokers(
-            topic.states[partition],
-            topic.assignment[partition],
+
+    @cache  # Most partitions of a topic have equal states and replicas.
+    def react(state: PartitionState, assignment: Replicas) -> PartitionState | None:
+        return react_to_live_brokers(
+            state,
+            assignment,
             live,
             controller_epoch=epoch,
             unclean=allowed,
             stores_records=elections.stores_records,
         )
+
+    for partition in range(first, len(topic.states)):
+        after = react(topic.states[partition], topic.assignment[partition])
         if after is not None:
             records.append(PartitionRecord(topic.name, partition, after))
             if len(records) >= _CHANGES_PER_STEP:
