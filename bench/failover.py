@@ -69,8 +69,8 @@ async def first_write_s(address: str) -> float:
 
 
 async def _leaderless(connection: AsyncConnection, topics: int, every: int, dead: int) -> int:
-    """Return how many partitions have no live leader, counted in every `every`-th topic."""
-    names = [MetadataRequestTopic(name=f"state-{n:04d}") for n in range(0, topics, every)]
+    """Return how many partitions have no live leader, counted from the last topic backwards."""
+    names = [MetadataRequestTopic(name=f"state-{n:04d}") for n in range(topics - 1, -1, -every)]
     message = MetadataRequest(topics=names, allow_auto_topic_creation=False)
     answer = await connection.call(_METADATA, _METADATA_VERSION, message)
     return sum(
@@ -83,7 +83,8 @@ async def _leaderless(connection: AsyncConnection, topics: int, every: int, dead
 async def all_led_s(address: str, topics: int, dead: int) -> float:
     """Wait until Metadata shows a live leader for every partition; return the time in seconds.
 
-    Polls ten topics first: polling 100,000 partitions from the start would slow down the nodes.
+    Polls ten topics first, among them the last one: polling 100,000 partitions from the start would
+    slow down the nodes.
     """
     began = time.monotonic()
     connection = await AsyncConnection.open(address)

@@ -53,3 +53,14 @@ def test_a_step_ends_within_a_topic_with_many_partitions() -> None:
 def test_a_step_over_healthy_partitions_ends_early() -> None:
     assert steps(led_by_1(120, 100))[0] == [0, 0]
     assert steps(led_by_1(6_000, 1))[0] == [0, 0]
+
+
+def test_partitions_with_equal_states_and_different_replicas_are_decided_separately() -> None:
+    state = PartitionState(
+        leader=1, leader_epoch=0, isr=(1, 2, 3), controller_epoch=5, partition_epoch=0
+    )
+    assignment = ((1, 2, 3), (1, 3, 2), (1, 2, 3))
+    states = [PartitionRecord("t", partition, state) for partition in range(3)]
+    before = image().replay([TopicRecord("t", b"t".ljust(16), assignment, {}), *states])
+    _, after = steps(without_broker_1(before))
+    assert [each.leader for each in after.topics["t"].states] == [2, 3, 2]
