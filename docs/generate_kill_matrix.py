@@ -19,8 +19,8 @@ from tests.kill_matrix.seeded_bug_tests import (
 
 _INTRODUCTION: Final = """\
 A check that cannot fail shows nothing. This page lists what makes each of the
-[properties](properties.md) fail. For each property, at least one row is found by that property
-alone.
+[properties](properties.md) fail. Each property has at least one row whose
+change, history or bug no other property detects.
 
 `make prove-judge` makes each change of the first table and judges the result with
 `bridgehead judge`. The tests do the same.
@@ -42,8 +42,9 @@ This table has, for each property, one of the histories that violate it.
 _SEEDED: Final = """\
 ## Seeded bugs of nodes
 
-Nodes run with these bugs (`node/seeded_bugs.py`): real ones in the tier `local`, simulated ones in
-the tier `simulated` ([chaos](chaos.md)). The file of the test is below `tests`.\
+These bugs (`node/seeded_bugs.py`) are seeded into nodes. In the tier `local` the nodes are
+processes, in the tier `simulated` they are simulated ([chaos](chaos.md)). The file of the test is
+below `tests`.\
 """
 
 

@@ -180,7 +180,7 @@ def _made_methods(node: Any, owner: Any) -> Iterator[str]:
     written = {each.name for each in getattr(node, "body", ()) if isinstance(each, ast.FunctionDef)}
     for name, method in vars(owner).items() if inspect.isclass(owner) else ():
         made = name not in written and not name.startswith("_") and hasattr(method, "__wrapped__")
-        if made and not inspect.iscoroutinefunction(method):  # the asyncio client has the same
+        if made and not inspect.iscoroutinefunction(method):  # AsyncAdminClient has the text
             heading = f"{node.name}.{name}{_plain(str(inspect.signature(method)))}"
             yield from ("", f"#### `{heading}`", "", *_docstring(method.__doc__))
 

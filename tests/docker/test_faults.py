@@ -38,7 +38,7 @@ ENVIRONMENT = {
     "BRIDGEHEAD_RUN_ID": RUN_ID,
     "BRIDGEHEAD_SCENARIO": "kill-pause-disconnect",
     "BRIDGEHEAD_CONTROLLER_ID": "self",
-    "ZOO_SYNC_LIMIT": "8",  # A leader is replaced after this many half seconds of silence.
+    "ZOO_SYNC_LIMIT": "8",  # in ticks of 500 ms: a leader that is silent for 4 s is replaced
 }
 FAULTS = ("kill", "freeze", "disconnect")
 # Where Spark runs: in the submitter's container, or on the project's master and two workers.

@@ -1,4 +1,4 @@
-"""A ZooKeeper, from the wheel's jars, that accepts only TLS with client certificates."""
+"""A ZooKeeper that accepts only TLS with client certificates, from the embedded one's jars."""
 
 from __future__ import annotations
 

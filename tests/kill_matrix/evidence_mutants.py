@@ -1,7 +1,8 @@
 """Evidence mutants: one change of a golden history, and what `bridgehead judge` must find.
 
-Dropping or doubling a line here leaves no gap in the numbers, as if the node had never written the
-line, or had written it twice. Gaps, damaged lines and missing files are among the golden histories.
+Events are numbered after the change. So a dropped or doubled event leaves no gap and no repeated
+number, as if the node had never written the event, or had written it twice. Gaps, damaged lines and
+missing files are among the golden histories.
 """
 
 from __future__ import annotations

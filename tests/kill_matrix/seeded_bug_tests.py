@@ -12,8 +12,9 @@ from typing import Final, NamedTuple
 WITHOUT_SEEDED_BUG: Final[Mapping[str, str]] = {
     "D4": "D3 finds a node that commits a request twice; D4 judges the same for requests whose "
     "clients got no result",
-    "K2": "a broker records a response in the function that returns it, and no collaborator of a "
-    "node replaces that function",
+    "K2": "a broker records a response in the function that returns it, in "
+    "broker_proxy/dispatch.py; seeded bugs only replace the parts of a node that "
+    "node/collaborators.py lists",
     "K3": "it judges the log of events; a test cuts a log instead",
     "K6": "it judges the reading of evidence, not nodes",
     "T1": "it judges the faults of the harness, not nodes",
@@ -105,7 +106,7 @@ SEEDED_BUG_TESTS: Final[tuple[SeededBugTest, ...]] = (
     ),
     SeededBugTest(
         "forgets_restarted_brokers",
-        "no controller in the view of all brokers",
+        "no controller that every broker knows",
         "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
     ),
     SeededBugTest(

@@ -45,7 +45,7 @@ def describe_client_quotas(
 ) -> Plan[dict[ClientQuotaEntity, dict[str, float]]]:
     """Return the quotas of the entities that match all components.
 
-    With `strict`, an entity with a type that no component names does not match.
+    With `strict`, an entity matches only if there is a component for each of its types.
     """
     from bridgehead.kafka_wire.messages.describe_client_quotas import (
         ComponentData,

@@ -44,10 +44,10 @@ class DeleteTopicsFlags(Flag):
 
 
 class ListTopicsFlags(Flag):
-    """Flags of `list_topics` (KIP-117). The topics of users are listed even without a flag."""
+    """Flags of `list_topics` (KIP-117). Topics that are not internal are always listed."""
 
     INCLUDE_INTERNAL = auto()  # also Kafka's own topics, such as __consumer_offsets
-    INCLUDE_EXTERNAL = auto()  # the topics of users
+    INCLUDE_EXTERNAL = auto()  # topics that are not internal; has no effect
 
 
 NO_CONFIGS: Final[Mapping[str, str | None]] = MappingProxyType({})

@@ -60,7 +60,7 @@ class Case:
     answer: Mapping[str, Any] | str  # CLOSED: the broker closes the connection
     versions: range = ALL
     topic: Topic | None = None
-    # How a KIP's draft differs (docs/kips.md). If empty, drafted listeners return the same answer.
+    # How a KIP's draft differs (docs/kips.md); the case is then not sent to drafted listeners.
     drafted: str = ""
 
 
