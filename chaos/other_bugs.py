@@ -1,4 +1,4 @@
-"""Seeded bugs that a scenario finds besides those that it names (`Scenario.catches`)."""
+"""More seeded bugs, each with a scenario that finds it but does not list it in `catches`."""
 
 from __future__ import annotations
 

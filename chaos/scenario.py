@@ -85,7 +85,7 @@ class Expectation:
     violates: tuple[str, ...] = ()
     """The properties that must fail."""
     may_violate_others: bool = False
-    """Whether other properties may fail as well; then it does not matter what the clients see."""
+    """Whether other properties may fail as well. Then the clients' results do not count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Catch:
     bugs: tuple[str, ...]
     """Names in node/seeded_bugs.py. All nodes have all of them."""
     found_by: tuple[str, ...]
-    """Properties that the run always violates, or parts of other sentences of its report."""
+    """Each is a property that the run always violates, or a part of a sentence of its report."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +114,7 @@ class Scenario:
     aim: str
     """What must hold, in one sentence."""
     bug: str
-    """A bug that would violate the aim: issues of Kafka and other projects, or a seeded bug."""
+    """A bug that would violate the aim: an issue number, a short description, or both."""
     catches: Catch | str
     """Seeded bugs that prove that the scenario can fail, or the reason why there are none."""
     workload: Workload

@@ -1,19 +1,20 @@
 """Evaluates policies between deciding and committing.
 
 A decision has a policy check for each element that a policy may reject. If a check has no result
-yet, the loop does not commit any part of the request. A thread of the node evaluates the checks,
-and then the request is decided again. Decisions are pure, so deciding twice is safe.
+yet, the controller's loop commits no part of the request. A thread of the node evaluates the
+checks, and then the request is decided again. Decisions are pure, so deciding twice is safe.
 
-The policies check one request at a time, on an image with the changes of the previous request. A
-policy that limits the whole cluster therefore also limits concurrent requests, unless it is slow.
-All elements of a request are checked on the image before that request (KIP-201). If a policy is
-slow, the next request starts without waiting for it.
+The policies check one request at a time, on an image with the changes of the previous request. So
+concurrent requests cannot exceed a limit on the whole cluster together, unless the policy is slow.
+All elements of a request are checked on the image before that request (KIP-201). If a policy takes
+longer than `TURN_S`, the next request is checked without the changes of the slow one.
 
 The image for a check includes accepted changes that are not committed yet, so that one multi can
 commit many requests. If the loop decides or commits one of them differently, the policies check
-all later requests again. The thread gets a series of checks, each on the image that results if the
-policies accept the checks before it. It ends the series at the first rejection, or after some
-milliseconds. A series has at most twice as many checks as the previous one had results.
+all later requests again. The thread gets the checks of several requests as one series. The image
+for a request assumes that the policies accept all requests before it in the series. The thread ends
+the series at the first rejection, or after some milliseconds. A series has at most twice as many
+checks as the previous one had results.
 """
 
 from __future__ import annotations
@@ -50,15 +51,16 @@ class Policies(Protocol):
     async def evaluate(self, calls: Sequence[PolicyCall], results: Results) -> Results:
         """Call the policy in order; return each rejection, or None for an accepted check.
 
-        Ends early after a rejection, and after a call if some milliseconds have passed. Each result
-        is also added to `results` after its call. Never raises.
+        Stops after a rejection, or after the call during which some milliseconds have passed; the
+        remaining calls then have no result. Each result is also added to `results` after its call.
+        Never raises.
         """
         ...
 
 
 @dataclass(slots=True)
 class _Proposal:
-    """A request in the line, decided on the image after the requests before it."""
+    """A request in the queue, decided on an image with the changes of the requests ahead of it."""
 
     pending: PendingRequest
     elements: Sequence[tuple[Decided, PolicyCheck | None]]
@@ -178,9 +180,9 @@ class PolicyEvaluation:
     def check_again(self, requests: Iterable[PendingRequest]) -> None:
         """Forget the results for these requests and for all that were checked later.
 
-        The policies saw changes that were not made. The next request is checked alone, because many
-        checked requests could be repeated often. After each decision that is as expected, twice as
-        many requests may be checked before the loop decides them.
+        The policies saw changes that were not made. Now only one request is checked before the loop
+        decides it, so that another mismatch repeats only one. After each decision that is as
+        expected, twice as many requests may be checked ahead, up to `AHEAD_MAX`.
         """
         if self._policies is None:
             return
@@ -340,7 +342,7 @@ def _checks(
 def _rejected(
     pending: PendingRequest, decision: Decision, decided: Decided, rejection: ApiError
 ) -> Decided:
-    """Return the element with its rejection, in the error code of the request's version."""
+    """Return the element as rejected; a version without POLICY_VIOLATION gets another error."""
     error, text = rejection.error, rejection.message
     if error is ErrorCode.POLICY_VIOLATION:
         text = api_message(error, text)

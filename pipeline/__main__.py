@@ -141,7 +141,7 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--tables",
         action="store_true",
-        help="write all tables, also those of small evidence",
+        help="write the tables even if the evidence is small",
     )
     run.add_argument("--debug", action="store_true", help="show stack traces of failures")
 

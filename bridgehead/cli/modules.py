@@ -157,7 +157,7 @@ def run(
     ] = "4g",
     tables: Annotated[
         bool,
-        typer.Option("--tables", help="Write all tables, also those of small evidence."),
+        typer.Option("--tables", help="Write the tables even if the evidence is small."),
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show stack traces.")] = False,
 ) -> None:
@@ -212,7 +212,7 @@ def trends(
         "trends.html"
     ),
 ) -> None:
-    """Compare many runs on one page, and name the runs that changed a figure."""
+    """Compare many runs on one page, and list the runs whose verdicts or times changed."""
     run_module("pipeline", "trends", "--page", str(page), *map(str, folders))
 
 
@@ -237,10 +237,12 @@ def run_scenarios(
         ),
     ] = "local",
     shrink: Annotated[
-        bool, typer.Option("--shrink", help="Reduce each simulated run that does not pass.")
+        bool,
+        typer.Option("--shrink", help="Print a smaller scenario for each failed simulated run."),
     ] = False,
     bugs: Annotated[
-        str, typer.Option(metavar="BUG,...", help="Bugs to seed into the nodes: kafka-bugs.md.")
+        str,
+        typer.Option(metavar="BUG,...", help="Bugs to seed into nodes (docs/kafka-bugs.md)."),
     ] = "",
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="The folder for evidence and results.")

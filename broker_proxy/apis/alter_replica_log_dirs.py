@@ -1,8 +1,8 @@
 """AlterReplicaLogDirs, key 34, versions 0 to 2: moves this broker's replicas.
 
-The broker moves a log before it answers. Without a data plane every log is empty, and
-DescribeLogDirs shows the move until the broker stops. If a request names a partition more than
-once, the last entry counts. The response omits topics without partitions.
+The broker moves a log before it answers. Without a data plane there is no log to move:
+DescribeLogDirs shows the new directory, and the broker forgets it when it stops. If a request names
+a partition more than once, the last entry counts. The response omits topics without partitions.
 """
 
 from __future__ import annotations

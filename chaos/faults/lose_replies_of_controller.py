@@ -1,4 +1,4 @@
-"""Nothing passes from the controller to the other brokers."""
+"""Replies and metadata updates of the controller do not reach the other brokers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ async def _inject(target: Target) -> AsyncIterator[None]:
 
 LOSE_REPLIES_OF_CONTROLLER = Fault(
     name="lose_replies_of_controller",
-    does="Nothing passes from the controller to the other brokers.",
+    does="Replies and metadata updates of the controller do not reach the other brokers; their "
+    "requests still reach it.",
     inject=_inject,
     breaks_links=True,
 )

@@ -1,7 +1,8 @@
 """CreateAcls, key 30, versions 0 to 3 (docs/kafka/acls.md#acl-apis). KIP-140, KIP-290.
 
 The ACLs of one resource pattern are written together and fail together. Creating an ACL that exists
-succeeds and writes nothing. As in Kafka, names and hosts are not validated.
+succeeds and writes nothing. As in Kafka, hosts and principal names are not validated; the name of a
+resource may not be empty or contain `/`.
 
 Version notes:
     0: literal patterns only. 3: same fields as 2; every version accepts the resource type USER.

@@ -146,7 +146,11 @@ TOOL: Final = Tool(
     help="Describe and change feature levels. As kafka-features.sh.",
     options=(
         texts("feature", "NAME=LEVEL", "A feature and its level; disable takes no level."),
-        text("metadata", "VERSION", "upgrade, downgrade: metadata.version, such as 3.3-IV3."),
+        text(
+            "metadata",
+            "VERSION",
+            "For upgrade, downgrade: the metadata.version, such as 3.3-IV3.",
+        ),
         Option("dry-run", "Check the change without applying it."),
         Option("unsafe", "Downgrade or disable even if metadata is lost."),
     ),
