@@ -1,6 +1,6 @@
 """`make prove-bugs`: runs find each bug that is seeded into nodes, and pass without it.
 
-This takes tens of minutes, most of them in the tier `local`. ARGS="-k polite_stop" selects some.
+This takes about half an hour, most of it in the tier `local`. ARGS="-k polite_stop" selects some.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from chaos.seeded_bug import SeededBug, bugs_of_scenarios, not_found, reproduce
 from chaos.simulated.run import run
 from event_log.verdicts import Verdict
 
+_TIMEOUT_S = 900  # hundred_failovers takes 300 s on a busy machine
 # Some bugs are in two of the registries.
 BUGS = {
     (bug.scenario, bug.bugs, bug.found_by): bug
@@ -24,14 +25,14 @@ BUGS = {
 }.values()
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(_TIMEOUT_S)
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: f"{','.join(bug.bugs)}-{bug.scenario}")
 def test_the_judge_finds_the_bug(bug: SeededBug, tmp_path: Path) -> None:
     result = reproduce(bug, tmp_path / "run")
     assert not_found(bug, result) == (), result.wrong
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(_TIMEOUT_S)
 @pytest.mark.parametrize(
     "scenario", [each for each in SCENARIOS if SIMULATED in each.tiers], ids=lambda each: each.name
 )
