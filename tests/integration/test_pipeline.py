@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from bench.generated_evidence.__main__ import PLANTED, generate
 from event_log import seals
@@ -28,7 +28,7 @@ from pipeline.folders import MADE, digests
 from pipeline.gold.forwarding import EFFECTS
 from pipeline.run import TABLES, Pipeline
 from pipeline.session import RAW_FILES, open_session
-from pipeline.table import TableError, local_frame
+from pipeline.table import Frames, TableError, local_frame
 from tests import golden_histories
 from tests.integration.kafka_log_samples import write_logs
 from tests.integration.pipeline_runs import accepted, expand_all
@@ -212,6 +212,10 @@ def test_tables_are_not_stored_unless_requested(judged: Judged, tmp_path: Path) 
     assert digests(pipeline.read("silver/events")) == digests(stored)
 
 
+def _without_rows(frames: Frames) -> DataFrame:
+    return frames["raw"].filter("line IS NULL")
+
+
 def test_one_run_is_written_like_several(
     spark: SparkSession, judged: Judged, tmp_path: Path
 ) -> None:
@@ -223,7 +227,9 @@ def test_one_run_is_written_like_several(
         for table in COMPARED[:6]:
             whole = judged.pipeline.read(table.name).filter(f"run = '{run.id}'")
             assert digests(pipeline.read(table.name)) == digests(whole), table.name
-    record = json.loads((tmp_path / "silver/kafka_requests" / MADE).read_bytes())
+        empty = replace(TABLES[0], name="bronze/empty", build=_without_rows)
+        pipeline.make([empty])
+    record = json.loads((tmp_path / empty.name / MADE).read_bytes())
     assert record[run.id]["folder"] is None
 
 
