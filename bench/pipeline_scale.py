@@ -1,9 +1,10 @@
-"""`python -m bench.pipeline_scale [--millions 1,4,16] [--rounds 3]`: measures how time grows.
+"""`python -m bench.pipeline_scale [--millions 1,4,16] [--rounds 3] [--busiest 0.9]`: its growth.
 
 Each generated history is judged in its own process. Sizes alternate; the results are medians of the
 rounds. Prints events per second and core, from JSON to silver and for all tables; the memory of the
 JVM; and the exponent of growth: time is proportional to this power of the size (1 is linear). For
 comparison, the same process first reads the events with Spark's JSON reader and counts their kinds.
+With `--busiest 0.9`, one of the three brokers reads 90 % of the requests.
 """
 
 from __future__ import annotations
@@ -92,6 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="bench.pipeline_scale", description=__doc__)
     parser.add_argument("--millions", default="1,4,16")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--busiest", type=float, help="share of the requests that one broker reads")
     options = parser.parse_args(arguments)
     sizes = [float(each) for each in options.millions.split(",")]
     cores = os.cpu_count() or 1
@@ -100,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         for size in sizes:
             began = time.monotonic()
-            generate(folder / str(size), int(size * 1e6))
+            generate(folder / str(size), int(size * 1e6), busiest=options.busiest)
             print(f"{size:g} M events generated in {time.monotonic() - began:.0f} s", flush=True)
         for _ in range(options.rounds):
             for size in sizes:

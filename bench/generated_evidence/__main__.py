@@ -16,16 +16,23 @@ PLANTED = "planted.json"
 
 
 def generate(
-    folder: Path, events: int, *, seed: int = 1, plant: int = 0, run_id: str = "generated"
+    folder: Path,
+    events: int,
+    *,
+    seed: int = 1,
+    plant: int = 0,
+    run_id: str = "generated",
+    busiest: float | None = None,
 ) -> World:
     """Write a sealed run of about `events` events below `folder`.
 
     Each kind of violation is planted `plant` times. `planted.json` beside the run lists them.
+    `busiest` is the share of the requests that one of the three brokers reads.
     """
     run = folder / f"run={run_id}"
     shutil.rmtree(run, ignore_errors=True)
     run.mkdir(parents=True)
-    world = World(run, seed, run_id)
+    world = World(run, seed, run_id, busiest)
     planted = [kind for kind in KINDS for _ in range(plant)]
     world.chance.shuffle(planted)
     every = events // (len(planted) + 1)

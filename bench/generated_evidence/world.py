@@ -64,10 +64,16 @@ class Counters:
 
 
 class World:
-    """The generated cluster. `planted` lists the violations: property, key, one of the rows."""
+    """The generated cluster. `planted` lists the violations: property, key, one of the rows.
 
-    def __init__(self, folder: Path, seed: int, run_id: str = "generated") -> None:
+    `busiest` is the share of the requests that the first broker reads; by default, an equal share.
+    """
+
+    def __init__(
+        self, folder: Path, seed: int, run_id: str = "generated", busiest: float | None = None
+    ) -> None:
         self.folder = folder
+        self._busiest = busiest
         self.seed = seed
         self.run_id = run_id
         self.clock = ManualClock()
@@ -95,6 +101,11 @@ class World:
     def events(self) -> int:
         """The number of events so far."""
         return sum(boot.seq for boot in self.boots.values()) + self.client.seq
+
+    def _any_node(self) -> str:
+        if self._busiest is None:
+            return self.chance.choice(NODES)
+        return NODES[0] if self.chance.random() < self._busiest else self.chance.choice(NODES[1:])
 
     def _start(self, node: str) -> None:
         boot = self.boots[node]
@@ -163,7 +174,7 @@ class World:
 
     def new_write(self, node: str | None = None) -> Write:
         """Return the next write: usually of a new topic, else a change, deletion or duplicate."""
-        node = node or self.chance.choice(NODES)
+        node = node or self._any_node()
         boot = self.boots[node]
         self.sequences[node] += 1
         sequence = self.sequences[node]
@@ -283,7 +294,7 @@ class World:
         """Add some reads, one batch of writes and, after enough writes, an election."""
         for _ in range(self.chance.randrange(3)):
             self.clock.advance_ms(1)
-            boot = self.boots[self.chance.choice(NODES)]
+            boot = self.boots[self._any_node()]
             self.read(boot, f"{boot.node}-0")
         self.batch([self.new_write() for _ in range(self.chance.randrange(1, 4))])
         if self.writes_of_term > _WRITES_OF_A_TERM:
