@@ -18,7 +18,6 @@ def main() -> None:
     from bridgehead.cli.closed_output import quiet_when_output_is_closed
     from bridgehead.cli.commands import build_app
     from bridgehead.cli.options import say_on_stderr
-    from bridgehead.cluster.errors import ClusterError
     from bridgehead.exit_codes import ExitCode
 
     try:
@@ -30,6 +29,9 @@ def main() -> None:
     except Exception as error:
         if "--debug" in sys.argv[1:]:
             raise
+        # Imports asyncio, which takes a quarter of the time of `--help`.
+        from bridgehead.cluster.errors import ClusterError
+
         sentence = str(error)
         if not isinstance(error, ClusterError):
             sentence = f"Unexpected {type(error).__name__}: {error} (--debug shows where)."
