@@ -22,7 +22,6 @@ from controller.store.port import Fence
 from controller.store.zookeeper import ZooKeeperStore
 from controller.term import Term
 from envelope.messages import EnvelopeReply
-from zookeeper_client.session import ZooKeeperSession
 
 _EARLY_S: Final = 1.0
 _TICK_S: Final = 0.05
@@ -54,9 +53,9 @@ class _NeverBlocked:
 class PingingStore(ZooKeeperStore):
     """pings_while_blocked: the session stays alive while the event loop is blocked."""
 
-    def _new_session(self) -> ZooKeeperSession:
-        session = super()._new_session()
-        cast(Any, session)._connection._loop_watch = _NeverBlocked()
+    def _new_session(self) -> Any:
+        session = cast(Any, super()._new_session())
+        session._connection._loop_watch = _NeverBlocked()
         return session
 
 
