@@ -45,9 +45,6 @@ from zookeeper_client.wire import NO_NODE, NODE_EXISTS, ReadChildren, ReadData, 
 
 _log = logging.getLogger(__name__)
 _RETRY_S: Final = 0.2
-# To read changes, a broker lists the notifications of 15 minutes. So it reads changes that follow
-# each other together, at most this often.
-_READ_CHANGES_EVERY_S: Final = 0.05
 Answer = TypeVar("Answer")
 
 
@@ -114,7 +111,6 @@ class ZooKeeperWatcher:
         self._users_read_in: ZooKeeperSession | None = None
         self._tokens = TokenFollower(callbacks.tokens) if callbacks.tokens is not None else None
         self._acls = AclFollower(callbacks.acls) if callbacks.acls is not None else None
-        self._changes_read_s: dict[Callable[[], Awaitable[None]], float] = {}
         self._reading_changes = asyncio.Lock()
         self._reading_controller = asyncio.Lock()
         self._stopped = False
@@ -409,32 +405,20 @@ class ZooKeeperWatcher:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def _notified(self, read_changes: Callable[[], Awaitable[None]]) -> None:
-        """Read changes, because there is a notification: at once, or when the pause is over."""
-
-        async def read() -> None:
-            now_s = asyncio.get_running_loop().time
-            last_s = self._changes_read_s.get(read_changes, -math.inf)
-            await asyncio.sleep(max(0, last_s + _READ_CHANGES_EVERY_S - now_s()))
-            await read_changes()
-            self._changes_read_s[read_changes] = now_s()
-
-        self._start(read)
-
     def read_controller(self) -> None:
         """Read /controller. Report a controller if it changed; report a missing one every time."""
         self._start(self._read_controller)
 
     def _configs_changed(self) -> None:
-        self._notified(self._read_config_changes)
+        self._start(self._read_config_changes)
 
     async def _follow_tokens(self) -> None:
         if self._tokens is not None:
-            await self._tokens.follow(self._live, lambda: self._notified(self._follow_tokens))
+            await self._tokens.follow(self._live, lambda: self._start(self._follow_tokens))
 
     async def _follow_acls(self, *, connected: bool = False) -> None:
         if self._acls is not None:
-            again = partial(self._notified, self._follow_acls)
+            again = partial(self._start, self._follow_acls)
             await self._acls.follow(self._live, again, connected=connected)
 
     async def _read_controller(self) -> None:

@@ -207,7 +207,9 @@ def _is_valid(proposal: _Proposal, assignment: Replicas) -> bool:
 
 
 def _row(name: str, number: int, results: Results) -> AlterPartitionTopicDataPartitionData:
-    outcome = results.outcomes[partition_element(name, number)]
+    outcome = results.outcomes.get(partition_element(name, number))
+    if outcome is None:  # The topic with this id was created or deleted after the decision.
+        return AlterPartitionTopicDataPartitionData(number, ErrorCode.UNKNOWN_TOPIC_ID)
     topic = results.image.topics.get(name)
     if not outcome.succeeded:
         return AlterPartitionTopicDataPartitionData(number, outcome.error)

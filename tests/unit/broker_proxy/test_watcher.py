@@ -10,7 +10,6 @@ from unittest.mock import Mock
 
 import pytest
 
-from broker_proxy import watcher as watcher_module
 from broker_proxy.watcher import Callbacks, ControllerAddress, ZooKeeperWatcher
 from cluster_model.records import ConfigResource
 from cluster_model.session_state import ConnectionLostError
@@ -162,29 +161,3 @@ async def test_a_config_change_is_not_lost_with_the_connection(lost: int) -> Non
         await watcher._read_config_changes()
     await watcher._read_config_changes()
     assert changes == APPLIED
-
-
-async def test_changes_that_follow_each_other_are_read_together(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    changes: list[tuple[str, Mapping[str, str]]] = []
-    session = ConfigSession()
-    watcher = watcher_of(session, [], changes)
-    sleep, is_over = asyncio.sleep, asyncio.Event()
-
-    async def pause(delay_s: float) -> None:
-        await (is_over.wait() if delay_s else sleep(0))
-
-    monkeypatch.setattr(asyncio, "sleep", pause)
-    monkeypatch.setattr(watcher_module, "_READ_CHANGES_EVERY_S", 3_600.0)
-    for number in range(5):
-        name = f"config_change_{number:010}"
-        session.znodes |= ConfigSession((f"t{number}", name, None)).znodes
-        watcher._configs_changed()
-        for _ in range(20):
-            await sleep(0)
-    assert [topic for topic, _ in changes] == ["t0"]  # The first is read at once.
-    is_over.set()
-    await asyncio.gather(*watcher._tasks)
-    assert [topic for topic, _ in changes] == [f"t{number}" for number in range(5)]
-    assert len(session.reads) == 4  # Two requests for the first change, two for all others.

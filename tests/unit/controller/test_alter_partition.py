@@ -20,7 +20,12 @@ from bridgehead.kafka_wire.messages.alter_partition import (
     TopicData,
 )
 from cluster_model.image import BrokerRegistration, MetadataImage
-from cluster_model.records import PartitionRecord, PartitionState, TopicRecord
+from cluster_model.records import (
+    PartitionRecord,
+    PartitionState,
+    TopicRecord,
+    TopicRemovalRecord,
+)
 from controller.apis.alter_partition import AlterPartition
 from controller.apis.base import Decision, RequestContext, Results
 from tests.unit.controller.request_contexts import a_context
@@ -121,6 +126,26 @@ def test_unknown_topic_id_is_reported() -> None:
     wanted.topics[0].topic_id = b"x" * 16
     _, row = answer(wanted, image())
     assert row.error_code == ErrorCode.UNKNOWN_TOPIC_ID
+
+
+@pytest.mark.parametrize("version", [0, 1, 2, 3])
+def test_a_topic_that_is_deleted_before_the_response_is_unknown(version: int) -> None:
+    wanted, before = request((1, 2, 3)), image()
+    decision = API.decide(context(version), wanted, before, {})
+    outcomes = {each.element: each.outcome for each in decision.elements}
+    results = Results(outcomes, before.replay([TopicRemovalRecord("orders")]))
+    (topic,) = API.response(context(version), wanted, results).topics
+    by_name = version < 2
+    expected = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if by_name else ErrorCode.UNKNOWN_TOPIC_ID
+    assert topic.partitions[0].error_code == expected
+
+
+def test_a_topic_that_is_created_before_the_response_is_unknown() -> None:
+    wanted, empty = request((1, 2, 3)), MetadataImage(brokers=image().brokers)
+    decision = API.decide(context(), wanted, empty, {})
+    outcomes = {each.element: each.outcome for each in decision.elements}
+    (topic,) = API.response(context(), wanted, Results(outcomes, image())).topics
+    assert topic.partitions[0].error_code == ErrorCode.UNKNOWN_TOPIC_ID
 
 
 @pytest.mark.parametrize("fields", [{"broker_epoch": 7}, {"broker_id": 5}])
