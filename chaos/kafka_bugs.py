@@ -38,7 +38,7 @@ KAFKA_BUGS: Final[tuple[KafkaBug, ...]] = (
     ),
     KafkaBug(
         issue="KAFKA-16539",
-        happened="Writes of configs did not check that the writer still was the controller.",
+        happened="A write of configs did not check that its writer was still the controller.",
         bugs=("unfenced_configs",),
         scenario="controller_killed",
         found_by=("W2",),
@@ -59,7 +59,8 @@ KAFKA_BUGS: Final[tuple[KafkaBug, ...]] = (
     ),
     KafkaBug(
         issue="KAFKA-12835",
-        happened="A topic got a new id, but brokers still had the old one.",
+        happened="Brokers had different ids for one topic. Here the controllers repeat ids: each new "
+        "controller starts with the same sequence of ids.",
         bugs=("repeats_topic_ids",),
         scenario="sessions_flap",
         found_by=("D10",),
@@ -79,7 +80,7 @@ KAFKA_BUGS: Final[tuple[KafkaBug, ...]] = (
         found_by=("F8", "L1"),
     ),
     KafkaBug(
-        issue="creation that ZooKeeper applied, but whose reply was lost",
+        issue="lost reply to a creation that ZooKeeper applied",
         happened="The controller's ZooKeeper client sends the creation again and gets NODEEXISTS; "
         "the admin client gets TOPIC_ALREADY_EXISTS for its own topic.",
         bugs=("naive_retry",),
@@ -87,9 +88,9 @@ KAFKA_BUGS: Final[tuple[KafkaBug, ...]] = (
         found_by=("D5",),
     ),
     KafkaBug(
-        issue="multi whose reply was lost",
-        happened="The caller cannot know whether ZooKeeper applied it. Here the controller assumes "
-        "that it did.",
+        issue="lost reply to a multi",
+        happened="The sender cannot know whether ZooKeeper applied the multi. Here the controller "
+        "assumes that ZooKeeper applied it.",
         bugs=("assumes_commit",),
         scenario="request_of_commit_lost",
         found_by=("D1", "K4"),

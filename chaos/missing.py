@@ -10,23 +10,23 @@ _HOSTILE: Final = "`make attack` and tests/hostile cover them"
 MISSING: Final[tuple[tuple[str, str], ...]] = (
     (
         "a replaced controller that fails in its event handler",
-        "a failpoint can only stop a process; it cannot raise an error",
+        "the harness can pause or kill a process at a given point, but cannot raise an error there",
     ),
     ("all controllers down", "every broker is a candidate here, so no broker would be left"),
-    ("a lost notification to a broker", "the proxies lose writes and their replies only"),
+    ("a lost notification to a broker", "the proxies between nodes and ZooKeeper can lose only multis and replies to multis"),
     ("a lost reply, and another controller elected before the write is resent", _ELECTIONS),
     ("the reply of an election lost", _ELECTIONS),
     ("a transaction above jute.maxbuffer", _ELECTIONS),
     (
         "ZooKeeper's leader killed inside a large transaction",
-        "failpoints are in nodes, not in ZooKeeper",
+        "the harness can kill a node at a given point, but not ZooKeeper",
     ),
     (
         "a broker that learns of a new controller too late",
         "the proxies do not delay single notifications",
     ),
-    ("a process killed while its packets are dropped", "needs rights to change the firewall"),
-    ("links that lose packets", "the proxies work on streams, where nothing is lost"),
+    ("a process killed while its packets are dropped", "needs the right to change the firewall"),
+    ("links that lose packets", "the proxies forward TCP streams, in which no packet is lost"),
     ("replayed Envelopes", "tests/hostile/test_replay.py covers them, with a failover"),
     ("reordered replies to Envelopes", "tests/integration/test_envelope_channel.py covers them"),
     ("a large request before many small ones", "`make bench` measures it"),
@@ -36,7 +36,7 @@ MISSING: Final[tuple[tuple[str, str], ...]] = (
         "covers a controller with another certificate",
     ),
     ("a kill of the ZooKeeper member that serves the controller", "no evidence shows its effect"),
-    ("a power loss of ZooKeeper", "needs a file system such as lazyfs"),
+    ("a power loss of ZooKeeper", "needs a file system that drops unsynced writes, such as lazyfs"),
     ("a follower of ZooKeeper that lags", "the links between members have no proxy"),
     (
         "credentials that ZooKeeper rejects at a reconnect",
@@ -51,7 +51,7 @@ MISSING: Final[tuple[tuple[str, str], ...]] = (
     ),
     ("Envelopes from clients, a forged principal", _HOSTILE),
     (
-        "a client that sets the flag to bypass the policy",
+        "a client that sets the CreateTopics flag for bypassing the policy",
         "tests/integration/test_policies.py covers it",
     ),
     ("configs of another broker, difficult names", "tests/integration/conformance covers them"),
@@ -63,7 +63,7 @@ MISSING: Final[tuple[tuple[str, str], ...]] = (
     ("a policy that hangs or throws", "tests/integration/test_policies.py covers it"),
     (
         "tokens that expire during a failover",
-        "tests/integration/test_delegation_tokens.py covers the two separately",
+        "tests/integration/test_delegation_tokens.py covers expiry and failover separately",
     ),
     ("records that a full disk rejects", "no workload produces records"),
     ("damaged event logs", "tests/golden covers them"),

@@ -33,19 +33,22 @@ A broker serves these APIs and lists them in ApiVersions. The table is derived f
 - LOCAL: the receiving broker answers. FORWARD: the active controller decides, and a broker that is
   not the controller forwards the request; with `bridgehead.forwarding.enable=false` it answers
   NOT_CONTROLLER. ON_CONTROLLER: only the active controller's broker answers, all others answer
-  NOT_CONTROLLER. AlterConfigs and IncrementalAlterConfigs of a broker or its loggers must be sent
-  to that broker: it changes the levels of its loggers itself, and checks and forwards the rest.
+  NOT_CONTROLLER. On a shipped listener, AlterConfigs and IncrementalAlterConfigs of a broker or its
+  loggers must be sent to that broker: it changes the levels of its loggers itself, and checks and
+  forwards the rest. On a drafted listener this holds for loggers only.
+- `drafted:` in a cell marks what applies to listeners with `bridgehead.dialect=drafted` instead.
 - A listener with `bridgehead.dialect=drafted` forwards only KIP-590's eight APIs, and only below
   these versions: {bumps}.
   A broker that is not the active controller answers all other FORWARD requests with
   NOT_CONTROLLER.
   [kips](kips.md) lists the other differences.
 - Every API can return UNKNOWN_SERVER_ERROR. A forwarded request returns REQUEST_TIMED_OUT if no
-  controller answers within `request.timeout.ms`. An API that waits for the cluster also
-  returns REQUEST_TIMED_OUT when the timeout in the request has passed.
+  controller answers within `request.timeout.ms`. CreateTopics, DeleteTopics, CreatePartitions and
+  ElectLeaders also return REQUEST_TIMED_OUT if they are not complete when the timeout in the request
+  has passed.
 - A broker with `bridgehead.data.plane=false` does not serve {stored}.
-- A malformed request closes the connection. A request with an unlisted version closes it too; only
-  ApiVersions is answered with UNSUPPORTED_VERSION.
+- A malformed request closes the connection. So does a request with an unlisted version,
+  except ApiVersions, which is answered with UNSUPPORTED_VERSION.
 - THROTTLING_QUOTA_EXCEEDED is returned from these versions on: {strict}.
   Requests of older versions are executed, and the client is throttled afterwards. Without a
   data plane, only two client quotas are enforced: `controller_mutation_rate` and
@@ -53,6 +56,10 @@ A broker serves these APIs and lists them in ApiVersions. The table is derived f
 - Without an authorizer everything is allowed. Only the column *without the rights* has the
   authorization errors.\
 """
+_QUARANTINE: Final = (
+    "A line of evidence that cannot be judged is quarantined, and its witness has a gap. Only",
+    "`wrong_run` rejects the whole run. The reasons:",
+)
 _UNSERVED_INTRODUCTION: Final = (
     "## Unserved APIs",
     "",
@@ -136,24 +143,24 @@ _OWN_TOKENS: Final = "allowed only for the owner and the renewers of the token"
 # APIs that need more explanation than the error of the resource's type.
 _WITHOUT_RIGHT: Final[Mapping[int, str]] = {
     ApiKey.METADATA: "{TOPIC}; the response to a request for all topics omits the topic. CREATE is "
-    "needed only to create a missing topic, DESCRIBE on CLUSTER only for the authorized operations "
-    "of the cluster",
+    "needed only to create a missing topic, DESCRIBE on CLUSTER only to see the authorized "
+    "operations of the cluster",
     ApiKey.OFFSET_FETCH: "{GROUP}, {TOPIC}; the response to a request for all topics omits the "
     "topic",
     ApiKey.CREATE_TOPICS: "{TOPIC}; CREATE on CLUSTER or on TOPIC suffices; without "
     "DESCRIBE_CONFIGS the response has no configs and no id; drafted: {CLUSTER}, only CREATE on "
     "CLUSTER suffices",
-    ApiKey.DELETE_TOPICS: "{TOPIC}, whether the topic exists or not; without DESCRIBE a deletion "
-    "by id is answered without the name; drafted: without DESCRIBE, the error of a missing topic",
+    ApiKey.DELETE_TOPICS: "{TOPIC}, whether the topic exists or not; without DESCRIBE, the result "
+    "of a deletion by id has no name; drafted: without DESCRIBE, the error of a missing topic",
     ApiKey.DESCRIBE_CONFIGS: _PER_RESOURCE,
     ApiKey.ALTER_CONFIGS: _PER_RESOURCE,
     ApiKey.INCREMENTAL_ALTER_CONFIGS: _PER_RESOURCE,
     ApiKey.CREATE_DELEGATION_TOKEN: "{USER}; the right is needed only for a token of another owner",
     ApiKey.RENEW_DELEGATION_TOKEN: _OWN_TOKENS,
     ApiKey.EXPIRE_DELEGATION_TOKEN: _OWN_TOKENS,
-    ApiKey.DESCRIBE_DELEGATION_TOKEN: "the token is omitted; a right is needed only for tokens of "
-    "others, and either right suffices",
-    ApiKey.DESCRIBE_CLUSTER: "only the authorized operations are omitted",
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: "the response omits the token; only tokens of others need a "
+    "right, and either of the two suffices",
+    ApiKey.DESCRIBE_CLUSTER: "the response omits the authorized operations, and nothing else",
     ApiKey.ENVELOPE: "{CLUSTER} on the inter-broker listener, a closed connection on other "
     "listeners; drafted: {CLUSTER} on all listeners",
     ApiKey.LIST_ACLS: "{CLUSTER}, except for the principal's own Allow rules",
@@ -184,7 +191,7 @@ def quirks_page() -> str:
         _row(each.name, each.apis, each.description, ", ".join(f"`{row}`" for row in each.rows))
         for each in quirks.QUIRK_LIST
     ]
-    page += ["", "No quirk reproduces these harmful behaviours of Kafka:", ""]
+    page += ["", "No quirk reproduces the harmful behaviours of Kafka in these rows of docs/differences.md:", ""]
     page += ["| difference | reason |", "|---|---|"]
     page += [_row(row, reason) for row, reason in quirks.UNSUPPORTED_QUIRKS.items()]
     return "\n".join([*page, ""])
@@ -284,7 +291,7 @@ def properties_page() -> str:
     page += ["", "## Not judged", "", "No property judges these statements:", ""]
     page += ["| statement | reason |", "|---|---|"]
     page += [_row(statement, reason) for statement, reason in properties.UNJUDGED]
-    page += ["", "## Quarantine", "", "Every reason to quarantine a line:", ""]
+    page += ["", "## Quarantine", "", *_QUARANTINE, ""]
     page += ["| reason | |", "|---|---|"]
     page += [_row(name, meaning) for name, meaning in evidence.QUARANTINE_REASONS.items()]
     return "\n".join([*page, ""])

@@ -36,21 +36,22 @@ real processes. If a command makes more than 20 simulated runs, the folders of t
 that passed are deleted. The exit code is 0 if every run passed, 1 if a run failed or hung, and 3 if
 a run is undecided and all others passed.
 
-With `--shrink` each simulated run that does not pass is repeated with fewer faults and operations,
-as long as it violates the same property. The reduced scenario is printed as a file for
-`chaos/scenarios`.
+With `--shrink` each simulated run that does not pass is repeated with fewer and fewer faults and
+operations. A reduction is kept only if the run still violates the first property that the original
+run violated. The smallest scenario found is printed as a file for `chaos/scenarios`.
 
 A run passes if three conditions are met: at the end every broker's metadata agrees with the results
 that the clients got, all expected properties hold ([properties](properties.md)), and the number of
-elections, the number of unknown outcomes and the time without a success are as expected. The
+elections, the number of unknown outcomes and the longest time in which no operation succeeded are
+within the scenario's limits. The
 property T1 requires evidence that each fault had an effect; the harness's own event
 `fault_injected` does not suffice. A run in which a fault had no effect is undecided. A run hangs,
 for example, if the operations that it waits for are not acknowledged within 90 s.
 
 The simulated ZooKeeper (`chaos/simulated/zookeeper.py`) is one server that applies each request at
 once: it has no members that lag, fail or elect a leader. It passes the same test cases as a real
-ZooKeeper (`tests/zookeeper_cases.py`). Connections to it break, requests and replies are lost,
-sessions expire and move to other connections. The simulated network delays messages at random, so
+ZooKeeper (`tests/zookeeper_cases.py`). In the simulation too, connections to ZooKeeper break,
+requests and replies are lost, sessions expire and move to other connections. The simulated network delays messages at random, so
 messages of different connections overtake each other. A node's computations take no time, there is
 no TLS, and disks neither fail nor take time.
 
@@ -60,7 +61,10 @@ files (`RLIMIT_FSIZE`) is set to 0, so every write fails.
 
 To add a scenario, add a file to `chaos/scenarios` and a line to `chaos/scenarios/__init__.py`;
 then `make docs`. Faults (`chaos/faults`) and workloads (`chaos/workloads`) are added in the same
-way.\
+way.
+
+In the next table, the *bug* is an error of nodes or of the judge that would make the scenario fail.
+Names such as W1 are [properties](properties.md).\
 """
 
 _CATCHES: Final = """\
@@ -69,7 +73,7 @@ _CATCHES: Final = """\
 A scenario that cannot fail shows nothing. So each scenario names seeded bugs of nodes
 (`node/seeded_bugs.py`) with which it fails, or the reason why it names none. `--bugs` seeds them
 into all nodes of a run. The last column has the [properties](properties.md) that the run then
-violates, or a part of another sentence in its report.
+violates or, if no property finds the bug, quoted words from the report of the run.
 
 `make prove-bugs` makes all these runs. It also checks that each scenario of the tier `simulated`
 passes without seeded bugs. One command made all 88 checks in 33 minutes on a busy machine with two

@@ -29,7 +29,7 @@ change, history or bug no other property detects.
 
 Each row changes a golden history, the evidence of a small run (`tests/golden`). If the end of a
 node's log is missing, no property is violated, but the run is UNKNOWN; the column *found by* then
-says *a gap*. `2/b` is boot `b` of node 2, and `up/h` is the harness.
+says *a gap*. `2/b` is boot `b` of node 2, `up/h` is the harness, and `load/k` is a client's history.
 `tests/unit/judge/test_evidence_mutants.py` tests all rows.\
 """
 _GOLDEN: Final = """\
@@ -43,8 +43,9 @@ _SEEDED: Final = """\
 ## Seeded bugs of nodes
 
 These bugs (`node/seeded_bugs.py`) are seeded into nodes. In the tier `local` the nodes are
-processes, in the tier `simulated` they are simulated ([chaos](chaos.md)). The file of the test is
-below `tests`.\
+processes, in the tier `simulated` they are simulated ([chaos](chaos.md)). The column *found by* has
+the violated properties or, if no property finds the bug, what the test observes. The file of the
+test is below `tests`.\
 """
 
 

@@ -402,9 +402,9 @@ class OffsetsRemoved(Event):
 
 @dataclass(frozen=True, slots=True)
 class OffsetsHeld(Event):
-    """A coordinator that has loaded a partition, or stops, reports the committed offsets.
+    """A coordinator reports a partition's committed offsets, after loading it or before stopping.
 
-    Many offsets need several events.
+    A long report needs several events.
     """
 
     topic_id: str  # of __consumer_offsets, as Kafka writes it
@@ -416,7 +416,7 @@ class OffsetsHeld(Event):
 
 @dataclass(frozen=True, slots=True)
 class MetricsSnapshot(Event):
-    """The values of the counters, and of the gauges without labels, at this point of the log."""
+    """The values of the counters, and of the gauges without labels, when the event was written."""
 
     values: dict[str, float]
 
@@ -450,8 +450,8 @@ class FaultHealed(Event):
 class ClientInvoked(Event):
     """A workload client invoked an operation on `elements`.
 
-    Elements are named as in `request_decided`. If only one operation of a run names an element in
-    requests of an API, the judges know that this operation caused the effect in ZooKeeper.
+    Elements are named as in `request_decided`. If a run has exactly one operation with this API and
+    element, the judges attribute the element's effect in ZooKeeper to that operation.
     """
 
     op_id: str

@@ -1,10 +1,11 @@
 """Every property that the judges check: its statement, its rows, and the key of a violation.
 
+A row is one thing that is judged, such as a transaction; the key names the row of a violation.
 Both judges (`judge/properties` in Python, `pipeline/properties` in SQL) read this registry. They
 must agree on the verdict, the number of rows, and the key and text of every violation. Each judge
 has one module for each property, with the property's name. A witness is a kind of evidence:
 commits, events or clients. A gap is evidence that is known to be missing; for each property the
-registry says whether a gap in a witness prevents PASS or FAIL.
+registry says whether a gap in one of its witnesses prevents the verdict PASS, FAIL or both.
 """
 
 from __future__ import annotations
@@ -212,7 +213,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
     PropertySpec(
         id="D10",
         name="topic_id_is_used_once",
-        statement="a topic that is created again has a new id",
+        statement="a created topic has an id that no earlier topic had",
         witnesses=("commits",),
         row="creations of topics that have an id",
         key="<zxid>/<topic>",
@@ -282,7 +283,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
     PropertySpec(
         id="F8",
         name="resends_end_at_deadline",
-        statement="a broker resends a request only until its time limit or its response",
+        statement="a broker resends a request only until the request is answered or its time limit passes",
         witnesses=("events",),
         row="attempts to forward, except those of frozen brokers",
         key="<node>/<boot>/<seq>",
@@ -457,7 +458,7 @@ UNJUDGED: Final[tuple[tuple[str, str], ...]] = (
         "there are few unknown outcomes",
         "scenarios have limits of their own (`open_max`)",
     ),
-    ("connections, tasks and sessions are released", "tests/integration measure them"),
+    ("connections, tasks and sessions are released", "tests in tests/integration count them"),
     (
         "no update of a znode is lost",
         "a commit line has no digest of the content before the write; multis check versions to "
@@ -500,7 +501,8 @@ UNJUDGED: Final[tuple[tuple[str, str], ...]] = (
     ),
     (
         "a read at any broker shows every acknowledged write",
-        "this depends on an option; the workload `read_after_write` compares responses",
+        "it holds only with bridgehead.metadata.blocking=cluster or bridgehead.metadata.reads="
+        "controller; the workload `read_after_write` compares responses",
     ),
     (
         "images with equal zxids are equal, and equal the replay of the log",

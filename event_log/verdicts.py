@@ -16,8 +16,9 @@ The verdict on one property is the first that applies:
 7. PASS
 
 CRASHED means that the judge itself failed. The verdict on a run is the worst verdict of the
-properties that its manifest expects. If the manifest names none, all properties count except those
-that are NODATA by rule 2 or 6; if none is left, the verdict on the run is NODATA.
+properties that its manifest expects, in the order FAIL, UNKNOWN, HANG, NODATA, CRASHED, PASS. If the
+manifest names none, all properties count except those that are NODATA by rule 2 or 6; if none is
+left, the verdict on the run is NODATA.
 """
 
 from __future__ import annotations

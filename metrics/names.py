@@ -1,7 +1,7 @@
 """Every metric: its name, its name in KIP-590 or in Kafka, and its meaning.
 
 KIP-590's draft names five metrics (§Monitoring Metrics) that Kafka never shipped. For these five,
-the original name is the KIP's spelling.
+the original name is the KIP's, but without its misprint `fowarding`.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ BROKER_ACCEPT_RATE: Final = Metric(
     "kafka_server_socket_server_broker_connection_accept_rate",
     "kafka.server:type=socket-server-metrics,name=broker-connection-accept-rate",
     Kind.GAUGE,
-    "New connections per second, without those of the protected inter-broker listener",
+    "New connections per second, without those of the inter-broker listener if others exist",
 )
 LISTENER_ACCEPT_RATE: Final = Metric(
     "kafka_server_socket_server_connection_accept_rate",
@@ -328,7 +328,8 @@ MESSAGES_IN: Final = _broker_topics("MessagesInPerSec", "Records that producers 
 BYTES_IN: Final = _broker_topics("BytesInPerSec", "Bytes that producers appended")
 BYTES_OUT: Final = _broker_topics("BytesOutPerSec", "Bytes of records sent to consumers")
 BYTES_REJECTED: Final = _broker_topics(
-    "BytesRejectedPerSec", "Bytes of record batches above max.message.bytes or segment.bytes"
+    "BytesRejectedPerSec",
+    "Bytes of batches rejected as larger than max.message.bytes or segment.bytes",
 )
 PRODUCE_REQUESTS: Final = _broker_topics(
     "TotalProduceRequestsPerSec", "Appends requested by producers, one for each partition"
@@ -387,7 +388,7 @@ def _group_count(name: str, help: str) -> Metric:
 
 
 NUM_GROUPS: Final = _group_manager("NumGroups", "Groups that this broker coordinates")
-NUM_OFFSETS: Final = _group_manager("NumOffsets", "Committed offsets of these groups")
+NUM_OFFSETS: Final = _group_manager("NumOffsets", "Committed offsets of groups that this broker coordinates")
 NUM_GROUPS_PREPARING: Final = _group_manager(
     "NumGroupsPreparingRebalance", "Groups that wait for members to join"
 )

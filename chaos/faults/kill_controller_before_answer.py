@@ -1,4 +1,4 @@
-"""SIGKILL ends the active controller between a commit and its answer."""
+"""SIGKILL ends the active controller after a commit, before it answers the request."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def _inject(target: Target) -> AsyncIterator[None]:
 
 KILL_CONTROLLER_BEFORE_ANSWER = Fault(
     name="kill_controller_before_answer",
-    does="SIGKILL ends the active controller between a commit and its answer.",
+    does="SIGKILL ends the active controller after a commit, before it answers the request.",
     inject=_inject,
     has_failpoint=True,
 )

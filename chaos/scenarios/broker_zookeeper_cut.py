@@ -10,7 +10,7 @@ BROKER_ZOOKEEPER_CUT = Scenario(
     name="broker_zookeeper_cut",
     aim="A broker that lost its session because it was cut off from ZooKeeper registers again and "
     "catches up.",
-    bug="KAFKA-5473",
+    bug="KAFKA-5473: a broker whose session expired gets no new session",
     catches=Catch(bugs=("registers_once",), found_by=("does not know broker",)),
     workload=TOPICS,
     steps=(Step(fault=CUT_BROKER_FROM_ZOOKEEPER, hold=Sessions(3)),),

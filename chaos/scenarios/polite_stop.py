@@ -9,7 +9,7 @@ from chaos.workloads.topics import TOPICS
 POLITE_STOP = Scenario(
     name="polite_stop",
     aim="When a controller is stopped, the next one is elected before the session timeout.",
-    bug="KAFKA-1663, KAFKA-9189",
+    bug="KAFKA-1663, KAFKA-9189: a controller that cannot shut down",
     catches=Catch(bugs=("leaves_sessions_open",), found_by=("no operation succeeded for",)),
     workload=TOPICS,
     steps=(Step(fault=STOP_CONTROLLER, hold=AnotherController()),),

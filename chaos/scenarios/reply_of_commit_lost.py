@@ -9,7 +9,8 @@ from chaos.workloads.topics import TOPICS
 REPLY_OF_COMMIT_LOST = Scenario(
     name="reply_of_commit_lost",
     aim="If ZooKeeper's reply to a write is lost, the client still gets the actual result.",
-    bug="TOPIC_ALREADY_EXISTS for a client's own topic; CURATOR-268, BookKeeper 1967",
+    bug="TOPIC_ALREADY_EXISTS for a client's own topic, similar to CURATOR-268 and "
+    "BookKeeper issue 1967",
     catches=Catch(bugs=("naive_retry",), found_by=("D5",)),
     workload=TOPICS,
     steps=(Step(fault=LOSE_REPLY_OF_COMMIT, after=8, hold=Acknowledged(8), times=10),),

@@ -1,4 +1,4 @@
-"""D10: a topic that is created again has a new id.
+"""D10: a created topic has an id that no earlier topic had.
 
 KIP-516: only the id distinguishes a topic from a deleted one of the same name.
 """

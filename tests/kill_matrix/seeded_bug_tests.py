@@ -10,12 +10,11 @@ from typing import Final, NamedTuple
 
 # Properties that no seeded bug of a node violates, each with the reason.
 WITHOUT_SEEDED_BUG: Final[Mapping[str, str]] = {
-    "D4": "D3 finds a node that commits a request twice; D4 judges the same for requests whose "
-    "clients got no result",
-    "K2": "a broker records a response in the function that returns it, in "
-    "broker_proxy/dispatch.py; seeded bugs only replace the parts of a node that "
-    "node/collaborators.py lists",
-    "K3": "it judges the log of events; a test cuts a log instead",
+    "D4": "a node that commits a request twice is found by D3; D4 repeats this check for requests "
+    "without a definite response, by request id instead of identity",
+    "K2": "the function in broker_proxy/dispatch.py that returns a response also records it, so no "
+    "seeded bug can omit the event: bugs only replace the parts that node/collaborators.py lists",
+    "K3": "it judges the event log; a test cuts a log instead",
     "K6": "it judges the reading of evidence, not nodes",
     "T1": "it judges the faults of the harness, not nodes",
 }
