@@ -101,7 +101,7 @@ class Principal(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Requester:
-    """The client and its request, even if a broker has forwarded the request."""
+    """The client that sent the request, and the request, whether or not a broker forwarded it."""
 
     principal: Principal
     host: str  # the client's address

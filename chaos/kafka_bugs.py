@@ -59,8 +59,8 @@ KAFKA_BUGS: Final[tuple[KafkaBug, ...]] = (
     ),
     KafkaBug(
         issue="KAFKA-12835",
-        happened="Brokers had different ids for one topic. Here the controllers repeat ids: each new "
-        "controller starts with the same sequence of ids.",
+        happened="Brokers had different ids for one topic. Here the controllers repeat ids: each "
+        "new controller starts with the same sequence of ids.",
         bugs=("repeats_topic_ids",),
         scenario="sessions_flap",
         found_by=("D10",),
@@ -81,8 +81,8 @@ KAFKA_BUGS: Final[tuple[KafkaBug, ...]] = (
     ),
     KafkaBug(
         issue="lost reply to a creation that ZooKeeper applied",
-        happened="The controller's ZooKeeper client sends the creation again and gets NODEEXISTS; "
-        "the admin client gets TOPIC_ALREADY_EXISTS for its own topic.",
+        happened="The controller's ZooKeeper client sent the creation again and got NODEEXISTS; "
+        "the admin client got TOPIC_ALREADY_EXISTS for its own topic.",
         bugs=("naive_retry",),
         scenario="reply_of_commit_lost",
         found_by=("D5",),

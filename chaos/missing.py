@@ -13,7 +13,10 @@ MISSING: Final[tuple[tuple[str, str], ...]] = (
         "the harness can pause or kill a process at a given point, but cannot raise an error there",
     ),
     ("all controllers down", "every broker is a candidate here, so no broker would be left"),
-    ("a lost notification to a broker", "the proxies between nodes and ZooKeeper can lose only multis and replies to multis"),
+    (
+        "a lost notification to a broker",
+        "the proxies between nodes and ZooKeeper can lose only multis and replies to multis",
+    ),
     ("a lost reply, and another controller elected before the write is resent", _ELECTIONS),
     ("the reply of an election lost", _ELECTIONS),
     ("a transaction above jute.maxbuffer", _ELECTIONS),

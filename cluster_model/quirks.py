@@ -2,8 +2,8 @@
 
 There are three kinds: a request that never gets a response, a response that leaks information, and
 accepted input that later harms the controller. Enable a quirk to test how a client handles it;
-`kafka-3.9` enables all. Without the quirk, the rows of docs/differences.md in the column *difference*
-describe what a broker does.
+`kafka-3.9` enables all. The column *difference* names the rows of docs/differences.md that describe
+a broker without the quirk.
 """
 
 from __future__ import annotations

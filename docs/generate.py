@@ -44,8 +44,8 @@ A broker serves these APIs and lists them in ApiVersions. The table is derived f
   [kips](kips.md) lists the other differences.
 - Every API can return UNKNOWN_SERVER_ERROR. A forwarded request returns REQUEST_TIMED_OUT if no
   controller answers within `request.timeout.ms`. CreateTopics, DeleteTopics, CreatePartitions and
-  ElectLeaders also return REQUEST_TIMED_OUT if they are not complete when the timeout in the request
-  has passed.
+  ElectLeaders also return REQUEST_TIMED_OUT if they are not complete within the timeout in the
+  request.
 - A broker with `bridgehead.data.plane=false` does not serve {stored}.
 - A malformed request closes the connection. So does a request with an unlisted version,
   except ApiVersions, which is answered with UNSUPPORTED_VERSION.
@@ -191,7 +191,8 @@ def quirks_page() -> str:
         _row(each.name, each.apis, each.description, ", ".join(f"`{row}`" for row in each.rows))
         for each in quirks.QUIRK_LIST
     ]
-    page += ["", "No quirk reproduces the harmful behaviours of Kafka in these rows of docs/differences.md:", ""]
+    page += ["", "No quirk reproduces the harmful behaviours of Kafka in these rows of"]
+    page += ["[differences](differences.md):", ""]
     page += ["| difference | reason |", "|---|---|"]
     page += [_row(row, reason) for row, reason in quirks.UNSUPPORTED_QUIRKS.items()]
     return "\n".join([*page, ""])

@@ -43,17 +43,17 @@ run violated. The smallest scenario found is printed as a file for `chaos/scenar
 A run passes if three conditions are met: at the end every broker's metadata agrees with the results
 that the clients got, all expected properties hold ([properties](properties.md)), and the number of
 elections, the number of unknown outcomes and the longest time in which no operation succeeded are
-within the scenario's limits. The
-property T1 requires evidence that each fault had an effect; the harness's own event
-`fault_injected` does not suffice. A run in which a fault had no effect is undecided. A run hangs,
-for example, if the operations that it waits for are not acknowledged within 90 s.
+within the scenario's limits. The property T1 requires evidence that each fault had an effect; the
+harness's own event `fault_injected` does not suffice. A run in which a fault had no effect is
+undecided. A run hangs, for example, if the operations that it waits for are not acknowledged within
+90 s.
 
 The simulated ZooKeeper (`chaos/simulated/zookeeper.py`) is one server that applies each request at
 once: it has no members that lag, fail or elect a leader. It passes the same test cases as a real
 ZooKeeper (`tests/zookeeper_cases.py`). In the simulation too, connections to ZooKeeper break,
-requests and replies are lost, sessions expire and move to other connections. The simulated network delays messages at random, so
-messages of different connections overtake each other. A node's computations take no time, there is
-no TLS, and disks neither fail nor take time.
+requests and replies are lost, sessions expire and move to other connections. The simulated network
+delays messages at random, so messages of different connections overtake each other. A node's
+computations take no time, there is no TLS, and disks neither fail nor take time.
 
 In the tier `local`, `slow_fsync` needs `strace` and the right to trace processes, and
 `wall_clock_jumps` needs `libfaketime`. A disk is not really filled: the size limit of the process's
@@ -63,8 +63,8 @@ To add a scenario, add a file to `chaos/scenarios` and a line to `chaos/scenario
 then `make docs`. Faults (`chaos/faults`) and workloads (`chaos/workloads`) are added in the same
 way.
 
-In the next table, the *bug* is an error of nodes or of the judge that would make the scenario fail.
-Names such as W1 are [properties](properties.md).\
+In the table of scenarios, a *bug* is an error of nodes or of the judge that would make the scenario
+fail. Names such as W1 are [properties](properties.md).\
 """
 
 _CATCHES: Final = """\

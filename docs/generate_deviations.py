@@ -15,7 +15,10 @@ numbers are those of [kips](kips.md), which has all statements with their tests.
 """
 _IN_PART: Final = "Bridgehead follows only a part of these statements."
 _NOT_FOLLOWED: Final = "Bridgehead follows no part of these statements."
-_REPLACED: Final = "The KIPs themselves dropped or superseded these statements."
+_REPLACED: Final = """\
+The KIPs themselves dropped or superseded these statements. "Rejected" begins an alternative that
+the KIP rejects; "Future work" begins what it leaves for later.\
+"""
 _DRAFTED: Final = """\
 These statements hold only on a listener with `bridgehead.dialect=drafted`. Kafka implemented them
 differently, or never. A shipped listener behaves like Kafka 3.9.1, because real clients expect

@@ -29,7 +29,8 @@ change, history or bug no other property detects.
 
 Each row changes a golden history, the evidence of a small run (`tests/golden`). If the end of a
 node's log is missing, no property is violated, but the run is UNKNOWN; the column *found by* then
-says *a gap*. `2/b` is boot `b` of node 2, `up/h` is the harness, and `load/k` is a client's history.
+says *a gap*. `2/b` is boot `b` of node 2, `up/h` is the harness, and `load/k` is a workload's
+client history.
 `tests/unit/judge/test_evidence_mutants.py` tests all rows.\
 """
 _GOLDEN: Final = """\

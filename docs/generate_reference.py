@@ -62,8 +62,8 @@ keeps other unknown names for plug-ins, as Kafka does.
 
 | property | meaning |
 |---|---|
-| `zookeeper.session.timeout.ms` | how long a dead controller remains the controller; \
-`bridgehead up` sets 6000 |
+| `zookeeper.session.timeout.ms` | how long a dead controller remains the controller, in \
+milliseconds; `bridgehead up` sets 6000 |
 | `bridgehead.metadata.controller.id` | the controller that Metadata names: `actual`, `random` \
 (as KRaft does), `self`, or a fixed id |
 | `bridgehead.metadata.blocking`, `bridgehead.metadata.reads` | when a write is acknowledged, and \
@@ -83,9 +83,10 @@ DescribeConfigs does not return these properties.
 _BROKER_INTRODUCTION: Final = """\
 ## Kafka's broker configs
 
-The configs of Kafka 3.9.1, with its defaults and checks. A broker accepts all of them,
-DescribeConfigs returns them, and AlterConfigs changes those whose update mode allows it. Without
-the data plane, configs about data have no effect. `log.flush.*` never has an effect.
+The configs of Kafka 3.9.1, with its defaults and checks. A broker accepts all of them, except the
+values that [security](security.md) names as rejected at start. DescribeConfigs returns them, and
+AlterConfigs changes those whose update mode allows it. Without the data plane, configs about data
+have no effect. `log.flush.*` never has an effect.
 
 A null default is shown as `null`. The update mode says where a config can be set. *read-only*: only
 in the properties file. *per-broker*: in the file, and dynamically for one broker. *cluster-wide*:
@@ -95,7 +96,8 @@ file.
 _TOPIC_INTRODUCTION: Final = """\
 ## Topic configs
 
-The default of a topic config is the value of its broker config.
+A topic config that is not set has the value of its broker config. The column *default* has the
+value if neither is set.
 """
 _API_INTRODUCTION: Final = """\
 Programs may import the names on this page. Everything else is internal and can change in any

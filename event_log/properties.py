@@ -1,8 +1,8 @@
 """Every property that the judges check: its statement, its rows, and the key of a violation.
 
 A row is one thing that is judged, such as a transaction; the key names the row of a violation.
-Both judges (`judge/properties` in Python, `pipeline/properties` in SQL) read this registry. They
-must agree on the verdict, the number of rows, and the key and text of every violation. Each judge
+Both judges (`judge/properties` in Python, `pipeline/properties` in SQL) read the registry
+`event_log/properties.py`. They must agree on the verdict, the number of rows, and the key and text of every violation. Each judge
 has one module for each property, with the property's name. A witness is a kind of evidence:
 commits, events or clients. A gap is evidence that is known to be missing; for each property the
 registry says whether a gap in one of its witnesses prevents the verdict PASS, FAIL or both.
@@ -283,7 +283,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
     PropertySpec(
         id="F8",
         name="resends_end_at_deadline",
-        statement="a broker resends a request only until the request is answered or its time limit passes",
+        statement="a broker resends no request that is answered or whose time limit has passed",
         witnesses=("events",),
         row="attempts to forward, except those of frozen brokers",
         key="<node>/<boot>/<seq>",

@@ -5,20 +5,21 @@ The verdict on one property is the first that applies:
 1. NODATA   the property needs events of nodes or ZooKeeper's transaction logs, and the run has
             none; this rule does not apply to histories of clients
 2. NODATA   the property does not apply: A1 without an authorizer, L7 and T1 outside scenarios
-3. FAIL     a violation was found; for L1 the verdict is then HANG, for T1 NODATA. It is UNKNOWN
-            instead if `gap_blocks_fail` is true and a needed witness has a gap: the missing
-            evidence could explain the violation
+3. FAIL     a violation was found; for L1 the verdict is then HANG, for T1 NODATA, because a fault
+            without effect proves nothing. It is UNKNOWN instead if `gap_blocks_fail` is true and a
+            needed witness has a gap: the missing evidence could explain the violation
 4. UNKNOWN  a needed witness has a gap and `gap_blocks_pass` is true: the missing evidence could
             contain a violation
 5. UNKNOWN  the evidence may have been changed: the run is not sealed and `--unsealed` is not
             given, or `--seal-key` is given and the manifest is not signed
 6. NODATA   there was nothing to judge
-7. PASS
+7. PASS     none of the rules above applies
 
+`gap_blocks_pass` and `gap_blocks_fail` are in the column *a gap blocks* of docs/properties.md.
 CRASHED means that the judge itself failed. The verdict on a run is the worst verdict of the
-properties that its manifest expects, in the order FAIL, UNKNOWN, HANG, NODATA, CRASHED, PASS. If the
-manifest names none, all properties count except those that are NODATA by rule 2 or 6; if none is
-left, the verdict on the run is NODATA.
+properties that its manifest expects, in the order FAIL, UNKNOWN, HANG, NODATA, CRASHED, PASS. If
+the manifest names none, all properties count except those that are NODATA by rule 2 or 6; if none
+is left, the verdict on the run is NODATA.
 """
 
 from __future__ import annotations

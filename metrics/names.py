@@ -176,7 +176,8 @@ BROKER_ACCEPT_RATE: Final = Metric(
     "kafka_server_socket_server_broker_connection_accept_rate",
     "kafka.server:type=socket-server-metrics,name=broker-connection-accept-rate",
     Kind.GAUGE,
-    "New connections per second, without those of the inter-broker listener if others exist",
+    "New connections per second, without those of the inter-broker listener; if it is the only "
+    "listener, with them",
 )
 LISTENER_ACCEPT_RATE: Final = Metric(
     "kafka_server_socket_server_connection_accept_rate",
@@ -388,7 +389,9 @@ def _group_count(name: str, help: str) -> Metric:
 
 
 NUM_GROUPS: Final = _group_manager("NumGroups", "Groups that this broker coordinates")
-NUM_OFFSETS: Final = _group_manager("NumOffsets", "Committed offsets of groups that this broker coordinates")
+NUM_OFFSETS: Final = _group_manager(
+    "NumOffsets", "Committed offsets of groups that this broker coordinates"
+)
 NUM_GROUPS_PREPARING: Final = _group_manager(
     "NumGroupsPreparingRebalance", "Groups that wait for members to join"
 )

@@ -227,7 +227,9 @@ def run_scenarios(
     names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Scenarios, or `all`.")],
     *,
     seed: Annotated[int, typer.Option(metavar="N", help="The first seed.")] = 1,
-    seeds: Annotated[int, typer.Option(metavar="N", min=1, help="How many seeds.")] = 1,
+    seeds: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Number of seeds; one run each.")
+    ] = 1,
     tier: Annotated[
         str,
         typer.Option(

@@ -68,7 +68,11 @@ class ClientHistory:
 
     @contextmanager
     def operation(self, api_key: int, elements: Sequence[str]) -> Iterator[Operation]:
-        """Record one operation; elements are named as in `request_decided` (topics by name)."""
+        """Record one operation; elements are named as in the event `request_decided`.
+
+        Topics are named by their names. When the response has arrived, call `completed` in the
+        `with` block with the error code of each element. Without that call the outcome is unknown.
+        """
         operation = Operation(f"{self._name}.{self._lines.boot}.{next(self._numbers)}")
         self._lines.append(
             "client_invoked", op_id=operation.op_id, api_key=api_key, elements=list(elements)

@@ -247,8 +247,9 @@ class Cluster(StartStop):
         return upgrade(self._client, say)
 
     def heal(self, *, reset: bool = False) -> None:
-        """Undo faults: start and resume processes, remove fault rules, restore a pinned controller.
+        """Undo faults: start and resume processes, remove fault rules.
 
+        If the cluster was created with `controller`, that broker becomes the controller again.
         Returns when every broker serves and knows all others. If the controller was killed, this
         takes up to its session timeout. With `reset`, also removes topics, dynamic broker configs,
         client quotas, and SCRAM users and ACLs that are not in the cluster's settings.

@@ -7,6 +7,6 @@ class PolicyViolationException(Exception):
     """The request does not satisfy the policy.
 
     The client gets error code 44, POLICY_VIOLATION, and the text of the exception for the topic or
-    resource that violates the policy. The others of the same request are checked separately
-    (KIP-108 §Proposed Changes).
+    resource that violates the policy. Other topics and resources of the request are checked
+    separately (KIP-108 §Proposed Changes).
     """

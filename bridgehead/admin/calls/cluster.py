@@ -39,7 +39,10 @@ class ApiVersionRange(NamedTuple):
 
 
 class FeatureMetadata(NamedTuple):
-    """The lowest and highest level of each feature; `epoch` is None if no feature is finalized."""
+    """The lowest and highest level of each feature that the broker supports, or that is finalized.
+
+    `epoch` is None if no feature is finalized.
+    """
 
     supported: dict[str, tuple[int, int]]
     finalized: dict[str, tuple[int, int]]

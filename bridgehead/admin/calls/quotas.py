@@ -16,7 +16,7 @@ ClientQuotaEntity = tuple[tuple[str, str | None], ...]
 
 
 class QuotaMatch(IntEnum):
-    """The entities that a filter selects: the one with the name, the default entity, or all."""
+    """EXACT selects the entity with the name, DEFAULT the default entity, ANY all entities."""
 
     EXACT = 0
     DEFAULT = 1

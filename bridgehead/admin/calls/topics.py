@@ -30,21 +30,31 @@ _NO_ID: Final = bytes(16)
 
 
 class CreateTopicsFlags(Flag):
-    """Flags of `create_topics` (KIP-117)."""
+    """Flags of `create_topics` (KIP-117).
+
+    NONBLOCKING does not wait until the topics are complete. VALIDATE_ONLY creates nothing.
+    """
 
     NONBLOCKING = auto()  # return when the creation has begun; do not wait until it is complete
     VALIDATE_ONLY = auto()  # check everything, policies included, and create nothing
 
 
 class DeleteTopicsFlags(Flag):
-    """Flags of `delete_topics` (KIP-117); VALIDATE_ONLY (KIP-201) needs a `drafted` listener."""
+    """Flags of `delete_topics` (KIP-117).
+
+    NONBLOCKING does not wait until the topics are gone. VALIDATE_ONLY (KIP-201) deletes nothing; it
+    needs a `drafted` listener.
+    """
 
     NONBLOCKING = auto()  # return when the deletion has begun
     VALIDATE_ONLY = auto()  # check everything, policies included, and delete nothing
 
 
 class ListTopicsFlags(Flag):
-    """Flags of `list_topics` (KIP-117). Topics that are not internal are always listed."""
+    """Flags of `list_topics` (KIP-117).
+
+    Topics that are not internal are always listed, so INCLUDE_EXTERNAL has no effect.
+    """
 
     INCLUDE_INTERNAL = auto()  # also Kafka's own topics, such as __consumer_offsets
     INCLUDE_EXTERNAL = auto()  # topics that are not internal; has no effect

@@ -536,7 +536,7 @@ TOOL: Final = Tool(
         Option("all", "Describe all configs, including default and static ones."),
         texts("entity-type", "TYPE", "topics, brokers, broker-loggers, users, clients or ips."),
         texts("entity-name", "NAME", "The name of the entity; for a broker, its id."),
-        Option("entity-default", "The default of the entity type."),
+        Option("entity-default", "The defaults of all entities of the type."),
         text("topic", "TOPIC", "A topic."),
         text("broker", "ID", "A broker."),
         text("broker-logger", "ID", "The loggers of a broker."),

@@ -164,10 +164,20 @@ TOOL: Final = Tool(
         texts("owner-principal", "PRINCIPAL", "The owner, such as User:alice."),
         texts("renewer-principal", "PRINCIPAL", "Another principal that can renew the token."),
         number(
-            "max-life-time-period", "MS", "With --create: the maximum lifetime; -1: the broker's."
+            "max-life-time-period",
+            "MS",
+            "With --create: the maximum lifetime; -1: the broker's maximum.",
         ),
-        number("renew-time-period", "MS", "With --renew: the period; -1: the broker's."),
-        number("expiry-time-period", "MS", "With --expire: the period; -1 expires it now."),
+        number(
+            "renew-time-period",
+            "MS",
+            "With --renew: the new lifetime from now; -1: the broker's default.",
+        ),
+        number(
+            "expiry-time-period",
+            "MS",
+            "With --expire: the remaining lifetime; -1: the token expires now.",
+        ),
         text("hmac", "HMAC", "The token's HMAC, in Base64."),
     ),
     run=_run,

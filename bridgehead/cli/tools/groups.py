@@ -265,8 +265,15 @@ TOOL: Final = Tool(
         *group_offsets.OPTIONS,
         texts("group", "GROUP", "A group; may be repeated."),
         Option("all-groups", "Every group."),
-        optional("state", "[STATE,...]", "Show the state; with --list, select states."),
-        optional("type", "[TYPE,...]", "With --list: show the type, or select types."),
+        optional(
+            "state",
+            "[STATE,...]",
+            "With --describe: the state. With --list: show the states, or list only groups in "
+            "these states.",
+        ),
+        optional(
+            "type", "[TYPE,...]", "With --list: show the types, or list only groups of these types."
+        ),
         Option("members", "With --describe: the members."),
         Option("offsets", "With --describe: offsets and lag (the default)."),
     ),

@@ -119,7 +119,11 @@ TOOL: Final = Tool(
         text("topic", "TOPIC", "The topic of one partition."),
         number("partition", "N", "The partition of --topic."),
         Option("all-topic-partitions", "All eligible partitions."),
-        text("path-to-json-file", "FILE", 'Such as {"partitions":[{"topic":"a","partition":0}]}.'),
+        text(
+            "path-to-json-file",
+            "FILE",
+            'Partitions, as {"partitions":[{"topic":"a","partition":0}]}.',
+        ),
     ),
     run=_run,
     check=check,
