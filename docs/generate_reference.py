@@ -54,9 +54,9 @@ Properties are set
 - on the command line: `bridgehead up --override [ID:]KEY=VALUE`,
 - in containers by environment variables: `KAFKA_` and the name in capitals, with `_` for each dot.
 
-The prefix `listener.name.<listener>.` sets a property for one listener, if Kafka allows that. A
-node does not start with an unknown `bridgehead.*` name, an invalid value or a missing class. It
-keeps other unknown names for plug-ins, as Kafka does.
+The prefix `listener.name.<listener>.` sets a property for one listener, if Kafka or the column *set
+for* allows that. A node does not start with an unknown `bridgehead.*` name, an invalid value or a
+missing class. It keeps all other unknown names for plug-ins, as Kafka does.
 
 ## Most useful
 

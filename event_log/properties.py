@@ -2,10 +2,11 @@
 
 A row is one thing that is judged, such as a transaction; the key names the row of a violation.
 Both judges (`judge/properties` in Python, `pipeline/properties` in SQL) read the registry
-`event_log/properties.py`. They must agree on the verdict, the number of rows, and the key and text of every violation. Each judge
-has one module for each property, with the property's name. A witness is a kind of evidence:
-commits, events or clients. A gap is evidence that is known to be missing; for each property the
-registry says whether a gap in one of its witnesses prevents the verdict PASS, FAIL or both.
+`event_log/properties.py`. They must agree on the verdict, the number of rows, and the key and text
+of every violation. Each judge has one module for each property, with the property's name. A
+witness is a kind of evidence: commits, events or clients. A gap is evidence that is known to be
+missing; for each property the registry says whether a gap in one of its witnesses prevents the
+verdict PASS, FAIL or both.
 """
 
 from __future__ import annotations

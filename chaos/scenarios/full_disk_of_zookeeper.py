@@ -1,4 +1,4 @@
-"""While ZooKeeper's disk is full, nothing is acknowledged; then requests succeed again."""
+"""While ZooKeeper's disk is full, no write is acknowledged; afterwards writes succeed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from chaos.workloads.topics import TOPICS
 
 FULL_DISK_OF_ZOOKEEPER = Scenario(
     name="full_disk_of_zookeeper",
-    aim="While ZooKeeper's disk is full, nothing is acknowledged. Then requests succeed again.",
+    aim="While ZooKeeper's disk is full, no write is acknowledged; afterwards writes succeed.",
     bug="an acknowledgement without a commit: D1",
     catches=Catch(bugs=("assumes_commit",), found_by=("K4",)),
     workload=TOPICS,

@@ -1,4 +1,4 @@
-"""A controller with a full queue that is paused until its session expires writes nothing later."""
+"""A controller with a full queue, paused until its session expires, writes nothing more."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from chaos.workloads.many_topics import MANY_TOPICS
 
 PAUSE_UNDER_LOAD = Scenario(
     name="pause_under_load",
-    aim="A controller with a full queue that is paused until its session expires writes nothing "
-    "later.",
+    aim="A controller with a full queue, paused until its session expires, writes nothing more.",
     bug="KAFKA-1096: a superseded controller adopts the new epoch and executes its queue",
     catches=Catch(bugs=("fence_off", "retry_across_sessions"), found_by=("W1", "W2", "W3")),
     workload=MANY_TOPICS,

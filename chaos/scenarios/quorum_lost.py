@@ -1,4 +1,4 @@
-"""Without a quorum nothing is acknowledged; when it is back, requests succeed again."""
+"""Without a quorum no write is acknowledged; once it is back, writes succeed again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from chaos.workloads.topics import TOPICS
 
 QUORUM_LOST = Scenario(
     name="quorum_lost",
-    aim="Without a quorum nothing is acknowledged; when it is back, requests succeed again.",
+    aim="Without a quorum no write is acknowledged; once it is back, writes succeed again.",
     bug="an acknowledgement without a commit: D1",
     catches=Catch(bugs=("assumes_commit",), found_by=("K4",)),
     workload=TOPICS,

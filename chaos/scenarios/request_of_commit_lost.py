@@ -9,7 +9,7 @@ from chaos.workloads.topics import TOPICS
 REQUEST_OF_COMMIT_LOST = Scenario(
     name="request_of_commit_lost",
     aim="A write that is lost on its way to ZooKeeper is sent again and executed once.",
-    bug="a definite error for a write that is resent; a second effect",
+    bug="a definite error for a write that is resent; a write that takes effect twice",
     catches=Catch(bugs=("assumes_commit",), found_by=("D1", "K4")),
     workload=TOPICS,
     steps=(Step(fault=LOSE_REQUEST_OF_COMMIT, after=8, hold=Acknowledged(8), times=10),),

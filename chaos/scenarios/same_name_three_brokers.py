@@ -9,7 +9,7 @@ from chaos.workloads.one_topic import ONE_TOPIC
 SAME_NAME_THREE_BROKERS = Scenario(
     name="same_name_three_brokers",
     aim="If three clients create one topic at three brokers, exactly one succeeds.",
-    bug="KAFKA-7082: the topic has the configs of a rejected client",
+    bug="KAFKA-7082: the topic has the configs of a client whose request was rejected",
     catches=Catch(
         bugs=("writes_rejected_configs",),
         found_by=("has the configuration of a client that was rejected",),
