@@ -47,8 +47,8 @@ A broker serves these APIs and lists them in ApiVersions. The table is derived f
   ElectLeaders also return REQUEST_TIMED_OUT if they are not complete within the timeout in the
   request.
 - A broker with `bridgehead.data.plane=false` does not serve {stored}.
-- A malformed request closes the connection. So does a request with an unlisted version,
-  except ApiVersions, which is answered with UNSUPPORTED_VERSION.
+- A broker closes the connection after a malformed request and after a request with an unlisted
+  version. Only ApiVersions with an unlisted version is answered, with UNSUPPORTED_VERSION.
 - THROTTLING_QUOTA_EXCEEDED is returned from these versions on: {strict}.
   Requests of older versions are executed, and the client is throttled afterwards. Without a
   data plane, only two client quotas are enforced: `controller_mutation_rate` and
