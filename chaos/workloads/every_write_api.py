@@ -246,9 +246,10 @@ async def _described(client: Client, names: list[str]) -> dict[tuple[str, str], 
     wanted = {"resources": [{**keys, "resourceName": name} for name in existing]}
     configs = {**wanted, "includeSynonyms": False, "includeDocumentation": False}
     for each in (await client.call(ApiKey.DESCRIBE_CONFIGS, 4, configs))["results"]:
-        (config,) = each["configs"]
-        if config["configSource"] == 1:  # the topic's own config
-            found["config", each["resourceName"]] = config["value"]
+        # A topic whose deletion ends between the two requests has no configs.
+        for config in each["configs"]:
+            if config["configSource"] == 1:  # the topic's own config
+                found["config", each["resourceName"]] = config["value"]
     acls = await client.call(ApiKey.DESCRIBE_ACLS, 3, acl_filter(None))
     for resource in acls["resources"]:
         found["acl", resource["resourceName"]] = len(resource["acls"])

@@ -11,10 +11,12 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
@@ -224,6 +226,12 @@ def test_the_comparison_finds_bugs(
     assert figures(interrupted(spark, run, tmp_path / "watch", moments)) != run.counted()
 
 
+def _is_running(process: psutil.Process) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return False
+
+
 def test_a_watch_killed_with_sigkill_continues(
     spark: SparkSession, segments: dict[str, bytes], tmp_path: Path
 ) -> None:
@@ -242,6 +250,9 @@ def test_a_watch_killed_with_sigkill_continues(
         run.grow_to(0.6)
         offsets = watch / "offsets.json"
         wait_until(lambda: json.loads(offsets.read_text(encoding="utf-8"))["number"] == 2)
+        java = psutil.Process(process.pid).children(recursive=True)
         process.send_signal(signal.SIGKILL)  # while Spark computes the second batch
+    # Java ends when it notices that Python has ended. Until then it writes to the checkpoint.
+    wait_until(lambda: not any(map(_is_running, java)))
     run.grow_to(1.0)
     assert figures(Stream(spark, run.folder, watch).advance()) == run.counted()
