@@ -1,8 +1,8 @@
-"""A call as a generator of requests and waits, which the core executes.
+"""A call as a plan: a generator of requests and waits, which the core executes.
 
 A plan yields a tuple of requests, which are sent at the same time, and gets one `Try` for each; or
-it yields a `Wait`. Its return value is the result of the call. Plans do no I/O and have no clock,
-so a call that needs several requests reads like a function.
+it yields a `Wait`. Its return value is the result of the call. So a call that needs several
+requests reads like a function. Plans do no I/O and have no clock.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The event loop of a blocking client, which runs in one thread at a time.
+"""The event loop of a blocking client. The loop runs in one thread at a time.
 
 A single call runs the loop in the caller's own thread: no other thread has to be woken, neither to
 send the request nor to return the result. While one caller runs the loop, other callers only wait.
-If the call only has to wait for data on connections without TLS, the caller's thread reads them
-itself: a pass of the event loop would take a fifth of the call's processor time.
+If the call only has to wait for data on connections without TLS, the caller's thread reads the data
+without the loop: a pass of the loop would take a fifth of the call's processor time.
 In every other case the client's I/O thread runs the loop: for calls that return a future, for calls
 that are left when the caller's own call has ended, and while the client is idle (to close idle
 connections).

@@ -1,6 +1,6 @@
 """`Cluster`: a cluster of broker processes, for tests and programs.
 
-Its supervisor stops when this process exits, even by SIGKILL. Every method except
+Its supervisor stops when this process exits, even if SIGKILL ends it. Every method except
 `freeze_controller` blocks until its effect is complete.
 
     with Cluster(brokers=3) as cluster:

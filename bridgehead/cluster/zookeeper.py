@@ -209,7 +209,7 @@ class EmbeddedZooKeeper:
         return f"{name} exited: {how}; see {member.folder / 'zookeeper.log'} and zookeeper.out."
 
     def __enter__(self) -> Self:
-        """Start every member, and return when all serve. Raises what these two calls raise."""
+        """Start every member; return when all serve. See `start` and `wait_until_serving`."""
         self.start()
         try:
             self.wait_until_serving()

@@ -1,8 +1,8 @@
 """How a response reports an error that fails the whole request: one shape per API.
 
-The table in `apis` builds each API's shape out of `whole`, a response with one code, and `per`, a
-response with a code for each element of the request. Fields that a shape does not name keep the
-default of the schema, as in Kafka.
+The table in `apis` builds the shapes with two functions: `whole` returns the shape of a response
+with one code, `per` the shape of a response with a code for each element of the request. Fields
+that a shape does not name keep the default of the schema, as in Kafka.
 """
 
 from __future__ import annotations
@@ -188,7 +188,8 @@ def _struct(target: type[Any], failure: Failure, text: Text, values: Mapping[str
     return target(**common, **values)
 
 
-# For some requests, `per` needs more than the name of a list. These functions return the elements.
+# For some requests, `per` needs a function that returns the elements, not only the name of a list.
+# These functions follow.
 
 
 def metadata_topics(request: Any) -> Iterable[Any]:

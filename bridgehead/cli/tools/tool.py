@@ -160,7 +160,7 @@ class Tool:
 
     `check` raises UsageFault. `run` raises AdminError and ToolError. `failure` is the line that
     Kafka's tool prints after such an error. Its placeholder is {error}, the text of the error, or
-    {java}, the same text after the name of Kafka's exception class.
+    {java}, the name of Kafka's exception class followed by that text.
     """
 
     name: str
