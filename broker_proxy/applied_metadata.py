@@ -172,8 +172,8 @@ class ReadGate:
 class NewestZxid:
     """Requests the zxid of the controller's image. Concurrent reads share one request.
 
-    A read that arrives while a request is in flight waits for the next one: the response of the
-    earlier request may be older than what the client has already seen.
+    A read that arrives while a request is in flight waits for the next request: the response of
+    the earlier one may be older than what the client has already seen.
     """
 
     def __init__(

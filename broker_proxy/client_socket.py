@@ -1,7 +1,8 @@
-"""The socket of one client: reads frames, executes them in order, writes responses.
+"""The socket of one client: reads requests, executes them, writes the responses in their order.
 
-TLS is asyncio's own. The bare connection is admitted first and then upgraded, so a client that
-never finishes its handshake counts against the limits and times out like any other. The
+Requests are executed one after another, except independent writes (`overlapping_writes`). TLS is
+asyncio's own. The bare connection is admitted first and then upgraded, so a client that never
+finishes its handshake counts against the limits and times out like any other. The
 `SaslAuthenticator` handles logins, the `Dispatcher` all other requests.
 """
 
@@ -118,7 +119,7 @@ class ClientSocket(asyncio.Protocol):
         self._login: SaslAuthenticator | None = None
         self._task: asyncio.Task[None] | None = None
         self._handshake: asyncio.Task[None] | None = None
-        self._early: list[bytes] = []  # data that arrived before the handshake's callback
+        self._early: list[bytes] = []  # decrypted data that arrived before `start_tls` returned
         self._completed: list[ClientRequest] = []  # their responses are not written yet
         self._writable = asyncio.Event()
         self._writable.set()
@@ -246,7 +247,7 @@ class ClientSocket(asyncio.Protocol):
             transport.resume_reading()
 
     async def _work(self, connection: ClientConnection, transport: asyncio.Transport) -> None:
-        """Execute queued requests one after another; join the responses into fewer writes."""
+        """Execute queued requests; join the responses into fewer writes."""
         services = self._services
         answers: list[bytes] = []
         try:

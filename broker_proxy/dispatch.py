@@ -1,9 +1,10 @@
 """Handles one request from its decoded header to its response, and logs the evidence.
 
 `routing` decides where a request goes. `forwarding_retry` decides what follows an Envelope reply.
-`apis` builds the responses. The body is decoded here, once. As in Kafka, a malformed body closes
-the connection. A body is forwarded as the client sent it, unless this broker answers a part of the
-request (`_split`). A response of None closes the connection.
+`broker_proxy.apis` answers the requests that are not forwarded. The body is decoded here, once. As
+in Kafka, a malformed body closes the connection. A body is forwarded as the client sent it, unless
+this broker answers a part of the request (`_split`). A response of None closes the connection,
+except for Produce with acks=0.
 """
 
 from __future__ import annotations
@@ -148,7 +149,7 @@ class Dispatcher:
     async def handle(
         self, request: ClientRequest, earlier: asyncio.Future[Any] | None = None
     ) -> bytes | None:
-        """Return the response with its header, or None to close the connection.
+        """Return the response with its header. For None, see the module docstring.
 
         The response is recorded only after `earlier` is done.
         """

@@ -5,8 +5,8 @@ response has only partitions with news. The number of sessions is limited; a cli
 session sends full requests.
 
 A follower in the ISR that has all records and knows all offsets of a partition is *settled* there.
-The leader does not read a settled partition until it changes. So a request costs as much as the
-partitions with changes, however many the session has.
+The leader does not read a settled partition until it changes. So the cost of a request depends on
+how many partitions have changed, not on how many the session has.
 """
 
 from __future__ import annotations

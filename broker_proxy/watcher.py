@@ -1,4 +1,4 @@
-"""The broker's ZooKeeper session: registers the broker, watches the controller and the configs.
+"""The broker's ZooKeeper session: registers the broker; watches controller, configs, ACLs, tokens.
 
 The session writes nothing but the registration. kazoo drops raw watches at every reconnect, so
 after a reconnect the watcher sets its watches again and reads what has changed. After a lost
@@ -49,7 +49,7 @@ Answer = TypeVar("Answer")
 
 
 class RegistrationRefusedError(Exception):
-    """Another broker is registered under this broker's id. The operator sees the text."""
+    """Another broker has this broker's id, or ZooKeeper refused. The operator sees the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,8 @@ class ZooKeeperWatcher:
         method waits until then.
 
         Raises:
-            RegistrationRefusedError: another live broker has this id.
+            RegistrationRefusedError: another live broker has this id, or ZooKeeper refused to
+                create the znodes.
         """
         self._registration = Registration(registration, address)
         async with self._registering:
