@@ -46,7 +46,10 @@ class Ensemble(Protocol):
 
 
 class Network(Protocol):
-    """The links that a fault can break. They heal when the context is left."""
+    """The links that a fault can break. A link heals when the context is left.
+
+    "A broker's controller" is the candidate for controller in that broker's process.
+    """
 
     def cut_from_zookeeper(self, broker: int) -> AbstractContextManager[None]:
         """Deliver nothing between a broker's process and ZooKeeper."""
