@@ -131,7 +131,7 @@ class CommitZnode:
 
 
 class OutcomeZnode:
-    """/bridgehead/outcomes/<commit>: the outcomes of the requests in that multi."""
+    """/bridgehead/outcomes/<commit>: the outcomes that the metadata multi <commit> wrote."""
 
     parent: Final = "/bridgehead/outcomes"
 
@@ -142,7 +142,7 @@ class OutcomeZnode:
 
 
 class FloorZnode:
-    """/bridgehead/floors/<broker>-<incarnation>: a number; requests below it are done."""
+    """/bridgehead/floors/<broker>-<incarnation>: the sequence below which all requests are done."""
 
     @staticmethod
     def path(broker_id: int, incarnation: str) -> str:
