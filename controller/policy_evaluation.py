@@ -4,8 +4,8 @@ A decision has a policy check for each element that a policy may reject. If a ch
 yet, the controller's loop commits no part of the request. A thread of the node evaluates the
 checks, and then the request is decided again. Decisions are pure, so deciding twice is safe.
 
-The policies check one request at a time, on an image with the changes of the previous request. So
-concurrent requests cannot exceed a limit on the whole cluster together, unless the policy is slow.
+The policies check one request at a time, on an image with the changes of all requests before it.
+So concurrent requests cannot together exceed a limit on the whole cluster, unless a policy is slow.
 All elements of a request are checked on the image before that request (KIP-201). If a policy takes
 longer than `TURN_S`, the next request is checked without the changes of the slow one.
 
@@ -180,9 +180,10 @@ class PolicyEvaluation:
     def check_again(self, requests: Iterable[PendingRequest]) -> None:
         """Forget the results for these requests and for all that were checked later.
 
-        The policies saw changes that were not made. Now only one request is checked before the loop
-        decides it, so that another mismatch repeats only one. After each decision that is as
-        expected, twice as many requests may be checked ahead, up to `AHEAD_MAX`.
+        The policies saw changes that were not made. From now on only one request is checked ahead
+        of the loop, so that after another mismatch only one request is checked again. After each
+        decision that is as expected, twice as many requests may be checked ahead, up to
+        `AHEAD_MAX`.
         """
         if self._policies is None:
             return
@@ -239,7 +240,7 @@ class PolicyEvaluation:
                         proposal.pending.verdicts.clear()
             elif checked:
                 self._expect(checked)
-            if slow is not None:  # It has taken the last of these results.
+            if slow is not None:  # `slow` has taken the last of `results`.
                 self._line.remove(slow.pending)
                 self._spawn(self._finish(slow, policies, evaluation, len(results)))
         self._checks_line = False
@@ -307,7 +308,8 @@ def _replayed(image: MetadataImage, requests: Sequence[Sequence[Record]]) -> Met
     """Return the image after the records of these requests.
 
     Leaves out a request that was decided on another image and changes a topic that has disappeared
-    since. The loop will decide it differently, so the policies will check the later ones again.
+    since. The loop will decide that request differently, and then the policies check all later
+    requests again.
     """
     try:
         return image.replay(chain.from_iterable(requests))

@@ -61,7 +61,7 @@ class Decided:
 
     `element` is unique within the request: a topic name, or `type:name` of a resource.
     `records` are committed in one multi. `following` are committed afterwards, in further multis if
-    needed. If this controller fails first, the next one commits them.
+    needed. If this controller fails before that, the next controller commits them.
     `mutations`: partitions charged to the controller mutation quota; None bypasses the quota.
     `policy_check`: builds the check of this element for policies; None: no policy checks it.
     """
