@@ -1,7 +1,8 @@
 """One replica of a partition: its role, its log, its high watermark and the waiting requests.
 
-The role follows the metadata image. The leader appends. Its high watermark never goes back;
-`replication.isr` decides which replicas it waits for. Used from the event loop only.
+The role follows the metadata image. The leader appends. The leader's high watermark never goes
+back; `replication.isr` decides which replicas must have a record before the high watermark passes
+it. Used from the event loop only.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ from data_plane.groups.group import NO_GENERATION, NO_MEMBER_ID, Group, Member, 
 from data_plane.groups.records import GroupKey, GroupRecord
 from data_plane.groups.table import GroupTable, group_error
 
-# A new member does not know its id yet, so it cannot send heartbeats while its JoinGroup waits.
-# The member expires after this time.
+# A new member sends no heartbeats while its JoinGroup waits, so it is not removed after its session
+# timeout, but only after this time.
 NEW_MEMBER_JOIN_TIMEOUT_MS: Final = 300_000
 _TOO_LARGE: Final = (
     ErrorCode.MESSAGE_TOO_LARGE,
@@ -633,7 +633,7 @@ def _joined(
 def _rejoined(group: Group, member_id: str, old_leader: str, request: Join) -> Joined:
     """Answer a static member that keeps its assignment.
 
-    A leader must not assign again, since a stable group takes no assignment. From version 9 on, the
+    A leader must not assign again, since a stable group ignores assignments. From version 9 on, the
     response sets `skip_assignment` (KIP-814). In older versions, the response names the leader's
     former member id, so the leader acts as a follower.
     """

@@ -1,4 +1,4 @@
-"""One segment of a log: `.log` with its `.index` and `.timeindex`, as `LogSegment` of Kafka 3.9.
+"""One segment of a log: `.log` with its `.index` and `.timeindex`, like Kafka 3.9's `LogSegment`.
 
 An index entry is added for every `index.interval.bytes` of records. Offsets in the indexes are
 relative to the segment's base offset. Indexes are searched on disk; only sizes are in memory.
