@@ -200,7 +200,7 @@ class History:
 
     @cached_property
     def unique_names(self) -> frozenset[tuple[int, str]]:
-        """Pairs of API and element that occur in only one operation, the cause of their effects."""
+        """Pairs of API and element in only one operation: it caused all effects of the pair."""
         requested = Counter(
             (operation.api_key, element)
             for operation in self.operations
