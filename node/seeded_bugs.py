@@ -209,7 +209,7 @@ def _without_last_result(response: Any) -> Any:
 
 @dataclass(slots=True)
 class _DecidesOnOldImages:
-    """decides_on_old_images: a change is decided on the image before the change just before it."""
+    """decides_on_old_images: a change is decided on an image without the change before it."""
 
     api: AdminApi
     newest: MetadataImage | None = None
