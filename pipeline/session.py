@@ -37,7 +37,7 @@ SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.files.openCostInBytes": "65536",  # few tasks for many small runs
     "spark.sql.caseSensitive": "true",  # `Epoch` and `epoch` are not one field
-    "spark.sql.ansi.enabled": "true",  # an overflow raises; untrusted data goes through try_…
+    "spark.sql.ansi.enabled": "true",  # an overflow raises; queries use try_cast for untrusted data
     "spark.sql.legacy.parquet.nanosAsLong": "false",
     "spark.sql.mapKeyDedupPolicy": "EXCEPTION",
     "spark.ui.enabled": "false",  # saves a port and a second
@@ -72,8 +72,8 @@ SMALL: Final[Mapping[str, str]] = {
 RAW_FILES: Final = {"spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem"}
 LOOPBACK: Final = "127.0.0.1"
 # One JIT compiler, one collector thread, and memory for 24,000 classes and for the query plans.
-# With one compiler, Java would reserve only 48 MB for compiled code. Many queries fill them, and
-# Java then interprets all further code.
+# With one compiler, Java would reserve only 48 MB for compiled code. Many queries fill these 48 MB,
+# and Java then interprets all further code.
 _SMALL_JAVA: Final = (
     "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m "
     "-XX:+UseSerialGC -XX:NewSize=256m -XX:MetaspaceSize=256m"
