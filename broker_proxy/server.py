@@ -61,7 +61,7 @@ class KafkaServer:
         self._dismissed = asyncio.Event()
         self._idle_timer: asyncio.TimerHandle | None = None
         self._memory_timer: asyncio.TimerHandle | None = None
-        # Connections closed for their memory since the last check, less those to log one by one.
+        # Connections closed for their memory since the last check, minus `_LOGGED_PER_CHECK`.
         self._unlogged_count = -_LOGGED_PER_CHECK
         self.closed_for_memory_count = 0
 

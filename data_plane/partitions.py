@@ -56,7 +56,7 @@ class Listener(Protocol):
         """This broker leads from now on, or leads in a new epoch."""
 
     def resigned(self, topic: str, partition: int) -> None:
-        """This broker no longer leads; its replica stays, or is deleted next."""
+        """This broker no longer leads; its replica stays, or is deleted after this call."""
 
 
 class Partitions:

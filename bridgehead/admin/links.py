@@ -31,7 +31,7 @@ _SESSION_USED: Final = 0.85  # after this share of a login's lifetime the connec
 
 @dataclass(slots=True, eq=False)
 class Flight(Generic[X]):
-    """A request on a link. An abandoned request was sent again, so its response is ignored."""
+    """A request on a link. An abandoned request got no response in time; a late one is ignored."""
 
     exchange: X
     deadline_ms: float
@@ -92,7 +92,9 @@ class Links(Generic[X]):
         self._next = 0
 
     def usable(self, address: Address, began_ms: float, now_ms: float) -> Link[X] | None:
-        """Return a link that can take a request now. If there is none, open one, and return None.
+        """Return a link that can take a request now. If there is no link at all, open one.
+
+        Returns None if no link can take a request now.
 
         Raises:
             AdminError: since `began_ms`, the login or the negotiation at this address has failed.

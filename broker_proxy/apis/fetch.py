@@ -153,7 +153,10 @@ class Fetch:
         return throttle_ms
 
     def _may_read(self, request: ClientRequest, *, is_follower: bool) -> Callable[[str], bool]:
-        """Return whether the client may read a topic; a follower may read all topics or none."""
+        """Return a function that tells whether the client may read a topic.
+
+        A follower may read all topics or none.
+        """
         authorize = self.authorize_for(request)
         if is_follower:
             is_broker = authorize("CLUSTER_ACTION", "CLUSTER", "kafka-cluster")

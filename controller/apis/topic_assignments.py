@@ -14,7 +14,7 @@ from cluster_model.reassignments import PartitionAssignment, begin, complete
 from cluster_model.records import PartitionRecord, Replicas
 from cluster_model.scala_order import mutable_int_order
 
-# If a topic has more partitions, all its states are committed in later multis.
+# If a topic has more partitions than this, all its states are committed in later multis.
 PARTITIONS_IN_ONE_MULTI: Final = 150
 # The topic znode, the config znode and the states share a multi of at most 900,000 bytes.
 _ZNODE_BYTES_MAX: Final = 500_000
