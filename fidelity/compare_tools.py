@@ -41,14 +41,13 @@ def differences(
     """
     hmac = "HMAC"
     names = {servers: "SERVERS", sasl_servers: "SERVERS", f"{folder}/": ""}
-    found = []
+    found, repeats = [], on_kafka or name == _MOVES
     for step in load_session(FOLDER / f"{name}.txt"):
         words = arguments_of(step, servers, sasl_servers, hmac, folder)
         kafkas, _ = as_ours(step.output, on_kafka=on_kafka)
         ours, stdout = _printed(words, names)
         deadline = time.monotonic() + _CHANGES_S
-        continues = on_kafka or name == _MOVES
-        while continues and ours != kafkas and time.monotonic() < deadline:
+        while repeats and ours != kafkas and time.monotonic() < deadline:
             if not _READS & set(words) and not ours.status > kafkas.status:
                 break  # A command that has changed something must not run again.
             time.sleep(_POLL_S)

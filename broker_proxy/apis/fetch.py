@@ -137,7 +137,7 @@ class Fetch:
         response.session_id = context.finish(news)
         if replica >= 0:
             self._settle(context, replica, wanted, result.answers)
-        if replica < 0:
+        else:
             sent = sum(len(answer.records or b"") for _, answer in news)
             self.metrics.count(names.BYTES_OUT, sent)
         return response

@@ -79,6 +79,10 @@ class _Followed:
         """False once the partition has another leader or leader epoch."""
         return self.partition.leader_epoch == self.leader_epoch
 
+    def is_ready(self, now_ms: int) -> bool:
+        """Return whether a request may name the partition now."""
+        return self.is_current and self.retry_ms <= now_ms
+
 
 class _Sent(NamedTuple):
     """What the leader's session has for a partition."""
@@ -172,7 +176,7 @@ class Fetching:
         )
 
     def _wanted(self, each: _Followed, now_ms: int) -> _Sent | None:
-        if not each.is_current or each.retry_ms > now_ms or each.asks_for is not None:
+        if not each.is_ready(now_ms) or each.asks_for is not None:
             return None
         log = each.partition.log
         wanted = FetchPartition(
@@ -254,9 +258,7 @@ class Fetching:
         topics: dict[str, list[ListOffsetsPartition]] = {}
         for name in self._due:
             each = self._followed.get(name)
-            if each is None or not each.is_current or each.retry_ms > now_ms:
-                continue
-            if each.asks_for is not None:
+            if each is not None and each.is_ready(now_ms) and each.asks_for is not None:
                 asked = ListOffsetsPartition(name[1], each.leader_epoch, each.asks_for)
                 topics.setdefault(name[0], []).append(asked)
         if not topics:

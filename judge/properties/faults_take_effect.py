@@ -7,7 +7,7 @@ injects the fault, so evidence other than its `fault_injected` must show the eff
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from event_log.properties import Violation
 from judge.history import NEVER, Event, History, place_of, row_of
@@ -110,19 +110,20 @@ def _wall_clock_ms(event: Event) -> int:
     return int(event["wall_ms"]) - int(event["mono_ns"]) // 1_000_000
 
 
+def _attempt(event: Event) -> tuple[Any, ...]:
+    """Return what identifies one Envelope: a broker's attempt to forward a request."""
+    return event["node"], event["boot"], event["request_id"], event["attempt"]
+
+
 def _envelopes_were_slow(history: History, fault: Event, healed: Event | None) -> bool:
     """Return whether another broker's Envelope, sent during the fault, got no reply for long."""
     if healed is None:
         return False
-    replied = {
-        (e["node"], e["boot"], e["request_id"], e["attempt"]): e["mono_ns"]
-        for e in history.of_kind["forward_answered"]
-    }
+    replied = {_attempt(e): e["mono_ns"] for e in history.of_kind["forward_answered"]}
     return any(
         e["node"] != fault["target"]
         and fault["mono_ns"] < e["mono_ns"] < healed["mono_ns"] - SLOW_NS_MIN
-        and replied.get((e["node"], e["boot"], e["request_id"], e["attempt"]), NEVER)
-        > e["mono_ns"] + SLOW_NS_MIN
+        and replied.get(_attempt(e), NEVER) > e["mono_ns"] + SLOW_NS_MIN
         for e in history.of_kind["forward_sent"]
     )
 
@@ -135,7 +136,7 @@ def _envelopes_broke_off_late(history: History, fault: Event, healed: Event | No
     if healed is None:
         return False
     broke_off = {
-        (e["node"], e["boot"], e["request_id"], e["attempt"])
+        _attempt(e)
         for e in history.of_kind["forward_answered"]
         if e["error"] is None
         and healed["mono_ns"] <= e["mono_ns"] < healed["mono_ns"] + LATE_NS_MAX
@@ -143,7 +144,7 @@ def _envelopes_broke_off_late(history: History, fault: Event, healed: Event | No
     return any(
         e["node"] != fault["target"]
         and fault["mono_ns"] < e["mono_ns"] < healed["mono_ns"]
-        and (e["node"], e["boot"], e["request_id"], e["attempt"]) in broke_off
+        and _attempt(e) in broke_off
         for e in history.of_kind["forward_sent"]
     )
 
