@@ -167,6 +167,19 @@ class ZooKeeperWatcher:
         """Return whether a broker is registered. ZooKeeper knows this without a controller."""
         return await self._live.exists(BrokerIdZnode.path(broker_id)) is not None
 
+    async def read_controller_id(self) -> int | None:
+        """Return the broker that /controller names now; None if it is missing or invalid.
+
+        Raises:
+            ConnectionLostError: the connection broke.
+        """
+        session = self._live
+        await session.sync()  # This member of the ensemble may lag behind.
+        try:
+            return ControllerZnode.decode((await session.get(ControllerZnode.path)).data)
+        except (NoSuchZnodeError, ZnodeContentError):
+            return None
+
     async def cluster_id(self) -> str:
         """Return the cluster id. Raises NoSuchZnodeError before the first start."""
         return ClusterIdZnode.decode((await self._live.get(ClusterIdZnode.path)).data)
@@ -406,8 +419,7 @@ class ZooKeeperWatcher:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def read_controller(self) -> None:
-        """Read /controller. Report a controller if it changed; report a missing one every time."""
+    def _controller_changed(self) -> None:
         self._start(self._read_controller)
 
     def _configs_changed(self) -> None:
@@ -432,7 +444,7 @@ class ZooKeeperWatcher:
             await self._read_and_report()
 
     async def _read_and_report(self) -> None:
-        again = self.read_controller
+        again = self._controller_changed
         session = self._live
         try:
             data, _ = await session.get(ControllerZnode.path, again)

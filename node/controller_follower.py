@@ -85,7 +85,7 @@ class ControllerFollower:
         on_update: Callable[[MetadataUpdate], None],
         applied_zxid: Callable[[], int],
         is_registered: Callable[[int], Awaitable[bool]],
-        read_controller: Callable[[], None],
+        read_controller_id: Callable[[], Awaitable[int | None]],
         pinned: int | None,
         principal: KafkaPrincipal,
         credentials: grpc.ChannelCredentials | None,
@@ -100,7 +100,7 @@ class ControllerFollower:
         self._on_update = on_update
         self._applied_zxid = applied_zxid
         self._is_registered = is_registered
-        self._read_controller = read_controller
+        self._read_controller_id = read_controller_id
         self._pinned = pinned
         self._local = LocalLink(controller, state, principal)
         self._credentials = credentials
@@ -160,9 +160,23 @@ class ControllerFollower:
 
     async def _resign_and_follow(self, controller: ControllerAddress | None) -> None:
         """Resign first: this node must not be active while it follows another controller."""
+        if await self._is_elected():
+            return  # The watch on /controller will report this broker.
         await self._controller.superseded()
         if self._known == controller and self._channel is None and not self._stopped:
             self._follow(controller)
+
+    async def _is_elected(self) -> bool:
+        """Return whether /controller names this broker now.
+
+        A report may be older than this broker's election: the broker session and the controller
+        session may be connected to different members of the ensemble. A report may also say that
+        /controller was deleted, which happened either before the election or after it.
+        """
+        try:
+            return await self._read_controller_id() == self._broker_id
+        except ConnectionLostError:
+            return False
 
     def _follow(self, controller: ControllerAddress | None) -> None:
         if controller is None:
@@ -203,11 +217,7 @@ class ControllerFollower:
 
     async def _check_election(self) -> None:
         """Act on the changes of /controller that were reported while the election was running."""
-        if self._known is None:
-            # /controller was deleted, either before this node created it or afterwards. Reading it
-            # again shows which.
-            self._read_controller()
-        elif not self.is_controller:
+        if not self.is_controller and not await self._is_elected():
             await self._controller.superseded()
 
     def _election_failed(self, error: Exception) -> None:

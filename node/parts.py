@@ -131,7 +131,7 @@ def build_parts(
         on_update=broker.updates.push,
         applied_zxid=lambda: broker.consistency.applied_zxid,
         is_registered=broker.watcher.is_registered,
-        read_controller=broker.watcher.read_controller,
+        read_controller_id=broker.watcher.read_controller_id,
         pinned=config.own.pinned_controller,
         principal=config.inter_broker_principal,
         credentials=security.channel.client if security.channel else None,

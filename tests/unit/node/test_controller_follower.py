@@ -1,4 +1,4 @@
-"""Reports about /controller that arrive while ZooKeeper decides this node's election."""
+"""Reports about /controller that arrive during or after this node's election."""
 
 from __future__ import annotations
 
@@ -33,9 +33,8 @@ class Candidate:
         self.elected.set()
         return True
 
-    def read_controller(self) -> None:
-        """Report what ZooKeeper holds now."""
-        self.follower.controller_changed(self.truth)
+    async def read_controller_id(self) -> int | None:
+        return None if self.truth is None else self.truth.broker_id
 
     async def superseded(self) -> None:
         """As in `Controller`, a claim cannot be given up before ZooKeeper's reply."""
@@ -55,7 +54,7 @@ class Forwarding:
 
 def follower_of(candidate: Candidate) -> ControllerFollower:
     parts: Any = {"cache": None, "on_update": None, "applied_zxid": None, "is_registered": None}
-    parts["read_controller"] = candidate.read_controller
+    parts["read_controller_id"] = candidate.read_controller_id
     candidate.follower = ControllerFollower(
         state=cast(Any, OwnState()),
         controller=cast(Any, candidate),
@@ -85,6 +84,29 @@ async def test_an_elected_controller_resigns_unless_the_controller_znode_names_i
     follower.controller_changed(None)  # starts the election
     await candidate.elected.wait()
     await asyncio.sleep(0)  # A resignation runs in its own task.
+    await follower.stop()
+    assert candidate.state is state
+
+
+@pytest.mark.parametrize(
+    ("report", "truth", "state"),
+    [
+        pytest.param(None, ME, ControllerState.LOADING, id="report older than the election"),
+        pytest.param(OTHER, ME, ControllerState.LOADING, id="old report of another broker"),
+        pytest.param(None, None, ControllerState.STANDBY, id="deleted"),
+        pytest.param(OTHER, OTHER, ControllerState.STANDBY, id="another broker"),
+    ],
+)
+async def test_an_active_controller_resigns_only_if_the_controller_znode_does_not_name_it_now(
+    report: ControllerAddress | None, truth: ControllerAddress | None, state: ControllerState
+) -> None:
+    """In an ensemble the broker session may lag behind the controller session."""
+    candidate = Candidate(ME, truth)
+    follower = follower_of(candidate)
+    candidate.state = ControllerState.LOADING
+    follower.withdraw()  # A resigned candidate takes part in no further election.
+    follower.controller_changed(report)
+    await asyncio.sleep(0)  # The resignation runs in its own task.
     await follower.stop()
     assert candidate.state is state
 
