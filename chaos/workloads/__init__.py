@@ -6,6 +6,7 @@ from typing import Final
 
 from chaos.workload import Workload
 from chaos.workloads.bursts import BURSTS
+from chaos.workloads.controllers_broker import CONTROLLERS_BROKER
 from chaos.workloads.every_write_api import EVERY_WRITE_API
 from chaos.workloads.forwarded_principals import FORWARDED_PRINCIPALS
 from chaos.workloads.large_requests import LARGE_REQUESTS
@@ -20,6 +21,7 @@ WORKLOADS: Final[tuple[Workload, ...]] = (
     TOPICS,
     MANY_TOPICS,
     BURSTS,
+    CONTROLLERS_BROKER,
     ONE_TOPIC,
     ONE_OBJECT,
     MIXED_REQUESTS,

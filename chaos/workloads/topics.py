@@ -12,7 +12,7 @@ from typing import Any, Final
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from bridgehead.kafka_wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from bridgehead.kafka_wire.messages.metadata import MetadataRequest
+from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataResponse
 from chaos.recorded_client import RecordedClient
 from chaos.workload import Place, Workload
 from raw_client.asynchronous import ClusterClient
@@ -33,7 +33,8 @@ def addresses(place: Place, listener: str | None = None) -> dict[int, str]:
 class Topics:
     """The load. Each request creates `topics_each` topics.
 
-    If `period_s` is not 0, all clients wait for its next multiple before they create topics.
+    With `controllers_broker`, all clients use the broker that is the active controller at the
+    start. If `period_s` is not 0, all clients wait for its next multiple before they create topics.
     """
 
     def __init__(
@@ -43,8 +44,11 @@ class Topics:
         clients: int = _CLIENTS,
         topics_each: int = 1,
         period_s: float = 0,
+        controllers_broker: bool = False,
     ) -> None:
         self._place = place
+        self._brokers = place.brokers
+        self._controllers_broker = controllers_broker
         self._addresses = addresses(place)
         self._clients = clients
         self._each = topics_each
@@ -62,8 +66,17 @@ class Topics:
 
     async def run(self) -> None:
         """See chaos.workload.Load."""
+        if self._controllers_broker:
+            self._brokers = (await self._controller(),)
         seeds = [self._place.source.random() for _ in range(self._clients)]
         await asyncio.gather(*(self._work(random.Random(seed)) for seed in seeds))
+
+    async def _controller(self) -> int:
+        client = ClusterClient(self._addresses, "topics")
+        answer = await client.call(self._brokers[0], ApiKey.METADATA, 4, MetadataRequest(topics=[]))
+        client.close()
+        assert isinstance(answer, MetadataResponse)
+        return answer.controller_id
 
     async def _work(self, source: random.Random) -> None:
         plain = ClusterClient(self._addresses, "topics")
@@ -74,12 +87,10 @@ class Topics:
                 await asyncio.sleep(self._period_s - now_s % self._period_s)
             numbers = [next(self._numbers) for _ in range(self._each)]
             names = [f"topic-{number}" for number in numbers]
-            broker = source.choice(self._place.brokers)
+            broker = source.choice(self._brokers)
             is_created = await self._send(client, broker, ApiKey.CREATE_TOPICS, names)
             if is_created and source.random() < 0.5:
-                await self._send(
-                    client, source.choice(self._place.brokers), ApiKey.DELETE_TOPICS, names
-                )
+                await self._send(client, source.choice(self._brokers), ApiKey.DELETE_TOPICS, names)
         client.close()
 
     async def _send(

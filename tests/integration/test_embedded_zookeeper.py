@@ -108,6 +108,8 @@ def test_stale_pid_file_kills_only_our_process(tmp_path: Path) -> None:
     sleeper = [sys.executable, "-c", "import time; time.sleep(60)"]
     with subprocess.Popen(sleeper) as stranger, subprocess.Popen([*sleeper, marker]) as ours:
         try:
+            # A process that has just been started may not have its command line yet.
+            wait_until(lambda: pid_is_ours(ours.pid, marker))
             pid_file.write_text(str(stranger.pid))
             assert stop_stray(pid_file, marker) is None
             assert stranger.poll() is None
