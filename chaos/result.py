@@ -32,7 +32,7 @@ class Result:
     elections: int = 0  # after the first fault, or, without faults, after the first success
     longest_gap_s: float = 0.0  # the longest time between two consecutive successes
     seconds: float = 0.0
-    digest: str = ""  # of the history; "" in the tier `local`: equal seeds give unequal histories
+    digest: str = ""  # of the history; "" in the tier `local`, where seeds do not fix it
 
     @property
     def replay(self) -> str:

@@ -54,6 +54,8 @@ def check_sender(
         return RejectedEnvelope(error, f"{sender.principal} lacks CLUSTER_ACTION on Cluster")
     if identity[:2] != (hello.broker_id, hello.incarnation):
         reason = f"it has the identity of broker {identity.broker_id}, not {hello.broker_id}"
+        if identity.broker_id == hello.broker_id:
+            reason = f"it has another incarnation of broker {hello.broker_id} than the stream"
         return RejectedEnvelope(error, reason)
     return None
 

@@ -32,8 +32,8 @@ PROPERTIES_OF_BROKERS = {
     "zookeeper.session.timeout.ms": str(int(SESSION_TIMEOUT_S * 1000)),
 }
 # Brokers 2 and 3 name themselves as controller in Metadata, so their clients' writes go to them and
-# are forwarded. Broker 1, which is controller until it is killed, names broker 2: a write in flight
-# to a killed broker would fail.
+# are forwarded. Broker 1 is the controller until it is killed. It names broker 2, so that no client
+# sends it a write: a write in flight to it at the kill would fail.
 CONTROLLER = 1
 CONTROLLER_IN_METADATA = {1: "2", 2: "self", 3: "self"}
 # The properties that decide the result of the demo (docs/properties.md). D2, D4, A1 and A10 cannot

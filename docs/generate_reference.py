@@ -54,9 +54,10 @@ Properties are set
 - on the command line: `bridgehead up --override [ID:]KEY=VALUE`,
 - in containers by environment variables: `KAFKA_` and the name in capitals, with `_` for each dot.
 
-The prefix `listener.name.<listener>.` sets a property for one listener, if Kafka or the column *set
-for* allows that. A node does not start with an unknown `bridgehead.*` name, an invalid value or a
-missing class. It keeps all other unknown names for plug-ins, as Kafka does.
+The prefix `listener.name.<listener>.` sets a property for one listener. Kafka's configs allow
+this where Kafka does, and Bridgehead's own properties where the column *set for* says `listener`.
+A node does not start with an unknown `bridgehead.*` name, an invalid value or a missing class. It
+keeps all other unknown names for plug-ins, as Kafka does.
 
 ## Most useful
 
@@ -96,8 +97,8 @@ file.
 _TOPIC_INTRODUCTION: Final = """\
 ## Topic configs
 
-A topic config that is not set has the value of its broker config. The column *default* has the
-value if neither is set.
+A topic config that is not set takes the value of its broker config. If that is not set either, or
+if there is none, the value is the one in the column *default*.
 """
 _API_INTRODUCTION: Final = """\
 Programs may import the names on this page. Everything else is internal and can change in any

@@ -112,7 +112,7 @@ def seal(
 
 @demo_app.command()
 def policies() -> None:
-    """Show what a user's topic policy allows and rejects.
+    """Show what a topic policy of your own allows and rejects.
 
     It also shows what happens if the policy hangs.
     """

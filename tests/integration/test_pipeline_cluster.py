@@ -1,8 +1,9 @@
 """The pipeline runs on a standalone master with two workers from PySpark's wheel.
 
-Evidence and tables are on a shared disk or in an HDFS. `make prove-pipeline ARGS=cluster` does the
-same with every table and many events, and with `--on s3` in S3. S3 is not tested here, because the
-Java of a test process that has run other Spark tests lacks the classes for S3.
+Evidence and tables are on a shared disk or in an HDFS. `make prove-pipeline ARGS=cluster` does
+the same with every table and many events; `ARGS="cluster --on s3"` does it in S3. S3 is not
+tested here: a test process starts one JVM for all its Spark tests, and it may have started
+without the classes for S3.
 """
 
 from __future__ import annotations

@@ -116,8 +116,8 @@ TOOL: Final = Tool(
     help="Elect leaders of partitions. As kafka-leader-election.sh.",
     options=(
         text("election-type", "TYPE", "preferred or unclean."),
-        text("topic", "TOPIC", "The topic of one partition."),
-        number("partition", "N", "The partition of --topic."),
+        text("topic", "TOPIC", "With --partition: the topic of the partition."),
+        number("partition", "N", "With --topic: the number of the partition."),
         Option("all-topic-partitions", "All eligible partitions."),
         text(
             "path-to-json-file",

@@ -116,7 +116,7 @@ def test_notifications_of_other_writers_are_decoded() -> None:
     [
         ("bad name", True),
         ("*", True),
-        ("\x1f", True),  # the ends of ZooKeeper's ranges are valid
+        ("\x1f", True),  # ZooKeeper accepts the ends of its documented invalid ranges
         ("\x7f", True),
         ("é", True),
         ("", False),

@@ -67,7 +67,10 @@ def test_each_broker_follows_its_own_level() -> None:
 @pytest.mark.parametrize("is_controller", [False, True])
 @pytest.mark.parametrize("dialect", ["shipped", "drafted"])
 def test_a_broker_below_the_bridge_writes_directly(dialect: str, is_controller: bool) -> None:
-    """Every API that is not in WRITTEN_BY_BROKERS has the same route as without forwarding."""
+    """Every other API has the same route as in a broker whose forwarding is only disabled.
+
+    Brokers execute the APIs in WRITTEN_BY_BROKERS themselves.
+    """
     for key, way in WITHOUT_DATA_PLANE[dialect].items():
         found = route(
             key,

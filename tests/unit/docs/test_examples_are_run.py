@@ -55,7 +55,7 @@ NOT_RUN: Final[Mapping[Printed, str]] = {
         "it needs the public repositories and the jars of Kafka"
     ),
     Printed("docs/containers.md", "docker compose stop"): (
-        "tests/docker/test_faults.py runs the submitter with its own project"
+        "it needs a Compose cluster: tests/docker/test_faults.py uses one of its own"
     ),
     Printed("docs/evidence.md", "bridgehead judge DIR "): "DIR is a placeholder",
     Printed("docs/evidence.md", "run.json "): _NO_COMMANDS,

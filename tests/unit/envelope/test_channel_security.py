@@ -78,7 +78,7 @@ class Sender:
         (RequestIdentity(2, "life", 5), True, None),
         (RequestIdentity(2, "life", 5), False, "lacks CLUSTER_ACTION"),
         (RequestIdentity(3, "life", 5), True, "of broker 3, not 2"),
-        (RequestIdentity(2, "earlier", 5), True, "of broker 2, not 2"),
+        (RequestIdentity(2, "earlier", 5), True, "another incarnation of broker 2 than the stream"),
     ],
 )
 def test_a_sender_may_use_only_its_own_identity(

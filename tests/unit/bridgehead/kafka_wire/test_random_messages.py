@@ -94,7 +94,7 @@ def field_values(field: Wire, version: int, tame: bool) -> st.SearchStrategy[Any
 
 @cache
 def messages(target: type[Any], version: int, tame: bool = False) -> st.SearchStrategy[Any]:
-    """Any message of `version`. `tame` restricts values to those of kio's Python types."""
+    """Any message of `version`. `tame`: only values that kio's Python types can hold."""
     present = [field for field in fields_of(target) if version in field.versions]
     return st.builds(
         target, **{field.name: field_values(field, version, tame) for field in present}
