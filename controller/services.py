@@ -16,6 +16,7 @@ from controller.background_jobs import UncleanElection
 from controller.policy_evaluation import Policies
 from controller.publish import Peer
 from controller.request_log import ForwardedRequestLog
+from controller.store.outcomes import Incarnation
 from controller.store.zookeeper import ZooKeeperStore
 from envelope.messages import Hello
 from envelope.principal_serde import PrincipalSerde
@@ -91,6 +92,8 @@ class Services:
     channel_refused: Callable[[], None]  # metric
     state_changed: Callable[[ControllerState], None]
     own_broker: Peer
+    # This node's broker will not resend its requests with lower sequences.
+    own_floor: Callable[[], tuple[Incarnation, int]]
     policies: Policies | None = None  # None if none is configured
     quirks: Quirks = NO_QUIRKS
     understands_envelopes: bool = True  # bridgehead.envelope.supported

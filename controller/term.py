@@ -172,6 +172,8 @@ class Term:
         self.loop.start_job(remove_expired_tokens(lambda: self.loop.image, now_ms))
 
     async def _prune_outcomes(self) -> None:
+        # The other brokers report their floors on their streams.
+        self.loop.outcomes.raise_floor(*self._services.own_floor())
         await self._pruner.run(self.loop, self._services.now_s())
 
     async def _purge_notifications(self) -> None:

@@ -80,8 +80,8 @@ class FaultyDispatcher(Dispatcher):
             return self._instead(request, rule, None)
         if rule.phase is Phase.REQUEST:
             await asyncio.sleep(rule.delay_ms / _MILLISECONDS)
-            return await super().handle(request)
-        response = await super().handle(request)
+            return await super().handle(request, earlier)
+        response = await super().handle(request, earlier)
         if rule.action is not Action.DELAY:
             return self._instead(request, rule, response)
         await asyncio.sleep(rule.delay_ms / _MILLISECONDS)

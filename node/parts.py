@@ -366,6 +366,10 @@ def _controller_services(
         channel_refused=metrics.channel_refused,
         state_changed=state_changed,
         own_broker=broker.updates,
+        own_floor=lambda: (
+            (config.broker_id, broker.state.incarnation),
+            broker.forwarding.lowest_unfinished,
+        ),
         policies=policies,
         quirks=quirks_of(config.broker.originals),
         understands_envelopes=config.own.envelope_supported,

@@ -198,6 +198,25 @@ async def test_writes_that_may_not_overlap_are_executed_one_after_another() -> N
     await work
 
 
+async def test_writes_stop_overlapping_when_a_quota_is_set() -> None:
+    """Even if the client always sends the next request before the previous response."""
+    broker = Writes()
+    broker.create(1, "t1")
+    work = asyncio.create_task(broker.work())
+    await turns()
+    broker.create(2, "t2")
+    await turns()
+    broker.is_allowed = False
+    broker.create(3, "t3")
+    await turns()
+    assert broker.executing == [1, 2]
+    broker.end(1, 2)
+    await turns()
+    assert broker.executing == [1, 2, 3]
+    broker.end(3)
+    assert await work == [b"1", b"2", b"3"]
+
+
 async def test_a_closed_connection_waits_for_the_writes_it_started() -> None:
     """Each request that was recorded as received is also recorded as answered."""
     broker = Writes()

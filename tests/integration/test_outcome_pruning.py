@@ -1,0 +1,23 @@
+"""The controller deletes outcomes that no broker can ask for any more."""
+
+from __future__ import annotations
+
+from tests.integration.admin_clients import ConfluentAdmin
+from tests.integration.conftest import StartCluster
+from tests.integration.kazoo_clients import kazoo_client
+from tests.integration.waiting import wait_until
+
+
+def test_outcomes_of_answered_requests_are_deleted(start_cluster: StartCluster) -> None:
+    """Also those of requests that clients sent to the controller's own broker."""
+    properties = {"bridgehead.metadata.controller.id": "self"}
+    cluster = start_cluster(brokers=2, controller=1, properties=properties)
+    with kazoo_client(cluster.zookeeper_connect) as zookeeper:
+        for broker in (1, 2):
+            admin = ConfluentAdmin(cluster.bootstrap_server(broker))
+            for number in range(3):
+                admin.create(f"by-{broker}-{number}", 1, 1, {})
+            admin.close()
+        wait_until(lambda: not zookeeper.get_children("/bridgehead/outcomes"))
+        floors = zookeeper.get_children("/bridgehead/floors")
+        assert sorted(name.partition("-")[0] for name in floors) == ["1", "2"]
