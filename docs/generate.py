@@ -33,9 +33,13 @@ A broker serves these APIs and lists them in ApiVersions. The table is derived f
 - LOCAL: the receiving broker answers. FORWARD: the active controller decides, and a broker that is
   not the controller forwards the request; with `bridgehead.forwarding.enable=false` it answers
   NOT_CONTROLLER. ON_CONTROLLER: only the active controller's broker answers, all others answer
-  NOT_CONTROLLER. On a shipped listener, AlterConfigs and IncrementalAlterConfigs of a broker or its
-  loggers must be sent to that broker: it changes the levels of its loggers itself, and checks and
-  forwards the rest. On a drafted listener this holds for loggers only.
+  NOT_CONTROLLER.
+- A broker below the bridge release forwards nothing. It writes configs, quotas, ACLs and delegation
+  tokens itself. It answers other FORWARD requests with NOT_CONTROLLER, unless it is the active
+  controller's broker ([upgrade](upgrade.md)).
+- On a shipped listener, a change of the configs of one broker or of its loggers must be sent to
+  that broker. The broker changes the levels of its loggers itself; it checks changes of its configs
+  and forwards them. On a drafted listener only changes of loggers must be sent to their broker.
 - `drafted:` in a cell marks what applies to listeners with `bridgehead.dialect=drafted` instead.
 - A listener with `bridgehead.dialect=drafted` forwards only KIP-590's eight APIs, and only below
   these versions: {bumps}.

@@ -32,21 +32,24 @@ make chaos SCENARIO=all
 Each run has a folder in `--out` (default `.chaos`), which `bridgehead judge` reads. `results.json`
 and `junit.xml` are for programs; both record all runs of the command so far. In the tier `local`
 the seed determines the clients' requests and the moments of the faults, but not the exact timing of
-real processes. If a command makes more than 20 simulated runs, the folders of the runs
-that passed are deleted. The exit code is 0 if every run passed, 1 if a run failed or hung, and 3 if
-a run is undecided and all others passed.
+real processes. If a command makes more than 20 simulated runs, both files are written after every
+20 runs and at the end, and the folders of the runs that passed are deleted. The exit code is 0 if
+every run passed, 1 if a run failed or hung, and otherwise 3: a run is undecided.
 
 With `--shrink` each simulated run that does not pass is repeated with fewer and fewer faults and
 operations. A reduction is kept only if the run still violates the first property that the original
-run violated. The smallest scenario found is printed as a file for `chaos/scenarios`.
+run violated. If that run violated none, the reduced run must have the same verdict and violate none
+either. The smallest scenario found is printed as a file for `chaos/scenarios`.
 
 A run passes if three conditions are met: at the end every broker's metadata agrees with the results
-that the clients got, all expected properties hold ([properties](properties.md)), and the number of
-elections, the number of unknown outcomes and the longest time in which no operation succeeded are
-within the scenario's limits. The property T1 requires evidence that each fault had an effect; the
-harness's own event `fault_injected` does not suffice. A run in which a fault had no effect is
-undecided. A run hangs, for example, if the operations that it waits for are not acknowledged within
-90 s.
+that the clients got, all expected properties hold ([properties](properties.md)), and the scenario's
+limits are met. The limits are for the number of elections, the number of unknown outcomes, the
+number of successes, and the longest time without a success. In `canary` and
+`controller_znode_deleted` certain properties must be violated instead.
+
+The property T1 requires evidence that each fault had an effect; the harness's own event
+`fault_injected` does not suffice. A run in which a fault had no effect is undecided. A run hangs,
+for example, if the operations that it waits for are not acknowledged within 90 s.
 
 The simulated ZooKeeper (`chaos/simulated/zookeeper.py`) is one server that applies each request at
 once: it has no members that lag, fail or elect a leader. It passes the same test cases as a real

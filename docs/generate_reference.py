@@ -45,14 +45,17 @@ appear at any time.
 ## Exit codes
 """
 _CONFIGURATION_INTRODUCTION: Final = """\
-This page lists every property that a broker accepts.
+This page lists Bridgehead's own properties, Kafka's broker configs and the topic configs. The page
+about [policies](policies.md) has `topic.management.policy.class.name` (KIP-201) and the properties
+of the ready-made policies.
 
 Properties are set
 
 - in a file that you pass with `bridgehead up --config FILE`: Kafka's `server.properties`, or the
   sections `properties:` and `nodes:` of a `cluster.yaml`,
 - on the command line: `bridgehead up --override [ID:]KEY=VALUE`,
-- in containers by environment variables: `KAFKA_` and the name in capitals, with `_` for each dot.
+- in containers by environment variables: `KAFKA_` or `KAFKA_CFG_`, and the name in capitals, with
+  `_` for each dot.
 
 The prefix `listener.name.<listener>.` sets a property for one listener. Kafka's configs allow
 this where Kafka does, and Bridgehead's own properties where the column *set for* says `listener`.

@@ -131,7 +131,7 @@ class RequestReceived(Event):
     security_protocol: str
     dialect: str
     route: str  # LOCAL, FORWARD, DIRECT, NOT_CONTROLLER, CLOSE
-    body_sha256: str | None  # only of forwarded requests that cannot contain secrets
+    body_sha256: str | None  # if the route is FORWARD or DIRECT and the API has no secrets
     client_software_name: str
     client_software_version: str
 
@@ -274,7 +274,7 @@ class FaultRuleActed(Event):
 
 @dataclass(slots=True)
 class Answered(Event):
-    """A broker sent a response to a client, or closed its connection."""
+    """A broker sent a response, closed the connection, or ended a request without a response."""
 
     request_id: str
     api_key: int

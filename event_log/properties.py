@@ -126,7 +126,8 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         id="W6",
         name="only_controllers_write",
         statement="controllers write metadata; brokers write their registration and, below the "
-        "bridge release, configs, quotas, ACLs and tokens; other sessions write nothing",
+        "bridge release, configs, quotas, ACLs and tokens; every node may create the paths that a "
+        "cluster needs at its start; other sessions write nothing",
         witnesses=("commits", "events"),
         row="applied transactions with a write below the chroot, except ends of sessions",
         key="<zxid>",
@@ -171,7 +172,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         name="unknown_outcome_is_resolved",
         statement="a write without a definite response took effect once or not at all",
         witnesses=("commits", "events", "clients"),
-        row="write requests and operations of clients without a definite response",
+        row="forwarded requests and operations of clients without a definite response",
         key="<request id> or <op id>",
     ),
     PropertySpec(
@@ -222,11 +223,11 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
     PropertySpec(
         id="D11",
         name="committed_offset_is_kept",
-        statement="each offset that a coordinator reports was committed, and an offset goes back "
-        "only by another commit or a deletion",
+        statement="for each offset, a coordinator reports the last acknowledged commit or a later "
+        "commit",
         witnesses=("events",),
         row="committed offsets of a group at each report of its coordinator, unless the last "
-        "change was a deletion",
+        "change was a deletion or expiry",
         key="<node>/<boot>/<seq>/<group>/<topic>-<partition>",
         gap_blocks_fail=True,  # the gap may hold a deletion
     ),
@@ -241,12 +242,12 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
     PropertySpec(
         id="F2",
         name="bytes_are_preserved",
-        statement="the controller executes the bytes that the client sent, and the broker relays "
-        "the bytes that the controller sent",
+        statement="the controller executes the bytes that the client sent, and the broker gets the "
+        "response bytes that the controller sent",
         witnesses=("events",),
-        row="executions of requests with a digest, and relayed responses with a digest",
+        row="executions of requests with a digest, and responses with a digest that brokers got",
         key="<node>/<boot>/<seq> of the execution or of the forward_answered",
-        gap_blocks_fail=True,  # the gap may hold the decision that was relayed
+        gap_blocks_fail=True,  # the gap may hold the decision on the response
     ),
     PropertySpec(
         id="F4",
@@ -295,7 +296,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         name="executed_envelope_was_sent",
         statement="a controller executes only Envelopes that brokers sent",
         witnesses=("events",),
-        row="executions, except those for killed brokers",
+        row="executions of Envelopes, except those of killed brokers",
         key="<node>/<boot>/<seq> of the execution",
         gap_blocks_fail=True,  # the gap may hold the attempt
     ),
@@ -339,7 +340,8 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         name="image_is_committed",
         statement="an image has no metadata that ZooKeeper did not commit",
         witnesses=("commits", "events"),
-        row="image_advanced events of this run",
+        row="image_advanced events with a zxid of this run, except the first zxid of an epoch of "
+        "ZooKeeper",
         key="<node>/<boot>/<seq>",
         gap_blocks_fail=True,
     ),
@@ -418,8 +420,8 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
     PropertySpec(
         id="T1",
         name="faults_take_effect",
-        statement="each fault had an effect and was healed; clients were active before, during and "
-        "after it",
+        statement="each fault had an effect and was healed, except that kill, stop and expire need "
+        "no healing; clients were active before, during and after the faults",
         witnesses=("events", "clients"),
         row="faults of a scenario",
         key="<node>/<boot>/<seq>",

@@ -89,7 +89,7 @@ AUTHORIZATION_FAILED: Final = Metric(
     "request_forwarding_to_controller_authorization_fail_count",
     "request-forwarding-to-controller-authorization-fail-count",
     Kind.COUNTER,
-    "Envelopes that this controller answered with CLUSTER_AUTHORIZATION_FAILED",
+    "Envelopes that this node answered with CLUSTER_AUTHORIZATION_FAILED",
 )
 ENVELOPES_REFUSED: Final = Metric(
     "bridgehead_envelopes_refused_total",
@@ -132,7 +132,7 @@ FORWARDING_QUEUE_TIME: Final = Metric(
     "kafka_server_forwardingmanager_queuetimems",
     "kafka.server:type=ForwardingManager,name=QueueTimeMs",
     Kind.QUANTILES,
-    "Milliseconds from a request's arrival to its first Envelope",
+    "Milliseconds from the start of forwarding to the first Envelope of a request",
     ("quantile",),
 )
 FORWARDING_REMOTE_TIME: Final = Metric(
@@ -148,7 +148,8 @@ REQUESTS: Final = Metric(
     "kafka_network_requestmetrics_requests_count",
     "kafka.network:type=RequestMetrics,name=RequestsPerSec",
     Kind.COUNTER,
-    "Requests answered, by API and version",
+    "Requests answered, by API and version; a follower's Fetch counts as Fetch and as "
+    "FetchFollower",
     ("request", "version"),
 )
 REQUEST_TIME: Final = Metric(

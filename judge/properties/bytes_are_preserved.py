@@ -1,4 +1,4 @@
-"""F2: the controller executes the client's bytes, and the broker relays the controller's bytes.
+"""F2: the controller executes the client's bytes, and the broker gets the controller's bytes.
 
 Digests are compared; messages with secrets have none (event_log/digests.py). An execution without a
 `request_received` and a response without a `request_decided` are not judged.

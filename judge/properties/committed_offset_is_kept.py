@@ -1,4 +1,4 @@
-"""D11: a coordinator reports only offsets that were committed, and loses none of them.
+"""D11: for each offset, a coordinator reports the last acknowledged commit or a later one.
 
 A coordinator reports its offsets after it has loaded them, and when it stops. For each offset, the
 report must have the last commit that was acknowledged in the report's leader epoch or an earlier

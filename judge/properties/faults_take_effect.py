@@ -1,4 +1,4 @@
-"""T1: each fault had an effect and was healed; clients were active before, during and after it.
+"""T1: faults have an effect and are healed; clients are active before, during and after them.
 
 A fault without effect proves nothing, so a violation results in NODATA, not FAIL. The harness
 injects the fault, so evidence other than its `fault_injected` must show the effect.

@@ -1,4 +1,4 @@
-"""W6: controllers write metadata, brokers write their registration, other sessions write nothing.
+"""W6: controllers write metadata and brokers their registration; other sessions write nothing.
 
 A broker below the bridge release (inter.broker.protocol.version) may write configs, quotas, ACLs
 and tokens through a session of role `direct`. Other brokers may not. Any session of a node may

@@ -1,4 +1,4 @@
-"""F2: the controller executes the client's bytes, and the broker relays the controller's bytes.
+"""F2: the controller executes the client's bytes, and the broker gets the controller's bytes.
 
 The query groups events by request. A request has few executions and responses, so one row can hold
 them all.

@@ -1,4 +1,4 @@
-"""T1: each fault had an effect and was healed; clients were active before, during and after it."""
+"""T1: faults have an effect and are healed; clients are active before, during and after them."""
 
 from __future__ import annotations
 
