@@ -88,9 +88,20 @@ _BROKER_INTRODUCTION: Final = """\
 ## Kafka's broker configs
 
 The configs of Kafka 3.9.1, with its defaults and checks. A broker accepts all of them, except the
-values that [security](security.md) names as rejected at start. DescribeConfigs returns them, and
-AlterConfigs changes those whose update mode allows it. Without the data plane, configs about data
-have no effect. `log.flush.*` never has an effect.
+values that [security](security.md) names as rejected at start. DescribeConfigs returns them.
+AlterConfigs changes those whose update mode allows it, except passwords.
+
+These are accepted and described, but have no effect:
+
+- most configs of KRaft, transactions, tiered storage, share groups, consumer groups of KIP-848 and
+  Kerberos; reporters of metrics and `client.quota.callback.class`,
+- numbers of threads, buffer sizes of sockets and `queued.max.requests`,
+- `auto.leader.rebalance.enable` and `leader.imbalance.*`: preferred leaders are elected only on
+  request,
+- `controlled.shutdown.*`, `broker.id.generation.enable`, `replication.quota.*`,
+  `log.cleaner.io.*` and `log.flush.*`,
+- dynamic changes of listeners and security configs: a broker reads these only from its properties,
+- without the data plane, configs about records and groups.
 
 A null default is shown as `null`. The update mode says where a config can be set. *read-only*: only
 in the properties file. *per-broker*: in the file, and dynamically for one broker. *cluster-wide*:

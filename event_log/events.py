@@ -140,8 +140,8 @@ class RequestReceived(Event):
 class TopicsAutoCreated(Event):
     """A broker sent a CreateTopics request because a client used topics that do not exist.
 
-    The `request_decided` event with this `request_id` has the outcomes, which the client does not
-    get.
+    The `request_decided` event with this `request_id` has the outcomes. The client gets at most an
+    error code.
     """
 
     request_id: str
@@ -167,7 +167,7 @@ class ForwardAnswered(Event):
 
     request_id: str
     attempt: int
-    error: int | None  # of the Envelope response; null when the channel broke
+    error: int | None  # of the Envelope response; null if no response came
     zxid: int
     answer_sha256: str | None  # of the embedded response, if it exists and has no secrets
 
@@ -217,7 +217,11 @@ class ExecutionStarted(Event):
 
 @dataclass(slots=True)
 class RequestDecided(Event):
-    """The controller decided a request. The event has the error code of each element."""
+    """The controller decided a request. The event has the error code of each element.
+
+    A broker below the bridge release writes this event for its direct writes. The epoch is 0 for
+    these, and for a request that failed as a whole.
+    """
 
     request_id: str
     identity: Identity
@@ -330,7 +334,7 @@ class BecameActive(Event):
 
 @dataclass(frozen=True, slots=True)
 class Resigned(Event):
-    """An active controller resigned."""
+    """An elected controller resigned. It may not have become active."""
 
     epoch: int
     reason: str
