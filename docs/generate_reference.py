@@ -98,8 +98,8 @@ These are accepted and described, but have no effect:
 - numbers of threads, buffer sizes of sockets and `queued.max.requests`,
 - `auto.leader.rebalance.enable` and `leader.imbalance.*`: preferred leaders are elected only on
   request,
-- `controlled.shutdown.*`, `broker.id.generation.enable`, `replication.quota.*`,
-  `log.cleaner.io.*` and `log.flush.*`,
+- `controlled.shutdown.*`, `broker.id.generation.enable`, the rates and quotas of replication
+  throttles, `log.cleaner.io.*` and `log.flush.*`,
 - dynamic changes of listeners and security configs: a broker reads these only from its properties,
 - without the data plane, configs about records and groups.
 

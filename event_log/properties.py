@@ -287,7 +287,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         name="resends_end_at_deadline",
         statement="a broker resends no request that is answered or whose time limit has passed",
         witnesses=("events",),
-        row="attempts to forward, except those of frozen brokers",
+        row="attempts to forward requests of clients, except those of frozen brokers",
         key="<node>/<boot>/<seq>",
         gap_blocks_fail=True,  # the gap may hold the record of the freeze
     ),
@@ -441,7 +441,7 @@ UNJUDGED: Final[tuple[tuple[str, str], ...]] = (
     ),
     (
         "the controller's queue becomes empty after the load",
-        "events report its length only in snapshots of metrics, which no load triggers",
+        "only snapshots of metrics have its length, and no load triggers a snapshot",
     ),
     (
         "the images of all brokers become equal",
@@ -490,7 +490,7 @@ UNJUDGED: Final[tuple[tuple[str, str], ...]] = (
     ),
     (
         "a revoked right is denied at every broker at once",
-        "brokers learn ACLs with a delay that Kafka does not limit either",
+        "brokers learn ACLs with a delay; as in Kafka, the delay has no limit",
     ),
     (
         "there is one authorization decision for each resource, and policies are not bypassed",
