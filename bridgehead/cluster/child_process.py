@@ -19,6 +19,9 @@ from typing import IO
 
 import psutil
 
+from bridgehead.cluster.fork_server import ForkedProcess
+
+Child = subprocess.Popen[bytes] | ForkedProcess
 _DIE_WITH_PARENT = Path(__file__).with_name("die_with_parent.py")
 _POLL_S = 0.02
 
@@ -48,13 +51,13 @@ def die_with_parent(command: Sequence[str]) -> list[str]:
     return [sys.executable, "-I", "-S", str(_DIE_WITH_PARENT), str(os.getpid()), *command]
 
 
-def send_signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+def send_signal(process: Child, number: signal.Signals) -> None:
     """Send a signal unless the process has exited."""
     with contextlib.suppress(ProcessLookupError):
         process.send_signal(number)
 
 
-def stop_child(process: subprocess.Popen[bytes], *, timeout_s: float = 10.0) -> None:
+def stop_child(process: Child, *, timeout_s: float = 10.0) -> None:
     """Stop the process: SIGTERM, and after `timeout_s` SIGKILL. Return when it has exited."""
     send_signal(process, signal.SIGCONT)  # a frozen process would not handle SIGTERM
     send_signal(process, signal.SIGTERM)

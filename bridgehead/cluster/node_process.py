@@ -8,14 +8,22 @@ from __future__ import annotations
 
 import signal
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from bridgehead.application import module_command, module_environment
-from bridgehead.cluster.child_process import send_signal, start_child, stop_child, stop_stray
+from bridgehead.cluster.child_process import (
+    Child,
+    send_signal,
+    start_child,
+    stop_child,
+    stop_stray,
+)
 from bridgehead.cluster.control_socket import ControlError, call_async
 from bridgehead.cluster.data_directory import read_json, write_private
 from bridgehead.cluster.errors import ClusterError
+from bridgehead.cluster.fork_server import ForkedProcess, ForkServer
 from bridgehead.cluster.node_plan import NodePlan
 from bridgehead.cluster.properties import format_properties
 
@@ -27,15 +35,22 @@ _STATE_TIMEOUT_S = 2.0
 class NodeProcess:
     """One node of the cluster."""
 
-    def __init__(self, plan: NodePlan, folder: Path, command: tuple[str, ...] = ()) -> None:
-        """`command` replaces `python -m node`, in tests."""
+    def __init__(
+        self,
+        plan: NodePlan,
+        folder: Path,
+        command: tuple[str, ...] = (),
+        fork_server: ForkServer | None = None,
+    ) -> None:
+        """`command` replaces `python -m node`, in tests. Without `fork_server` it is executed."""
         self.id = plan.id
         self.folder = folder
         self.condition = "stopped"
         """`running`, `frozen`, `stopped`, `killed`, or `ended` if it exited unexpectedly."""
         self.plan = plan
         self._command = list(command) or module_command("node")
-        self._process: subprocess.Popen[bytes] | None = None
+        self._fork_server = fork_server
+        self._process: Child | None = None
         self._output_start = 0
 
     @property
@@ -78,19 +93,25 @@ class NodeProcess:
         write_private(properties, format_properties(self.plan.properties).encode())
         output = self.folder / "node.out"
         self._output_start = output.stat().st_size if output.exists() else 0
-        self._process = start_child(
-            [
-                *self._command,
-                *("--config", str(properties)),
-                *("--data-dir", str(self.folder)),
-                *("--log-file", str(self.log)),
-            ],
+        arguments = [
+            *("--config", str(properties)),
+            *("--data-dir", str(self.folder)),
+            *("--log-file", str(self.log)),
+        ]
+        self._process = self._fork(arguments, output) or start_child(
+            [*self._command, *arguments],
             output=output,
-            environment={**module_environment(), PARENT_PIPE_VARIABLE: "1"},
+            environment=node_environment(),
             stdin=subprocess.PIPE,
         )
         (self.folder / "node.pid").write_text(f"{self._process.pid}\n", encoding="utf-8")
         self.condition = "running"
+
+    def _fork(self, arguments: Sequence[str], output: Path) -> ForkedProcess | None:
+        if self._fork_server is None:
+            return None
+        with output.open("ab") as file:
+            return self._fork_server.fork(arguments, file)
 
     def ready(self) -> dict[str, Any] | None:
         """Return the contents of `ready.json`; None until the node serves.
@@ -168,6 +189,11 @@ class NodeProcess:
         if self._process is not None and self.condition == "frozen":
             self.condition = "running"
             send_signal(self._process, signal.SIGCONT)
+
+
+def node_environment() -> dict[str, str]:
+    """Return the environment of nodes."""
+    return {**module_environment(), PARENT_PIPE_VARIABLE: "1"}
 
 
 def clear_stray_node(folder: Path) -> int | None:

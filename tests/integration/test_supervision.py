@@ -1,4 +1,4 @@
-"""The real supervisor starts, controls and stops fake nodes, and leaves no process."""
+"""The real supervisor starts, controls and stops nodes, most of them fake; it leaves no process."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ from bridgehead.exit_codes import ExitCode
 from tests.integration.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
+FORKED: dict[str, Any] = {"node_command": ()}
+"""The setting with which the supervisor forks real nodes."""
 
 
 def processes_of(folder: Path) -> list[psutil.Process]:
@@ -198,22 +200,24 @@ def test_interrupted_start_leaves_no_process(
     assert not (folder / "cluster.json").exists()
 
 
+@pytest.mark.parametrize("node", [{}, FORKED], ids=["fake", "forked"])
 def test_killed_supervisor_leaves_no_process(
-    tmp_path: Path, fake_up: Callable[..., subprocess.Popen[str]]
+    tmp_path: Path, fake_up: Callable[..., subprocess.Popen[str]], node: dict[str, Any]
 ) -> None:
-    """Nodes stop when their input ends, and the kernel kills ZooKeeper."""
-    process = fake_up()
+    """Nodes and the process that forks them stop when their input ends; ZooKeeper is killed."""
+    process = fake_up(**node)
     assert "ready" in first_line(process)
     process.kill()
     process.wait()
     wait_until(lambda: processes_of(tmp_path / "c") == [])
 
 
+@pytest.mark.parametrize("node", [{}, FORKED], ids=["fake", "forked"])
 def test_next_supervisor_cleans_up_after_a_killed_one(
-    tmp_path: Path, fake_up: Callable[..., subprocess.Popen[str]]
+    tmp_path: Path, fake_up: Callable[..., subprocess.Popen[str]], node: dict[str, Any]
 ) -> None:
     """It kills a frozen node, which cannot notice the end of its input."""
-    process = fake_up(brokers=1)
+    process = fake_up(brokers=1, **node)
     document = first_line(process)["ready"]
     stray = document["brokers"][0]["pid"]
     os.kill(stray, signal.SIGSTOP)

@@ -1,0 +1,126 @@
+"""Forks nodes from a process that has already imported their modules (`node.fork_server`).
+
+Imports take most of the time that a node needs to start, and forked nodes share the memory of what
+was imported. The process forks twice, and the supervisor is a *subreaper*. So each node becomes a
+child of the supervisor. Only Linux has subreapers.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+from bridgehead.application import module_command
+
+COMMAND_LINE_BYTES = 4096
+_PR_SET_CHILD_SUBREAPER = 36
+_ANSWER_TIMEOUT_S = 30.0
+_ANSWER_BYTES_MAX = 64
+_POLL_S = 0.01
+
+
+class ForkedProcess:
+    """A child of this process that another process has forked; used like `subprocess.Popen`."""
+
+    def __init__(self, pid: int, stdin: IO[bytes]) -> None:
+        self.pid = pid
+        self.stdin: IO[bytes] | None = stdin
+        self._returncode: int | None = None
+        self._lock = threading.Lock()
+
+    def poll(self) -> int | None:
+        """Return the exit status, negative for a signal; None while the process runs."""
+        with self._lock:  # A thread may wait for the end while the event loop polls.
+            if self._returncode is None:
+                pid, status = os.waitpid(self.pid, os.WNOHANG)
+                if pid:
+                    self._returncode = os.waitstatus_to_exitcode(status)
+            return self._returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return the exit status when the process has exited.
+
+        Raises:
+            subprocess.TimeoutExpired: it has not exited after `timeout` seconds.
+        """
+        began = time.monotonic()
+        while (status := self.poll()) is None:
+            if timeout is not None and time.monotonic() - began > timeout:
+                raise subprocess.TimeoutExpired("node", timeout)
+            time.sleep(_POLL_S)
+        return status
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal unless the process is known to have exited."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+
+class ForkServer:
+    """The process that forks nodes, as their supervisor sees it."""
+
+    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
+        """Start the process for the cluster in `folder`; `environment` is that of the nodes."""
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._socket.settimeout(_ANSWER_TIMEOUT_S)
+        with theirs:
+            self._process = subprocess.Popen(
+                # The blanks reserve memory for the command lines of the nodes.
+                module_command("node.fork_server", str(folder), " " * COMMAND_LINE_BYTES),
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=dict(environment),
+                start_new_session=True,
+            )
+
+    def wait_until_ready(self) -> None:
+        """Return when the process has imported the modules, or does not answer; blocks."""
+        self._receive()
+
+    def fork(self, arguments: Sequence[str], output: IO[bytes]) -> ForkedProcess | None:
+        """Start a node with a pipe as its standard input; None if the process does not answer."""
+        stdin, ours = os.pipe()
+        message = json.dumps(list(arguments)).encode()
+        try:
+            socket.send_fds(self._socket, [message], [stdin, output.fileno()])
+            pid = self._receive()
+        except OSError:
+            pid = b""
+        finally:
+            os.close(stdin)
+        if not pid:
+            os.close(ours)
+            self.close()
+            return None
+        return ForkedProcess(int(pid), os.fdopen(ours, "wb", buffering=0))
+
+    def _receive(self) -> bytes:
+        try:
+            return self._socket.recv(_ANSWER_BYTES_MAX)
+        except OSError:
+            return b""
+
+    def close(self) -> None:
+        """Kill the process, which has no state; the nodes keep running. May be called twice."""
+        self._process.kill()
+        self._process.wait()
+        self._socket.close()
+
+
+def start_fork_server(folder: Path, environment: Mapping[str, str]) -> ForkServer | None:
+    """Start a fork server for the cluster in `folder`; None if the system has no subreapers."""
+    if sys.platform != "linux":
+        return None
+    if ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        return None
+    return ForkServer(folder, environment)

@@ -1,0 +1,77 @@
+"""Each forked node is a process of its own, like one that was executed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from bridgehead.application import module_command
+from bridgehead.cluster import Cluster
+from tests.integration.waiting import wait_until
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has subreapers")
+
+
+def supervisor_of(folder: Path) -> psutil.Process:
+    return psutil.Process(int((folder / "supervisor.pid").read_text()))
+
+
+def command_line(folder: Path, broker_id: int) -> list[str]:
+    own = folder / "nodes" / str(broker_id)
+    files = ("--config", own / "node.properties", "--data-dir", own, "--log-file", own / "node.log")
+    return module_command("node", *map(str, files))
+
+
+def open_files(pid: int) -> dict[int, str]:
+    folder = Path(f"/proc/{pid}/fd")
+    return {int(each.name): os.readlink(each) for each in folder.iterdir()}
+
+
+def fork_server_of(folder: Path) -> psutil.Process:
+    children = supervisor_of(folder).children()
+    (found,) = (each for each in children if "node.fork_server" in each.cmdline())
+    return found
+
+
+def test_forked_nodes_share_nothing_that_a_user_can_see(
+    tmp_path: Path, start_cluster: Callable[..., Cluster]
+) -> None:
+    cluster = start_cluster(brokers=2, data_dir=tmp_path / "c")
+    pids = {broker.id: broker.pid for broker in cluster.brokers.values()}
+    assert fork_server_of(tmp_path / "c").num_threads() == 1
+    inputs = {os.readlink(f"/proc/{pid}/fd/0") for pid in pids.values()}
+    assert len(inputs) == 2
+    for broker_id, pid in pids.items():
+        assert psutil.Process(pid).cmdline() == command_line(tmp_path / "c", broker_id)
+        assert psutil.Process(pid).parent() == supervisor_of(tmp_path / "c")
+        assert os.getsid(pid) == pid
+        files = open_files(pid)
+        output = str(tmp_path / "c" / "nodes" / str(broker_id) / "node.out")
+        assert (files[1], files[2]) == (output, output)
+        assert [files[0]] == [each for each in files.values() if each in inputs]
+        assert str(tmp_path / "c" / "nodes" / str(3 - broker_id)) not in " ".join(files.values())
+
+
+def test_nodes_end_and_start_again_with_and_without_the_process_that_forks_them(
+    tmp_path: Path, start_cluster: Callable[..., Cluster]
+) -> None:
+    """If this process has exited, the supervisor executes nodes."""
+    cluster = start_cluster(brokers=2, data_dir=tmp_path / "c")
+    parent = fork_server_of(tmp_path / "c")
+    cluster.stop_node(2)
+    cluster.start_node(2)
+    assert cluster.status()["brokers"][1]["condition"] == "running"
+    parent.kill()
+    wait_until(lambda: parent.status() == psutil.STATUS_ZOMBIE)
+    cluster.stop_node(2)
+    cluster.start_node(2)
+    executed = cluster.brokers[2].pid
+    assert psutil.Process(executed).cmdline() == command_line(tmp_path / "c", 2)
+    assert cluster.brokers[1].pid != 0
+    cluster.kill_node(1)
+    assert cluster.status()["brokers"][0]["condition"] == "killed"

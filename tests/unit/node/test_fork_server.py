@@ -1,0 +1,30 @@
+"""What must be true so that a process with the imported modules of a node can be forked."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from bridgehead.application import module_command, module_environment
+
+PROGRAM = """
+import json, os
+before = set(os.listdir("/proc/self/fd"))
+import node.__main__
+print(json.dumps([len(os.listdir("/proc/self/task")),
+                  len(set(os.listdir("/proc/self/fd")) - before)]))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="nodes are forked only on Linux")
+def test_importing_a_node_starts_no_thread_and_opens_no_file() -> None:
+    """A forked process has no copies of threads, and shares open files."""
+    command = [*module_command("node")[:2], "-c", PROGRAM]
+    result = subprocess.run(
+        command, env=module_environment(dict(os.environ)), capture_output=True, check=True
+    )
+    assert json.loads(result.stdout) == [1, 0]
