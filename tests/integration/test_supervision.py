@@ -184,12 +184,19 @@ def test_error_of_a_node_that_cannot_start_is_reported(
     assert processes_of(tmp_path / "c") == []
 
 
-@pytest.mark.parametrize("stage", ["zookeeper", "nodes"])
+@pytest.mark.parametrize(
+    ("stage", "node"),
+    [("zookeeper", {}), ("nodes", {}), ("zookeeper", FORKED), ("nodes", FORKED)],
+    ids=["zookeeper", "nodes", "zookeeper-forked", "nodes-forked"],
+)
 def test_interrupted_start_leaves_no_process(
-    tmp_path: Path, fake_up: Callable[..., subprocess.Popen[str]], stage: str
+    tmp_path: Path,
+    fake_up: Callable[..., subprocess.Popen[str]],
+    stage: str,
+    node: dict[str, Any],
 ) -> None:
     """Ctrl-C is pressed when ZooKeeper has just started, or when nodes run but are not ready."""
-    process = fake_up(properties={"fake.never.ready": "true"})
+    process = fake_up(properties={"fake.never.ready": "true"}, **node)
     folder = tmp_path / "c"
     wanted = folder / ("zookeeper/zookeeper.pid" if stage == "zookeeper" else "nodes/3/node.pid")
     wait_until(wanted.exists)
