@@ -2,7 +2,8 @@
 
 Imports take most of the time that a node needs to start, and forked nodes share the memory of what
 was imported. The process forks twice, and the supervisor is a *subreaper*. So each node becomes a
-child of the supervisor. Only Linux has subreapers.
+child of the supervisor. Only Linux has subreapers. The process ends when the cluster has started,
+to free its memory; nodes that start later are executed.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -85,24 +87,25 @@ class ForkServer:
 
     def wait_until_ready(self) -> None:
         """Return when the process has imported the modules, or does not answer; blocks."""
-        self._receive()
+        if not self._receive():
+            self.close()
 
-    def fork(self, arguments: Sequence[str], output: IO[bytes]) -> ForkedProcess | None:
-        """Start a node with a pipe as its standard input; None if the process does not answer."""
-        stdin, ours = os.pipe()
+    def fork(self, arguments: Sequence[str], output: Path) -> ForkedProcess | None:
+        """Start a node whose standard input is a pipe; append its output to the file `output`.
+
+        Return None if the process does not answer.
+        """
         message = json.dumps(list(arguments)).encode()
-        try:
-            socket.send_fds(self._socket, [message], [stdin, output.fileno()])
-            pid = self._receive()
-        except OSError:
-            pid = b""
-        finally:
-            os.close(stdin)
-        if not pid:
+        stdin, ours = os.pipe()
+        with output.open("ab") as file, suppress(OSError):
+            socket.send_fds(self._socket, [message], [stdin, file.fileno()])
+        os.close(stdin)
+        pid = int(self._receive() or 0)
+        if pid == 0:
             os.close(ours)
             self.close()
             return None
-        return ForkedProcess(int(pid), os.fdopen(ours, "wb", buffering=0))
+        return ForkedProcess(pid, os.fdopen(ours, "wb", buffering=0))
 
     def _receive(self) -> bytes:
         try:
@@ -117,10 +120,14 @@ class ForkServer:
         self._socket.close()
 
 
-def start_fork_server(folder: Path, environment: Mapping[str, str]) -> ForkServer | None:
-    """Start a fork server for the cluster in `folder`; None if the system has no subreapers."""
-    if sys.platform != "linux":
-        return None
-    if ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
-        return None
-    return ForkServer(folder, environment)
+@contextmanager
+def fork_server(folder: Path, environment: Mapping[str, str]) -> Iterator[ForkServer | None]:
+    """Run a fork server for the cluster in `folder`; None if the system has no subreapers."""
+    if sys.platform != "linux" or ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        yield None
+        return
+    server = ForkServer(folder, environment)
+    try:
+        yield server
+    finally:
+        server.close()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import signal
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from bridgehead.cluster.child_process import (
 from bridgehead.cluster.control_socket import ControlError, call_async
 from bridgehead.cluster.data_directory import read_json, write_private
 from bridgehead.cluster.errors import ClusterError
-from bridgehead.cluster.fork_server import ForkedProcess, ForkServer
+from bridgehead.cluster.fork_server import ForkServer
 from bridgehead.cluster.node_plan import NodePlan
 from bridgehead.cluster.properties import format_properties
 
@@ -35,21 +34,14 @@ _STATE_TIMEOUT_S = 2.0
 class NodeProcess:
     """One node of the cluster."""
 
-    def __init__(
-        self,
-        plan: NodePlan,
-        folder: Path,
-        command: tuple[str, ...] = (),
-        fork_server: ForkServer | None = None,
-    ) -> None:
-        """`command` replaces `python -m node`, in tests. Without `fork_server` it is executed."""
+    def __init__(self, plan: NodePlan, folder: Path, command: tuple[str, ...] = ()) -> None:
+        """`command` replaces `python -m node`, in tests."""
         self.id = plan.id
         self.folder = folder
         self.condition = "stopped"
         """`running`, `frozen`, `stopped`, `killed`, or `ended` if it exited unexpectedly."""
         self.plan = plan
         self._command = list(command) or module_command("node")
-        self._fork_server = fork_server
         self._process: Child | None = None
         self._output_start = 0
 
@@ -76,8 +68,10 @@ class NodeProcess:
         """Return the exit status, negative for a signal. None if it runs or was never started."""
         return self._process.poll() if self._process is not None else None
 
-    def start(self) -> None:
+    def start(self, fork_server: ForkServer | None = None) -> None:
         """Start the process; `ready` returns a document once it serves.
+
+        It is forked if `fork_server` answers, else executed.
 
         Raises:
             ClusterError: it is running already.
@@ -98,7 +92,8 @@ class NodeProcess:
             *("--data-dir", str(self.folder)),
             *("--log-file", str(self.log)),
         ]
-        self._process = self._fork(arguments, output) or start_child(
+        forked = None if fork_server is None else fork_server.fork(arguments, output)
+        self._process = forked or start_child(
             [*self._command, *arguments],
             output=output,
             environment=node_environment(),
@@ -106,12 +101,6 @@ class NodeProcess:
         )
         (self.folder / "node.pid").write_text(f"{self._process.pid}\n", encoding="utf-8")
         self.condition = "running"
-
-    def _fork(self, arguments: Sequence[str], output: Path) -> ForkedProcess | None:
-        if self._fork_server is None:
-            return None
-        with output.open("ab") as file:
-            return self._fork_server.fork(arguments, file)
 
     def ready(self) -> dict[str, Any] | None:
         """Return the contents of `ready.json`; None until the node serves.

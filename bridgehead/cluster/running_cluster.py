@@ -8,7 +8,6 @@ from typing import Any
 
 from bridgehead.cluster.data_directory import DataDirectory, write_json
 from bridgehead.cluster.errors import ClusterError
-from bridgehead.cluster.fork_server import ForkServer
 from bridgehead.cluster.node_process import NodeProcess
 from bridgehead.cluster.run_record import RunRecord
 from bridgehead.cluster.settings import ClusterSettings
@@ -45,7 +44,6 @@ class RunningCluster:
         self.directory = DataDirectory(settings.data_dir)
         self.nodes: dict[int, NodeProcess] = {}
         self.zookeeper: EmbeddedZooKeeper | None = None
-        self.fork_server: ForkServer | None = None
         self.record = RunRecord(self.directory.root, settings, announce)
         self.pinned = settings.controller
         """The broker that is controller whenever it runs; None: any broker."""
@@ -175,8 +173,6 @@ class RunningCluster:
         """Stop the nodes, then ZooKeeper, and seal the evidence."""
         for task in self._thaws:
             task.cancel()
-        if self.fork_server is not None:
-            self.fork_server.close()
         for node in self.nodes.values():
             node.request_stop()
         await asyncio.gather(*(asyncio.to_thread(node.stop) for node in self.nodes.values()))

@@ -11,20 +11,19 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from bridgehead.cluster import control_commands
 from bridgehead.cluster.broker_certificates import ensure_cluster_certificates
 from bridgehead.cluster.control_socket import ControlError, serve
 from bridgehead.cluster.errors import ClusterError
-from bridgehead.cluster.fork_server import start_fork_server
+from bridgehead.cluster.fork_server import ForkServer, fork_server
 from bridgehead.cluster.initial_access import apply_access, with_certificates
 from bridgehead.cluster.java import find_java
 from bridgehead.cluster.node_plan import (
     DEFAULT_ZOOKEEPER_PORT,
     LOOPBACK,
-    NodePlan,
     Ports,
     plan_nodes,
 )
@@ -103,9 +102,14 @@ class Supervisor:
                     await task
 
     async def _start(self) -> None:
+        if self._settings.node_command:
+            await self._start_processes(None)
+            return
+        with fork_server(self._directory.root, node_environment()) as server:
+            await self._start_processes(server)
+
+    async def _start_processes(self, server: ForkServer | None) -> None:
         cluster, external = self._cluster, self._settings.zookeeper_connect
-        if not self._settings.node_command:  # first, because it imports for a while
-            cluster.fork_server = start_fork_server(self._directory.root, node_environment())
         self._directory.cluster_json.unlink(missing_ok=True)
         await cluster.record.check_seal_key()
         self._clear_strays()
@@ -141,19 +145,15 @@ class Supervisor:
             await self._check_reachable(external or "")
         await self._begin_record(is_new)
         await certificates
-        await self._start_nodes(plans)
+        if server is not None:
+            await asyncio.to_thread(server.wait_until_ready)
+        for plan in plans:
+            node = NodeProcess(plan, self._directory.node(plan.id), self._settings.node_command)
+            cluster.nodes[plan.id] = node
+            node.start(server)
         await wait_until(self._is_ready, _READY_TIMEOUT_S, self._describe_late)
         cluster.salts = await apply_access(list(cluster.nodes.values()), self._settings.access)
         await cluster.write_document()
-
-    async def _start_nodes(self, plans: Sequence[NodePlan]) -> None:
-        cluster, command = self._cluster, self._settings.node_command
-        if cluster.fork_server is not None:
-            await asyncio.to_thread(cluster.fork_server.wait_until_ready)
-        for plan in plans:
-            node = NodeProcess(plan, self._directory.node(plan.id), command, cluster.fork_server)
-            cluster.nodes[plan.id] = node
-            node.start()
 
     async def _begin_record(self, is_new: bool) -> None:
         """Begin the evidence, with a dump of what ZooKeeper contains before this run."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -32,18 +33,11 @@ def open_files(pid: int) -> dict[int, str]:
     return {int(each.name): os.readlink(each) for each in folder.iterdir()}
 
 
-def fork_server_of(folder: Path) -> psutil.Process:
-    children = supervisor_of(folder).children()
-    (found,) = (each for each in children if "node.fork_server" in each.cmdline())
-    return found
-
-
 def test_forked_nodes_share_nothing_that_a_user_can_see(
     tmp_path: Path, start_cluster: Callable[..., Cluster]
 ) -> None:
     cluster = start_cluster(brokers=2, data_dir=tmp_path / "c")
     pids = {broker.id: broker.pid for broker in cluster.brokers.values()}
-    assert fork_server_of(tmp_path / "c").num_threads() == 1
     inputs = {os.readlink(f"/proc/{pid}/fd/0") for pid in pids.values()}
     assert len(inputs) == 2
     for broker_id, pid in pids.items():
@@ -57,21 +51,18 @@ def test_forked_nodes_share_nothing_that_a_user_can_see(
         assert str(tmp_path / "c" / "nodes" / str(3 - broker_id)) not in " ".join(files.values())
 
 
-def test_nodes_end_and_start_again_with_and_without_the_process_that_forks_them(
+def test_forked_nodes_end_and_are_executed_when_they_start_again(
     tmp_path: Path, start_cluster: Callable[..., Cluster]
 ) -> None:
-    """If this process has exited, the supervisor executes nodes."""
+    """The process that forks nodes ends with the start, and the supervisor learns how they end."""
     cluster = start_cluster(brokers=2, data_dir=tmp_path / "c")
-    parent = fork_server_of(tmp_path / "c")
+    nodes = {broker.pid for broker in cluster.brokers.values()}
+    children = supervisor_of(tmp_path / "c").children()
+    assert sorted(child.pid for child in children if child.name() != "java") == sorted(nodes)
     cluster.stop_node(2)
     cluster.start_node(2)
-    assert cluster.status()["brokers"][1]["condition"] == "running"
-    parent.kill()
-    wait_until(lambda: parent.status() == psutil.STATUS_ZOMBIE)
-    cluster.stop_node(2)
-    cluster.start_node(2)
-    executed = cluster.brokers[2].pid
-    assert psutil.Process(executed).cmdline() == command_line(tmp_path / "c", 2)
-    assert cluster.brokers[1].pid != 0
-    cluster.kill_node(1)
-    assert cluster.status()["brokers"][0]["condition"] == "killed"
+    assert psutil.Process(cluster.brokers[2].pid).cmdline() == command_line(tmp_path / "c", 2)
+    os.kill(cluster.brokers[1].pid, signal.SIGKILL)
+    log = tmp_path / "c" / "supervisor.log"
+    wait_until(lambda: "Broker 1 exited: killed by signal 9." in log.read_text())
+    assert not nodes & {child.pid for child in supervisor_of(tmp_path / "c").children()}

@@ -1,0 +1,45 @@
+"""Nodes start even if the process that forks them has exited."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bridgehead.cluster.fork_server import ForkedProcess, ForkServer
+from bridgehead.cluster.node_plan import NodePlan
+from bridgehead.cluster.node_process import NodeProcess, node_environment
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="nodes are forked only on Linux")
+def test_a_node_is_executed_if_the_process_that_forks_nodes_has_exited(tmp_path: Path) -> None:
+    server = ForkServer(tmp_path, node_environment())
+    server.wait_until_ready()
+    server.close()
+    node = NodeProcess(NodePlan(1, {}), tmp_path / "1", (sys.executable, "-c", "exit(7)"))
+    node.start(server)
+    node.stop()
+    assert node.exit_status() in (7, -signal.SIGTERM)
+
+
+def test_a_forked_process_is_used_like_one_that_was_executed() -> None:
+    """Its exit status is that of `subprocess`. A signal to an ended process is not sent."""
+    reader, writer = os.pipe()
+    pid = os.posix_spawn(
+        "/bin/sh", ["sh", "-c", "read x"], {}, file_actions=[(os.POSIX_SPAWN_DUP2, reader, 0)]
+    )
+    os.close(reader)
+    process = ForkedProcess(pid, os.fdopen(writer, "wb"))
+    assert process.poll() is None
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(0.05)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    assert process.poll() == -signal.SIGKILL
+    process.send_signal(signal.SIGKILL)
+    assert process.stdin is not None
+    process.stdin.close()
