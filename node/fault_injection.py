@@ -27,6 +27,8 @@ from event_log.writer import EventLog
 OWNER: Final = "owner"
 """The connection id of requests from the control socket. Fault rules do not apply to them."""
 _TOPIC: Final = 2  # a resource type
+# The fields of requests, and of the groups of OffsetFetch, that list topics.
+_TOPIC_LISTS: Final = ("topics", "topic_data", "topic_partitions")
 _MILLISECONDS: Final = 1000
 
 _log = logging.getLogger(__name__)
@@ -35,8 +37,11 @@ _log = logging.getLogger(__name__)
 def topics_of(message: Any) -> frozenset[str]:
     """Return the names of the topics in a request."""
     names = set(getattr(message, "topic_names", None) or ())
-    for each in getattr(message, "topics", None) or ():
-        names.add(each if isinstance(each, str) else getattr(each, "name", None))
+    for holder in (message, *(getattr(message, "groups", None) or ())):
+        for rows in _TOPIC_LISTS:
+            for each in getattr(holder, rows, None) or ():
+                name = getattr(each, "name", None) or getattr(each, "topic", None)
+                names.add(each if isinstance(each, str) else name)
     for each in getattr(message, "resources", None) or ():
         if getattr(each, "resource_type", None) == _TOPIC:
             names.add(getattr(each, "resource_name", None))

@@ -22,6 +22,7 @@ from bridgehead.application import module_command, module_environment
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.event_lines import SCHEMA_VERSION, EventLines, host_boot_id
 from bridgehead.cluster.settings import ClusterSettings
+from bridgehead.cluster.zookeeper_credentials import with_credentials
 
 _HARNESS: Final = "supervisor"
 # The properties for access to ZooKeeper.
@@ -143,7 +144,8 @@ class RunRecord:
 
     async def dump(self, connect: str, name: str) -> None:
         """Dump every znode; announce a failure."""
-        access = {n: v for n, v in self._settings.properties.items() if n.startswith(_ZOOKEEPERS)}
+        properties = with_credentials(self._settings).properties
+        access = {n: v for n, v in properties.items() if n.startswith(_ZOOKEEPERS)}
         error = await _run(
             "node.znode_dump", connect, str(self.folder), name, secret=json.dumps(access)
         )

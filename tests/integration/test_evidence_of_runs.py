@@ -135,26 +135,30 @@ def test_external_zookeeper_is_judged_when_its_logs_are_named(
     assert verdicts["run"] is Verdict.PASS, verdicts
 
 
+CREDENTIALS = {
+    "bridgehead.zookeeper.controller.credential": "controller:writes",
+    "bridgehead.zookeeper.broker.credential": "broker:reads",
+}
+
+
+@pytest.mark.parametrize("credentials", [CREDENTIALS, {}], ids=["configured", "created"])
 def test_dump_of_protected_znodes_has_no_secrets(
-    start_cluster: StartCluster, tmp_path: Path
+    start_cluster: StartCluster, tmp_path: Path, credentials: dict[str, str]
 ) -> None:
     """With zookeeper.set.acl the dump is read with the broker's credential."""
-    credentials = {
-        "zookeeper.set.acl": "true",
-        "bridgehead.zookeeper.controller.credential": "controller:writes",
-        "bridgehead.zookeeper.broker.credential": "broker:reads",
-    }
-    cluster = start_cluster(
-        brokers=1, data_dir=tmp_path, properties={**PROPERTIES_OF_BROKERS, **credentials}
-    )
+    properties = {**PROPERTIES_OF_BROKERS, "zookeeper.set.acl": "true", **credentials}
+    cluster = start_cluster(brokers=1, data_dir=tmp_path, properties=properties)
     _create(cluster, 1, "orders")
     cluster.stop()
     evidence = read_run(tmp_path)
     assert evidence.final is not None
     assert evidence.final["/config/users"].data is None
     assert _verdicts(evidence)["run"] is Verdict.PASS
+    if not credentials:
+        credentials = json.loads((tmp_path / "channel" / "zookeeper.json").read_text())
+    secret = credentials["bridgehead.zookeeper.broker.credential"].encode()
     (run,) = find_runs(tmp_path)
-    assert not any(b"broker:reads" in path.read_bytes() for path in run.rglob("*.json*"))
+    assert not any(secret in path.read_bytes() for path in run.rglob("*.json*"))
 
 
 def test_run_of_a_killed_supervisor_can_be_sealed_and_is_unknown(
