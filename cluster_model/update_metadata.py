@@ -29,9 +29,30 @@ PROTOCOL_CODES: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SS
 
 def full_parts(image: MetadataImage, controller_id: int) -> Iterator[UpdateMetadataRequest]:
     """Yield requests with the whole image. An image without topics is one request."""
-    yield from _parts(
-        image, controller_id, (_topic(topic, image) for topic in image.topics.values())
-    )
+    unsent = all_names(image)
+    yield take_part(image, unsent, controller_id)
+    while unsent:
+        yield take_part(image, unsent, controller_id)
+
+
+def all_names(image: MetadataImage) -> dict[str, None]:
+    """Return the names of all topics, for `take_part`, which begins with the last one."""
+    return dict.fromkeys(sorted(image.topics))
+
+
+def take_part(
+    image: MetadataImage, unsent: dict[str, None], controller_id: int
+) -> UpdateMetadataRequest:
+    """Remove topics of the image from `unsent`; return one request with their states."""
+    states: list[UpdateMetadataTopicState] = []
+    size = 0
+    while unsent and size < PARTITIONS_PER_MESSAGE_MAX:
+        name, _ = unsent.popitem()
+        state = _topic(image.topics[name], image)
+        if state.partition_states:
+            states.append(state)
+            size += len(state.partition_states)
+    return _request(image, controller_id, states)
 
 
 def changed_parts(
@@ -52,35 +73,30 @@ def changed_parts(
                     yield _deleted(old, after)
                 yield _topic(topic, after)
 
-    yield from _parts(after, controller_id, states())
-
-
-def _parts(
-    image: MetadataImage, controller_id: int, topics: Iterable[UpdateMetadataTopicState]
-) -> Iterator[UpdateMetadataRequest]:
-    brokers = _brokers(image)
     batch: list[UpdateMetadataTopicState] = []
     size = 0
-    pending = False
-
-    def message() -> UpdateMetadataRequest:
-        return UpdateMetadataRequest(
-            controller_id=controller_id,
-            controller_epoch=image.controller_epoch,
-            topic_states=batch,
-            live_brokers=brokers,
-        )
-
-    for topic in topics:
-        if not topic.partition_states:
+    has_sent = False
+    for state in states():
+        if not state.partition_states:
             continue
-        batch.append(topic)
-        size += len(topic.partition_states)
+        batch.append(state)
+        size += len(state.partition_states)
         if size >= PARTITIONS_PER_MESSAGE_MAX:
-            yield message()
-            batch, size, pending = [], 0, True
-    if batch or not pending:
-        yield message()
+            yield _request(after, controller_id, batch)
+            batch, size, has_sent = [], 0, True
+    if batch or not has_sent:
+        yield _request(after, controller_id, batch)
+
+
+def _request(
+    image: MetadataImage, controller_id: int, states: list[UpdateMetadataTopicState]
+) -> UpdateMetadataRequest:
+    return UpdateMetadataRequest(
+        controller_id=controller_id,
+        controller_epoch=image.controller_epoch,
+        topic_states=states,
+        live_brokers=_brokers(image),
+    )
 
 
 def _brokers(image: MetadataImage) -> list[UpdateMetadataBroker]:

@@ -219,6 +219,8 @@ class Controller:
     def connected(self, peer: Peer) -> None:
         """A broker opened a channel; see Publisher."""
         self._publisher.connected(peer)
+        if self._term is not None:
+            self._term.push_parts()
 
     def disconnected(self, peer: Peer) -> None:
         """A channel closed."""

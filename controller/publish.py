@@ -1,18 +1,21 @@
 """Publishes committed metadata to every broker: Kafka's UpdateMetadata, pushed over the channels.
 
 Each update carries the controller epoch and the zxid, so a broker can discard a stale update. A
-broker that connects gets the full image in parts, and then the changes.
+broker that connects gets the full image in parts, and then the changes. The controller executes
+requests between two parts, so changes may be published while a full image is on its way. A part has
+the newest state of its topics. A topic that was published as a change is not in a later part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Protocol
 
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.codec import encode_request
 from cluster_model.image import MetadataImage
-from cluster_model.update_metadata import changed_parts, full_parts
+from cluster_model.update_metadata import all_names, changed_parts, take_part
 from envelope.messages import MetadataUpdate
 
 UPDATE_METADATA_VERSION = 8
@@ -25,6 +28,14 @@ class Peer(Protocol):
         """Queue the update; send it after at most `delay_s`."""
 
 
+@dataclass(slots=True)
+class _FullImage:
+    """A full image on its way to some peers, and its topics that are not sent yet."""
+
+    peers: list[Peer]
+    unsent: dict[str, None]
+
+
 class Publisher:
     """The channels of one candidate. Publishes only while the candidate is active."""
 
@@ -32,28 +43,36 @@ class Publisher:
         """`delay_s`: how long an update may wait for replies, to share a message with them."""
         self._controller_id = controller_id
         self._delay_s = delay_s
-        self._peers: list[Peer] = [own_broker]
+        self._peers: list[Peer] = [own_broker]  # those without a full image on its way
+        self._full_images: list[_FullImage] = []
         self._published: MetadataImage | None = None
 
     def activate(self, image: MetadataImage) -> None:
-        """Start publishing: push the full image to every broker."""
+        """Start publishing: push the first part of the full image to every broker."""
         self._published = image
-        self._push_full(image, self._peers)
+        peers, self._peers = self._peers, []
+        self._begin(image, peers)
 
     def deactivate(self) -> None:
         """Stop publishing."""
         self._published = None
+        for full in self._full_images:
+            self._peers += full.peers
+        self._full_images.clear()
 
     def connected(self, peer: Peer) -> None:
-        """A broker opened a channel."""
-        self._peers.append(peer)
-        if self._published is not None:
-            self._push_full(self._published, [peer])
+        """A broker opened a channel: push the first part of the full image."""
+        if self._published is None:
+            self._peers.append(peer)
+        else:
+            self._begin(self._published, [peer])
 
     def disconnected(self, peer: Peer) -> None:
         """A channel closed."""
-        if peer in self._peers:
-            self._peers.remove(peer)
+        for peers in (self._peers, *(full.peers for full in self._full_images)):
+            if peer in peers:
+                peers.remove(peer)
+        self._full_images = [full for full in self._full_images if full.peers]
 
     def publish(self, image: MetadataImage, changed: frozenset[str]) -> None:
         """Push the topics in `changed`, and the live brokers."""
@@ -62,34 +81,56 @@ class Publisher:
             return
         self._published = image
         for message in changed_parts(before, image, changed, self._controller_id):
-            self._push(
-                self._peers, image, message, starts=False, complete=True, delay_s=self._delay_s
-            )
+            body = _encode(message)
+            self._push(self._peers, image, body, complete=True, delay_s=self._delay_s)
+            for full in self._full_images:
+                self._push(full.peers, image, body, between_parts=True, delay_s=self._delay_s)
+        for full in self._full_images:
+            for name in changed:
+                full.unsent.pop(name, None)
 
-    def _push_full(self, image: MetadataImage, peers: Sequence[Peer]) -> None:
-        parts = list(full_parts(image, self._controller_id))
-        for count, message in enumerate(parts, 1):
-            self._push(peers, image, message, starts=count == 1, complete=count == len(parts))
+    def push_part(self) -> bool:
+        """Push one part of a full image. Return whether parts remain."""
+        image = self._published
+        if image is not None and self._full_images:
+            self._push_part(image, self._full_images.pop(0), starts=False)
+        return bool(self._full_images)
+
+    def _begin(self, image: MetadataImage, peers: list[Peer]) -> None:
+        self._push_part(image, _FullImage(peers, all_names(image)), starts=True)
+
+    def _push_part(self, image: MetadataImage, full: _FullImage, *, starts: bool) -> None:
+        body = _encode(take_part(image, full.unsent, self._controller_id))
+        is_last = not full.unsent
+        self._push(full.peers, image, body, starts=starts, complete=is_last)
+        if is_last:
+            self._peers += full.peers
+        else:
+            self._full_images.append(full)
 
     def _push(
         self,
-        peers: Sequence[Peer],
+        peers: Iterable[Peer],
         image: MetadataImage,
-        message: object,
+        body: bytes,
         *,
-        starts: bool,
-        complete: bool,
+        starts: bool = False,
+        complete: bool = False,
+        between_parts: bool = False,
         delay_s: float = 0.0,
     ) -> None:
         update = MetadataUpdate(
             controller_id=self._controller_id,
             controller_epoch=image.controller_epoch,
             zxid=image.zxid,
-            update_metadata=encode_request(
-                ApiKey.UPDATE_METADATA, UPDATE_METADATA_VERSION, message
-            ),
+            update_metadata=body,
             starts_full_image=starts,
             complete=complete,
+            between_parts=between_parts,
         )
         for peer in peers:
             peer.push(update, delay_s)
+
+
+def _encode(message: object) -> bytes:
+    return encode_request(ApiKey.UPDATE_METADATA, UPDATE_METADATA_VERSION, message)

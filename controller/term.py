@@ -87,7 +87,7 @@ class Term:
         )
 
     async def start(self) -> None:
-        """Queue the background jobs, and publish the full image to every broker."""
+        """Queue the background jobs, and begin to publish the full image to every broker."""
         loop, loaded = self.loop, self._loaded
         if not loaded.has_feature_znode:
             await loop.commit_operations([Create(FeatureZnode.path, FeatureZnode.content)])
@@ -97,6 +97,7 @@ class Term:
         )
         self._start_topic_jobs()
         self._publisher.activate(loop.image)
+        self.push_parts()
         # Brokers may have changed after they were loaded. The call also sets the watch.
         self.brokers_changed()
         self._remove_expired_tokens()
@@ -109,6 +110,14 @@ class Term:
         self._has_ended = True
         self._publisher.deactivate()
         self.loop.end()
+
+    def push_parts(self) -> None:
+        """Push the remaining parts of full images, one part between two rounds of requests."""
+        self.loop.schedule(self._push_part)
+
+    async def _push_part(self) -> None:
+        if self._publisher.push_part():
+            self.push_parts()
 
     def brokers_changed(self) -> None:
         """/brokers/ids may have changed, or its watch is gone."""

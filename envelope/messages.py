@@ -69,6 +69,7 @@ class MetadataUpdate:
     update_metadata: bytes  # body of Kafka's UpdateMetadata request, version 8
     starts_full_image: bool
     complete: bool
+    between_parts: bool = False
 
 
 # The lowest and highest version of each API that a controller supports.

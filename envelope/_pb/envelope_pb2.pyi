@@ -101,17 +101,19 @@ class EnvelopeAnswer(_message.Message):
     def __init__(self, sequence: _Optional[int] = ..., error_code: _Optional[int] = ..., response_data: _Optional[bytes] = ..., zxid: _Optional[int] = ...) -> None: ...
 
 class MetadataUpdate(_message.Message):
-    __slots__ = ("controller_epoch", "zxid", "update_metadata", "starts_full_image", "complete", "controller_id")
+    __slots__ = ("controller_epoch", "zxid", "update_metadata", "starts_full_image", "complete", "controller_id", "between_parts")
     CONTROLLER_EPOCH_FIELD_NUMBER: _ClassVar[int]
     ZXID_FIELD_NUMBER: _ClassVar[int]
     UPDATE_METADATA_FIELD_NUMBER: _ClassVar[int]
     STARTS_FULL_IMAGE_FIELD_NUMBER: _ClassVar[int]
     COMPLETE_FIELD_NUMBER: _ClassVar[int]
     CONTROLLER_ID_FIELD_NUMBER: _ClassVar[int]
+    BETWEEN_PARTS_FIELD_NUMBER: _ClassVar[int]
     controller_epoch: int
     zxid: int
     update_metadata: bytes
     starts_full_image: bool
     complete: bool
     controller_id: int
-    def __init__(self, controller_epoch: _Optional[int] = ..., zxid: _Optional[int] = ..., update_metadata: _Optional[bytes] = ..., starts_full_image: _Optional[bool] = ..., complete: _Optional[bool] = ..., controller_id: _Optional[int] = ...) -> None: ...
+    between_parts: bool
+    def __init__(self, controller_epoch: _Optional[int] = ..., zxid: _Optional[int] = ..., update_metadata: _Optional[bytes] = ..., starts_full_image: _Optional[bool] = ..., complete: _Optional[bool] = ..., controller_id: _Optional[int] = ..., between_parts: _Optional[bool] = ...) -> None: ...

@@ -1,26 +1,209 @@
-"""An update with changes may wait for the next reply; a full image is sent at once."""
+"""Full images in parts, with changes in between; changes may wait for the next reply."""
 
 from __future__ import annotations
 
-from cluster_model.image import MetadataImage
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
+
+from hypothesis import given
+from hypothesis import strategies as st
+from immutables import Map
+
+from broker_proxy.metadata_cache import MetadataCache
+from cluster_model import update_metadata
+from cluster_model.image import BrokerRegistration, MetadataImage
+from cluster_model.records import (
+    AssignmentRecord,
+    PartitionRecord,
+    PartitionState,
+    Record,
+    TopicRecord,
+    TopicRemovalRecord,
+)
 from controller.publish import Publisher
 from envelope.messages import MetadataUpdate
 
+NAMES = ("a", "b", "c", "d", "e")
+OLD, NEW = 3, 4  # controller epochs
+
 
 class Peer:
-    """Records the delays of the updates that it receives."""
+    """A broker: applies updates, and records their flags and delays."""
 
     def __init__(self) -> None:
-        self.delays: list[tuple[bool, float]] = []
+        self.cache = MetadataCache(lambda: self.changes.append(self.cache.changed))
+        self.changes: list[frozenset[str] | None] = []
+        self.updates: list[MetadataUpdate] = []
+        self.delays: list[float] = []
 
-    def push(self, update: MetadataUpdate, delay_s: float) -> None:
-        self.delays.append((update.starts_full_image, delay_s))
+    def push(self, update: MetadataUpdate, delay_s: float = 0.0) -> None:
+        assert self.cache.apply(update)
+        self.updates.append(update)
+        self.delays.append(delay_s)
+
+    def shown(self, name: str) -> Any:
+        topic = self.cache.topics.get(name)
+        if topic is None:
+            return None
+        found = sorted(topic.partitions.items())
+        return topic.topic_id, [(n, p.leader, p.leader_epoch, p.replicas) for n, p in found]
+
+
+def of_image(image: MetadataImage, name: str) -> Any:
+    topic = image.topics.get(name)
+    if topic is None:
+        return None
+    pairs = enumerate(zip(topic.states, topic.assignment, strict=True))
+    return topic.topic_id, [(n, s.leader, s.leader_epoch, tuple(r)) for n, (s, r) in pairs]
+
+
+class Cluster:
+    """A controller that changes topics, with one topic in each part of a full image."""
+
+    def __init__(self, *topics: str) -> None:
+        self.image = MetadataImage(controller_epoch=OLD, brokers=Map({1: _broker(1)}))
+        self.ids = 0
+        self.leader_epoch = 0
+        self.own = Peer()
+        self.peers = [self.own]
+        before = Publisher(9, self.own)  # of the earlier controller
+        for name in topics:
+            self.replay(*self.create(name))
+        before.activate(self.image)
+        while before.push_part():
+            pass
+        self.publisher = Publisher(1, self.own, 0.5)
+
+    def create(self, name: str) -> list[Record]:
+        self.ids += 1
+        self.leader_epoch += 1
+        state = PartitionState(1, self.leader_epoch, (1, 2), 1, self.leader_epoch)
+        record = TopicRecord(name, self.ids.to_bytes(16), ((1, 2),), {})
+        return [record, PartitionRecord(name, 0, state)]
+
+    def replay(self, *records: Record) -> None:
+        image = self.image.replay(records)
+        self.image = replace(image, zxid=image.zxid + 1)
+
+    def activate(self) -> None:
+        self.image = replace(self.image, controller_epoch=NEW, zxid=self.image.zxid + 1)
+        self.publisher.activate(self.image)
+
+    def connect(self) -> Peer:
+        self.peers.append(Peer())
+        self.publisher.connected(self.peers[-1])
+        return self.peers[-1]
+
+    def change(self, kind: str, name: str) -> None:
+        """Change one topic, publish it, and check that every broker shows it at once."""
+        topic = self.image.topics.get(name)
+        if topic is None:
+            self.replay(*self.create(name))
+        elif kind == "delete":
+            self.replay(TopicRemovalRecord(name))
+        elif kind == "recreate":
+            self.replay(TopicRemovalRecord(name), *self.create(name))
+        elif kind == "grow":
+            self.leader_epoch += 1
+            state = PartitionState(2, self.leader_epoch, (2,), 1, self.leader_epoch)
+            number = len(topic.assignment)
+            grown = AssignmentRecord(name, (*topic.assignment, (2, 1)))
+            self.replay(grown, PartitionRecord(name, number, state))
+        else:
+            self.leader_epoch += 1
+            state = PartitionState(2, self.leader_epoch, (2,), 1, self.leader_epoch)
+            self.replay(PartitionRecord(name, 0, state))
+        self.publisher.publish(self.image, frozenset((name,)))
+        for peer in self.peers:
+            assert peer.shown(name) == of_image(self.image, name)
+
+    def finish(self) -> None:
+        while self.publisher.push_part():
+            pass
+        for peer in self.peers:
+            assert {n: peer.shown(n) for n in NAMES} == {n: of_image(self.image, n) for n in NAMES}
+            assert peer.cache.zxid == self.image.zxid
+            assert peer.cache.controller_epoch == NEW
+
+
+def _broker(broker_id: int) -> BrokerRegistration:
+    return BrokerRegistration(broker_id, broker_id, ())
+
+
+CHANGES = st.tuples(
+    st.sampled_from(("create", "delete", "recreate", "grow", "elect")), st.sampled_from(NAMES)
+)
+STEPS = st.lists(CHANGES | st.sampled_from(("part", "connect", "disconnect")), max_size=25)
+
+
+@given(topics=st.lists(st.sampled_from(NAMES), unique=True), later=CHANGES | st.none(), steps=STEPS)
+def test_every_broker_gets_every_topic_whatever_changes_between_the_parts(
+    topics: list[str], later: tuple[str, str] | None, steps: list[Any]
+) -> None:
+    with patch.object(update_metadata, "PARTITIONS_PER_MESSAGE_MAX", 1):
+        cluster = Cluster(*topics)
+        if later is not None and later[1] in cluster.image.topics:
+            # The broker has not seen this change of the earlier controller.
+            cluster.replay(TopicRemovalRecord(later[1]))
+        cluster.activate()
+        for step in steps:
+            if step == "part":
+                cluster.publisher.push_part()
+            elif step == "connect":
+                cluster.connect()
+            elif step == "disconnect":
+                if len(cluster.peers) > 1:
+                    cluster.publisher.disconnected(cluster.peers.pop())
+            else:
+                cluster.change(*step)
+        cluster.publisher.publish(cluster.image, frozenset())
+        cluster.finish()
+
+
+def test_a_topic_that_was_published_as_a_change_is_not_in_a_later_part() -> None:
+    with patch.object(update_metadata, "PARTITIONS_PER_MESSAGE_MAX", 1):
+        cluster = Cluster("a", "b", "c")
+        cluster.activate()
+        cluster.change("elect", "a")
+        cluster.finish()
+    assert [(u.between_parts, u.complete) for u in cluster.own.updates[-3:]] == [
+        (False, False),
+        (True, False),
+        (False, True),
+    ]
+
+
+def test_a_change_between_two_parts_is_visible_but_does_not_raise_the_zxid() -> None:
+    with patch.object(update_metadata, "PARTITIONS_PER_MESSAGE_MAX", 1):
+        cluster = Cluster("a", "b", "c")
+        before = cluster.own.cache.zxid
+        cluster.activate()
+        cluster.change("elect", "a")
+        cluster.change("delete", "b")
+        assert cluster.own.cache.zxid == before
+        assert cluster.own.changes[-2:] == [{"a"}, {"b"}]
+        cluster.finish()
+        assert cluster.own.changes[-1] is None
+
+
+def test_a_candidate_that_resigns_between_two_parts_begins_its_next_term_with_all_peers() -> None:
+    with patch.object(update_metadata, "PARTITIONS_PER_MESSAGE_MAX", 1):
+        cluster = Cluster("a", "b")
+        cluster.activate()
+        other = cluster.connect()
+        cluster.publisher.deactivate()
+        assert not cluster.publisher.push_part()
+        cluster.activate()
+        assert [u.starts_full_image for u in other.updates] == [True, True]
+        cluster.finish()
 
 
 def test_only_changes_are_delayed() -> None:
-    own, other = Peer(), Peer()
-    publisher = Publisher(1, own, 0.5)
-    publisher.activate(MetadataImage())
-    publisher.connected(other)
-    publisher.publish(MetadataImage(), frozenset())
-    assert own.delays == other.delays == [(True, 0.0), (False, 0.5)]
+    cluster = Cluster()
+    cluster.activate()
+    other = cluster.connect()
+    cluster.publisher.publish(cluster.image, frozenset())
+    for peer in (cluster.own, other):
+        started = [u.starts_full_image for u in peer.updates[-2:]]
+        assert list(zip(started, peer.delays[-2:], strict=True)) == [(True, 0.0), (False, 0.5)]
