@@ -82,9 +82,10 @@ class AdminClient:
     def pinned_to(self, broker_id: int) -> AdminClient:
         """Return a client that sends every request to one broker, over the same connections.
 
-        The client does not look for the controller. While the broker answers NOT_CONTROLLER, the
-        client sends the request to it again; the call raises that error after its timeout. Closing
-        either client closes both.
+        The client does not look for the controller. It sends elements with NOT_CONTROLLER, such as
+        topics, to the broker again until the call's timeout. It does not repeat an election of
+        leaders, or a request whose response has NOT_CONTROLLER as a whole. Closing either client
+        closes both.
         """
         return self._variant(_broker=broker_id)
 
