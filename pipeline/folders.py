@@ -129,7 +129,7 @@ class Folders:
             TableError: the rows violate the table's schema or an expectation; nothing is replaced.
         """
         if self.in_memory:
-            rows, kept = self._rows(table, frames)
+            rows, kept = self._rows(table, frames, runs)
             folder = self._new_folder(table)
             if rows:
                 _save(kept, folder, runs)
@@ -164,23 +164,23 @@ class Folders:
             if each.name not in named:
                 each.delete()
 
-    def hold(self, table: Table, frames: Frames) -> Written:
-        """Compute a table's rows and keep them in memory; nothing is written.
+    def hold(self, table: Table, frames: Frames, runs: Sequence[str]) -> Written:
+        """Compute a table's rows of these runs and keep them in memory; nothing is written.
 
         Raises:
             TableError: the rows violate the table's schema or an expectation.
         """
-        return Written(*self._rows(table, frames))
+        return Written(*self._rows(table, frames, runs))
 
     def hold_empty(self, table: Table) -> Written:
         """Return a table without rows."""
         return Written(0, local_frame(self._spark, [], table.schema))
 
-    def _rows(self, table: Table, frames: Frames) -> tuple[int, DataFrame]:
-        rows, frame = _computed(table, table.make(frames))
+    def _rows(self, table: Table, frames: Frames, runs: Sequence[str]) -> tuple[int, DataFrame]:
+        rows, frame = _computed(table, table.make(frames), runs)
         final = table.finalize(frames, frame) if table.finalize is not None else None
         if final is not None:
-            rows, frame = _computed(table, final.select(*table.columns()))
+            rows, frame = _computed(table, final.select(*table.columns()), runs)
         # Spark's planner skips the joins of a table that it knows to be empty.
         return rows, frame if rows else local_frame(self._spark, [], table.schema)
 
@@ -196,7 +196,7 @@ class Folders:
 
     def _store(self, table: Table, frame: DataFrame, folder: Place, runs: Sequence[str]) -> int:
         """Write and check the rows of all runs in one pass; return their number."""
-        check = table.check()
+        check = table.check(runs)
         _save(frame.observe(check.observation, *check.columns), folder, runs)
         rows = check.rows()
         if not rows:
@@ -246,9 +246,9 @@ def in_memory(frame: DataFrame) -> DataFrame:
     return frame.coalesce(1).localCheckpoint(eager=False)
 
 
-def _computed(table: Table, frame: DataFrame) -> tuple[int, DataFrame]:
+def _computed(table: Table, frame: DataFrame, runs: Sequence[str]) -> tuple[int, DataFrame]:
     """Compute and check a table's rows in one pass; return their number and the rows."""
-    check = table.check()
+    check = table.check(runs)
     observed = frame.observe(check.observation, *check.columns)
     rows = observed.coalesce(1).localCheckpoint(eager=True)
     return check.rows(), rows

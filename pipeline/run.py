@@ -194,7 +194,7 @@ class Pipeline:
             )
         else:
             written = (
-                self.folders.hold(table, self._inputs(table, runs))
+                self.folders.hold(table, self._inputs(table, runs), runs)
                 if concerns
                 else self.folders.hold_empty(table)
             )

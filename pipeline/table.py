@@ -55,15 +55,18 @@ class TableError(Exception):
 class Check:
     """Counts the rows of a table, and those that violate an expectation, while they are written.
 
-    A null condition counts as violated.
+    A null condition counts as violated. Every row must belong to one of `runs`: the folder of a
+    single run has no column `run`, so a row of another run would be read as a row of this run.
     """
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, runs: Sequence[str]) -> None:
         self._table = table
+        listed = ", ".join(f"'{run}'" for run in runs)
+        self._conditions = {"a row belongs to a run": f"run IN ({listed})", **table.expectations}
         self.observation = Observation()
         self.columns = [F.count(F.lit(1)).alias("rows")] + [
             F.count(F.when(~F.coalesce(F.expr(condition), F.lit(False)), True)).alias(str(at))
-            for at, condition in enumerate(table.expectations.values())
+            for at, condition in enumerate(self._conditions.values())
         ]
 
     def rows(self) -> int:
@@ -73,7 +76,7 @@ class Check:
             TableError: a row violates an expectation.
         """
         counts = self.observation.get
-        for at, description in enumerate(self._table.expectations):
+        for at, description in enumerate(self._conditions):
             if violating := counts[str(at)]:
                 raise TableError(f"{self._table.name}: {violating} rows violate '{description}'")
         return int(counts["rows"])
@@ -113,9 +116,9 @@ class Table:
             raise TableError(f"{self.name} has columns {found}, expected {self.schema}")
         return frame
 
-    def check(self) -> Check:
-        """Return the check to run on the rows while they are written."""
-        return Check(self)
+    def check(self, runs: Sequence[str]) -> Check:
+        """Return the check to run on the rows of these runs while they are written."""
+        return Check(self, runs)
 
     def columns(self) -> list[str]:
         """Return the names of its columns, in order. A session must be open."""

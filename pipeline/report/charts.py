@@ -65,9 +65,9 @@ def _top_of(value: float) -> float:
     return next(power * step for step in steps if power * step >= value)
 
 
-def _ticks(span: float) -> list[float]:
-    """Return at most nine round numbers from 0 to a length."""
-    steps = (base * 10**power for power in range(-3, 9) for base in (1, 2, 5))
+def _ticks(span: float, *, whole: bool) -> list[float]:
+    """Return at most nine round numbers, or whole ones, from 0 to a length."""
+    steps = (base * 10**power for power in range(0 if whole else -3, 9) for base in (1, 2, 5))
     step = next(each for each in steps if span / each <= 8)
     return [at * step for at in range(int(span / step + 1e-9) + 1)]
 
@@ -75,7 +75,7 @@ def _ticks(span: float) -> list[float]:
 def lines(
     title: str, series: Sequence[Line], bands: Sequence[Band], unit: str, *, x_unit: str = "s"
 ) -> str:
-    """Draw series over seconds or other numbers, with bands behind them."""
+    """Draw series over seconds, or over numbers that count, with bands behind them."""
     height = 240.0
     xs = [x for each in series for x, _ in each.points] or [0.0]
     ys = [y for each in series for _, y in each.points if y is not None] or [0.0]
@@ -102,22 +102,32 @@ def lines(
         x0, y = at(0, top * tick / _TICKS)
         parts.append(f'<path d="M{x0:.1f} {y:.1f}H{WIDTH - _RIGHT}" class="grid"/>')
         parts.append(_text(_LEFT - 6, y + 4, number(top * tick / _TICKS), "quiet", "end"))
-    for second in _ticks(span):
+    for second in _ticks(span, whole=not x_unit):
         x, _ = at(second, 0)
         anchor = "end" if x > WIDTH - _RIGHT - 20 else "middle"
         parts.append(_text(x, height - 10, f"{number(second)} {x_unit}", "quiet", anchor))
     for index, each in enumerate(series):
-        path, pen = [], "M"
-        for x, value in each.points:
-            if value is None:
-                pen = "M"
-                continue
-            px, py = at(x, value)
-            path.append(f"{pen}{px:.1f} {py:.1f}")
-            pen = "L"
-        parts.append(f'<path d="{"".join(path)}" class="line s{index}"/>')
+        for piece in _pieces(each.points):
+            (x, y), *others = (at(*point) for point in piece)
+            path = "".join(f"L{x:.1f} {y:.1f}" for x, y in others)
+            parts.append(
+                f'<path d="M{x:.1f} {y:.1f}{path}" class="line s{index}"/>'
+                if path  # a path through one point draws nothing
+                else f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" class="line s{index}"/>'
+            )
     parts.append(_text(_LEFT, 10, unit, "quiet"))
     return _legend([each.name for each in series]) + _figure(height, parts, title)
+
+
+def _pieces(points: Sequence[tuple[float, float | None]]) -> list[list[tuple[float, float]]]:
+    """Return the points in pieces, cut where a point has no value."""
+    pieces: list[list[tuple[float, float]]] = [[]]
+    for x, y in points:
+        if y is not None:
+            pieces[-1].append((x, y))
+        elif pieces[-1]:
+            pieces.append([])
+    return [piece for piece in pieces if piece]
 
 
 def bars(title: str, rows: Sequence[tuple[str, Mapping[str, float]]], unit: str) -> str:

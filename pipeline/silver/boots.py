@@ -8,7 +8,7 @@ from pipeline.table import Table, query
 
 _BOOTS: Final = """
 WITH ended AS (
-  SELECT DISTINCT run, ended_node AS node, ended_boot AS boot, true AS killed
+  SELECT DISTINCT run, ended_node AS node, ended_boot AS boot
   FROM events WHERE kind = 'node_ended'),
 lives AS (
   SELECT run, node, boot, min(source) AS source, count(*) AS events,
@@ -17,7 +17,7 @@ lives AS (
     max(seq) FILTER (WHERE kind = 'stopped') AS stopped_seq,
     min_by(version, seq) FILTER (WHERE kind = 'started') AS version
   FROM events GROUP BY run, node, boot)
-SELECT /*+ BROADCAST(ended) */ l.*, coalesce(e.killed, false) AS killed,
+SELECT /*+ BROADCAST(ended) */ l.*, e.run IS NOT NULL AND l.stopped_seq IS NULL AS killed,
   l.last_seq + 1 - l.events AS missing
 FROM lives l LEFT JOIN ended e ON l.run = e.run AND l.node = e.node AND l.boot = e.boot
 """

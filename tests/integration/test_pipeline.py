@@ -28,6 +28,7 @@ from pipeline.folders import MADE, digests
 from pipeline.gold.forwarding import EFFECTS
 from pipeline.run import TABLES, Pipeline
 from pipeline.session import RAW_FILES, open_session
+from pipeline.silver.boots import BOOTS
 from pipeline.table import Frames, TableError, local_frame
 from tests import golden_histories
 from tests.integration.kafka_log_samples import write_logs
@@ -269,6 +270,42 @@ def test_row_that_violates_an_expectation_is_an_error(spark: SparkSession, tmp_p
         with pytest.raises(TableError, match=r"[1-9] rows violate 'a line is short'"):
             pipeline.make([broken])
         assert pipeline.folders.missing(broken.name) == [runs[0].id]
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+@pytest.mark.parametrize("run", ["'another'", "CAST(NULL AS STRING)"])
+def test_row_of_another_run_is_an_error(
+    spark: SparkSession, tmp_path: Path, run: str, in_memory: bool
+) -> None:
+    """The folder of a single run has no column `run`: the row would become a row of this run."""
+    runs = find_runs(expand_all(["zombie_write"], tmp_path / "e"))
+
+    def build(frames: Frames) -> DataFrame:
+        return frames["raw"].drop("run").selectExpr(f"{run} AS run", "*")
+
+    broken = replace(TABLES[0], name="bronze/broken", build=build)
+    pipeline = Pipeline(spark, runs, tmp_path / "o", in_memory=in_memory)
+    with pytest.raises(TableError, match=r"[1-9] rows violate 'a row belongs to a run'"):
+        pipeline.make([broken])
+    assert pipeline.folders.missing(broken.name) == [runs[0].id]
+
+
+def test_only_a_boot_without_a_stopped_event_was_killed(spark: SparkSession) -> None:
+    """The harness records the end of every process: of those that stop, too."""
+    event = "run STRING, source STRING, node STRING, boot STRING, seq BIGINT, wall_ms BIGINT"
+    ended = [("h", "harness", "harness", "x", at, 0, "node_ended") for at in (0, 1)]
+    rows = [
+        ("h", "node", "1", "stops", 0, 0, "stopped", None, None),
+        (*ended[0], "1", "stops"),
+        ("h", "node", "2", "dies", 0, 0, "started", None, None),
+        (*ended[1], "2", "dies"),
+        ("h", "node", "3", "unknown", 0, 0, "started", None, None),
+    ]
+    ddl = f"{event}, kind STRING, ended_node STRING, ended_boot STRING, version STRING"
+    events = local_frame(spark, [(*row, None) for row in rows], ddl)
+    boots = BOOTS.build({"silver/events": events}).collect()
+    killed = {row["boot"]: row["killed"] for row in boots}
+    assert killed == {"stops": False, "dies": True, "unknown": False, "x": False}
 
 
 def test_run_with_a_line_of_another_run_is_rejected(spark: SparkSession, tmp_path: Path) -> None:

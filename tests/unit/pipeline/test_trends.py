@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -126,6 +127,13 @@ def test_a_single_run_without_requests_has_a_page() -> None:
     html = trends([replace(RUN, failovers=0, failover_ms={}, hops={})])
     for text in ("Nothing.", "No run has a failover.", "No run has a forwarded request."):
         assert text in html
+
+
+def test_the_charts_of_a_single_run_show_its_times() -> None:
+    """A line through one point is not visible, and there is no run 0.5."""
+    html = trends([RUN])
+    assert re.findall(r'<circle [^>]* class="line s(\d)"/>', html) == ["0", "1"]
+    assert re.findall(r">([0-9.]+) </text>", html) == ["0", "1"]
 
 
 def test_the_command_reads_the_folders_of_many_calls(
