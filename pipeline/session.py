@@ -47,6 +47,10 @@ SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.codegen.aggregate.map.twolevel.partialOnly": "true",
     "spark.sql.codegen.maxFields": "400",  # a line and its event have more than 100 fields
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",  # few files, not many
+    # A file gets its name when its task ends, and not again when the job ends: S3 copies a file to
+    # rename it. A folder counts only after the record of its table names it (pipeline.folders).
+    "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",
+    "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
 # For small evidence: compiling and replanning a query takes longer than running it.
 SMALL: Final[Mapping[str, str]] = {
@@ -63,8 +67,6 @@ SMALL: Final[Mapping[str, str]] = {
     "spark.sql.maxPlanStringLength": "1000",  # no listener reads the plan
     # Many runs have many small files, and the overhead of each file dominates.
     "spark.sql.parquet.compression.codec": "uncompressed",
-    "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",
-    "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
 # For small evidence and tables on local disks. For each file of data, Hadoop creates a file of
 # checksums, and it forks a process for each file that it creates. With this setting it creates no
