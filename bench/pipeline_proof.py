@@ -2,8 +2,8 @@
 
 planted: the pipeline finds every violation planted in a generated history, and no other.
 judges:  the plain judge and the pipeline return equal verdicts, rows judged and violations.
-kills:   the pipeline, killed with SIGKILL at random moments and resumed, leaves the same rows as an
-         undisturbed run.
+kills:   the pipeline, killed with SIGKILL at random moments and resumed, leaves the same rows and
+         verdicts as an undisturbed run.
 cluster: a standalone master with two workers builds the same tables as one process.
 
 With `--on hdfs` or `--on s3`, `kills` and `cluster` keep evidence and tables in an HDFS or an S3 on
@@ -16,6 +16,8 @@ Exit code 0 if the proof succeeds, 1 if not.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import functools
 import json
 import random
 import shutil
@@ -27,7 +29,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from pyspark.sql import SparkSession
+import psutil
+from pyspark.sql import DataFrame, SparkSession
 
 from bench.generated_evidence.__main__ import PLANTED, generate
 from bench.standalone_spark import standalone_spark
@@ -35,8 +38,8 @@ from bench.storage import KINDS, Storage, storage
 from judge.evidence.run_lookup import read_run
 from judge.history import History
 from judge.verdicts import judge
-from pipeline.evidence import find_runs
-from pipeline.folders import digests
+from pipeline.evidence import Run, find_runs
+from pipeline.folders import MADE, digests
 from pipeline.places import Place, place
 from pipeline.run import TABLES, Pipeline
 from pipeline.session import open_session
@@ -44,6 +47,7 @@ from pipeline.session import open_session
 # By property: verdict, rows judged, and the rows of each violation by its key.
 Findings = dict[str, tuple[str, int, dict[str, list[str]]]]
 _WAIT_S: Final = 1800
+_POLL_S: Final = 0.2
 # The rows of bronze tables depend on the blocks in which Spark reads the files.
 _COMPARED: Final = [table.name for table in TABLES if not table.name.startswith("bronze/")]
 
@@ -111,47 +115,97 @@ def judges(options: argparse.Namespace, folder: Path) -> bool:
 def kills(options: argparse.Namespace, folder: Path) -> bool:
     """Kill and resume the pipeline; compare with an undisturbed run.
 
-    Each kill comes at a random time after the start, up to the duration of the undisturbed run. If
-    a pipeline ends before it is killed, its tables are complete, and the next pipeline begins with
-    an empty folder.
+    The kills are spread over the whole run: each comes at a random moment after a random number of
+    tables has been written, and the next pipeline continues in the same folder. If a pipeline ends
+    before its kill, the next one begins with an empty folder. Half of the kills also kill Java;
+    otherwise Java ends when it notices that Python has ended.
     """
     chance = random.Random(options.seed)
     with storage(options.on, folder) as held:
-        spark = open_session("local[2]", memory="1g", settings=held.settings)
+        spark = open_session("local[2]", small=True, memory="1g", settings=held.settings)
         evidence = _evidence(options.events, folder, held, spark)
+        runs = find_runs(evidence)
         began = time.monotonic()
         _end(_command(held, evidence, "undisturbed"), "undisturbed")
         whole_s = time.monotonic() - began
-        killed, outs = 0, ["killed-1"]
+        outs, killed = ["killed-1"], 0
         while killed < options.kills:
-            process = _command(held, evidence, outs[-1])
-            try:
-                process.wait(chance.uniform(0, whole_s))
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-                killed += 1
-            else:
-                outs.append(f"killed-{len(outs) + 1}")
+            moments = sorted(chance.randrange(len(TABLES)) for _ in range(options.kills - killed))
+            for tables in moments:
+                out = place(f"{held.uri}/{outs[-1]}", spark)
+                process = _command(held, evidence, outs[-1])
+                _wait_for_tables(process, out, more_than=max(tables, _written(out)))
+                try:
+                    process.wait(chance.uniform(0, whole_s / len(TABLES)))
+                except subprocess.TimeoutExpired:
+                    with_java = chance.random() < 0.5
+                    _kill(process, with_java=with_java)
+                    killed += 1
+                    killed_is = "Python and Java" if with_java else "Python"
+                    tables_are = f"{_written(out)} of {len(TABLES)} tables"
+                    print(f"kill {killed} of {killed_is}: {tables_are} written", flush=True)
+                else:
+                    outs.append(f"killed-{len(outs) + 1}")
+                    break
         _end(_command(held, evidence, outs[-1]), outs[-1])
-        runs = find_runs(evidence)
-        whole, *pieces = [
-            Pipeline(spark, runs, place(f"{held.uri}/{out}", spark))
-            for out in ("undisturbed", *outs)
-        ]
-        assert not any(pipeline.make() for pipeline in (whole, *pieces)), "all are complete"
-        bad = sorted(
-            name
-            for name in _COMPARED
-            for each in pieces
-            if digests(each.read(name)) != digests(whole.read(name))
-        )
+        whole, *pieces = (_tables(spark, runs, held, out) for out in ("undisturbed", *outs))
+        bad = _unequal([whole, *pieces])
+        same = all(each.verdicts() == whole.verdicts() for each in pieces)
     print(
-        f"{options.on}: killed {killed} times within {whole_s:.0f} s; in {len(outs)} folders "
-        f"{len(_COMPARED) - len(set(bad))} of {len(_COMPARED)} tables are equal",
+        f"{options.on}: {whole_s:.0f} s without a kill; killed {killed} times; in {len(pieces)} "
+        f"folders {len(_COMPARED) - len(bad)} of {len(_COMPARED)} tables are equal",
         *bad,
     )
-    return not bad
+    return same and not bad
+
+
+def _written(out: Place) -> int:
+    """Return the number of tables that a pipeline has written."""
+    try:
+        return sum(name.endswith(MADE) for name in out.files())
+    except FileNotFoundError:  # no folder yet, or a folder that Spark deletes now
+        return 0
+
+
+def _wait_for_tables(process: subprocess.Popen[Any], out: Place, *, more_than: int) -> None:
+    """Wait until a pipeline has written more tables, or ends."""
+    deadline_s = time.monotonic() + _WAIT_S
+    while process.poll() is None and _written(out) <= more_than:
+        if time.monotonic() > deadline_s:
+            raise TimeoutError(f"no more than {more_than} tables after {_WAIT_S} s")
+        time.sleep(_POLL_S)
+
+
+def _kill(process: subprocess.Popen[Any], *, with_java: bool) -> None:
+    children = psutil.Process(process.pid).children(recursive=True) if with_java else []
+    process.kill()
+    for child in children:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            child.kill()
+    process.wait()
+
+
+def _tables(spark: SparkSession, runs: Sequence[Run], held: Storage, out: str) -> Pipeline:
+    return Pipeline(spark, runs, place(f"{held.uri}/{out}", spark), in_memory=False)
+
+
+def _complete(tables: Pipeline) -> int:
+    return sum(not tables.folders.missing(table.name) for table in TABLES)
+
+
+def _unequal(folders: Sequence[Pipeline]) -> list[str]:
+    """Return the tables that do not have the same rows in all folders."""
+    assert all(_complete(tables) == len(TABLES) for tables in folders)
+    bad = []
+    for name in _COMPARED:
+        rows = [
+            tables.read(name).selectExpr("*", f"'{at}' AS folder")
+            for at, tables in enumerate(folders)
+        ]
+        found = digests(functools.reduce(DataFrame.unionAll, rows), by="folder")
+        if any(found.get(str(at)) != found.get("0") for at in range(len(folders))):
+            bad.append(name)
+    return bad
 
 
 def cluster(options: argparse.Namespace, folder: Path) -> bool:
@@ -160,17 +214,15 @@ def cluster(options: argparse.Namespace, folder: Path) -> bool:
         storage(options.on, folder) as held,
         standalone_spark(folder, workers=2) as master,
     ):
-        spark = open_session("local[2]", memory="1g", settings=held.settings)
+        spark = open_session("local[2]", small=True, memory="1g", settings=held.settings)
         evidence = _evidence(options.events, folder, held, spark)
         runs = find_runs(evidence)
-        here = Pipeline(spark, runs, place(f"{held.uri}/here", spark))
-        here.make()
+        _end(_command(held, evidence, "here", "--master", "local[2]"), "one process")
         process = _command(held, evidence, "there", "--master", master, "--memory", "900m")
         _end(process, "two workers")
         executors = len(list(folder.glob("work-*/app-*/*/stderr")))
-        there = Pipeline(spark, runs, place(f"{held.uri}/there", spark))
-        assert not there.make(), "the workers have built every table"
-        bad = [name for name in _COMPARED if digests(here.read(name)) != digests(there.read(name))]
+        here, there = (_tables(spark, runs, held, out) for out in ("here", "there"))
+        bad = _unequal([here, there])
         same = here.verdicts() == there.verdicts()
     equal = len(_COMPARED) - len(bad)
     print(f"{options.on}: {executors} executors; {equal} of {len(_COMPARED)} tables equal", *bad)
@@ -186,7 +238,9 @@ def _evidence(events: int, folder: Path, held: Storage, spark: SparkSession) -> 
 
 
 def _end(process: subprocess.Popen[Any], name: str) -> None:
-    print(f"{name}: exit code {process.wait(_WAIT_S)}", flush=True)
+    began = time.monotonic()
+    code = process.wait(_WAIT_S)
+    print(f"{name}: exit code {code} after {time.monotonic() - began:.0f} s", flush=True)
 
 
 def _command(held: Storage, evidence: Place, out: str, *options: str) -> subprocess.Popen[Any]:
@@ -212,7 +266,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     both.add_argument("--out", type=Path, help="existing tables are not built again")
     both.set_defaults(prove=judges)
     disturbed = commands.add_parser("kills")
-    disturbed.add_argument("--events", type=int, default=50_000)
+    disturbed.add_argument("--events", type=int, default=5_000)
     disturbed.add_argument("--on", choices=KINDS, default="file", help="the file system")
     disturbed.add_argument("--kills", type=int, default=20)
     disturbed.add_argument("--seed", type=int, default=1, help="of the moments of the kills")

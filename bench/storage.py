@@ -96,7 +96,7 @@ def _s3(folder: Path) -> Iterator[Storage]:
     )
     with _server(
         folder / "s3.log",
-        *("-Xmx384m", "-cp", f"{JARS / 's3'}/*", "org.gaul.s3proxy.Main"),
+        *("-Xmx1g", "-cp", f"{JARS / 's3'}/*", "org.gaul.s3proxy.Main"),
         *("--properties", str(properties)),
     ) as process:
         _wait(lambda: _creates_bucket(f"{endpoint}/proof"), process)
@@ -109,6 +109,10 @@ def _s3(folder: Path) -> Iterator[Storage]:
             "spark.hadoop.fs.s3a.connection.ssl.enabled": "false",
             "spark.hadoop.fs.s3a.access.key": "unused",
             "spark.hadoop.fs.s3a.secret.key": "unused",
+            # Fewer requests for each file: no search for a folder of its name, or above it.
+            "spark.hadoop.fs.s3a.performance.flags": "create,delete,mkdir",
+            # The default stream is made for large files: it has its own client and threads.
+            "spark.hadoop.fs.s3a.input.stream.type": "classic",
         }
         yield Storage("s3a://proof/pipeline", settings)
 

@@ -254,14 +254,18 @@ def _computed(table: Table, frame: DataFrame, runs: Sequence[str]) -> tuple[int,
     return check.rows(), rows
 
 
-def digests(frame: DataFrame) -> dict[str, tuple[int, str]]:
-    """Return, by run, the number of rows and an order-independent sum of their hashes."""
+def digests(frame: DataFrame, *, by: str = "run") -> dict[str, tuple[int, str]]:
+    """Return, by run, the number of rows and an order-independent sum of their hashes.
+
+    `by` names another column to group by.
+    """
     columns = [
         F.expr(f"array_sort(map_entries(`{field.name}`))")
         if isinstance(field.dataType, T.MapType)
         else F.col(field.name)
         for field in frame.schema
+        if field.name != by
     ]
-    hashed = frame.select("run", F.xxhash64(*columns).cast("decimal(38,0)").alias("hash"))
-    rows = hashed.groupBy("run").agg(F.count("*").alias("rows"), F.sum("hash").alias("sum"))
-    return {row["run"]: (row["rows"], str(row["sum"])) for row in rows.collect()}
+    hashed = frame.select(by, F.xxhash64(*columns).cast("decimal(38,0)").alias("hash"))
+    rows = hashed.groupBy(by).agg(F.count("*").alias("rows"), F.sum("hash").alias("sum"))
+    return {row[by]: (row["rows"], str(row["sum"])) for row in rows.collect()}
