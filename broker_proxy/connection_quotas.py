@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from cluster_model.broker_configs import EffectiveBrokerConfig
+from cluster_model.host_text import host_text
 from metrics.windows import Average, Rate
 
 _log = logging.getLogger(__name__)
@@ -71,11 +72,11 @@ def _overrides(text: str) -> dict[str, int]:
 
 
 def ip_address(host: str) -> str:
-    """Return an address in canonical form. Raises ValueError for a host name."""
+    """Return an address in the form that clients' addresses have. Raises ValueError for a name."""
     try:
-        return str(ipaddress.ip_address(socket.inet_aton(host)))  # Accepts 127.1, as Java does.
+        return host_text(socket.inet_aton(host))  # Accepts 127.1, as Java does.
     except OSError:
-        return str(ipaddress.ip_address(host.strip("[]")))
+        return host_text(ipaddress.ip_address(host.strip("[]")).packed)
 
 
 class ConnectionQuotas:

@@ -85,7 +85,7 @@ def _number(text: str | None) -> float | None:
 
 
 def _address(stored_name: str) -> str | None:
-    """Return an ip entity's address in canonical form, or DEFAULT_ENTITY; None for a host name."""
+    """Return an ip entity's address, or DEFAULT_ENTITY; None for a host name."""
     name = desanitize(stored_name)
     if name is None:
         return DEFAULT_ENTITY

@@ -28,6 +28,11 @@ def test_an_address_may_open_the_connections_of_ten_seconds_at_once() -> None:
     assert broker.connect(13) == [None] * 10 + [1000] * 3
 
 
+def test_an_ipv6_address_may_be_abbreviated() -> None:
+    broker = Broker(**{"2001%3Adb8%3A%3A1": "1"})
+    assert broker.connect(11, "2001:db8:0:0:0:0:0:1") == [None] * 10 + [1000]
+
+
 def test_connections_over_the_rate_are_not_counted() -> None:
     broker = Broker(**{"10.0.0.1": "1"})
     broker.connect(10)
@@ -51,7 +56,7 @@ def test_addresses_are_parsed_as_in_java_and_host_names_have_no_effect() -> None
     rates = {"127.1": "0", "0:0:0:0:0:0:0:2": "0", "localhost": "0", "10.0.0.9": "nonsense"}
     broker = Broker(**rates)
     assert broker.connect(1, "127.0.0.1") == [1000]
-    assert broker.connect(1, "::2") == [1000]
+    assert broker.connect(1, "0:0:0:0:0:0:0:2") == [1000]
     assert broker.connect(1, "10.0.0.9") == [None]
     assert broker.connect(1, "::1") == [None]
 
