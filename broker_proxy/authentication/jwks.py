@@ -27,6 +27,7 @@ _ALGORITHMS: Final = (
     *("ES256", "ES384", "ES512", "EdDSA"),
 )
 _TOKEN_BYTES_MAX: Final = 32 * 1024
+_TIME_MAX: Final = 1e12  # seconds since 1970
 
 
 class JwksValidator:
@@ -77,12 +78,14 @@ class JwksValidator:
         return self._judge(claims)
 
     def _judge(self, claims: Mapping[str, Any]) -> Token:
-        times = [claims[name] for name in ("iat", "exp")]
-        if any(isinstance(t, bool) or not isinstance(t, int | float) for t in times):
+        times = [claims["exp"], claims["iat"]]
+        if claims.get("nbf") is not None:  # The other two are required.
+            times.append(claims["nbf"])
+        if not all(map(_is_time, times)):
             raise TokenRefusedError("a time claim is not a number")
-        issued_ms, expires_ms = (round(each * 1000) for each in times)
+        expires_ms, *valid_from_ms = (round(each * 1000) for each in times)
         now = self._now_ms()
-        if now - self._skew_ms >= expires_ms or issued_ms - self._skew_ms > now:
+        if now - self._skew_ms >= expires_ms or max(valid_from_ms) - self._skew_ms > now:
             raise TokenRefusedError("the token has expired or is not valid yet")
         name = claims.get(self._name_claim)
         if not isinstance(name, str) or not name.strip():
@@ -112,6 +115,12 @@ class JwksValidator:
         found = jwt.PyJWKSet.from_dict(json.loads(self._file.read_text(encoding="utf-8")))
         self._keys = {each.key_id: each for each in found.keys}
         self._read_at = changed_at
+
+
+def _is_time(value: Any) -> bool:
+    """Return whether a claim is a number of seconds; JSON numbers such as 1e999 are infinite."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and abs(value) < _TIME_MAX
 
 
 def _file_of(url: str) -> Path:

@@ -72,6 +72,9 @@ def test_a_token_signed_by_a_known_key_is_valid(keys: Path) -> None:
         signed({key: value for key, value in GOOD.items() if key != "aud"}),
         signed({**GOOD, "sub": ""}),
         signed({**GOOD, "exp": "soon"}),
+        signed({**GOOD, "exp": float("inf")}),
+        signed({**GOOD, "nbf": NOW + 31}),
+        signed({**GOOD, "nbf": "soon"}),
         signed({**GOOD, "scope": 5}),
         jwt.encode(GOOD, "", algorithm="none"),
         jwt.encode(GOOD, "a shared secret that is thirty-two bytes long", headers={"kid": "rsa"}),
@@ -91,6 +94,8 @@ def test_invalid_tokens_are_rejected_and_errors_do_not_contain_them(keys: Path, 
 def test_clock_skew_is_tolerated(keys: Path) -> None:
     late = signed({**GOOD, "exp": NOW - 29})
     assert validator(keys)(late).principal_name == "alice"
+    early = signed({**GOOD, "nbf": NOW + 29})
+    assert validator(keys)(early).principal_name == "alice"
     with pytest.raises(TokenRefusedError):
         validator(keys, clock_skew_seconds="10")(late)
 
