@@ -28,6 +28,14 @@ def quotas(clock: Clock) -> ClientQuotas:
     return ClientQuotas(11, 1, clock)
 
 
+def test_a_quota_that_is_not_a_number_throttles_nobody() -> None:
+    """AlterClientQuotas accepts NaN for request_percentage, as in Kafka."""
+    limited = quotas(Clock())
+    limited.update(ConfigResource("clients", "app"), {"request_percentage": "NaN"})
+    client = a_client(principal=ALICE, client_id="app")
+    assert limited.request_time.charge(client, 1000) == 0
+
+
 def test_a_client_above_its_byte_rate_is_throttled_until_the_rate_fits() -> None:
     clock = Clock()
     produced = quotas(clock)
