@@ -68,6 +68,9 @@ _BETWEEN_BROKERS = frozenset(
 )
 _LOGINS = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
 _PERCENT_PER_NS = 100 / 1e9
+# The metrics' label for every unsupported version: clients choose the version, so one label each
+# would let a client that is not logged in add 65,000 labels.
+_UNSUPPORTED = -1
 
 
 def _is_exempt(request: ClientRequest, message: Any) -> bool:
@@ -213,7 +216,7 @@ class Dispatcher:
             response = error_response(ApiKey.API_VERSIONS, None, 0, error)
             request.progress.response = response
             done = _Done(encode_response(ApiKey.API_VERSIONS, 0, response), 0, int(error))
-        self._answered(request, way, done)
+        self._answered(request, way, done, version_label=_UNSUPPORTED)
         if done.body is None:
             return None
         return encode_response_header(ApiKey.API_VERSIONS, 0, header.correlation_id) + done.body
@@ -243,7 +246,13 @@ class Dispatcher:
         )
 
     def _answered(
-        self, request: ClientRequest, way: Route | None, done: _Done, *, is_recorded: bool = True
+        self,
+        request: ClientRequest,
+        way: Route | None,
+        done: _Done,
+        *,
+        is_recorded: bool = True,
+        version_label: int | None = None,
     ) -> None:
         header = request.header
         if is_recorded:
@@ -261,7 +270,7 @@ class Dispatcher:
         answered_ns = request.progress.answered_ns = self._now_ns()
         self._metrics.request_completed(
             DRAFTED_SPECS[header.api_key].name if is_recorded else FOLLOWER_FETCH,
-            header.api_version,
+            header.api_version if version_label is None else version_label,
             (answered_ns - request.received_ns) / 1e6,
         )
 

@@ -392,6 +392,15 @@ async def test_api_versions_in_an_unknown_version_is_answered_in_version_0() -> 
     assert broker.last().closed
 
 
+async def test_all_unsupported_versions_have_one_label_in_the_metrics() -> None:
+    """Clients choose the version, and need not be logged in."""
+    broker = Broker()
+    for version in range(90, 99):
+        broker.dispatcher.handle_unsupported(_request(18, version, b""))
+    counted = {key: n for key, n in broker.counts().items() if key.startswith(REQUESTS.name)}
+    assert counted == {f'{REQUESTS.name}{{request="ApiVersions",version="-1"}}': 9}
+
+
 async def test_every_request_has_one_answered_event() -> None:
     broker = Broker(EnvelopeReply(35, None, 0), local=DescribeClusterResponse())
     await broker.dispatcher.handle(_create())
