@@ -41,8 +41,12 @@ def check_topics(
         if not authorize("READ", "TOPIC", topic):
             checked.reject(topic, partitions, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             continue
-        missing = [each for each in partitions if not known.has_partition(topic, each)]
+        missing = []
+        for each in partitions:
+            if known.has_partition(topic, each):
+                checked.valid.append((topic, each))
+            else:
+                missing.append(each)
         if missing:
             checked.reject(topic, missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        checked.valid.extend((topic, each) for each in partitions if each not in missing)
     return checked

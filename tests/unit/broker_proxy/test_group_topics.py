@@ -1,0 +1,38 @@
+"""The checks of the partitions in OffsetCommit and OffsetDelete."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from bridgehead.kafka_wire.errors import ErrorCode
+from broker_proxy.apis.group_topics import check_topics
+from broker_proxy.coordinators import Coordinators
+from cluster_model.authorization import allow_everything
+
+
+class Partition(int):
+    """A partition number that counts comparisons."""
+
+    comparisons = 0
+
+    def __eq__(self, other: object) -> bool:
+        Partition.comparisons += 1
+        return int(self) == other
+
+    __hash__ = int.__hash__
+
+
+class _FirstPartition:
+    def has_partition(self, _topic: str, partition: int) -> bool:
+        return int(partition) == 0
+
+
+def test_the_time_for_missing_partitions_grows_linearly() -> None:
+    """One such request of a few MB would otherwise block the broker for minutes."""
+    known = cast(Coordinators, _FirstPartition())
+    wanted = [Partition(number) for number in range(1000)]
+    checked = check_topics([("t", wanted)], allow_everything, known)
+    assert checked.valid == [("t", 0)]
+    missing = [(number, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) for number in range(1, 1000)]
+    assert checked.merged({}) == [("t", missing)]
+    assert Partition.comparisons < 10_000
