@@ -12,6 +12,9 @@ from typing import Final, Protocol
 from bridgehead.admin.errors import AuthenticationError
 
 HASH_NAMES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
+# Kafka's minimum. With fewer iterations a malicious broker could guess the password faster from the
+# client's proof.
+_ITERATIONS_MIN: Final = 4096
 _ITERATIONS_MAX: Final = 1_000_000  # limits the work that a malicious broker can cause
 
 
@@ -77,7 +80,8 @@ class ScramLogin:
             nonce, salt, iterations = fields["r"], _decoded(fields["s"]), int(fields["i"])
         except (KeyError, ValueError):
             raise AuthenticationError("The broker's SCRAM message is malformed.") from None
-        if not nonce.startswith(self._nonce) or not 0 < iterations <= _ITERATIONS_MAX:
+        is_safe = _ITERATIONS_MIN <= iterations <= _ITERATIONS_MAX
+        if not nonce.startswith(self._nonce) or not is_safe:
             raise AuthenticationError("The broker's SCRAM message has a wrong nonce or count.")
         salted = hashlib.pbkdf2_hmac(self._hash, self._password, salt, iterations)
         client_key = hmac.digest(salted, b"Client Key", self._hash)
