@@ -21,6 +21,7 @@ from broker_proxy.authentication.oauthbearer import Token, TokenRefusedError
 from broker_proxy.authentication.sasl_server import SecurityConfigError
 
 _URL: Final = "sasl.oauthbearer.jwks.endpoint.url"
+_SKEW: Final = "sasl.oauthbearer.clock.skew.seconds"
 # Only asymmetric algorithms are accepted: with a shared secret any broker could sign tokens.
 _ALGORITHMS: Final = (
     *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
@@ -39,7 +40,10 @@ class JwksValidator:
         self._now_ms = now_ms
         self._scope_claim = properties.get("sasl.oauthbearer.scope.claim.name", "scope").strip()
         self._name_claim = properties.get("sasl.oauthbearer.sub.claim.name", "sub").strip()
-        self._skew_ms = int(properties.get("sasl.oauthbearer.clock.skew.seconds", "30")) * 1000
+        try:
+            self._skew_ms = int(properties.get(_SKEW, "30")) * 1000
+        except ValueError:
+            raise SecurityConfigError(f"{_SKEW} must be a number of seconds.") from None
         audiences = properties.get("sasl.oauthbearer.expected.audience", "").split(",")
         self._audiences = [each.strip() for each in audiences if each.strip()]
         self._issuer = properties.get("sasl.oauthbearer.expected.issuer", "").strip() or None

@@ -189,8 +189,17 @@ def _mechanism_settings(name: str, mechanism: str, own: Mapping[str, str]) -> Sa
             f"Listener {name} has a callback handler for {mechanism}, which is not supported: "
             "remove it."
         )
-    limit = own.get(f"{mechanism.lower()}.connections.max.reauth.ms")
-    return SaslSettings(jaas, int(limit or own.get("connections.max.reauth.ms", "0")), signed)
+    return SaslSettings(jaas, _max_reauth_ms(name, mechanism, own), signed)
+
+
+def _max_reauth_ms(name: str, mechanism: str, own: Mapping[str, str]) -> int:
+    common = "connections.max.reauth.ms"
+    try:
+        return int(own.get(f"{mechanism.lower()}.{common}") or own.get(common, "0"))
+    except ValueError:
+        raise SecurityConfigError(
+            f"{common} of {mechanism} on listener {name} must be a number of milliseconds."
+        ) from None
 
 
 def _handler(mechanism: str, own: Mapping[str, str]) -> str:

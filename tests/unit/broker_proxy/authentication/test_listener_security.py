@@ -47,6 +47,13 @@ def test_mechanisms_are_in_the_order_of_a_java_hash_set() -> None:
     assert java_hash_set_order(wanted) == ["PLAIN", "SCRAM-SHA-512", "SCRAM-SHA-256"]
 
 
+@pytest.mark.parametrize("prefix", ["", "listener.name.sasl_plaintext.plain."])
+def test_a_session_limit_that_is_no_number_is_rejected(prefix: str) -> None:
+    own = sasl(**{f"{prefix}connections.max.reauth.ms": "1h"})
+    with pytest.raises(SecurityConfigError, match=r"connections\.max\.reauth\.ms"):
+        read_security("SASL_PLAINTEXT", "SASL_PLAINTEXT", own)
+
+
 def test_a_listener_setting_overrides_the_common_one() -> None:
     own = sasl(
         **{

@@ -100,6 +100,11 @@ def test_clock_skew_is_tolerated(keys: Path) -> None:
         validator(keys, clock_skew_seconds="10")(late)
 
 
+def test_a_clock_skew_that_is_no_number_is_rejected(keys: Path) -> None:
+    with pytest.raises(SecurityConfigError, match=r"clock\.skew\.seconds"):
+        validator(keys, clock_skew_seconds="1m")
+
+
 def test_the_key_file_is_read_again_for_an_unknown_key(keys: Path) -> None:
     write_keys(keys, "rsa")
     check = validator(keys)
