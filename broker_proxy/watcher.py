@@ -277,7 +277,8 @@ class ZooKeeperWatcher:
         await self._read_controller()
         if self._users_read_in is not self._session:
             # Notifications of the time without a session may have been purged, so in a new session
-            # the watcher reads everything.
+            # the watcher reads all users, client ids and addresses. Configs of brokers and topics
+            # are not read again: they follow only from notifications.
             users = await self.read_entities("users")
             self._callbacks.users_read({each.entity_name: users[each] for each in users})
             if self._callbacks.client_ids_read is not None:
@@ -514,7 +515,8 @@ class ZooKeeperWatcher:
         resources: dict[ConfigResource, None] = {}
         for path, znode in zip(paths, await session.read(list(map(ReadData, paths))), strict=True):
             # A missing notification was purged, 15 minutes after its creation. A broker that had no
-            # session at that time reads everything when it gets one.
+            # session at that time reads all users, client ids and addresses when it gets one, but
+            # misses changes of brokers' and topics' configs.
             if isinstance(znode, ZnodeData):
                 try:
                     resources[ConfigChangeZnode.decode(znode.data)] = None
