@@ -179,10 +179,11 @@ def _at_leaders(
     done: dict[TopicPartition, Try[T]] = {}
     left = dict(values)
     while left:
-        leaders = yield from _leaders({each.topic for each in left})
+        leaders, failed = yield from _leaders({each.topic for each in left})
         parts: dict[int, dict[TopicPartition, int]] = {}
         for each, value in left.items():
-            leader = leaders.get(each, Try.new_error(_no(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)))
+            missing = failed.get(each.topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            leader = leaders.get(each, Try.new_error(_no(missing)))
             if leader.is_success:
                 parts.setdefault(leader.get(), {})[each] = value
             elif leader.error is not None:
@@ -199,17 +200,23 @@ def _at_leaders(
     return {each: done[each] for each in values}
 
 
-def _leaders(topics: Iterable[str]) -> Plan[dict[TopicPartition, Try[int]]]:
+def _leaders(
+    topics: Iterable[str],
+) -> Plan[tuple[dict[TopicPartition, Try[int]], dict[str, ErrorCode]]]:
+    """Return the leader of each partition, and the errors of topics."""
     answer = yield from metadata(sorted(topics))
     found: dict[TopicPartition, Try[int]] = {}
+    failed: dict[str, ErrorCode] = {}
     for topic in answer.message.topics:
+        if topic.error_code:
+            failed[topic.name] = error_code(topic.error_code)
         for each in topic.partitions:
             found[TopicPartition(topic.name, each.partition_index)] = (
                 Try.new_value(each.leader_id)
                 if each.leader_id >= 0
                 else Try.new_error(_no(ErrorCode.LEADER_NOT_AVAILABLE))
             )
-    return found
+    return found, failed
 
 
 def _partitions(
