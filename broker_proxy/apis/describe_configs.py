@@ -96,7 +96,7 @@ class DescribeConfigs:
                 if not resource.resource_name:
                     text = "Client metrics subscription name must not be empty"
                 raise ApiError(ErrorCode.INVALID_REQUEST, text)
-        wanted = resource.configuration_keys
+        wanted = frozenset(resource.configuration_keys or ())
         return [
             _row(entry, message)
             for entry in entries
