@@ -63,7 +63,7 @@ class PeerConnection(asyncio.Protocol):
             raise ConnectionFailedError(
                 f"The broker at {address} cannot be reached: {error or 'timeout'}."
             ) from None
-        except AdminError:
+        except BaseException:  # A fetcher that is no longer needed is cancelled here.
             peer.close()
             raise
         return peer
@@ -75,6 +75,8 @@ class PeerConnection(asyncio.Protocol):
             AdminError: there was no response. The connection is then closed.
         """
         assert self._transport is not None
+        if self._transport.is_closing():
+            raise ConnectionFailedError(f"The broker at {self._address} closed the connection.")
         try:
             version, _ = self._core.version_of(Request(key, lambda _: None))
             self._core.send(key, version, message)
