@@ -27,6 +27,7 @@ from data_plane.log.checkpoints import (
 from data_plane.log.open_files import OpenFiles, replace_file
 from data_plane.log.partition_log import PartitionLog
 from data_plane.log.recovery import log_name_of, open_log
+from data_plane.log.segment import CLEANED
 from data_plane.settings import TopicSettings
 
 _log = logging.getLogger(__name__)
@@ -132,10 +133,7 @@ class LogDirectories:
             if log is None or not log.on_disk:
                 continue
             log.close_files()
-            # Kafka's name of a deleted log. It is cut, because topic names may be long.
-            stem = f"{name[0][:200]}-{name[1]}"
-            doomed = log.folder.with_name(f"{stem}.{uuid.uuid4().hex}{_DELETED}")
-            log.folder.rename(doomed)
+            doomed = log.folder.rename(_doomed(log.folder, name))
             self.files.remove([doomed])
 
     def move(self, name: LogName, path: Path) -> None:
@@ -147,12 +145,21 @@ class LogDirectories:
         log = self.logs.get(name)
         if log is None or log.folder.parent == path:
             return
-        folder = path / log.folder.name
+        before, folder = log.folder, path / log.folder.name
         log.close_files()
         if log.on_disk:
-            shutil.copytree(log.folder, folder)
-            shutil.rmtree(log.folder, ignore_errors=True)
+            # The next start deletes an incomplete copy, because its name ends with `-delete`.
+            copy = _doomed(folder, name)
+            try:
+                shutil.copytree(before, copy, ignore=shutil.ignore_patterns("*" + CLEANED))
+                copy.rename(folder)
+            except OSError:
+                shutil.rmtree(copy, ignore_errors=True)
+                raise
         log.relocate(folder)
+        if log.on_disk:
+            gone = before.rename(_doomed(before, name))
+            shutil.rmtree(gone, ignore_errors=True)
 
     def write_checkpoints(self, high_watermarks: Mapping[LogName, int]) -> None:
         """Write the offsets that the next start needs, for the logs that are on disk."""
@@ -201,3 +208,8 @@ class LogDirectories:
             stat = os.statvfs(path)
             shares[path] = 1 - stat.f_bavail / stat.f_blocks if stat.f_blocks else 0.0
         return shares
+
+
+def _doomed(folder: Path, name: LogName) -> Path:
+    """Return Kafka's name of a deleted log. It is cut, because topic names may be long."""
+    return folder.with_name(f"{name[0][:200]}-{name[1]}.{uuid.uuid4().hex}{_DELETED}")

@@ -11,12 +11,13 @@ import pytest
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from data_plane.log.epochs import EpochStart, LeaderEpochs
+from data_plane.log.log_directories import LogDirectories
 from data_plane.log.open_files import OpenFiles
 from data_plane.log.partition_log import PartitionLog
 from data_plane.partitions import Partitions
 from data_plane.records.batch import decode_batches
-from data_plane.settings import SettingsCache
-from tests.unit.data_plane.logs import NOW, TOPIC_ID, batch, directories
+from data_plane.settings import SettingsCache, TopicSettings
+from tests.unit.data_plane.logs import DEFAULTS, NOW, TOPIC_ID, batch, directories
 from tests.unit.data_plane.replicas import Isrs
 
 ROOT = Path(__file__).parents[3]
@@ -271,3 +272,36 @@ def test_a_directory_that_another_process_uses_is_rejected(tmp_path: Path) -> No
     assert "Another process uses the log directory" in other.stderr
     owned.close({})
     assert subprocess.run(command, cwd=ROOT).returncode == 0
+
+
+def test_a_log_that_could_not_be_moved_is_complete_after_a_restart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The directories are loaded in order: an incomplete copy would replace the log."""
+    paths = [str(tmp_path / "1"), str(tmp_path / "2")]
+    settings = TopicSettings.of({}, DEFAULTS)
+    found = LogDirectories(paths, lambda _topic: settings)
+    found.load()
+    log = found.get_or_create("topic", 0, TOPIC_ID)
+    log.append(batch(b"a"), 0, NOW)
+
+    def fails(_source: Path, target: Path, **_options: object) -> None:
+        target.mkdir()
+        (target / "00000000000000000000.log").touch()
+        raise OSError("No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("shutil.copytree", fails)
+        patch.setattr("shutil.rmtree", lambda *_args, **_options: None)  # the process is killed
+        with pytest.raises(OSError, match="No space left"):
+            found.move(log.name, tmp_path / "2")
+    assert values(log) == [b"a"]
+    found.close({})
+
+    again = LogDirectories(paths, lambda _topic: settings)
+    again.load()
+    assert values(again.logs[log.name]) == [b"a"]
+    again.move(log.name, tmp_path / "2")
+    assert values(again.logs[log.name]) == [b"a"]
+    assert [each.name for each in tmp_path.glob("*/topic*")] == ["topic-0"]
+    again.close({})
