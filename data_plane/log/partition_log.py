@@ -143,14 +143,14 @@ class PartitionLog:
             try:
                 self._prepare()
                 self._roll_if_needed(settings, len(data), header.max_timestamp, now_ms)
+                if self.epochs.assign(header.leader_epoch, header.base_offset):
+                    self.write_epochs()
                 self.segments[-1].append(header, data, interval)
             except OSError as error:
                 _log.exception("%s: an append failed", self)
                 with suppress(OSError):
                     self.segments[-1].truncate(self.segments[-1].size, interval)
                 raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR) from error
-            if self.epochs.assign(header.leader_epoch, header.base_offset):
-                self.write_epochs()
             self.producers.appended(header)
             self.end_offset = header.next_offset
 

@@ -305,3 +305,23 @@ def test_a_log_that_could_not_be_moved_is_complete_after_a_restart(
     assert values(again.logs[log.name]) == [b"a"]
     assert [each.name for each in tmp_path.glob("*/topic*")] == ["topic-0"]
     again.close({})
+
+
+def test_an_epoch_that_cannot_be_stored_leaves_no_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the next batch of the leader would be a second one with the same offsets."""
+    leader, follower = filled(tmp_path / "1", 1), filled(tmp_path / "2", 0)
+    follower.append_as_follower(leader.read(0, 10**6, 2), NOW)
+    leader.append(batch(b"c"), 4, NOW)
+    new = leader.read(2, 10**6, 3)
+
+    def fails(*_args: object) -> None:
+        raise OSError("No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("data_plane.log.partition_log.write_epochs", fails)
+        with pytest.raises((ApiError, OSError)):
+            follower.append_as_follower(new, NOW)
+    follower.append_as_follower(new, NOW)
+    assert values(follower) == [b"a0", b"b0", b"c"]
