@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.primitives import WireError
@@ -34,6 +34,9 @@ from data_plane.records.batch import NewRecord, decode_batches, encode_batch
 
 _log = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
+_LOAD_RETRY_S: Final = 1.0
+# The log's errors when this broker has just resigned.
+_RESIGNED: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
 class Evidence(Protocol):
@@ -212,20 +215,34 @@ class GroupService:
         self._step(lambda: self.core.ownership.resign(partition))
 
     async def _load(self, partition: int, leader_epoch: int) -> None:
-        """Read the partition from its start to its end; stop if this broker resigns."""
+        """Load the groups of a partition; stop if this broker resigns.
+
+        After a failure the partition is read again. Until that succeeds, clients get
+        COORDINATOR_LOAD_IN_PROGRESS instead of groups without their offsets.
+        """
+        loading = self.core.table.loading
+        while loading.get(partition) == leader_epoch:
+            try:
+                await self._read_and_serve(partition, leader_epoch)
+                return
+            except ApiError as error:
+                _log.info("__consumer_offsets-%d was not loaded: %s", partition, error.error.name)
+                if error.error in _RESIGNED:
+                    return  # A call of `resigned` follows.
+            except Exception:
+                _log.exception("__consumer_offsets-%d was not loaded", partition)
+            await asyncio.sleep(_LOAD_RETRY_S)
+
+    async def _read_and_serve(self, partition: int, leader_epoch: int) -> None:
+        """Read the partition from its start to its end, and serve its groups."""
         replay = self.new_replay()
-        try:
-            offset = self._log.start_offset(partition)
-            while self.core.table.loading.get(partition) == leader_epoch:
-                data = self._log.read(partition, offset, self._settings.load_bytes)
-                if not data:
-                    break
-                offset = _replay(replay, partition, data, offset)
-                await asyncio.sleep(0)  # Other requests go on during a long load.
-        except ApiError as error:
-            # This broker has just resigned: a call of `resigned` follows.
-            _log.info("__consumer_offsets-%d was not loaded: %s", partition, error.error.name)
-            return
+        offset = self._log.start_offset(partition)
+        while self.core.table.loading.get(partition) == leader_epoch:
+            data = self._log.read(partition, offset, self._settings.load_bytes)
+            if not data:
+                break
+            offset = _replay(replay, partition, data, offset)
+            await asyncio.sleep(0)  # Other requests go on during a long load.
         ownership = self.core.ownership
         if self._step(lambda: ownership.finish_loading(partition, leader_epoch, replay.groups())):
             groups = self.core.table.groups_of(partition)

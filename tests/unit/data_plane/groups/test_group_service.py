@@ -324,3 +324,28 @@ async def test_evidence_has_commits_deletions_and_offsets_at_load_and_stop(log: 
     await leads(service, leader_epoch=1)
     await service.close()
     assert second.lines == ["loaded [9] in epoch 1", "stopped with [9]"]
+
+
+async def test_a_load_that_fails_is_repeated(
+    log: MemoryLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While it reads, the log start offset may move past it; the disk may fail for a moment."""
+    monkeypatch.setattr("data_plane.groups.service._LOAD_RETRY_S", 0)
+    before = a_service(log)
+    await leads(before)
+    await before.commit(a_commit(5))
+    failures: list[Exception] = [ApiError(ErrorCode.OFFSET_OUT_OF_RANGE), OSError("disk")]
+    read = log.read
+
+    def fails(partition: int, offset: int, max_bytes: int) -> bytes:
+        if failures:
+            raise failures.pop()
+        return read(partition, offset, max_bytes)
+
+    monkeypatch.setattr(log, "read", fails)
+    after = a_service(log)
+    async with asyncio.timeout(10):
+        await leads(after, 1)
+    assert offset_of(after) == 5
+    await before.close()
+    await after.close()
