@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.primitives import WireError
+from cluster_model.session_state import ConnectionLostError
 from cluster_model.topic_names import GROUP_METADATA_TOPIC
 from data_plane.groups.coordinator import GroupCoordinator
 from data_plane.groups.group import Group, TopicPartition
@@ -299,6 +300,9 @@ class GroupService:
         except WireError as wrong:
             _log.warning("a group cannot be written: %s", wrong)
             error = ErrorCode.UNKNOWN_SERVER_ERROR
+        except ConnectionLostError:
+            # The first append to a topic reads its configs from ZooKeeper. Nothing was appended.
+            error = ErrorCode.COORDINATOR_NOT_AVAILABLE
         if error is not ErrorCode.NONE and append.acks == NO_ACKS:
             _log.info(
                 "tombstones for __consumer_offsets-%d failed with %s; they are written again later",

@@ -9,6 +9,7 @@ from itertools import count
 import pytest
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from cluster_model.session_state import ConnectionLostError
 from data_plane.groups.coordinator import GroupCoordinator
 from data_plane.groups.group import CommittedOffset, Group, State
 from data_plane.groups.membership import Join, Joined, RequestDroppedError, Sync
@@ -349,3 +350,19 @@ async def test_a_load_that_fails_is_repeated(
     assert offset_of(after) == 5
     await before.close()
     await after.close()
+
+
+async def test_a_commit_is_answered_if_the_configs_of_the_topic_cannot_be_read(
+    service: GroupService, log: MemoryLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails(*_args: object, **_options: object) -> int:
+        raise ConnectionLostError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(log, "append", fails)
+        async with asyncio.timeout(10):
+            errors = await service.commit(a_commit(5))
+    assert errors == {("t", 0): ErrorCode.COORDINATOR_NOT_AVAILABLE}
+    assert await service.commit(a_commit(6)) == {("t", 0): ErrorCode.NONE}
+    _, found = service.fetch("g", [("t", 0)], stable=True)
+    assert found["t", 0].error is ErrorCode.NONE
