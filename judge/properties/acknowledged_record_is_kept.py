@@ -3,8 +3,9 @@
 A leader that stops cleanly reports its log. If several logs of a partition are reported, the log
 with the highest leader epoch counts. If several logs have this epoch, the longest counts.
 Acknowledgements in leader epochs after that of the log are not judged, because the leaders of these
-epochs were killed. Records before the start of the log do not count as lost: retention or
-DeleteRecords deleted them.
+epochs were killed. The CRC of a retry is not known: only the end of the log is compared with its
+offsets. Records before the start of the log do not count as lost: retention or DeleteRecords
+deleted them.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 TOPIC_ALREADY_EXISTS requires that the topic existed and that another request had created it.
 UNKNOWN_TOPIC_OR_PARTITION requires that the topic did not exist at some time in between. NONE for a
-creation requires that this request created the topic. NONE for a deletion requires that the topic
-existed and is gone.
+creation requires that this request created the topic. NONE for a deletion requires that a topic of
+this name existed at some time, and is gone.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 A fault without effect proves nothing, so a violation results in NODATA, not FAIL. The harness
 injects the fault, so evidence other than its `fault_injected` must show the effect.
+
+For `kill`, `stop`, `expire` and `disconnect`, the effect may occur at any time of the run. A
+session that is closed, or a node that is stopped, at the end of the run also counts as the effect.
 """
 
 from __future__ import annotations
