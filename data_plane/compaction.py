@@ -73,7 +73,7 @@ class Compaction:
             return  # The topic was deleted meanwhile.
         gone = finish(work, result)
         if gone is None:
-            return  # The log was truncated or its segments were deleted meanwhile.
+            return  # The log was moved or truncated, or its segments were deleted meanwhile.
         directories.cleaned(log, result.end_offset)
         after = sum(each.new.size for each in result.replacements)
         _log.info(

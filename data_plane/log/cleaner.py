@@ -216,12 +216,14 @@ class _Cleaning:
 
 def finish(work: Plan, result: Cleaned) -> list[Path] | None:
     """Replace the log's segments; return the files to delete, or None if the log has changed."""
-    if tuple(work.log.segments[: len(work.segments)]) != work.segments:
+    log = work.log
+    was_moved = any(each.new.path.parent != log.folder for each in result.replacements)
+    if was_moved or tuple(log.segments[: len(work.segments)]) != work.segments:
         discard(result)
         return None
     gone: list[Path] = []
     for each in result.replacements:
-        gone += work.log.replace_segments(each.old, each.new)
+        gone += log.replace_segments(each.old, each.new)
     return gone
 
 

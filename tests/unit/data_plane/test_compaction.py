@@ -14,8 +14,9 @@ from data_plane.log.partition_log import PartitionLog
 from data_plane.records.batch import NewRecord, Record, decode_batches, encode_batch, parse_header
 from data_plane.records.compaction import LastOffsets, Terms, compacted
 from data_plane.records.compression import Codec
+from data_plane.settings import TopicSettings
 from node.seeded_bugs import FirstOffsets
-from tests.unit.data_plane.logs import NOW, TOPIC_ID, directories
+from tests.unit.data_plane.logs import DEFAULTS, NOW, TOPIC_ID, directories
 
 CONFIGS = {"cleanup_policy": "compact", "segment_bytes": 600, "min_cleanable_dirty_ratio": 0.01}
 DAY_MS = 86_400_000
@@ -187,6 +188,25 @@ def test_a_stopped_compaction_leaves_the_log_as_it_was(tmp_path: Path) -> None:
     with pytest.raises(StoppedError):
         clean(planned(log), lambda first: LastOffsets(first, 100), lambda: next(count) > 45)
     assert sorted(each.name for each in log.folder.iterdir()) == files
+
+
+def test_a_log_that_was_moved_meanwhile_is_not_replaced(tmp_path: Path) -> None:
+    """Its compacted segments are in the folder that the move deleted."""
+    settings = TopicSettings.of({"cleanup.policy": "compact", "segment.bytes": "500"}, DEFAULTS)
+    paths = [str(tmp_path / "1"), str(tmp_path / "2")]
+    found = LogDirectories(paths, lambda _topic: settings)
+    found.load()
+    log = found.get_or_create("topic", 0, TOPIC_ID)
+    for number in range(40):
+        log.append(record(b"key-%d" % (number % 5), b"%d" % number), 0, NOW)
+    before = records(log)
+    work = planned(log)
+    result = clean(work, lambda first: LastOffsets(first, 100), lambda: False)
+    found.move(log.name, tmp_path / "2")
+    assert finish(work, result) is None
+    assert records(log) == before
+    assert not list(tmp_path.glob("*/*/*.cleaned"))
+    found.close({})
 
 
 def test_a_log_that_was_truncated_meanwhile_is_not_replaced(tmp_path: Path) -> None:
