@@ -10,6 +10,7 @@ its registration.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable
 from typing import Final
 
@@ -21,6 +22,7 @@ from controller.loop_ports import LoopCallbacks
 from controller.pending_request import NOT_CONTROLLER, PendingRequest
 from envelope.messages import EnvelopeReply
 
+_log = logging.getLogger(__name__)
 _TIMED_OUT: Final = EnvelopeReply(int(ErrorCode.REQUEST_TIMED_OUT), None, 0)
 
 
@@ -175,11 +177,21 @@ class DelayedResponses:
         self._flush()
 
     def _send(self, pending: PendingRequest, unfinished: frozenset[str]) -> None:
-        if self._lease_holds():
-            reply = self._callbacks.encode_response(pending, unfinished, self._image())
-        else:  # ZooKeeper is silent: another controller may be active.
-            reply = NOT_CONTROLLER
-        pending.reply.set_result(reply)
+        pending.reply.set_result(self._response(pending, unfinished))
+
+    def _response(self, pending: PendingRequest, unfinished: frozenset[str]) -> EnvelopeReply:
+        """Return the response. An exception fails this request only.
+
+        For example, an error message that contains a long name may exceed the limit of a string.
+        """
+        if not self._lease_holds():  # ZooKeeper is silent: another controller may be active.
+            return NOT_CONTROLLER
+        try:
+            return self._callbacks.encode_response(pending, unfinished, self._image())
+        except Exception:
+            _log.exception("an unexpected error in the response to %s", pending.request_id)
+            error = ErrorCode.UNKNOWN_SERVER_ERROR
+            return self._callbacks.encode_error_response(pending, error)
 
 
 def _succeeded(pending: PendingRequest) -> frozenset[str]:

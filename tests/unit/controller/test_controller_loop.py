@@ -9,13 +9,16 @@ from typing import Any, ClassVar
 import pytest
 
 from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.codec import encode_response
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.messages.drafted.alter_acls import AlterAclsRequest
+from cluster_model.image import MetadataImage
 from cluster_model.records import ConfigRecord, ConfigResource, Record
 from cluster_model.znode_operations import Create
 from controller.apis.alter_acls import AlterAcls
-from controller.apis.base import DONE, Decided, Decision, Outcome
+from controller.apis.base import DONE, Decided, Decision, Outcome, Results
 from controller.loop import MULTIS_IN_FLIGHT_MAX, OPERATIONS_PER_MULTI
+from controller.pending_request import PendingRequest
 from controller.store.outcomes import decode_outcomes
 from controller.store.port import (
     Committed,
@@ -234,6 +237,32 @@ async def test_a_fault_in_a_decision_fails_its_own_request_only() -> None:
     fine = term.submit(create_topics(), created("orders"))
     running = asyncio.create_task(term.loop.run())
     await asyncio.gather(broken, fine)
+    running.cancel()
+    assert broken.result().response_data == b"UNKNOWN_SERVER_ERROR"
+    assert fine.result().response_data == b'{"orders": "NONE"}'
+
+
+class LimitsMessages(Term):
+    """A term that encodes the error messages of CreateTopics as Kafka's protocol does."""
+
+    def _respond(
+        self, pending: PendingRequest, unfinished: frozenset[str], image: MetadataImage
+    ) -> EnvelopeReply:
+        results = Results(pending.outcomes, image, unfinished)
+        message = pending.api.response(pending.context, pending.request, results)
+        encode_response(ApiKey.CREATE_TOPICS, pending.header.api_version, message)
+        return super()._respond(pending, unfinished, image)
+
+
+@pytest.mark.parametrize("version", [4, 7])
+async def test_a_response_that_cannot_be_encoded_fails_its_own_request_only(version: int) -> None:
+    """The error message contains the name, and is longer than a string may be."""
+    term = LimitsMessages()
+    broken = term.submit(create_topics(), created("a" * 0x7FFF), version=version)
+    fine = term.submit(create_topics(), created("orders"), version=version)
+    running = asyncio.create_task(term.loop.run())
+    await asyncio.wait((running, asyncio.gather(broken, fine)), return_when="FIRST_COMPLETED")
+    assert not running.done(), running
     running.cancel()
     assert broken.result().response_data == b"UNKNOWN_SERVER_ERROR"
     assert fine.result().response_data == b'{"orders": "NONE"}'
