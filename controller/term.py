@@ -62,6 +62,7 @@ class Term:
         self._leader_job: Job | None = None
         self._stores_records = settings.stores_records
         self._restarted: set[int] = set()  # restarted brokers, not yet treated as stopped
+        self._refresh_is_queued = False
         self._has_ended = False
         self.loop = ControllerLoop(
             store=store,
@@ -121,9 +122,13 @@ class Term:
 
     def brokers_changed(self) -> None:
         """/brokers/ids may have changed, or its watch is gone."""
-        self.loop.schedule(self._refresh_brokers)
+        # Every Envelope of an unregistered broker calls this. One refresh serves all of them.
+        if not self._refresh_is_queued:
+            self._refresh_is_queued = True
+            self.loop.schedule(self._refresh_brokers)
 
     async def _refresh_brokers(self) -> None:
+        self._refresh_is_queued = False  # A change during the reads needs another refresh.
         loop = self.loop
         try:
             await self._store.children("/brokers/ids", self.brokers_changed)

@@ -1,0 +1,74 @@
+"""A term reads the live brokers again when they may have changed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, cast
+from unittest.mock import Mock
+
+from cluster_model.image import MetadataImage
+from controller.services import Settings
+from controller.store.outcomes import OutcomeIndex
+from controller.store.port import Fence
+from controller.term import Term
+
+
+class EmptyStore:
+    """A store without brokers. `refreshes` counts the reads of /brokers/ids with a watch."""
+
+    def __init__(self) -> None:
+        self.refreshes = 0
+        self.during_read: Callable[[], None] = lambda: None
+
+    def lease_holds(self) -> bool:
+        return True
+
+    async def children(self, _path: str, _watch: Callable[[], None]) -> list[str]:
+        self.refreshes += 1
+        return []
+
+    async def read(self, reads: Any) -> list[None]:
+        await asyncio.sleep(0)
+        self.during_read()
+        return [None for _ in reads]
+
+
+def a_term(store: EmptyStore) -> Term:
+    loaded = SimpleNamespace(image=MetadataImage(), outcomes=OutcomeIndex())
+    services = Mock(policies=None)
+    fence = Fence(epoch=1, zk_version=1, zxid=1)
+    settings = Settings(1, 1000, 1000, 1000)
+    return Term(settings, services, cast(Any, store), fence, cast(Any, loaded), Mock(), Mock())
+
+
+async def run_until_idle(term: Term) -> None:
+    running = asyncio.create_task(term.loop.run())
+    for _ in range(200):  # turns of the event loop, not time
+        await asyncio.sleep(0)
+    assert not running.done(), running
+    running.cancel()
+
+
+async def test_many_envelopes_of_an_unregistered_broker_cause_one_refresh() -> None:
+    store = EmptyStore()
+    term = a_term(store)
+    for _ in range(30):
+        term.brokers_changed()
+    await run_until_idle(term)
+    assert store.refreshes == 1
+
+
+async def test_a_change_during_a_refresh_causes_another_refresh() -> None:
+    store = EmptyStore()
+    term = a_term(store)
+
+    def change_once() -> None:
+        store.during_read = lambda: None
+        term.brokers_changed()
+
+    store.during_read = change_once
+    term.brokers_changed()
+    await run_until_idle(term)
+    assert store.refreshes == 2
