@@ -107,6 +107,7 @@ class ZooKeeperStore:
     async def close(self) -> None:
         """End the session, which deletes /controller."""
         await self._session.close()
+        self._reconnected.set()  # A waiting election or commit now sees that the session is lost.
 
     async def expire(self) -> None:
         """Make the server expire this session (for chaos runs)."""
