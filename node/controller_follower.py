@@ -139,8 +139,9 @@ class ControllerFollower:
         if channel is self._channel:  # Updates of an earlier channel are outdated.
             self._on_update(update)
 
-    def _welcomed(self, ranges: ApiRanges) -> None:
-        self._ranges = ranges
+    def _welcomed(self, channel: ControllerChannel, ranges: ApiRanges) -> None:
+        if channel is self._channel:
+            self._ranges = ranges
 
     def controller_changed(self, controller: ControllerAddress | None) -> None:
         """Follow a new controller; None: there is none."""
@@ -250,7 +251,7 @@ class ControllerFollower:
             on_closed=lambda: self._channel_closed(controller),
             lowest_unfinished=lambda: self._forwarding.lowest_unfinished,
             applied_zxid=self._applied_zxid,
-            on_welcome=self._welcomed,
+            on_welcome=lambda ranges: self._welcomed(channel, ranges),
             credentials=self._credentials,
             server_name=broker_host(controller.broker_id),
         )

@@ -9,6 +9,7 @@ import pytest
 
 from broker_proxy.watcher import ControllerAddress
 from cluster_model.principal import ANONYMOUS
+from cluster_model.znodes import NodeAddress
 from controller.services import ControllerState
 from node.controller_follower import ControllerFollower
 
@@ -44,7 +45,9 @@ class Candidate:
 
 class OwnState:
     broker_id = 1
-    hello = None
+
+    def hello(self) -> None:
+        """See BrokerState."""
 
 
 class Forwarding:
@@ -52,7 +55,7 @@ class Forwarding:
         """See ForwardingManager."""
 
 
-def follower_of(candidate: Candidate) -> ControllerFollower:
+def follower_of(candidate: Candidate, **others: Any) -> ControllerFollower:
     parts: Any = {"cache": None, "on_update": None, "applied_zxid": None, "is_registered": None}
     parts["read_controller_id"] = candidate.read_controller_id
     candidate.follower = ControllerFollower(
@@ -63,6 +66,7 @@ def follower_of(candidate: Candidate) -> ControllerFollower:
         principal=ANONYMOUS,
         credentials=None,
         **parts,
+        **others,
     )
     return candidate.follower
 
@@ -120,3 +124,31 @@ async def test_a_node_that_is_about_to_stop_takes_part_in_no_election() -> None:
         await asyncio.sleep(0)
     await follower.stop()
     assert candidate.state is ControllerState.STANDBY
+
+
+class Channel:
+    """A channel whose events the test calls."""
+
+    def __init__(self, *_arguments: Any, **events: Any) -> None:
+        self.welcome = events["on_welcome"]
+
+    async def close(self) -> None:
+        """See ControllerChannel."""
+
+
+async def test_the_versions_of_an_earlier_controller_do_not_count() -> None:
+    channels: list[Channel] = []
+
+    def connect(*arguments: Any, **events: Any) -> Channel:
+        channels.append(Channel(*arguments, **events))
+        return channels[-1]
+
+    follower = follower_of(Candidate(None, OTHER), new_channel=connect)
+    other = ControllerAddress(2, NodeAddress("127.0.0.1:1", "life"))
+    follower.controller_changed(other)
+    channels[0].welcome({19: (0, 5)})
+    assert follower.controller_ranges == {19: (0, 5)}
+    follower.controller_changed(ME)
+    channels[0].welcome({19: (0, 5)})  # It had arrived, but was not processed yet.
+    assert follower.controller_ranges == {}
+    await follower.stop()
