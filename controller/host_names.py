@@ -56,5 +56,5 @@ async def _has_address(name: str) -> bool:
     loop = asyncio.get_running_loop()
     try:
         return bool(await loop.getaddrinfo(name, None, type=socket.SOCK_STREAM))
-    except OSError:
+    except (OSError, UnicodeError):  # The latter for a label that is empty or too long.
         return False

@@ -215,6 +215,12 @@ async def test_host_lookups_are_limited(monkeypatch: pytest.MonkeyPatch) -> None
     assert len(resolved) == HOSTS_MAX
 
 
+@pytest.mark.parametrize("name", ["a..b", "a" * 64])
+async def test_a_name_that_is_no_host_name_does_not_resolve(name: str) -> None:
+    """A label is empty, or longer than 63 characters: asking for it raises UnicodeError."""
+    assert await resolvable([name]) == frozenset()
+
+
 def test_invalid_znode_names_are_rejected() -> None:
     """The names `.` and `..` are rejected, as by Kafka's ZooKeeper client."""
     check("""
