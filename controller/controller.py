@@ -2,7 +2,9 @@
 
     standby -> claiming -> loading -> active -> standby
 
-The controller session exists from candidacy to resignation only, so a standby cannot write.
+The controller session is closed when a candidacy ends, so after it a standby cannot write. The next
+candidacy opens another one. Only to create missing paths at start, a node opens its session before
+its first candidacy.
 """
 
 from __future__ import annotations
