@@ -14,6 +14,7 @@ from typing import Final
 
 import grpc
 
+from bridgehead.kafka_wire.errors import ErrorCode
 from broker_proxy.forwarding import ForwardingManager, Target
 from broker_proxy.metadata_cache import MetadataCache
 from broker_proxy.watcher import ControllerAddress
@@ -26,6 +27,7 @@ from envelope.channel import ControllerChannel
 from envelope.channel_security import broker_host
 from envelope.messages import ApiRanges, Envelope, EnvelopeReply, Hello, MetadataUpdate
 from node.current_state import BrokerState
+from zookeeper_client.session import ZooKeeperRefusedError
 
 _log = logging.getLogger(__name__)
 _NEXT_ELECTION_S: Final = 0.2
@@ -62,7 +64,11 @@ class LocalLink:
         future: asyncio.Future[EnvelopeReply] = asyncio.get_running_loop().create_future()
 
         async def work() -> None:
-            answer = await self._controller.handle(envelope, self._sender)
+            try:
+                answer = await self._controller.handle(envelope, self._sender)
+            except Exception:  # As for an Envelope of another broker: envelope/server.py.
+                _log.exception("handling %s failed unexpectedly", envelope.request_id)
+                answer = EnvelopeReply(int(ErrorCode.UNKNOWN_SERVER_ERROR), None, 0)
             if not future.done():
                 future.set_result(answer)
 
@@ -176,7 +182,7 @@ class ControllerFollower:
         """
         try:
             return await self._read_controller_id() == self._broker_id
-        except ConnectionLostError:
+        except (ConnectionLostError, ZooKeeperRefusedError):
             return False
 
     def _follow(self, controller: ControllerAddress | None) -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from bridgehead.kafka_wire.errors import ErrorCode
 from broker_proxy.watcher import ControllerAddress
 from cluster_model.principal import ANONYMOUS
 from cluster_model.znodes import NodeAddress
 from controller.services import ControllerState
-from node.controller_follower import ControllerFollower
+from node.controller_follower import ControllerFollower, LocalLink
 
 ME, OTHER = ControllerAddress(1, None), ControllerAddress(2, None)
 
@@ -152,3 +154,14 @@ async def test_the_versions_of_an_earlier_controller_do_not_count() -> None:
     channels[0].welcome({19: (0, 5)})  # It had arrived, but was not processed yet.
     assert follower.controller_ranges == {}
     await follower.stop()
+
+
+async def test_a_request_to_the_own_controller_gets_an_error_if_the_controller_fails() -> None:
+    class Failing:
+        async def handle(self, _envelope: object, _sender: object) -> object:
+            raise KeyError("orders")
+
+    link = LocalLink(cast(Any, Failing()), cast(Any, OwnState()), ANONYMOUS)
+    envelope = cast(Any, SimpleNamespace(request_id="1.a.0.1.1"))
+    reply = await asyncio.wait_for(link.send(envelope), 5)
+    assert reply.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
