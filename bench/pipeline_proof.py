@@ -117,8 +117,8 @@ def kills(options: argparse.Namespace, folder: Path) -> bool:
 
     The kills are spread over the whole run: each comes at a random moment after a random number of
     tables has been written, and the next pipeline continues in the same folder. If a pipeline ends
-    before its kill, the next one begins with an empty folder. Half of the kills also kill Java;
-    otherwise Java ends when it notices that Python has ended.
+    before its kill, the next one begins with an empty folder. Some kills, chosen at random, also
+    kill Java; otherwise Java ends when it notices that Python has ended.
     """
     chance = random.Random(options.seed)
     with storage(options.on, folder) as held:
