@@ -40,7 +40,11 @@ from cluster_model.znodes import (
 from event_log.events import BrokerRegistered, SessionLost, SessionOpened
 from event_log.writer import EventLog
 from zookeeper_client.config_reading import read_configs, read_some_configs
-from zookeeper_client.session import NoSuchZnodeError, ZooKeeperSession
+from zookeeper_client.session import (
+    NoSuchZnodeError,
+    ZooKeeperRefusedError,
+    ZooKeeperSession,
+)
 from zookeeper_client.wire import NO_NODE, NODE_EXISTS, ReadChildren, ReadData, Stat, ZnodeData
 
 _log = logging.getLogger(__name__)
@@ -168,7 +172,7 @@ class ZooKeeperWatcher:
         return await self._live.exists(BrokerIdZnode.path(broker_id)) is not None
 
     async def read_controller_id(self) -> int | None:
-        """Return the broker that /controller names now; None if it is missing or invalid.
+        """Return the broker that /controller names now; None if it names none or is not readable.
 
         Raises:
             ConnectionLostError: the connection broke.
@@ -177,7 +181,7 @@ class ZooKeeperWatcher:
         await session.sync()  # This member of the ensemble may lag behind.
         try:
             return ControllerZnode.decode((await session.get(ControllerZnode.path)).data)
-        except (NoSuchZnodeError, ZnodeContentError):
+        except (NoSuchZnodeError, ZnodeContentError, ZooKeeperRefusedError):
             return None
 
     async def cluster_id(self) -> str:

@@ -27,7 +27,6 @@ from envelope.channel import ControllerChannel
 from envelope.channel_security import broker_host
 from envelope.messages import ApiRanges, Envelope, EnvelopeReply, Hello, MetadataUpdate
 from node.current_state import BrokerState
-from zookeeper_client.session import ZooKeeperRefusedError
 
 _log = logging.getLogger(__name__)
 _NEXT_ELECTION_S: Final = 0.2
@@ -182,7 +181,7 @@ class ControllerFollower:
         """
         try:
             return await self._read_controller_id() == self._broker_id
-        except (ConnectionLostError, ZooKeeperRefusedError):
+        except ConnectionLostError:
             return False
 
     def _follow(self, controller: ControllerAddress | None) -> None:
