@@ -181,7 +181,7 @@ class ZooKeeperWatcher:
         await session.sync()  # This member of the ensemble may lag behind.
         try:
             return ControllerZnode.decode((await session.get(ControllerZnode.path)).data)
-        except (NoSuchZnodeError, ZnodeContentError, ZooKeeperRefusedError):
+        except (ZooKeeperRefusedError, ZnodeContentError):
             return None
 
     async def cluster_id(self) -> str:
