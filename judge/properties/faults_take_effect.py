@@ -3,8 +3,8 @@
 A fault without effect proves nothing, so a violation results in NODATA, not FAIL. The harness
 injects the fault, so evidence other than its `fault_injected` must show the effect.
 
-For `kill`, `stop`, `expire` and `disconnect`, the effect may occur at any time of the run. A
-session that is closed, or a node that is stopped, at the end of the run also counts as the effect.
+The effect of a kill, stop, expiry or disconnection must come after the fault. A node that stops, or
+a session that ends, after the last operation of the clients does not count: at the end all do.
 """
 
 from __future__ import annotations
@@ -26,17 +26,33 @@ LATE_NS_MAX: Final = 200_000_000  # from the healing to the end of an Envelope t
 
 def _was_killed(history: History, fault: Event, _healed: Event | None) -> bool:
     return any(
-        e["ended_node"] == fault["target"] and e["status"] < 0
+        e["ended_node"] == fault["target"] and e["status"] < 0 and e["mono_ns"] >= fault["mono_ns"]
         for e in history.of_kind["node_ended"]
     )
 
 
+def _work_ended_ns(history: History) -> int:
+    """Return when the clients' last operation completed. Later, all nodes are stopped."""
+    return max((o.completed["mono_ns"] for o in history.operations if o.completed), default=0)
+
+
 def _was_stopped(history: History, fault: Event, _healed: Event | None) -> bool:
-    return any(e["node"] == fault["target"] for e in history.of_kind["stopped"])
+    until = _work_ended_ns(history)
+    return any(
+        e["node"] == fault["target"] and fault["mono_ns"] <= e["mono_ns"] < until
+        for e in history.of_kind["stopped"]
+    )
 
 
 def _session_ended(history: History, fault: Event, _healed: Event | None) -> bool:
-    closed = {c.session for c in history.applied if c.kind == "close_session"}
+    """Return whether ZooKeeper closed a session of the target before the clients' work ended."""
+    worked_ns = _work_ended_ns(history) - fault["mono_ns"]
+    until_ms = fault["wall_ms"] + worked_ns // 1_000_000
+    closed = {
+        c.session
+        for c in history.applied
+        if c.kind == "close_session" and fault["wall_ms"] <= c.time_ms < until_ms
+    }
     return any(
         owner.node == fault["target"] and session in closed
         for session, owner in history.sessions.items()

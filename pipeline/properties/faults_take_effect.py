@@ -38,13 +38,26 @@ healed AS (
   FROM faults f JOIN healings h ON f.run = h.run AND f.action = h.action
     AND f.target = h.target AND h.mono_ns >= f.mono_ns
   GROUP BY f.run, f.node, f.boot, f.seq),
-killed AS (SELECT DISTINCT run, ended_node AS target FROM events
-  WHERE kind = 'node_ended' AND status < 0),
-stopped AS (SELECT DISTINCT run, node AS target FROM events WHERE kind = 'stopped'),
-expired AS (SELECT DISTINCT s.run, s.node AS target FROM sessions s JOIN commits c
-  ON s.run = c.run AND s.session = c.session
+worked AS (SELECT run, max(completed_ns) AS until FROM operations GROUP BY run),
+killed AS (
+  SELECT DISTINCT f.run, f.node, f.boot, f.seq
+  FROM faults f JOIN events e ON f.run = e.run AND f.target = e.ended_node
+    AND e.mono_ns >= f.mono_ns
+  WHERE f.action = 'kill' AND e.kind = 'node_ended' AND e.status < 0),
+stopped AS (
+  SELECT DISTINCT f.run, f.node, f.boot, f.seq
+  FROM faults f JOIN worked w ON f.run = w.run
+  JOIN events e ON f.run = e.run AND f.target = e.node
+    AND e.mono_ns >= f.mono_ns AND e.mono_ns < w.until
+  WHERE f.action = 'stop' AND e.kind = 'stopped'),
+expired AS (
+  SELECT DISTINCT f.run, f.node, f.boot, f.seq
+  FROM faults f JOIN worked w ON f.run = w.run
+  JOIN sessions s ON f.run = s.run AND f.target = s.node
+  JOIN commits c ON s.run = c.run AND s.session = c.session AND c.time_ms >= f.wall_ms
+    AND c.time_ms < f.wall_ms + floor((w.until - f.mono_ns) / 1000000D)
   JOIN runs r ON c.run = r.run AND c.zxid > r.first_zxid
-  WHERE c.kind = 'close_session' AND NOT c.failed),
+  WHERE f.action IN ('expire', 'disconnect') AND c.kind = 'close_session' AND NOT c.failed),
 frozen AS (
   SELECT f.run, f.node, f.boot, f.seq, f.target,
     f.mono_ns + (m.healed_ns - f.mono_ns) DIV 10 AS since, m.healed_ns AS until
@@ -134,9 +147,9 @@ judged AS (
     END AS has_effect
   FROM faults f
   LEFT JOIN healed m ON f.run = m.run AND f.node = m.node AND f.boot = m.boot AND f.seq = m.seq
-  LEFT JOIN killed k ON f.run = k.run AND f.target = k.target
-  LEFT JOIN stopped s ON f.run = s.run AND f.target = s.target
-  LEFT JOIN expired x ON f.run = x.run AND f.target = x.target
+  LEFT JOIN killed k ON f.run = k.run AND f.node = k.node AND f.boot = k.boot AND f.seq = k.seq
+  LEFT JOIN stopped s ON f.run = s.run AND f.node = s.node AND f.boot = s.boot AND f.seq = s.seq
+  LEFT JOIN expired x ON f.run = x.run AND f.node = x.node AND f.boot = x.boot AND f.seq = x.seq
   LEFT JOIN wrote p ON f.run = p.run AND f.node = p.node AND f.boot = p.boot AND f.seq = p.seq
   LEFT JOIN committed q ON f.run = q.run AND f.node = q.node AND f.boot = q.boot AND f.seq = q.seq
   LEFT JOIN shown v ON f.run = v.run AND f.node = v.node AND f.boot = v.boot AND f.seq = v.seq
