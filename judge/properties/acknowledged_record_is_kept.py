@@ -3,9 +3,8 @@
 A leader that stops cleanly reports its log. If several logs of a partition are reported, the log
 with the highest leader epoch counts. If several logs have this epoch, the longest counts.
 Acknowledgements in leader epochs after that of the log are not judged, because the leaders of these
-epochs were killed. The CRC of a retry is not known: only the end of the log is compared with its
-offsets. Records before the start of the log do not count as lost: retention or DeleteRecords
-deleted them.
+epochs were killed. The CRC of a retry is not known, so any batch at its offset counts. Records
+before the start of the log do not count as lost: retention or DeleteRecords deleted them.
 """
 
 from __future__ import annotations
@@ -66,6 +65,6 @@ def _wrong(event: Event, log: Event, batches: Mapping[int, int]) -> str | None:
     if first + event["record_count"] > log["end_offset"]:
         return f"are missing in the log of node {log['node']}, which ends at {log['end_offset']}"
     held = batches.get(first)
-    if crc == UNKNOWN_CRC or held == crc:
+    if held is not None and crc in (UNKNOWN_CRC, held):
         return None
     return f"differ from those in the log of node {log['node']}"

@@ -47,7 +47,7 @@ judged AS (
     WHEN a.base_offset < page.start_offset THEN NULL
     WHEN a.base_offset + record_count > page.end_offset THEN concat(
       'are missing in the log of node ', page.node, ', which ends at ', page.end_offset)
-    WHEN a.crc = {UNKNOWN_CRC} OR a.crc <=> b.crc THEN NULL
+    WHEN b.crc IS NOT NULL AND a.crc IN ({UNKNOWN_CRC}, b.crc) THEN NULL
     ELSE concat('differ from those in the log of node ', page.node) END AS wrong
   FROM acknowledged a LEFT JOIN stored b ON {_SAME_PARTITION} AND a.base_offset = b.base_offset)
 SELECT run, CASE WHEN wrong IS NOT NULL THEN {place_of("judged")} END AS key,
