@@ -114,7 +114,11 @@ class Member:
             # A rebalance may undo the seek: then it is repeated.
             seeking = min(self.assigned)
             self._consumer.seek(seeking, 0)
-        for partition, offset, value in self._consumer.poll():
+        try:
+            records = self._consumer.poll()
+        except RetriableError:
+            return
+        for partition, offset, value in records:
             with self._lock:
                 assert self._seen.setdefault((partition, offset), value) == value
             if (partition, offset) == (seeking, 0):
@@ -353,7 +357,7 @@ def read_all(client: RecordClient, ends: Mapping[int, int]) -> dict[tuple[int, i
         consumer = client.consumer("reader")
         silent_at = time.monotonic() + SILENT_S
         while time.monotonic() < silent_at:
-            records = consumer.poll()
+            records = retried(consumer.poll)
             found.update({(each, offset): value for each, offset, value in records})
             if all((each, end - 1) in found for each, end in ends.items()):
                 break

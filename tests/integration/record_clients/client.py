@@ -43,7 +43,11 @@ class Consumer(Protocol):
     """A member of a group; it commits only when it is asked to. Not safe for threads."""
 
     def poll(self) -> list[tuple[int, int, bytes]]:
-        """Return partition, offset and value of some records; wait a moment if there are none."""
+        """Return partition, offset and value of some records; wait a moment if there are none.
+
+        Raises:
+            RetriableError: the client could not reach a broker.
+        """
 
     def assignment(self) -> set[int]:
         """Return the partitions that this member owns."""

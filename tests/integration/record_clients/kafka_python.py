@@ -86,7 +86,9 @@ class _Consumer:
         )
 
     def poll(self) -> list[tuple[int, int, bytes]]:
-        found = self._consumer.poll(POLL_MS)
+        # If a refresh of metadata asks a broker that was just killed, poll raises its error.
+        with _translated():
+            found = self._consumer.poll(POLL_MS)
         return [(r.partition, r.offset, r.value) for records in found.values() for r in records]
 
     def assignment(self) -> set[int]:
