@@ -80,7 +80,7 @@ class ClientQuota:
         now_s = self._now_s()
         rate.record(now_s, amount)
         measured = rate.measure(now_s)
-        if measured <= limit or math.isnan(limit):  # As in Kafka, NaN throttles nobody.
+        if measured <= limit or math.isnan(limit):  # Kafka does not throttle for NaN either.
             return 0
         if limit <= 0:
             return self._throttle_ms_max

@@ -23,7 +23,7 @@ from typing import IO
 
 from bridgehead.application import module_command
 
-COMMAND_LINE_BYTES = 4096
+_COMMAND_LINE_BYTES = 4096
 _PR_SET_CHILD_SUBREAPER = 36
 _ANSWER_TIMEOUT_S = 30.0
 _ANSWER_BYTES_MAX = 64
@@ -77,7 +77,7 @@ class ForkServer:
         with theirs:
             self._process = subprocess.Popen(
                 # The blanks reserve memory for the command lines of the nodes.
-                module_command("node.fork_server", str(folder), " " * COMMAND_LINE_BYTES),
+                module_command("node.fork_server", str(folder), " " * _COMMAND_LINE_BYTES),
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

@@ -87,6 +87,17 @@ async def turns() -> None:
         await asyncio.sleep(0)
 
 
+async def two_overlapping_writes() -> tuple[Writes, asyncio.Task[list[bytes | None]]]:
+    """Return a connection with two writes in progress, of which the second arrived later."""
+    broker = Writes()
+    broker.create(1, "t1")
+    work = asyncio.create_task(broker.work())
+    await turns()
+    broker.create(2, "t2")
+    await turns()
+    return broker, work
+
+
 async def test_responses_keep_the_order_of_requests_that_end_in_another_order() -> None:
     broker = Writes()
     for number in (1, 2, 3):
@@ -103,12 +114,7 @@ async def test_responses_keep_the_order_of_requests_that_end_in_another_order() 
 
 
 async def test_a_request_that_arrives_later_overlaps_as_well() -> None:
-    broker = Writes()
-    broker.create(1, "t1")
-    work = asyncio.create_task(broker.work())
-    await turns()
-    broker.create(2, "t2")
-    await turns()
+    broker, work = await two_overlapping_writes()
     assert broker.executing == [1, 2]
     broker.end(1, 2)
     assert await work == [b"1", b"2"]
@@ -200,12 +206,7 @@ async def test_writes_that_may_not_overlap_are_executed_one_after_another() -> N
 
 async def test_writes_stop_overlapping_when_a_quota_is_set() -> None:
     """Even if the client always sends the next request before the previous response."""
-    broker = Writes()
-    broker.create(1, "t1")
-    work = asyncio.create_task(broker.work())
-    await turns()
-    broker.create(2, "t2")
-    await turns()
+    broker, work = await two_overlapping_writes()
     broker.is_allowed = False
     broker.create(3, "t3")
     await turns()

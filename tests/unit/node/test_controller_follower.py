@@ -73,6 +73,12 @@ def follower_of(candidate: Candidate, **others: Any) -> ControllerFollower:
     return candidate.follower
 
 
+async def state_after_reports(candidate: Candidate) -> ControllerState:
+    await asyncio.sleep(0)  # A resignation runs in its own task.
+    await candidate.follower.stop()
+    return candidate.state
+
+
 @pytest.mark.parametrize(
     ("report", "truth", "state"),
     [
@@ -89,9 +95,7 @@ async def test_an_elected_controller_resigns_unless_the_controller_znode_names_i
     follower = follower_of(candidate)
     follower.controller_changed(None)  # starts the election
     await candidate.elected.wait()
-    await asyncio.sleep(0)  # A resignation runs in its own task.
-    await follower.stop()
-    assert candidate.state is state
+    assert await state_after_reports(candidate) is state
 
 
 @pytest.mark.parametrize(
@@ -112,9 +116,7 @@ async def test_an_active_controller_resigns_only_if_the_controller_znode_does_no
     candidate.state = ControllerState.LOADING
     follower.withdraw()  # A resigned candidate takes part in no further election.
     follower.controller_changed(report)
-    await asyncio.sleep(0)  # The resignation runs in its own task.
-    await follower.stop()
-    assert candidate.state is state
+    assert await state_after_reports(candidate) is state
 
 
 async def test_a_node_that_is_about_to_stop_takes_part_in_no_election() -> None:
