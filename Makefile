@@ -69,7 +69,8 @@ bench: setup ## run the benchmarks (ARGS="--quick" or "--only NAME")
 
 # One worker for each core of a two-core machine; use more on a larger one.
 TEST_WORKERS ?= 2
-PARALLEL = -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
+# pytest-xdist 3.8 can wait forever after it replaced a crashed worker: a crash ends the run.
+PARALLEL = -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
 test: setup ## every test that needs no Docker, except the long ones
 	@$(BIN)/python -m pytest -m "not docker and not long and not live" $(PARALLEL) $(ARGS)

@@ -159,11 +159,20 @@ class Confluent(RecordClient):
         return group.state.name.title(), {each.client_id for each in group.members}
 
     def committed(self) -> dict[int, int]:
-        wanted = [ConsumerGroupTopicPartitions(self.group)]
-        with translated():
-            return _offsets(
-                self._admin.list_consumer_group_offsets(wanted, request_timeout=REQUEST_TIMEOUT_S)
-            )
+        """Use a consumer that joins nothing.
+
+        librdkafka's admin client ends the process with SIGSEGV when the answer is
+        NOT_COORDINATOR (librdkafka issue 5040).
+        """
+        consumer = confluent_kafka.Consumer({**self._options(), "group.id": self.group})
+        try:
+            with translated():
+                partitions = consumer.list_topics(self.topic, REQUEST_TIMEOUT_S).topics[self.topic]
+                wanted = [TopicPartition(self.topic, each) for each in partitions.partitions]
+                found = consumer.committed(wanted, REQUEST_TIMEOUT_S)
+        finally:
+            consumer.close()
+        return {each.partition: each.offset for each in found if each.offset >= 0}
 
     def reset_offsets(self, offsets: Mapping[int, int]) -> None:
         new = [TopicPartition(self.topic, each, offset) for each, offset in offsets.items()]
