@@ -41,10 +41,10 @@ async def a_znode_has_data_a_stat_and_children(open_session: OpenSession) -> Any
     session = await open_session()
     await write(session, Create("/a", b"one"), Create("/a/b"), Create("/a/c", b""))
     await write(session, SetData("/a", b"three"))
-    data, stat = await session.get("/a")
-    empty, _ = await session.get("/a/c")
-    none, _ = await session.get("/a/b")
-    return data, counts(stat), empty, none, sorted(await session.children("/a"))
+    znode = await session.get("/a")
+    empty = (await session.get("/a/c")).data
+    none = (await session.get("/a/b")).data
+    return znode.data, counts(znode.stat), empty, none, sorted(await session.children("/a"))
 
 
 async def deleted_children_count_in_cversion(open_session: OpenSession) -> Any:
@@ -76,9 +76,9 @@ async def a_rejected_multi_names_its_operation_and_changes_nothing(
         await write(session, Delete("/a/b"), Create("/a/b"), Create("/a/c"), Check("/a", 0)),
         await write(session, Create("/a/c"), Delete("/a/c"), Delete("/a/b"), Check("/a", 0)),
     ]
-    data, stat = await session.get("/a")
+    znode = await session.get("/a")
     children = await session.children("/a")
-    return rejected, data, counts(stat), children, await session.exists("/n")
+    return rejected, znode.data, counts(znode.stat), children, await session.exists("/n")
 
 
 async def later_operations_see_the_earlier_ones_of_their_multi(open_session: OpenSession) -> Any:
@@ -245,7 +245,7 @@ async def a_watch_event_arrives_before_the_reply_that_shows_its_change(
     order: list[str] = []
     await session.get("/w", lambda: order.append("event"))
     await write(other, SetData("/w", b"1"))
-    data, _ = await session.get("/w")
+    data = (await session.get("/w")).data
     order.append(f"reply {data!r}")
     return order
 

@@ -66,5 +66,5 @@ async def read_some_acls(
             entries = AclZnode.decode(AclZnode.path(pattern), znode.data)
         except ZnodeContentError as wrong:
             invalid.append(f"{wrong}; until it is repaired, only super users are allowed")
-        rules[pattern] = StoredRules(entries, znode.stat.version)
+        rules[pattern] = StoredRules(entries, znode.version)
     return rules, tuple(invalid)

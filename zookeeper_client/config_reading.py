@@ -56,7 +56,7 @@ async def read_some_configs(read: ReadMany, resources: Sequence[ConfigResource])
     found = await read([ReadData(path) for path in paths])
     for resource, path, znode in zip(resources, paths, found, strict=True):
         if isinstance(znode, ZnodeData):
-            versions[resource] = znode.stat.version
+            versions[resource] = znode.version
             try:
                 configs[resource] = ConfigZnode.decode(path, znode.data)
             except ZnodeContentError as wrong:

@@ -374,7 +374,7 @@ class ZooKeeperSession:
         data, stat = await self._watchable(
             lambda watcher: self._client.get_async(self._chroot + path, watcher), watch
         )
-        return ZnodeData(data, _stat(stat))
+        return ZnodeData(data, _stat(stat).pack())
 
     async def exists(self, path: str, watch: Callable[[], None] | None = None) -> Stat | None:
         """Return a znode's stat, None if it is missing; `watch` is called at its next change."""

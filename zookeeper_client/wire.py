@@ -9,9 +9,9 @@ quarter of the time that kazoo's transactions take. A controller's decision on 1
 from __future__ import annotations
 
 import struct
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from cluster_model.znode_access import OPEN, ZnodeAcl
 from cluster_model.znode_operations import Check, Create, Delete, Operation, SetData
@@ -20,6 +20,9 @@ _INT: Final = struct.Struct("!i")
 _LENGTH: Final = _INT.pack
 _MULTI_HEADER: Final = struct.Struct("!iBi")
 _STAT: Final = struct.Struct("!qqqqiiiqiiq")
+_VERSION_AT: Final = 32  # the offset of `version` in a stat
+# The header of a result, and the int that follows it: a length, a count or an error code.
+_RESULT: Final = struct.Struct("!iBii")
 _CREATE, _DELETE, _GET_DATA, _SET_DATA, _GET_CHILDREN, _CHECK = 1, 2, 4, 5, 8, 13
 _MULTI, _MULTI_READ = 14, 22
 _ERROR: Final = -1
@@ -128,12 +131,27 @@ class Stat(NamedTuple):
     num_children: int
     pzxid: int
 
+    def pack(self) -> bytes:
+        """Return the stat as ZooKeeper encodes it."""
+        return _STAT.pack(*self)
+
 
 class ZnodeData(NamedTuple):
     """A znode's data (None if it was created without data) and its stat."""
 
     data: bytes | None
-    stat: Stat
+    packed_stat: bytes
+
+    @property
+    def stat(self) -> Stat:
+        """The stat. It is decoded on demand: a controller loads 100,000 znodes for two fields."""
+        return Stat._make(_STAT.unpack(self.packed_stat))
+
+    @property
+    def version(self) -> int:
+        """The data version."""
+        (version,) = _INT.unpack_from(self.packed_stat, _VERSION_AT)
+        return cast(int, version)
 
 
 class ReadData(NamedTuple):
@@ -159,58 +177,52 @@ class MultiRead:
 
     type = _MULTI_READ
 
-    def __init__(self, reads: Iterable[Read], chroot: str) -> None:
-        self._reads = [
-            (_GET_DATA if isinstance(read, ReadData) else _GET_CHILDREN, chroot + read.path)
-            for read in reads
-        ]
+    def __init__(self, reads: Sequence[Read], chroot: str) -> None:
+        self._reads = reads
+        self._chroot = chroot
 
     def serialize(self) -> bytes:
         """Return the body; MultiRead cannot set watches."""
+        data, children = _HEADERS[_GET_DATA], _HEADERS[_GET_CHILDREN]
         parts: list[bytes] = []
-        for kind, path in self._reads:
-            parts += (_HEADERS[kind], _text(path), b"\x00")
+        for read in self._reads:
+            path = (self._chroot + read.path).encode()
+            header = data if isinstance(read, ReadData) else children
+            parts.append(b"%b%b%b\x00" % (header, _LENGTH(len(path)), path))
         parts.append(_DONE)
         return b"".join(parts)
 
-    def deserialize(self, data: bytes, offset: int) -> list[Any]:
+    def deserialize(self, data: bytes, offset: int) -> list[ReadResult]:
         """Decode the reply: one result per read, None when the znode does not exist."""
         results: list[ReadResult] = []
-        unpack_header, unpack_int = _MULTI_HEADER.unpack_from, _INT.unpack_from
-        (kind, done, _) = unpack_header(data, offset)
-        offset += _MULTI_HEADER.size
+        data += _LENGTH(0)  # The last header has no int after it.
+        unpack, stat_size = _RESULT.unpack_from, _STAT.size
+        (kind, done, _, number) = unpack(data, offset)
         while not done:
+            offset += _RESULT.size
             if kind == _GET_DATA:
-                (length,) = unpack_int(data, offset)
-                offset += 4
                 content = None
-                if length >= 0:
-                    content = bytes(data[offset : offset + length])
-                    offset += length
-                stat = Stat._make(_STAT.unpack_from(data, offset))
-                offset += _STAT.size
-                results.append(ZnodeData(content, stat))
+                if number >= 0:
+                    content = data[offset : offset + number]
+                    offset += number
+                results.append(ZnodeData(content, data[offset : offset + stat_size]))
+                offset += stat_size
             elif kind == _GET_CHILDREN:
-                names, offset = _read_names(data, offset)
+                names, offset = _read_names(data, offset, number)
                 results.append(names)
-            else:
-                (code,) = unpack_int(data, offset)
-                offset += 4
-                if code != NO_NODE:
-                    raise ValueError(f"MultiRead returned error {code}")
+            elif number == NO_NODE:
                 results.append(None)
-            (kind, done, _) = unpack_header(data, offset)
-            offset += _MULTI_HEADER.size
+            else:
+                raise ValueError(f"MultiRead returned error {number}")
+            (kind, done, _, number) = unpack(data, offset)
         return results
 
 
-def _read_names(data: bytes, offset: int) -> tuple[list[str], int]:
-    (count,) = _INT.unpack_from(data, offset)
-    offset += 4
+def _read_names(data: bytes, offset: int, count: int) -> tuple[list[str], int]:
     names = []
     for _ in range(count):
         (length,) = _INT.unpack_from(data, offset)
         offset += 4
-        names.append(bytes(data[offset : offset + length]).decode())
+        names.append(data[offset : offset + length].decode())
         offset += length
     return names, offset

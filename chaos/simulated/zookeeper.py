@@ -185,7 +185,7 @@ class ZooKeeperModel:
             return None
         if watch:
             session.data_watches[path] = None
-        return ZnodeData(znode.data, znode.stat())
+        return ZnodeData(znode.data, znode.stat().pack())
 
     def exists(self, session: ServerSession, path: str, *, watch: bool) -> Stat | None:
         """Return a znode's stat. The watch is set whether the znode exists or not."""
@@ -212,7 +212,7 @@ class ZooKeeperModel:
                 case _ if znode is None:
                     found.append(None)
                 case ReadData():
-                    found.append(ZnodeData(znode.data, znode.stat()))
+                    found.append(ZnodeData(znode.data, znode.stat().pack()))
                 case ReadChildren():
                     found.append(list(znode.children))
         return found

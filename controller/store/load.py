@@ -136,7 +136,7 @@ def _producer_ids(found: ZnodeData | None, invalid: list[str]) -> ProducerIds | 
     if found is None:
         return None
     try:
-        return ProducerIdBlockZnode.decode(found.data, found.stat.version)
+        return ProducerIdBlockZnode.decode(found.data, found.version)
     except ZnodeContentError as wrong:
         invalid.append(str(wrong))
         return None
@@ -192,16 +192,16 @@ def _topic(
 ) -> Topic:
     states: list[PartitionState] = []
     for partition, znode in enumerate(found):
-        state = NO_STATE
-        if znode is not None:
-            try:
-                version = znode.stat.version
-                state = PartitionZnode.decode(name, partition, znode.data, version)
-            except ZnodeContentError as wrong:
-                invalid.append(str(wrong))
-                # No leader. The znode's version is kept, so that the state can be overwritten.
-                state = NO_STATE._replace(partition_epoch=znode.stat.version)
-        states.append(state)
+        if znode is None:
+            states.append(NO_STATE)
+            continue
+        version = znode.version
+        try:
+            states.append(PartitionZnode.decode(name, partition, znode.data, version))
+        except ZnodeContentError as wrong:
+            invalid.append(str(wrong))
+            # No leader. The znode's version is kept, so that the state can be overwritten.
+            states.append(NO_STATE._replace(partition_epoch=version))
     return Topic(
         name,
         content.topic_id or b"",

@@ -173,25 +173,25 @@ class ZooKeeperStore:
 
     async def _read_epoch(self) -> tuple[int, int]:
         try:
-            data, stat = await self._session.get(ControllerEpochZnode.path)
+            znode = await self._session.get(ControllerEpochZnode.path)
         except NoSuchZnodeError:
             await self._session.multi([self.encode(Create(ControllerEpochZnode.path, b"0"))])
-            data, stat = await self._session.get(ControllerEpochZnode.path)
-        return ControllerEpochZnode.decode(data), stat.version
+            znode = await self._session.get(ControllerEpochZnode.path)
+        return ControllerEpochZnode.decode(znode.data), znode.version
 
     async def _own_election(self, broker_id: int, epoch: int) -> Fence | None:
         """Return the result after a lost reply: won if this session owns /controller."""
         try:
-            data, stat = await self._session.get(ControllerZnode.path)
+            znode = await self._session.get(ControllerZnode.path)
         except NoSuchZnodeError:
             return None
         written, version = await self._read_epoch()
-        if ControllerZnode.decode(data) != broker_id or written != epoch:
+        if ControllerZnode.decode(znode.data) != broker_id or written != epoch:
             return None
-        if stat.ephemeral_owner & (2**64 - 1) != self._session.session_id:
+        if znode.stat.ephemeral_owner & (2**64 - 1) != self._session.session_id:
             return None  # /controller belongs to an earlier incarnation of this broker.
         await self._read_commit_number()
-        return Fence(epoch, version, stat.czxid)
+        return Fence(epoch, version, znode.stat.czxid)
 
     async def _read_commit_number(self) -> None:
         """Read the number of the last commit; from now on only this session changes it.
@@ -200,14 +200,14 @@ class ZooKeeperStore:
         created again, and the numbers continue after the newest outcomes.
         """
         try:
-            _, stat = await self._session.get(CommitZnode.path)
+            counter = await self._session.get(CommitZnode.path)
         except NoSuchZnodeError:
             await self._session.multi([self.encode(Create(CommitZnode.path, b"0"))])
-            _, stat = await self._session.get(CommitZnode.path)
+            counter = await self._session.get(CommitZnode.path)
         names = await self._session.children(OutcomeZnode.parent)
         newest = max((int(name) for name in names if name.isdecimal()), default=0)
-        self._commit_number = max(stat.version, newest)
-        self._commit_lead = self._commit_number - stat.version
+        self._commit_number = max(counter.version, newest)
+        self._commit_lead = self._commit_number - counter.version
 
     @property
     def next_commit(self) -> int:
@@ -331,10 +331,10 @@ class ZooKeeperStore:
             raise ControllerMovedError(f"{CommitZnode.path} was changed by another writer")
         try:
             outcome = await self._session.exists(OutcomeZnode.path(number))
-            _, counter = await self._session.get(CommitZnode.path)
+            counter = await self._session.get(CommitZnode.path)
         except ConnectionLostError as lost:
             raise UnknownOutcomeError(f"commit {number}") from lost
-        return self._counted(number, counter.mzxid if outcome is None else outcome.czxid)
+        return self._counted(number, counter.stat.mzxid if outcome is None else outcome.czxid)
 
     def _counted(self, number: int, zxid: int) -> Committed:
         self._commit_number = number

@@ -53,9 +53,9 @@ class FakeSession:
         if isinstance(requested, ReadChildren):
             return self._below(requested.path)
         if requested.path in AclChangeZnode.parents:
-            return ZnodeData(None, STAT._replace(pzxid=self.pzxids.get(requested.path, 0)))
+            return ZnodeData(None, STAT._replace(pzxid=self.pzxids.get(requested.path, 0)).pack())
         data = self.znodes.get(requested.path)
-        return None if data is None else ZnodeData(data, STAT)
+        return None if data is None else ZnodeData(data, STAT.pack())
 
     def write(self, pattern: ResourcePattern, *rules: AccessControlEntry) -> None:
         if rules:

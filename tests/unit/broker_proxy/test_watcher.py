@@ -21,7 +21,7 @@ from cluster_model.znodes import (
     NodeZnode,
 )
 from zookeeper_client.session import NoSuchZnodeError, ZooKeeperSession
-from zookeeper_client.wire import Read, Stat, ZnodeData
+from zookeeper_client.wire import Read, ZnodeData
 
 ADDRESS = NodeAddress("127.0.0.1:7000", "incarnation")
 CONTROLLER = ControllerAddress(2, ADDRESS)
@@ -35,7 +35,7 @@ class Session:
 
     async def get(self, path: str, _watch: Callable[[], None]) -> Any:
         if path in self.znodes:
-            return ZnodeData(self.znodes[path], cast(Stat, None))
+            return ZnodeData(self.znodes[path], b"")
         self.znodes[path] = NodeZnode.encode(ADDRESS)
         raise NoSuchZnodeError
 
@@ -128,7 +128,7 @@ class ConfigSession:
         if len(self.reads) in self.lost:
             raise ConnectionLostError("lost")
         znodes = [self.znodes.get(each.path) for each in reads]
-        return [data and ZnodeData(data, Stat._make([0] * 11)) for data in znodes]
+        return [data and ZnodeData(data, bytes(68)) for data in znodes]
 
 
 CHANGES = (

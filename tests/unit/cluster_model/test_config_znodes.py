@@ -65,7 +65,7 @@ class Tree:
             if read.path not in self.znodes:
                 results.append(None)
             elif isinstance(read, ReadData):
-                results.append(ZnodeData(self.znodes[read.path], STAT))
+                results.append(ZnodeData(self.znodes[read.path], STAT.pack()))
             else:
                 results.append(self.children(read.path))
         return results
@@ -192,7 +192,7 @@ async def test_invalid_configs_count_as_none_and_can_be_replaced() -> None:
     resource = ConfigResource("topics", "t")
 
     async def read(reads: Sequence[Read]) -> list[ReadResult]:
-        return [ZnodeData(b"{", STAT._replace(version=7)) for _ in reads]
+        return [ZnodeData(b"{", STAT._replace(version=7).pack()) for _ in reads]
 
     found = await read_some_configs(read, [resource])
     assert found.configs == {resource: {}}

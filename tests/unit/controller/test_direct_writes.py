@@ -60,7 +60,7 @@ class Znodes:
             version, data = self.znodes.get(each.path, (-1, b""))
             stat = Stat(1, 1, 0, 0, version, 0, 0, 0, len(data), 0, 1)
             is_there = isinstance(each, ReadData) and version >= 0
-            found.append(ZnodeData(data, stat) if is_there else None)
+            found.append(ZnodeData(data, stat.pack()) if is_there else None)
         return found
 
     async def last_zxid(self) -> int:

@@ -7,7 +7,7 @@ from zookeeper_client.wire import Stat, ZnodeData
 
 
 def znode(created_ms: int) -> ZnodeData:
-    return ZnodeData(b"{}", Stat(1, 1, created_ms, created_ms, 0, 0, 0, 0, 2, 0, 1))
+    return ZnodeData(b"{}", Stat(1, 1, created_ms, created_ms, 0, 0, 0, 0, 2, 0, 1).pack())
 
 
 def test_notifications_expire_after_fifteen_minutes() -> None:
