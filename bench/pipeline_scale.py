@@ -2,14 +2,16 @@
 
 Each generated history is judged in its own process. Sizes alternate; the results are medians of the
 rounds. Prints events per second and core, from JSON to silver and for all tables; the memory of the
-JVM; and the exponent of growth: time is proportional to this power of the size (1 is linear). For
-comparison, the same process first reads the events with Spark's JSON reader and counts their kinds.
+JVM; and from each size to the next the exponent of growth: time is proportional to this power of
+the size (1 is linear). For comparison, the same process first reads the events with Spark's JSON
+reader and counts their kinds. On a busy machine the processor time of the JVM says more.
 With `--busiest 0.9`, one of the three brokers reads 90 % of the requests.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import math
 import os
@@ -36,6 +38,10 @@ from pipeline.run import Pipeline
 from pipeline.session import open_session
 import psutil
 
+def processor_s():
+    times = [child.cpu_times() for child in psutil.Process().children(recursive=True)]
+    return sum(each.user + each.system for each in times)
+
 began = time.monotonic()
 runs = find_runs(Path(sys.argv[1]))
 log = Path(sys.argv[2]) / "spark-events"
@@ -44,15 +50,15 @@ spark = open_session("local[*]", settings={
     "spark.eventLog.enabled": "true", "spark.eventLog.dir": f"file://{log}",
     "spark.eventLog.rolling.enabled": "false", "spark.eventLog.compress": "false"})
 spark.range(1000).count()
-bare = time.monotonic()
+bare, bare_cpu = time.monotonic(), processor_s()
 files = [(run.folder / file.path).uri for run in runs for file in run.files(*EVENT_SOURCES)]
 lines = spark.read.schema(schemas.line_schema()).json(files)
 kinds = lines.groupBy("kind").count().collect()
-ready = time.monotonic()
+ready, ready_cpu = time.monotonic(), processor_s()
 marks = []
 pipeline = Pipeline(spark, runs, Path(sys.argv[2]))
 pipeline.make(progress=lambda done: marks.append((done.name, time.monotonic() - ready)))
-done = time.monotonic() - ready
+done, done_cpu = time.monotonic() - ready, processor_s() - ready_cpu
 peak = 0
 for child in psutil.Process().children(recursive=True):
     for line in open(f"/proc/{child.pid}/status"):
@@ -67,6 +73,7 @@ with next(log.iterdir()).open() as opened:
     shuffled = sum(cost.shuffled for cost in read_event_log(opened).values())
 print(json.dumps({"events": events, "silver_s": silver, "all_s": done, "peak_mb": peak,
                   "start_s": bare - began, "bare_s": ready - bare,
+                  "bare_cpu_s": ready_cpu - bare_cpu, "all_cpu_s": done_cpu,
                   "shuffled": shuffled / event_bytes, "bad": [k for k, v in verdicts.items()
                   if v not in ("PASS", "NODATA")]}))
 """
@@ -86,6 +93,11 @@ def _measure(evidence: Path) -> dict[str, Any]:
         shutil.rmtree(out, ignore_errors=True)
     found: dict[str, Any] = json.loads(child.stdout.strip().splitlines()[-1])
     return found
+
+
+def _medians(rounds: Sequence[dict[str, Any]]) -> dict[str, float]:
+    numbers = [key for key, value in rounds[0].items() if isinstance(value, int | float)]
+    return {key: statistics.median(each[key] for each in rounds) for key in numbers}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -111,27 +123,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(f"{size:g} M: {found}", flush=True)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    medians = {}
     for size in sizes:
-        rounds = results[size]
-        events = rounds[0]["events"]
-        silver = statistics.median(each["silver_s"] for each in rounds)
-        whole = statistics.median(each["all_s"] for each in rounds)
-        peak = max(each["peak_mb"] for each in rounds)
-        medians[size] = whole
+        median = _medians(results[size])
+        events, whole = median["events"], median["all_s"]
+        peak = max(each["peak_mb"] for each in results[size])
         print(
-            f"{size:5g} M  JSON to silver {events / silver / cores:9,.0f}/s/core"
+            f"{size:5g} M  JSON to silver {events / median['silver_s'] / cores:9,.0f}/s/core"
             f"  all {events / whole / cores:9,.0f}/s/core  {whole:6.0f} s  JVM {peak} MB"
         )
-        bare = statistics.median(each["bare_s"] for each in rounds)
-        shuffled = statistics.median(each["shuffled"] for each in rounds)
         print(
-            f"         counting kinds {events / bare / cores:9,.0f}/s/core, all tables take "
-            f"{whole / bare:.1f} times as long; {shuffled:.2f} bytes shuffled per byte of events"
+            f"         counting kinds {events / median['bare_s'] / cores:9,.0f}/s/core, all tables "
+            f"take {whole / median['bare_s']:.1f} times as long, "
+            f"{median['all_cpu_s'] / median['bare_cpu_s']:.1f} times the processor time "
+            f"({median['all_cpu_s']:.0f} s); {median['shuffled']:.2f} bytes shuffled per byte"
         )
-    if len(sizes) > 1:
-        ratio = math.log(medians[sizes[-1]] / medians[sizes[0]]) / math.log(sizes[-1] / sizes[0])
-        print(f"growth exponent {ratio:.2f} from {sizes[0]:g} M to {sizes[-1]:g} M")
+    for smaller, larger in itertools.pairwise(sizes):
+        before, after = _medians(results[smaller]), _medians(results[larger])
+        elapsed, processor = (
+            math.log(after[key] / before[key]) / math.log(larger / smaller)
+            for key in ("all_s", "all_cpu_s")
+        )
+        print(
+            f"growth exponent from {smaller:g} M to {larger:g} M: "
+            f"time {elapsed:.2f}, processor time {processor:.2f}"
+        )
     return 0
 
 
