@@ -258,6 +258,12 @@ class TopicContent(NamedTuple):
     removing: Mapping[int, Replicas]
 
 
+# A controller loads up to 100,000 lists of replicas, and few of them differ.
+@lru_cache(maxsize=1024)
+def _replicas(*broker_ids: int) -> Replicas:
+    return tuple(map(int, broker_ids))
+
+
 class TopicZnode:
     """/brokers/topics/<topic>: replicas, topic id and reassignments."""
 
@@ -289,13 +295,13 @@ class TopicZnode:
         """Read versions 1 to 3. Partition numbers must be 0 to n-1."""
         value = _json(data, f"/brokers/topics/{topic}")
         with _decoding(f"/brokers/topics/{topic}"):
-            by_number = {int(p): tuple(map(int, r)) for p, r in value["partitions"].items()}
-            assignment = tuple(by_number[p] for p in range(len(by_number)))
+            stored = value["partitions"]
+            assignment = tuple([_replicas(*stored[str(p)]) for p in range(len(stored))])
             adding, removing = (
-                {int(p): tuple(map(int, r)) for p, r in (value.get(key) or {}).items()}
+                {int(p): _replicas(*r) for p, r in (value.get(key) or {}).items()}
                 for key in ("adding_replicas", "removing_replicas")
             )
-            if not adding.keys() | removing.keys() <= by_number.keys():
+            if not all(p in range(len(assignment)) for p in (*adding, *removing)):
                 raise ValueError("a reassigned partition does not exist")
             text = value.get("topic_id")
             topic_id = decode_uuid(text) if text else None
