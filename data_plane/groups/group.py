@@ -101,7 +101,7 @@ class Group:
     new_member_added: bool = False  # during the delay of the first rebalance
     subscribed_topics: frozenset[str] | None = None  # None: unknown
     offsets: dict[TopicPartition, _Stored] = field(default_factory=dict)
-    pending_offsets: dict[TopicPartition, CommittedOffset] = field(default_factory=dict)
+    pending_offsets: dict[TopicPartition, list[CommittedOffset]] = field(default_factory=dict)
 
     # --- State -----------------------------------------------------------------------------
 
@@ -226,25 +226,35 @@ class Group:
 
     def prepare_commit(self, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:
         """Note offsets that are about to be written."""
-        self.pending_offsets.update(offsets)
+        for key, committed in offsets.items():
+            self.pending_offsets.setdefault(key, []).append(committed)
 
     def complete_commit(
         self, offsets: Mapping[TopicPartition, CommittedOffset], log_offset: int
-    ) -> None:
-        """Make written offsets visible, except where a later commit in the log is visible."""
+    ) -> dict[TopicPartition, CommittedOffset]:
+        """Make written offsets visible; return those that are visible now.
+
+        The others were removed while they were written, or a later commit in the log is visible.
+        """
+        visible = {}
         for key, committed in offsets.items():
-            if key not in self.pending_offsets:
-                continue  # The offset was removed, or a later commit was completed first.
             stored = self.offsets.get(key)
-            if stored is None or stored.log_offset < log_offset:
+            is_newest = stored is None or stored.log_offset < log_offset
+            if is_newest and self._is_pending(key, committed):
                 self.offsets[key] = _Stored(committed, log_offset)
+                visible[key] = committed
         self.abandon_commit(offsets)
+        return visible
 
     def abandon_commit(self, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:
-        """Forget that these offsets are pending. A later commit stays pending."""
+        """Forget that these offsets are pending. Other commits of the same keys stay pending."""
         for key, committed in offsets.items():
-            if self.pending_offsets.get(key) is committed:
-                del self.pending_offsets[key]
+            others = [each for each in self.pending_offsets.pop(key, ()) if each is not committed]
+            if others:
+                self.pending_offsets[key] = others
+
+    def _is_pending(self, key: TopicPartition, committed: CommittedOffset) -> bool:
+        return any(each is committed for each in self.pending_offsets.get(key, ()))
 
     def load_offset(self, key: TopicPartition, committed: CommittedOffset, log_offset: int) -> None:
         """Set an offset that was read from the log."""

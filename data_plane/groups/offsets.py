@@ -91,10 +91,8 @@ class Offsets:
 
         def stored(error: ErrorCode, base_offset: int) -> None:
             if error is ErrorCode.NONE:
-                # An offset that is not pending any more was removed, or replaced by a later commit.
-                kept = {k: each for k, each in fitting.items() if k in group.pending_offsets}
-                self._table.committed(group.group_id, base_offset, kept)
-                group.complete_commit(fitting, base_offset)
+                visible = group.complete_commit(fitting, base_offset)
+                self._table.committed(group.group_id, base_offset, visible)
                 self.commits += len(fitting)
             else:
                 group.abandon_commit(fitting)
