@@ -303,6 +303,9 @@ class GroupService:
         except ConnectionLostError:
             # The first append to a topic reads its configs from ZooKeeper. Nothing was appended.
             error = ErrorCode.COORDINATOR_NOT_AVAILABLE
+        except Exception:
+            _log.exception("an append to __consumer_offsets-%d failed", append.partition)
+            error = ErrorCode.UNKNOWN_SERVER_ERROR
         if error is not ErrorCode.NONE and append.acks == NO_ACKS:
             _log.info(
                 "tombstones for __consumer_offsets-%d failed with %s; they are written again later",

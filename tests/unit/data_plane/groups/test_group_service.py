@@ -366,3 +366,19 @@ async def test_a_commit_is_answered_if_the_configs_of_the_topic_cannot_be_read(
     assert await service.commit(a_commit(6)) == {("t", 0): ErrorCode.NONE}
     _, found = service.fetch("g", [("t", 0)], stable=True)
     assert found["t", 0].error is ErrorCode.NONE
+
+
+async def test_a_commit_is_answered_if_its_append_fails_unexpectedly(
+    service: GroupService, log: MemoryLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ZooKeeper may refuse to show the configs of the topic, for example."""
+
+    async def fails(*_args: object, **_options: object) -> int:
+        raise RuntimeError("no ACL permits this")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(log, "append", fails)
+        async with asyncio.timeout(10):
+            errors = await service.commit(a_commit(5))
+    assert errors == {("t", 0): ErrorCode.UNKNOWN_SERVER_ERROR}
+    assert await service.commit(a_commit(6)) == {("t", 0): ErrorCode.NONE}
