@@ -109,8 +109,13 @@ class IsrChanges:
             sent = dict(self._undecided)
             if not sent:
                 return
-            response = await self._alter(self._request(sent))
-            if response is None or not self._answered(sent, response):
+            try:
+                response = await self._alter(self._request(sent))
+                if response is not None:
+                    self._answered(sent, response)
+            except Exception:
+                _log.exception("AlterPartition failed; it is sent again")
+            if any(self._undecided.get(name) is change for name, change in sent.items()):
                 await asyncio.sleep(_RETRY_S)
 
     def _request(self, changes: Mapping[LogName, _Change]) -> AlterPartitionRequest:
@@ -127,24 +132,22 @@ class IsrChanges:
             topics.setdefault(topic_id, TopicData(topic_id, topic)).partitions.append(row)
         return AlterPartitionRequest(self._broker_id, self._broker_epoch(), list(topics.values()))
 
-    def _answered(self, sent: Mapping[LogName, _Change], response: AlterPartitionResponse) -> bool:
-        """Apply the decisions; return False if some changes must be sent again."""
+    def _answered(self, sent: Mapping[LogName, _Change], response: AlterPartitionResponse) -> None:
+        """Apply the decisions. Changes that must be sent again remain in `_undecided`."""
         if response.error_code:
             error = ErrorCode(response.error_code)
             _log.info("the controller answers AlterPartition with %s", error.name)
-            return False
+            return
         names = {each.partition.log.topic_id: topic for (topic, _), each in sent.items()}
-        all_decided = True
         for topic in response.topics:
             name = names.get(topic.topic_id, "")
             for row in topic.partitions:
                 change = sent.get((name, row.partition_index))
-                if change is not None and not self._decided(change, row):
-                    all_decided = False
-        return all_decided
+                if change is not None:
+                    self._decided(change, row)
 
-    def _decided(self, change: _Change, row: AlterPartitionTopicDataPartitionData) -> bool:
-        """Apply the decision about one partition; return False if the change must be sent again."""
+    def _decided(self, change: _Change, row: AlterPartitionTopicDataPartitionData) -> None:
+        """Apply the decision about one partition, unless the change must be sent again."""
         partition, isr, proposal, before = change
         name = (partition.topic, partition.number)
         error = ErrorCode(row.error_code)
@@ -154,7 +157,7 @@ class IsrChanges:
             _log.info("%s: the ISR %s is rejected with %s", partition, proposal.isr, error.name)
             self._counters.isr_update_failed()
             if isr.rejected(proposal, error):
-                return False
+                return
         # The metadata may already have the new ISR, which ends the proposal.
         if self._undecided.get(name) is change:
             del self._undecided[name]
@@ -162,7 +165,6 @@ class IsrChanges:
             proposal, tuple(row.isr), row.leader_epoch, row.partition_epoch
         ):
             partition.isr_changed()
-        return True
 
     def _count(self, before: Replicas, after: Replicas) -> None:
         if set(after) - set(before):

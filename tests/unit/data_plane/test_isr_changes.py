@@ -6,6 +6,8 @@ import asyncio
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.messages.alter_partition import (
     AlterPartitionRequest,
@@ -109,3 +111,45 @@ async def test_rejected_replica_may_join_later(tmp_path: Path) -> None:
     partition.follower_fetched(2, 0)
     await settled(controller)
     assert partition.isr == (1, 2)
+
+
+async def test_change_without_a_result_is_sent_again_after_a_pause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the broker would send requests as fast as the controller answers them."""
+    monkeypatch.setattr("data_plane.replication.isr_changes._RETRY_S", 1000)
+    controller, sent = Controller(), 0
+
+    async def omits_the_result(_request: AlterPartitionRequest) -> AlterPartitionResponse:
+        nonlocal sent
+        sent += 1
+        await asyncio.sleep(0)
+        return AlterPartitionResponse(topics=[])
+
+    monkeypatch.setattr(controller, "alter", omits_the_result)
+    partition, changes = a_leader(tmp_path, controller)
+    partition.follower_fetched(2, 0)
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert sent == 1
+    await changes.stop()
+
+
+async def test_change_is_sent_again_after_an_unexpected_failure(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Otherwise its proposal would block every later change of this ISR."""
+    controller = Controller()
+    alter, failures = controller.alter, [ValueError("a custom principal serde")]
+
+    async def fails_once(request: AlterPartitionRequest) -> AlterPartitionResponse:
+        if failures:
+            raise failures.pop()
+        return await alter(request)
+
+    controller.alter = fails_once  # type: ignore[method-assign]
+    partition, _ = a_leader(tmp_path, controller)
+    partition.follower_fetched(2, 0)
+    await settled(controller)
+    assert partition.isr == (1, 2)
+    assert "AlterPartition failed" in caplog.text
