@@ -109,10 +109,15 @@ class Partition:
 
         A view is ignored if its leader epoch is older, or if the leader epoch is the same and the
         partition epoch is older.
+
+        Raises:
+            OSError: the leader epoch could not be stored. The role is as before.
         """
         if (view.leader_epoch, view.partition_epoch) < (self.leader_epoch, self.partition_epoch):
             return False
         changed = (view.leader, view.leader_epoch) != (self.leader, self.leader_epoch)
+        if changed and view.leader == self.broker_id:
+            self.log.begin_epoch(view.leader_epoch, self.log.end_offset)
         before = self.replicas, self.isr
         self.leader, self.leader_epoch = view.leader, view.leader_epoch
         self.partition_epoch = view.partition_epoch
@@ -121,7 +126,6 @@ class Partition:
             if self.isr_state is not None:
                 self.isr_state.metadata_changed(view.replicas, view.isr, view.partition_epoch)
         elif self.is_leader:
-            self.log.assign_epoch(self.leader_epoch)
             self.isr_state = LeaderIsr.elected(
                 self.broker_id,
                 view.replicas,

@@ -83,6 +83,7 @@ class Partitions:
         self.acknowledged = acknowledged
         self.by_name: dict[LogName, Partition] = {}
         self._changed: set[LogName] = set()
+        self._failed: set[str] = set()  # topics that could not follow the metadata
         self._known: Callable[[str, int], bool] = lambda _topic, _number: False
         self._listeners: list[Listener] = []
 
@@ -96,17 +97,22 @@ class Partitions:
     # --- Roles ---------------------------------------------------------------------------
 
     def apply(self, topics: Mapping[str, TopicView], changed: Iterable[str] | None) -> None:
-        """Follow a metadata image. `changed` names the changed topics; None: compare all topics."""
+        """Follow a metadata image. `changed` names the changed topics; None: compare all topics.
+
+        If the disk fails, the next call tries the topic again.
+        """
         self._known = lambda topic, number: topic in topics and number in topics[topic].partitions
         if changed is None:
             names = {*topics, *(topic for topic, _ in self.directories.logs)}
         else:
-            names = set(changed)
+            names = {*changed, *self._failed}
+        self._failed = set()
         for name in sorted(names):
             try:
                 self._apply_topic(name, topics.get(name))
             except OSError:
                 _log.exception("the replicas of %s cannot follow the metadata", name)
+                self._failed.add(name)
 
     def _apply_topic(self, name: str, topic: TopicView | None) -> None:
         here = {

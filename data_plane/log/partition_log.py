@@ -143,8 +143,7 @@ class PartitionLog:
             try:
                 self._prepare()
                 self._roll_if_needed(settings, len(data), header.max_timestamp, now_ms)
-                if self.epochs.assign(header.leader_epoch, header.base_offset):
-                    self.write_epochs()
+                self.begin_epoch(header.leader_epoch, header.base_offset)
                 self.segments[-1].append(header, data, interval)
             except OSError as error:
                 _log.exception("%s: an append failed", self)
@@ -161,9 +160,9 @@ class PartitionLog:
         self.folder.mkdir(parents=True, exist_ok=True)
         text = f"version: 0\ntopic_id: {encode_uuid(self.topic_id)}\n"
         replace_file(self.folder / PARTITION_METADATA, text.encode())
+        write_epochs(self.folder / LEADER_EPOCHS, self.epochs.entries)
         self.segments[-1].created_ms = time.time_ns() // 1_000_000
         self.on_disk = True
-        self.write_epochs()
 
     def _roll_if_needed(
         self, settings: TopicSettings, size: int, timestamp: int, now_ms: int
@@ -197,10 +196,21 @@ class PartitionLog:
         self.segments.append(new)
         self.write_snapshot()
 
-    def assign_epoch(self, epoch: int) -> None:
-        """Begin a leader epoch at the end of the log, as a new leader."""
-        if self.epochs.assign(epoch, self.end_offset):
-            self.write_epochs()
+    def begin_epoch(self, epoch: int, start_offset: int) -> None:
+        """Begin a leader epoch, unless it has begun already.
+
+        Raises:
+            OSError: the epochs could not be stored. They are as before.
+        """
+        if epoch == self.epochs.latest:
+            return
+        before = list(self.epochs.entries)
+        try:
+            if self.epochs.assign(epoch, start_offset):
+                self.write_epochs()
+        except OSError:
+            self.epochs.entries = before
+            raise
 
     def write_epochs(self) -> None:
         """Store the leader epochs."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import cast
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -18,7 +19,7 @@ from data_plane.partitions import Partitions
 from data_plane.records.batch import decode_batches
 from data_plane.settings import SettingsCache, TopicSettings
 from tests.unit.data_plane.logs import DEFAULTS, NOW, TOPIC_ID, batch, directories
-from tests.unit.data_plane.replicas import Isrs
+from tests.unit.data_plane.replicas import Isrs, View
 
 ROOT = Path(__file__).parents[3]
 
@@ -325,3 +326,52 @@ def test_an_epoch_that_cannot_be_stored_leaves_no_records(
             follower.append_as_follower(new, NOW)
     follower.append_as_follower(new, NOW)
     assert values(follower) == [b"a0", b"b0", b"c"]
+    again = directories(tmp_path / "2").logs["topic", 0]
+    assert again.epochs.entries == [EpochStart(3, 0), EpochStart(4, 2)]
+
+
+def test_an_epoch_that_cannot_be_stored_with_the_first_batch_is_stored_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = filled(tmp_path, 0)
+    log.epochs.assign(3, 0)  # The leader was elected before the log had a folder.
+
+    def fails(*_args: object) -> None:
+        raise OSError("No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("data_plane.log.partition_log.write_epochs", fails)
+        with pytest.raises(ApiError):
+            log.append(batch(b"a"), 3, NOW)
+    log.append(batch(b"a"), 3, NOW)
+    assert directories(tmp_path).logs["topic", 0].epochs.entries == [EpochStart(3, 0)]
+
+
+def test_a_leader_whose_epoch_cannot_be_stored_tries_again_at_the_next_update(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise it would accept records that no follower could ever commit."""
+    replicas = Partitions(1, directories(tmp_path), cast(SettingsCache, None), lambda: NOW, Isrs())
+    topics: dict[str, Any] = {}
+
+    def update(view: View) -> None:
+        topics["topic"] = SimpleNamespace(topic_id=TOPIC_ID, partitions={0: view})
+        replicas.apply(topics, ["topic"])
+
+    def fails(*_args: object) -> None:
+        raise OSError("No space left on device")
+
+    update(View(1, 0, 0, (1,)))
+    partition = replicas.by_name["topic", 0]
+    partition.append(batch(b"a"), 1, NOW)
+    update(View(2, 1, 1, (2,)))
+    with monkeypatch.context() as patch:
+        patch.setattr("data_plane.log.partition_log.write_epochs", fails)
+        update(View(1, 2, 2, (1,)))
+    assert (partition.leader, partition.leader_epoch) == (2, 1)
+    replicas.apply(topics, [])
+    assert (partition.leader, partition.leader_epoch) == (1, 2)
+    partition.append(batch(b"b"), 1, NOW)
+    assert partition.high_watermark == 2
+    stored = directories(tmp_path).logs["topic", 0].epochs.entries
+    assert stored == [EpochStart(0, 0), EpochStart(2, 1)]
