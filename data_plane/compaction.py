@@ -56,8 +56,8 @@ class Compaction:
             if not partition.log.on_disk or name in self._damaged:
                 continue
             await partitions.settings.read(name[0])
-            offset = partitions.directories.cleaned_offsets.get(name, -1)
-            work = plan(partition.log, offset, partition.high_watermark, partitions.now_ms())
+            log, mark = partition.log, partition.high_watermark
+            work = plan(log, log.cleaned_offset, mark, partitions.now_ms())
             if work is not None and work.is_due:
                 due.append(work)
         return max(due, key=lambda each: each.dirty_ratio, default=None)

@@ -25,7 +25,7 @@ from data_plane.log.checkpoints import (
     write_offsets,
 )
 from data_plane.log.open_files import OpenFiles, replace_file
-from data_plane.log.partition_log import PartitionLog
+from data_plane.log.partition_log import UNKNOWN_OFFSET, PartitionLog
 from data_plane.log.recovery import log_name_of, open_log
 from data_plane.log.segment import CLEANED
 from data_plane.settings import TopicSettings
@@ -46,7 +46,6 @@ class LogDirectories:
         self._numbers: dict[str, set[int]] = {}  # partitions by topic
         # High watermarks of the last run. Each is used when its partition gets a role.
         self.high_watermarks: dict[LogName, int] = {}
-        self.cleaned_offsets: dict[LogName, int] = {}  # where compaction continues
         self._settings_of = settings_of
         self.files = OpenFiles()
         self._locks: list[IO[str]] = []
@@ -64,7 +63,7 @@ class LogDirectories:
             is_clean = marker.exists()
             marker.unlink(missing_ok=True)
             self.high_watermarks |= read_offsets(path / HIGH_WATERMARKS)
-            self.cleaned_offsets |= read_offsets(path / CLEANED_OFFSETS)
+            cleaned = read_offsets(path / CLEANED_OFFSETS)
             starts, points = read_offsets(path / LOG_STARTS), read_offsets(path / RECOVERY_POINTS)
             for folder in sorted(each for each in path.iterdir() if each.is_dir()):
                 name = log_name_of(folder)
@@ -80,6 +79,7 @@ class LogDirectories:
                         recovery_point=points.get(name, 0),
                         is_clean=is_clean,
                     )
+                    log.cleaned_offset = min(cleaned.get(name, UNKNOWN_OFFSET), log.end_offset)
                     self._add(log)
 
     def _lock(self, path: Path) -> None:
@@ -129,7 +129,6 @@ class LogDirectories:
             if not numbers:
                 self._numbers.pop(name[0], None)
             self.high_watermarks.pop(name, None)
-            self.cleaned_offsets.pop(name, None)
             if log is None or not log.on_disk:
                 continue
             log.close_files()
@@ -177,17 +176,21 @@ class LogDirectories:
             write_offsets(
                 path / RECOVERY_POINTS, {name: log.recovery_point for name, log in logs.items()}
             )
+            self._write_cleaned(path)
 
     def cleaned(self, log: PartitionLog, offset: int) -> None:
         """Store the offset up to which a log is compacted."""
-        self.cleaned_offsets[log.name] = offset
-        path = log.folder.parent
-        here = {
-            name: offset
-            for name, offset in self.cleaned_offsets.items()
-            if name in self.logs and self.logs[name].folder.parent == path
+        log.cleaned_offset = offset
+        self._write_cleaned(log.folder.parent)
+
+    def _write_cleaned(self, path: Path) -> None:
+        offsets = {
+            name: log.cleaned_offset
+            for name, log in self.logs.items()
+            if log.cleaned_offset != UNKNOWN_OFFSET and log.folder.parent == path
         }
-        write_offsets(path / CLEANED_OFFSETS, here)
+        if offsets or (path / CLEANED_OFFSETS).exists():
+            write_offsets(path / CLEANED_OFFSETS, offsets)
 
     def close(self, high_watermarks: Mapping[LogName, int]) -> None:
         """Stop cleanly."""

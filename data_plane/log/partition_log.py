@@ -30,6 +30,7 @@ from data_plane.settings import TopicSettings
 _log = logging.getLogger(__name__)
 _INDEX_ENTRY_BYTES: Final = 8
 _SNAPSHOTS_KEPT: Final = 2
+UNKNOWN_OFFSET: Final = -1
 
 
 class AppendInfo(NamedTuple):
@@ -76,6 +77,7 @@ class PartitionLog:
         self.start_offset = 0
         self.end_offset = 0
         self.recovery_point = 0
+        self.cleaned_offset = UNKNOWN_OFFSET  # where compaction continues
         self.on_disk = False
 
     def __str__(self) -> str:
@@ -302,6 +304,7 @@ class PartitionLog:
         self.end_offset = self._scan_end(active)
         self.start_offset = min(self.start_offset, self.end_offset)
         self.recovery_point = min(self.recovery_point, self.end_offset)
+        self.cleaned_offset = min(self.cleaned_offset, self.end_offset)
         if self.epochs.truncate_end(self.end_offset):
             self.write_epochs()
         for snapshot in self.folder.glob("*.snapshot"):
@@ -323,6 +326,7 @@ class PartitionLog:
             snapshot.unlink()
         self.segments = [Segment(self.folder, offset, self.files)]
         self.start_offset = self.end_offset = self.recovery_point = offset
+        self.cleaned_offset = UNKNOWN_OFFSET
         self.epochs, self.producers = LeaderEpochs(), Producers()
         self.write_epochs()
 

@@ -5,18 +5,24 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from data_plane.compaction import Compaction
 from data_plane.log.cleaner import Plan, StoppedError, clean, finish, plan
 from data_plane.log.log_directories import LogDirectories
 from data_plane.log.partition_log import PartitionLog
+from data_plane.partition import Partition
+from data_plane.partitions import Partitions
 from data_plane.records.batch import NewRecord, Record, decode_batches, encode_batch, parse_header
 from data_plane.records.compaction import LastOffsets, Terms, compacted
 from data_plane.records.compression import Codec
 from data_plane.settings import TopicSettings
 from node.seeded_bugs import FirstOffsets
 from tests.unit.data_plane.logs import DEFAULTS, NOW, TOPIC_ID, directories
+from tests.unit.data_plane.replicas import Isrs, View
 
 CONFIGS = {"cleanup_policy": "compact", "segment_bytes": 600, "min_cleanable_dirty_ratio": 0.01}
 DAY_MS = 86_400_000
@@ -277,3 +283,59 @@ def test_a_kill_at_any_step_of_the_replacement_loses_nothing(
         assert last_values(again) == before, step
         step += 1
     assert step > 10
+
+
+class Broker:
+    """A broker that leads t-0, its only replica."""
+
+    def __init__(self, folder: Path, **configs: object) -> None:
+        here = directories(folder, **{**CONFIGS, **configs})
+        self.partitions = Partitions(1, here, cast(Any, self), lambda: NOW, Isrs())
+        self.compaction = Compaction(self.partitions)
+        self.create(TOPIC_ID)
+
+    async def read(self, _topic: str) -> None:
+        """The settings of the topics are known."""
+
+    def forget(self, _topic: str) -> None:
+        """See `read`."""
+
+    def create(self, topic_id: bytes) -> None:
+        view = View(1, 0, 0, (1,), (1,))
+        topic = SimpleNamespace(topic_id=topic_id, partitions={0: view})
+        self.partitions.apply({"t": topic}, None)
+
+    def delete(self) -> None:
+        self.partitions.apply({}, None)
+
+    @property
+    def replica(self) -> Partition:
+        return self.partitions.by_name["t", 0]
+
+    def append(self, *keys: bytes) -> None:
+        for number, key in enumerate(keys):
+            self.replica.append(record(key, b"%d" % number), 1, NOW)
+
+    def keys_before_the_active_segment(self) -> list[bytes | None]:
+        log = self.replica.log
+        active = log.segments[-1].base_offset
+        return [each.key for each in records(log) if each.offset < active]
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+async def test_records_that_replace_truncated_ones_are_compacted(
+    tmp_path: Path, restarts: bool
+) -> None:
+    """They are below the offset up to which the log was compacted before the truncation."""
+    broker = Broker(tmp_path)
+    broker.append(*KEYS * 12)
+    assert await broker.compaction.compact(100) == 1
+    end = broker.replica.log.segments[-1].base_offset
+    broker.replica.truncate_to(end - 2)
+    broker.append(records(broker.replica.log)[0].key or b"", *[b"z"] * 40)
+    if restarts:
+        broker.partitions.write_checkpoints()
+        broker = Broker(tmp_path)
+    assert await broker.compaction.compact(100) == 1
+    kept = broker.keys_before_the_active_segment()
+    assert len(kept) == len(set(kept)) == 4
