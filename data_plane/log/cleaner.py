@@ -32,6 +32,8 @@ class Plan:
     """What to compact in one log: `segments`. Those before `first_dirty` are compacted already."""
 
     log: PartitionLog
+    folder: Path
+    truncations: int  # of the log, until now
     segments: tuple[Segment, ...]
     end_offset: int  # the first offset after `segments`
     first_dirty: int
@@ -40,6 +42,16 @@ class Plan:
     terms: Terms
     segment_bytes: int
     index_interval: int
+
+    @property
+    def is_current(self) -> bool:
+        """False if the log was moved or truncated, or lost old segments, since it was planned."""
+        log = self.log
+        return (
+            log.folder == self.folder
+            and log.truncations == self.truncations
+            and tuple(log.segments[: len(self.segments)]) == self.segments
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +103,8 @@ def plan(log: PartitionLog, cleaned_offset: int, high_watermark: int, now_ms: in
     }
     return Plan(
         log=log,
+        folder=log.folder,
+        truncations=log.truncations,
         segments=segments,
         end_offset=end,
         first_dirty=first_dirty,
@@ -131,7 +145,7 @@ def clean(
                 done.append(Replacement(group, cleaning.compact(group, table)))
         return Cleaned(tuple(done), table.end_offset)
     except BaseException:
-        for path in work.log.folder.glob("*" + CLEANED):
+        for path in work.folder.glob("*" + CLEANED):
             path.unlink(missing_ok=True)
         raise
     finally:
@@ -167,7 +181,7 @@ class _Cleaning:
     ) -> None:
         self._work = work
         self._is_stopped = is_stopped
-        self._folder = work.log.folder
+        self._folder = work.folder
         self._reading = reading
         self._writing = writing
         self._paused_s = time.monotonic()
@@ -216,14 +230,12 @@ class _Cleaning:
 
 def finish(work: Plan, result: Cleaned) -> list[Path] | None:
     """Replace the log's segments; return the files to delete, or None if the log has changed."""
-    log = work.log
-    was_moved = any(each.new.path.parent != log.folder for each in result.replacements)
-    if was_moved or tuple(log.segments[: len(work.segments)]) != work.segments:
+    if not work.is_current:
         discard(result)
         return None
     gone: list[Path] = []
     for each in result.replacements:
-        gone += log.replace_segments(each.old, each.new)
+        gone += work.log.replace_segments(each.old, each.new)
     return gone
 
 

@@ -78,6 +78,7 @@ class PartitionLog:
         self.end_offset = 0
         self.recovery_point = 0
         self.cleaned_offset = UNKNOWN_OFFSET  # where compaction continues
+        self.truncations = 0  # how often records were removed from the end
         self.on_disk = False
 
     def __str__(self) -> str:
@@ -294,6 +295,7 @@ class PartitionLog:
         """Remove the records from `offset` on; the batch that contains it is removed whole."""
         if offset >= self.end_offset:
             return
+        self.truncations += 1
         interval = self.settings().number("index.interval.bytes")
         while len(self.segments) > 1 and self.segments[-1].base_offset > offset:
             self.segments.pop().delete()

@@ -339,3 +339,16 @@ async def test_records_that_replace_truncated_ones_are_compacted(
     assert await broker.compaction.compact(100) == 1
     kept = broker.keys_before_the_active_segment()
     assert len(kept) == len(set(kept)) == 4
+
+
+def test_a_log_that_was_truncated_in_its_last_compacted_segment_is_not_replaced(
+    tmp_path: Path,
+) -> None:
+    """Otherwise the removed records would return, under the offsets of later ones."""
+    _, log = filled(tmp_path)
+    work = planned(log)
+    result = clean(work, lambda first: LastOffsets(first, 100), lambda: False)
+    log.truncate_to(work.end_offset - 1)
+    before = records(log)
+    assert finish(work, result) is None
+    assert records(log) == before
