@@ -11,10 +11,11 @@ import asyncio
 import logging
 import threading
 from functools import partial
+from weakref import WeakSet
 
 from bridgehead.kafka_wire.errors import ApiError
-from data_plane.log.checkpoints import LogName
 from data_plane.log.cleaner import Plan, StoppedError, clean, discard, finish, plan
+from data_plane.log.partition_log import PartitionLog
 from data_plane.partitions import Partitions
 
 _log = logging.getLogger(__name__)
@@ -25,7 +26,7 @@ class Compaction:
 
     def __init__(self, partitions: Partitions) -> None:
         self._partitions = partitions
-        self._damaged: set[LogName] = set()
+        self._damaged: WeakSet[PartitionLog] = WeakSet()
         self._stopped = threading.Event()
 
     def stop(self) -> None:
@@ -46,17 +47,23 @@ class Compaction:
             except StoppedError:
                 return count
             except (ApiError, OSError):
-                _log.exception("%s cannot be compacted", work.log)
-                self._damaged.add(work.log.name)
+                if self._is_current(work):
+                    _log.exception("%s cannot be compacted", work.log)
+                    self._damaged.add(work.log)
         return count
+
+    def _is_current(self, work: Plan) -> bool:
+        """Return whether the log exists and is as it was planned."""
+        return self._partitions.directories.logs.get(work.log.name) is work.log and work.is_current
 
     async def _next(self) -> Plan | None:
         partitions, due = self._partitions, []
         for name, partition in list(partitions.by_name.items()):
-            if not partition.log.on_disk or name in self._damaged:
+            log = partition.log
+            if not log.on_disk or log in self._damaged:
                 continue
             await partitions.settings.read(name[0])
-            log, mark = partition.log, partition.high_watermark
+            mark = partition.high_watermark
             work = plan(log, log.cleaned_offset, mark, partitions.now_ms())
             if work is not None and work.is_due:
                 due.append(work)

@@ -352,3 +352,34 @@ def test_a_log_that_was_truncated_in_its_last_compacted_segment_is_not_replaced(
     before = records(log)
     assert finish(work, result) is None
     assert records(log) == before
+
+
+async def test_a_topic_that_replaces_one_deleted_during_its_compaction_is_compacted(
+    tmp_path: Path,
+) -> None:
+    """The compaction of the deleted log fails, because its files are gone."""
+    broker = Broker(tmp_path)
+    broker.append(*KEYS * 12)
+
+    def deletes_the_topic(first_offset: int, limit: int) -> LastOffsets:
+        broker.delete()
+        return LastOffsets(first_offset, limit)
+
+    broker.partitions.new_last_offsets = cast(Any, deletes_the_topic)
+    assert await broker.compaction.compact(100) == 0
+    broker.partitions.new_last_offsets = LastOffsets
+    broker.create(b"2" * 16)
+    broker.append(*KEYS * 12)
+    assert await broker.compaction.compact(100) == 1
+
+
+async def test_a_log_that_cannot_be_compacted_is_tried_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    broker = Broker(tmp_path)
+    broker.append(*KEYS * 12)
+    broker.replica.log.segments[0].path.unlink()
+    broker.replica.log.close_files()
+    assert await broker.compaction.compact(100) == 0
+    assert await broker.compaction.compact(100) == 0
+    assert caplog.text.count("t-0 cannot be compacted") == 1
