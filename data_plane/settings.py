@@ -47,6 +47,12 @@ class TopicSettings:
         """True when cleanup.policy includes `delete`."""
         return self._has_policy("delete")
 
+    @property
+    def segment_ms(self) -> int:
+        """How long a segment may be active. In a compacted topic its records must not wait."""
+        longest = self.number("segment.ms")
+        return min(longest, self.number("max.compaction.lag.ms")) if self.is_compacted else longest
+
     def _has_policy(self, policy: str) -> bool:
         policies = self.values["cleanup.policy"]
         return isinstance(policies, tuple) and policy in policies

@@ -180,7 +180,7 @@ class PartitionLog:
             began, reached = active.created_ms, now_ms
         if (
             active.size + size > settings.number("segment.bytes")
-            or reached - began > settings.number("segment.ms")
+            or reached - began > settings.segment_ms
             or self.end_offset - active.base_offset >= RELATIVE_OFFSET_MAX
             or active.size // interval >= entries_max
         ):

@@ -116,6 +116,15 @@ def test_records_above_the_high_watermark_and_young_records_are_not_compacted(
     assert plan(log, -1, 1, NOW + 1000) is None
 
 
+def test_a_segment_ends_when_its_records_must_be_compacted(tmp_path: Path) -> None:
+    _, log = filled(tmp_path, 2, max_compaction_lag_ms=1000)
+    log.append(encode_batch([NewRecord(NOW + 1000, b"a", b"still")]), 3, NOW)
+    assert len(log.segments) == 1
+    log.append(encode_batch([NewRecord(NOW + 1001, b"a", b"late")]), 3, NOW)
+    assert [each.base_offset for each in log.segments] == [0, 3]
+    assert planned(log, now_ms=NOW + 1001).is_due
+
+
 def test_compacting_more_keys_than_fit_in_the_table_takes_several_rounds(tmp_path: Path) -> None:
     _, log = filled(tmp_path)
     before, active = last_values(log), log.segments[-1].base_offset
