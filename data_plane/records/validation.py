@@ -34,6 +34,7 @@ from data_plane.records.record import NO_TIMESTAMP, NewRecord, Record, encode_re
 _CODECS: Final = {each.name.lower(): each for each in Codec} | {"uncompressed": Codec.NONE}
 _PRODUCERS_CODEC: Final = "producer"
 _ERRORS_SHOWN_MAX: Final = 3
+_TIMESTAMP_MAX: Final = 2**63 - 1
 # The first version of Produce that accepts only format 2, and the first that accepts zstd.
 _FORMAT_2_FROM: Final = 3
 _ZSTD_FROM: Final = 7
@@ -228,6 +229,7 @@ def _check_records(found: Iterable[Record], rules: Rules, now_ms: int) -> None:
     has_bad_time = False
     oldest, newest = now_ms - rules.before_max_ms, now_ms + rules.after_max_ms
     shown = f"[{_as_int64(oldest)}, {_as_int64(newest)}]"
+    newest = min(newest, _TIMESTAMP_MAX)  # A base timestamp plus a delta may be larger.
     for index, record in enumerate(found):
         if rules.is_compacted and record.key is None:
             errors.append(

@@ -11,6 +11,7 @@ from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from data_plane.records.batch import (
     NewRecord,
     Record,
+    assemble,
     decode_batches,
     encode_batch,
     parse_header,
@@ -117,6 +118,12 @@ def test_timestamps_outside_the_topics_limits_are_rejected_one_by_one() -> None:
     assert [each.batch_index for each in refused.value.records] == [1, 2]
 
 
+def test_a_timestamp_beyond_64_bits_is_rejected() -> None:
+    """A record's timestamp is the sum of two numbers. No batch could be stored with this one."""
+    header = parse_header(encode_batch(RECORDS))._replace(base_timestamp=2**63 - 1)
+    assert refusal(assemble(header, encode_batch(RECORDS)[61:])) is ErrorCode.INVALID_TIMESTAMP
+
+
 def test_a_batch_larger_than_the_limit_is_rejected() -> None:
     data = encode_batch(RECORDS)
     assert refusal(data, Rules("topic-0", len(data) - 1)) is ErrorCode.MESSAGE_TOO_LARGE
@@ -134,8 +141,6 @@ def test_headers_that_contradict_the_records_are_invalid() -> None:
         header._replace(attributes=0x20),
         header._replace(producer_id=5, base_sequence=-1),
     ):
-        from data_plane.records.batch import assemble
-
         body = encode_batch(RECORDS)[61:]
         assert refusal(assemble(wrong, body)) is ErrorCode.INVALID_RECORD
 
