@@ -25,6 +25,7 @@ class RecordDeletion:
         self._partitions = partitions
         self._is_live = is_live
         self._starts: WeakKeyDictionary[Partition, dict[int, int]] = WeakKeyDictionary()
+        self._waiting: set[asyncio.Event] = set()
 
     def high_watermark(self, topic: str, partition: int) -> int:
         """See DeletableLogs."""
@@ -45,6 +46,11 @@ class RecordDeletion:
             starts[broker_id] = start_offset
             partition.notify()
 
+    def brokers_changed(self) -> None:
+        """Check the waiting requests: a follower may have stopped."""
+        for changed in self._waiting:
+            changed.set()
+
     async def delete_before(self, topic: str, partition: int, offset: int, timeout_s: float) -> int:
         """See DeletableLogs."""
         found = self._partitions.get(topic, partition)
@@ -61,6 +67,7 @@ class RecordDeletion:
     async def _wait(self, partition: Partition, offset: int, timeout_s: float) -> None:
         changed = asyncio.Event()
         partition.watch(changed.set)
+        self._waiting.add(changed)
         try:
             async with asyncio.timeout(timeout_s):
                 while self._low_watermark(partition) < offset:
@@ -71,6 +78,7 @@ class RecordDeletion:
             raise ApiError(ErrorCode.REQUEST_TIMED_OUT) from None
         finally:
             partition.unwatch(changed.set)
+            self._waiting.discard(changed)
 
     def _low_watermark(self, partition: Partition) -> int:
         """Return the smallest log start offset of the live replicas."""

@@ -114,6 +114,7 @@ class DataPlane:
             cache = self._cache
             self.partitions.apply(cache.topics, cache.changed)
             self._replication.metadata_changed(cache.brokers)
+            self.deletion.brokers_changed()
             # A set minus `topics.keys()` would go through all topics.
             deleted = {name for name in cache.changed or () if name not in cache.topics}
             if deleted:
