@@ -118,6 +118,8 @@ class LogDirectories:
             folder = self.paths[0] / f"{topic}-{number}"
             log = PartitionLog(folder, name, topic_id, self.files, self._settings(topic))
             self._add(log)
+        elif log.topic_id != topic_id:
+            log.set_topic_id(topic_id)
         return log
 
     def delete(self, names: Iterable[LogName]) -> None:

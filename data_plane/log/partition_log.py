@@ -161,11 +161,20 @@ class PartitionLog:
         if self.on_disk:
             return
         self.folder.mkdir(parents=True, exist_ok=True)
-        text = f"version: 0\ntopic_id: {encode_uuid(self.topic_id)}\n"
-        replace_file(self.folder / PARTITION_METADATA, text.encode())
+        self._write_topic_id()
         write_epochs(self.folder / LEADER_EPOCHS, self.epochs.entries)
         self.segments[-1].created_ms = time.time_ns() // 1_000_000
         self.on_disk = True
+
+    def set_topic_id(self, topic_id: bytes) -> None:
+        """Store the topic id of a log whose folder lacks it, for example after a kill."""
+        self.topic_id = topic_id
+        if self.on_disk:
+            self._write_topic_id()
+
+    def _write_topic_id(self) -> None:
+        text = f"version: 0\ntopic_id: {encode_uuid(self.topic_id)}\n"
+        replace_file(self.folder / PARTITION_METADATA, text.encode())
 
     def _roll_if_needed(
         self, settings: TopicSettings, size: int, timestamp: int, now_ms: int

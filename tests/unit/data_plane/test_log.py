@@ -262,6 +262,14 @@ def test_deleted_segments_and_logs_are_removed_by_the_brokers_function(tmp_path:
     assert list(tmp_path.glob("*-delete")) == []
 
 
+def test_a_log_whose_folder_lacks_the_topic_id_gets_it(tmp_path: Path) -> None:
+    """A kill can leave such a folder. Fetch and AlterPartition name a topic by its id."""
+    filled(tmp_path, 1).folder.joinpath("partition.metadata").unlink()
+    log = directories(tmp_path).get_or_create("topic", 0, TOPIC_ID)
+    assert (log.topic_id, values(log)) == (TOPIC_ID, [b"a0", b"b0"])
+    assert directories(tmp_path).logs["topic", 0].topic_id == TOPIC_ID
+
+
 def test_a_directory_that_another_process_uses_is_rejected(tmp_path: Path) -> None:
     owned = directories(tmp_path)
     program = (
