@@ -248,7 +248,7 @@ class Membership:
         old_leader = group.leader or ""
         self._swap_ids(group, instance_id, old_id, new_id)
         member = group.members[new_id]
-        before = (member.protocols, member.rebalance_timeout_ms, member.session_timeout_ms)
+        before = (member.rebalance_timeout_ms, member.session_timeout_ms)
         self._update(member, ticket, request)
         if group.state is State.COMPLETING_REBALANCE:
             # The leader may be about to assign partitions to the old id.
@@ -266,7 +266,8 @@ class Membership:
                     return
                 failed = _joined(group, NO_MEMBER_ID, error=error, leader=old_leader)
                 self._answer_join(member, failed)
-                member.protocols, member.rebalance_timeout_ms, member.session_timeout_ms = before
+                # As in Kafka, the protocols stay: a member may have joined that depends on them.
+                member.rebalance_timeout_ms, member.session_timeout_ms = before
                 self._swap_ids(group, instance_id, new_id, old_id)
 
             assignment = {each.member_id: each.assignment for each in group.members.values()}
