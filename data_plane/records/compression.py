@@ -76,10 +76,20 @@ def with_correct_lz4_checksum(data: bytes) -> bytes:
 
     Clients that write format 0 include the frame's magic in the checksum (KAFKA-3160).
     """
+    return _with_lz4_checksum(data, len(_LZ4_MAGIC))
+
+
+def with_format_0_lz4_checksum(data: bytes) -> bytes:
+    """Return the frame with the header checksum that clients of format 0 expect (KAFKA-3160)."""
+    return _with_lz4_checksum(data, 0)
+
+
+def _with_lz4_checksum(data: bytes, start: int) -> bytes:
+    """Return the frame with the checksum of its header from `start` on."""
     if len(data) < 7 or data[:4] != _LZ4_MAGIC:
         return data
     end = 6 + (8 if data[4] & _LZ4_CONTENT_SIZE else 0)
-    checksum = (_xxh32_short(data[4:end]) >> 8) & 0xFF
+    checksum = (_xxh32_short(data[start:end]) >> 8) & 0xFF
     return data[:end] + bytes([checksum]) + data[end + 1 :]
 
 
@@ -171,7 +181,7 @@ _DECOMPRESSORS: Final[Mapping[Codec, Callable[[bytes, int], bytes]]] = {
 
 
 def _xxh32_short(data: bytes) -> int:
-    """Return XXH32, seed 0, of fewer than 16 bytes. No header of an LZ4 frame is longer."""
+    """Return XXH32, seed 0, of fewer than 16 bytes. With its magic, a header has at most 14."""
     prime1, prime2, prime3, prime4, prime5 = (
         0x9E3779B1,
         0x85EBCA77,

@@ -19,6 +19,7 @@ from data_plane.records.compression import (
     compress,
     decompress,
     with_correct_lz4_checksum,
+    with_format_0_lz4_checksum,
 )
 from data_plane.records.record import NO_TIMESTAMP, Record
 
@@ -131,11 +132,14 @@ def encode_message_set(
     first = records[0].offset if magic == 1 else 0
     inner = b"".join(_encode(each, each.offset - first, magic, flag) for each in records)
     time = log_append_time if flag else max(each.timestamp for each in records)
+    value = compress(codec, inner)
+    if codec is Codec.LZ4 and magic == 0:
+        value = with_format_0_lz4_checksum(value)
     wrapper = Record(
         records[-1].offset,
         NO_TIMESTAMP if time is None else time,
         None,
-        compress(codec, inner),
+        value,
     )
     return _encode(wrapper, wrapper.offset, magic, flag | int(codec))
 

@@ -232,6 +232,20 @@ def test_a_wrong_header_checksum_of_an_lz4_frame_is_corrected() -> None:
     assert decompress(Codec.LZ4, with_correct_lz4_checksum(wrong)) == b"content" * 10
 
 
+def test_old_consumers_get_lz4_frames_with_the_checksum_that_they_expect() -> None:
+    """In format 0 the checksum includes the frame's magic, and consumers verify it (KAFKA-3160)."""
+    data = encode_batch(RECORDS * 100, codec=Codec.LZ4)
+    frames = {}
+    for version in (0, 2):
+        (message,) = map(parse_message, split_batches(for_version(version, data, 0)))
+        frames[version] = message.value or b""
+    with pytest.raises(DecompressionError):
+        decompress(Codec.LZ4, frames[0])
+    assert decompress(Codec.LZ4, frames[2])
+    # XXH32 of 04 22 4d 18 74 40, the header with its magic, is 0xeb43f69f; f6 is the checksum.
+    assert frames[0][:7].hex() == "04224d187440f6"
+
+
 def test_random_bytes_raise_only_api_errors() -> None:
     batch = encode_batch(RECORDS, codec=Codec.GZIP)
     for _ in range(300):
