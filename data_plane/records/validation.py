@@ -183,7 +183,7 @@ def _validate_batch(
     for index, record in enumerate(found):
         if record.offset != index:
             raise _invalid(f"Record {index} has the offset {record.offset} in its batch.")
-    _check_records(found, rules, now_ms)
+    _check_records(found, rules, now_ms, says_append_time=header.has_log_append_time)
     attributes, newest = header.attributes & ~LOG_APPEND_TIME_FLAG, NO_TIMESTAMP
     if rules.uses_append_time:
         attributes, newest = attributes | LOG_APPEND_TIME_FLAG, now_ms
@@ -223,8 +223,13 @@ def _check_header(header: BatchHeader, rules: Rules) -> None:
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # as in Kafka
 
 
-def _check_records(found: Iterable[Record], rules: Rules, now_ms: int) -> None:
-    """Check keys and timestamps; report the position of every bad record."""
+def _check_records(
+    found: Iterable[Record], rules: Rules, now_ms: int, *, says_append_time: bool
+) -> None:
+    """Check keys and timestamps; report the position of every bad record.
+
+    `says_append_time`: the producer says that the timestamps are those of a broker.
+    """
     errors: list[RecordError] = []
     has_bad_time = False
     oldest, newest = now_ms - rules.before_max_ms, now_ms + rules.after_max_ms
@@ -250,6 +255,15 @@ def _check_records(found: Iterable[Record], rules: Rules, now_ms: int) -> None:
                     index,
                     f"Timestamp {record.timestamp} of message with offset {record.offset} is out "
                     f"of range. The timestamp should be within {shown}",
+                )
+            )
+        elif says_append_time and (rules.uses_append_time or record.timestamp == NO_TIMESTAMP):
+            has_bad_time = True
+            errors.append(
+                RecordError(
+                    index,
+                    f"Invalid timestamp type in message {record.offset}. Producer should not set "
+                    "timestamp type to LogAppendTime.",
                 )
             )
     if has_bad_time:
@@ -300,7 +314,8 @@ def _convert(
     if codec is not Codec.NONE and len(messages) > 1:
         raise _invalid("Compressed outer record has more than one batch")
     found = [record for message in messages for record in messages_of(message)]
-    _check_records(found, rules, now_ms)
+    flagged = any(each.attributes & LOG_APPEND_TIME_FLAG for each in messages if each.magic)
+    _check_records(found, rules, now_ms, says_append_time=flagged)
     data = encode_batch(
         [NewRecord(each.timestamp, each.key, each.value) for each in found],
         base_offset=next_offset,

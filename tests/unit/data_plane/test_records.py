@@ -118,6 +118,20 @@ def test_timestamps_outside_the_topics_limits_are_rejected_one_by_one() -> None:
     assert [each.batch_index for each in refused.value.records] == [1, 2]
 
 
+@pytest.mark.parametrize("magic", [1, 2])
+def test_a_producer_must_not_set_the_flag_of_append_times(magic: int) -> None:
+    """As in Kafka, this is an error only if the topic ignores the producer's timestamps."""
+    data = encode_message_set([Record(0, NOW, b"k", b"v")], 1, Codec.NONE, NOW)
+    if magic == 2:
+        data = assemble(
+            parse_header(encode_batch(RECORDS))._replace(attributes=8), encode_batch(RECORDS)[61:]
+        )
+    assert refusal(data, Rules("topic-0", 1_000_000, uses_append_time=True)) is (
+        ErrorCode.INVALID_TIMESTAMP
+    )
+    assert validated(data)
+
+
 def test_a_timestamp_beyond_64_bits_is_rejected() -> None:
     """A record's timestamp is the sum of two numbers. No batch could be stored with this one."""
     header = parse_header(encode_batch(RECORDS))._replace(base_timestamp=2**63 - 1)
