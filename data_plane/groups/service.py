@@ -117,7 +117,7 @@ class GroupService:
         self._spawn(self._expire_forever())
 
     async def close(self) -> None:
-        """Stop; waiting requests get NOT_COORDINATOR."""
+        """Stop. Members that wait get NOT_COORDINATOR; commits that wait get no response."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -346,7 +346,11 @@ class GroupService:
 
 
 def _replay(replay: Replay, partition: int, data: bytes, offset: int) -> int:
-    """Apply whole batches; return the offset after them. Damaged records are skipped."""
+    """Apply whole batches; return the offset after them. Unreadable keys and values are skipped.
+
+    Raises:
+        ApiError: a batch is damaged.
+    """
     for header, records in decode_batches(data):
         offset = header.next_offset
         if header.is_control:
