@@ -82,7 +82,7 @@ class Offsets:
         self, group: Group, ticket: object, offsets: Mapping[TopicPartition, CommittedOffset]
     ) -> None:
         limit = self._table.settings.offset_metadata_max_bytes
-        fitting = {k: each for k, each in offsets.items() if len(each.metadata) <= limit}
+        fitting = {k: each for k, each in offsets.items() if _length(each.metadata) <= limit}
         errors: Errors = dict.fromkeys(offsets, ErrorCode.OFFSET_METADATA_TOO_LARGE)
         if not fitting:
             self._table.answer(ticket, errors)
@@ -224,6 +224,11 @@ class Offsets:
                 tombstones.append(GroupRecord(GroupKey(group.group_id), None))
         if tombstones:
             self._table.append(group.group_id, tombstones, _ignore, NO_ACKS)
+
+
+def _length(text: str) -> int:
+    """Return the length as Java counts it."""
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def _ignore(_error: ErrorCode, _base_offset: int) -> None:
