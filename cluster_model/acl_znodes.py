@@ -20,21 +20,13 @@ from bridgehead.authorizer import (
     ResourceType,
 )
 from cluster_model.acls import OPERATIONS, PERMISSIONS, Entries
+from cluster_model.topic_names import path_error
 from cluster_model.znodes import ZnodeContentError
 
 _PARENTS: Final[dict[PatternType, str]] = {
     "LITERAL": "/kafka-acl",
     "PREFIXED": "/kafka-acl-extended/prefixed",
 }
-_UPPER: Final = 0x10000
-# ZooKeeper rejects names with these UTF-16 code units. The ranges in its documentation are wider,
-# but its code accepts, for example, U+001F.
-_REFUSED_UNITS: Final = (
-    range(0x01, 0x1F),
-    range(0x80, 0x9F),
-    range(0xD801, 0xF8FF),
-    range(0xFFF1, 0xFFFF),
-)
 # A znode with invalid content may have contained a DENY: everyone except super users is denied.
 # Deleting this entry or creating another one repairs the znode.
 UNREADABLE: Final[Entries] = (AccessControlEntry("User:*", "*", "ALL", "DENY"),)
@@ -52,11 +44,7 @@ _PERMISSIONS: Final[dict[str, Permission]] = {camel_case(w): w for w in PERMISSI
 
 def is_valid_znode_name(name: str) -> bool:
     """Return whether ZooKeeper accepts a znode with this name."""
-    if name in ("", ".", "..") or "/" in name or "\0" in name:
-        return False
-    return not any(
-        ord(each) >= _UPPER or any(ord(each) in units for units in _REFUSED_UNITS) for each in name
-    )
+    return name != "" and "/" not in name and path_error(f"/{name}") is None
 
 
 class AclZnode:
