@@ -5,6 +5,7 @@ See docs/events.md. `append` returns once the operating system has the line. Thr
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import secrets
@@ -45,7 +46,11 @@ class EventLines:
         self.append("started", incarnation=self.boot, version=version, pid=os.getpid())
 
     def append(self, kind: str, **fields: Any) -> None:
-        """Add one event; ignored after `close`."""
+        """Add one event; ignored after `close`.
+
+        Raises:
+            OSError: for example, the disk is full; nothing is added.
+        """
         with self._lock:
             if self._file is None:
                 return
@@ -57,17 +62,31 @@ class EventLines:
                 **self._common,
                 **fields,
             }
-            os.write(self._file, _encode(event))
+            _write_line(self._file, _encode(event))
             self._seq += 1
 
     def close(self, reason: str | None) -> None:
-        """Append `stopped`, unless `reason` is None, and close. May be called twice."""
-        if reason is not None:
-            self.append("stopped", reason=reason)
-        with self._lock:
-            if self._file is not None:
-                os.close(self._file)
-                self._file = None
+        """Append `stopped`, unless `reason` is None, and close. May be called twice.
+
+        Raises:
+            OSError: `stopped` cannot be added; the file is closed.
+        """
+        try:
+            if reason is not None:
+                self.append("stopped", reason=reason)
+        finally:
+            with self._lock:
+                if self._file is not None:
+                    os.close(self._file)
+                    self._file = None
+
+
+def _write_line(file: int, line: bytes) -> None:
+    """Append a line, or nothing: the next line must not continue one that is cut off."""
+    written = os.write(file, line)
+    if written < len(line):
+        os.ftruncate(file, os.fstat(file).st_size - written)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def _encode(event: dict[str, Any]) -> bytes:

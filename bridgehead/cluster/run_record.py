@@ -123,7 +123,11 @@ class RunRecord:
         self._note("fault_healed", action=action, target=str(node_id))
 
     def note_ends(self, nodes: Iterable[EndedNode]) -> None:
-        """Record the nodes that have exited since the last call."""
+        """Record the nodes that have exited since the last call.
+
+        Raises:
+            OSError: for example, the disk is full; the next call records the rest.
+        """
         for node in nodes:
             status = node.exit_status()
             if status is None:
@@ -131,10 +135,10 @@ class RunRecord:
             for path in sorted(self.node_folder(node.id).glob("events-*-0000.jsonl")):
                 boot = path.name.removeprefix("events-").removesuffix("-0000.jsonl")
                 if (node.id, boot) not in self._noted:
-                    self._noted.add((node.id, boot))
                     self._note(
                         "node_ended", ended_node=str(node.id), ended_boot=boot, status=status
                     )
+                    self._noted.add((node.id, boot))
 
     def dump_empty(self) -> None:
         """Write the first dump of a new ZooKeeper: an empty one."""
@@ -156,7 +160,11 @@ class RunRecord:
         """Close the harness's events and seal the folder; a failed seal can be repeated later."""
         if self._lines is None:
             return
-        self.end()
+        try:
+            self.end()
+        except OSError as full:
+            self._announce(f"{self.folder} is not sealed: {full}")
+            return
         key = self._settings.seal_key  # Only its path: a process list shows the arguments.
         arguments = [str(self.folder), *([] if key is None else [f"--seal-key={key}"])]
         error = await _run("judge.evidence", "seal", *arguments, timeout_s=_SEAL_TIMEOUT_S)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
@@ -176,7 +177,8 @@ class RunningCluster:
         for node in self.nodes.values():
             node.request_stop()
         await asyncio.gather(*(asyncio.to_thread(node.stop) for node in self.nodes.values()))
-        self.record.note_ends(self.nodes.values())
+        with contextlib.suppress(OSError):  # The disk may be full.
+            self.record.note_ends(self.nodes.values())
         kept = self.settings.keep_evidence
         exits = self.zookeeper.exits() if self.zookeeper is not None else {}
         if kept and self.nodes and not exits:

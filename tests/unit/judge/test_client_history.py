@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
-from bridgehead.cluster import ClientHistory
+from bridgehead.cluster import ClientHistory, event_lines
 from bridgehead.cluster.client_history import Operation
 from bridgehead.cluster.event_lines import SCHEMA_VERSION, EventLines
 from event_log import events
@@ -71,6 +73,30 @@ def test_no_event_is_written_after_stopped(tmp_path: Path) -> None:
     lines.append("fault_injected", action="kill", target="1")
     lines.close("over")
     assert [line["kind"] for line in _lines(tmp_path)] == ["started", "stopped"]
+
+
+def test_an_event_is_written_as_a_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk may take only the beginning of a line."""
+    lines, write = EventLines(tmp_path, "r1", "harness", "h"), os.write
+    with monkeypatch.context() as patch:
+        patch.setattr(event_lines.os, "write", lambda file, data: write(file, data[:9]))
+        with pytest.raises(OSError, match="No space left"):
+            lines.append("fault_injected", action="kill", target="1")
+    lines.append("fault_injected", action="kill", target="2")
+    found = _lines(tmp_path)
+    assert [(line["seq"], line.get("target")) for line in found] == [(0, None), (1, "2")]
+
+
+def test_a_full_disk_does_not_keep_the_file_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = EventLines(tmp_path, "r1", "harness", "h")
+    monkeypatch.setattr(event_lines.os, "write", Mock(side_effect=OSError))
+    with pytest.raises(OSError):  # noqa: PT011 - as the operating system reports it
+        lines.close("over")
+    lines.close("over")
 
 
 def test_public_package_has_the_schema_version_of_the_events() -> None:
