@@ -39,6 +39,7 @@ _log = logging.getLogger(__name__)
 TURN_S: Final = 0.25
 AHEAD_MAX: Final = 512
 _CHECKS_MAX: Final = 64  # in one series
+_RETRY_S: Final = 1.0  # after an unexpected exception
 _CHANGES: Final = (CreateTopicRequest, AlterTopicRequest)
 PolicyCall = tuple[PolicyCheck, ClusterState]
 Results = list[ApiError | None]
@@ -221,6 +222,15 @@ class PolicyEvaluation:
 
     async def _check_line(self, policies: Policies) -> None:
         """Check the requests of the line one after another; do not wait for a slow policy."""
+        try:
+            await self._check_in_series(policies)
+        except Exception:
+            _log.exception("policies could not be checked; trying again")
+            asyncio.get_running_loop().call_later(_RETRY_S, self._start, policies)
+        finally:
+            self._checks_line = False
+
+    async def _check_in_series(self, policies: Policies) -> None:
         while self._line and len(self._expected) < self._ahead:
             series, redone = self._next_series(), self._redone
             every = chain.from_iterable(proposal.calls() for proposal in series)
@@ -243,7 +253,6 @@ class PolicyEvaluation:
             if slow is not None:  # `slow` has taken the last of `results`.
                 self._line.remove(slow.pending)
                 self._spawn(self._finish(slow, policies, evaluation, len(results)))
-        self._checks_line = False
 
     def _next_series(self) -> list[_Proposal]:
         """Decide the next requests of the line, as if the policies accepted all of them."""

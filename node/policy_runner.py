@@ -78,7 +78,10 @@ class PolicyRunner:
         return [*ended, timed_out]
 
     async def _call(self, call: Call, timeout_ms: int) -> ApiError | None:
-        worker = self._idle.pop() if self._idle else _Worker(self._name)
+        try:
+            worker = self._idle.pop() if self._idle else _Worker(self._name)
+        except RuntimeError as error:  # The operating system starts no more threads.
+            return self._failed(f"the policy {self._name} has no thread ({error})")
         loop = asyncio.get_running_loop()
         ended: asyncio.Future[BaseException | None] = loop.create_future()
 

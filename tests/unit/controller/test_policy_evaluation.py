@@ -212,6 +212,25 @@ async def test_a_slow_policy_delays_its_own_request_only(
     assert set(term.loop.image.topics) == {"quick", "slow"}
 
 
+async def test_policies_are_checked_again_after_an_unexpected_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Otherwise no further request of the term that needs a policy would be answered."""
+    monkeypatch.setattr(policy_evaluation, "_RETRY_S", 0.0)
+    errors = [RuntimeError("can't start new thread")]
+
+    def judge(_check: Any, _cluster: ClusterState) -> str | None:
+        if errors:
+            raise errors.pop()
+        return None
+
+    term = Term(policies=RecordingPolicies(judge))
+    async with asyncio.timeout(10):
+        (answer,) = await term.run_until(term.submit(create_topics(), created("a")))
+    assert answer == {"a": "REQUEST_TIMED_OUT"}  # with the request's timeout of 0 ms
+    assert set(term.loop.image.topics) == {"a"}
+
+
 async def test_requests_that_wait_for_a_policy_get_not_controller_when_the_term_ends() -> None:
     policies = rejecting()
     policies.go.clear()

@@ -6,6 +6,7 @@ import asyncio
 import sys
 import threading
 import time
+from unittest.mock import Mock
 
 import pytest
 
@@ -61,6 +62,19 @@ async def test_other_exceptions_are_unknown_server_errors(
     assert error.message == (
         "The policy my.Policy failed; see the log of the broker that called it."
     )
+
+
+async def test_a_call_without_a_thread_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container may limit the number of its threads."""
+    no_thread = Mock(side_effect=RuntimeError("can't start new thread"))
+    runner = PolicyRunner("p", 1000)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", no_thread)
+        error = await runner.run(violate)
+    assert error is not None
+    assert error.error is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert error.message == "Rejected: the policy p has no thread (can't start new thread)."
+    assert await runner.run(lambda: None) is None
 
 
 async def test_slow_call_times_out_without_blocking_the_loop() -> None:
