@@ -101,6 +101,7 @@ class DirectSession:
         session, self._session = self._session, None
         if session is not None:
             await session.close()
+        self._reconnected.set()  # A waiting write now sees that the session is lost.
 
     async def read(self, reads: Sequence[Read]) -> list[ReadResult]:
         """Read many znodes. Raises ConnectionLostError."""

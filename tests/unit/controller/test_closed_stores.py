@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from cluster_model.session_state import ConnectionLostError, SessionLostError, SessionState
+from cluster_model.znode_access import OPEN_ACCESS
+from controller.direct.session import DirectSession
 from controller.store.port import Fence, UnknownOutcomeError
 from controller.store.zookeeper import ZooKeeperStore
 from event_log.writer import NullEventLog
@@ -59,7 +61,9 @@ def _ignore(_state: SessionState) -> None:
     pass
 
 
-async def _close_while_waiting(store: ZooKeeperStore, waiting: asyncio.Task[Any]) -> None:
+async def _close_while_waiting(
+    store: ZooKeeperStore | DirectSession, waiting: asyncio.Task[Any]
+) -> None:
     for _ in range(5):
         await asyncio.sleep(0)
     assert not waiting.done()
@@ -75,6 +79,24 @@ async def test_an_election_ends_when_its_session_is_closed() -> None:
     await _close_while_waiting(store, election)
     with pytest.raises(ConnectionLostError):
         election.result()
+
+
+async def test_a_direct_write_ends_when_its_session_is_closed() -> None:
+    session = DirectSession(
+        "",
+        broker_id=1,
+        session_timeout_ms=1,
+        connection_timeout_ms=1,
+        access=OPEN_ACCESS,
+        log=NullEventLog(),
+        on_answer=lambda _latency_ms: None,
+    )
+    opened: Any = _Session(lambda state: session._state_changed(opened, state))
+    session._session = opened
+    write = asyncio.create_task(session.write(b"", []))
+    await _close_while_waiting(session, write)
+    with pytest.raises(UnknownOutcomeError):
+        write.result()
 
 
 async def test_a_commit_ends_when_its_session_is_closed() -> None:
