@@ -37,20 +37,34 @@ class Registration:
 
     def is_intact(self, found: Sequence[Stat | None], session_id: int) -> bool:
         """Return whether this session holds both znodes as it wrote them."""
-        versions = tuple(stat.version if stat is not None else None for stat in found)
-        return versions == _VERSIONS and self.foreign(found, session_id) is None
+        return all(_as_written(found)) and self.foreign(found, session_id) is None
 
     def operations(self, found: Sequence[Stat | None], now_ms: int) -> Sequence[Operation]:
-        """Return the multi that deletes existing znodes of the broker and registers it.
+        """Return the multi that registers the broker; all znodes in `found` are its own.
+
+        A znode that was changed is replaced. One that was not stays: with `zookeeper.set.acl` the
+        broker session may create znodes in the two folders, but delete none.
 
         As in Kafka, /brokers/ids/<id> is created empty and then set, so it has data version 1. Its
         czxid is the broker epoch (docs/kafka/znodes.md#broker-registration).
         """
         broker, node = self.paths
-        existing = [path for path, stat in zip(self.paths, found, strict=True) if stat is not None]
-        return (
-            *(Delete(path) for path in existing),
-            Create(broker, None, ephemeral=True),
-            SetData(broker, BrokerIdZnode.encode(self.broker, now_ms), 0),
-            Create(node, NodeZnode.encode(self.address), ephemeral=True),
+        creations: tuple[Sequence[Operation], ...] = (
+            (
+                Create(broker, None, ephemeral=True),
+                SetData(broker, BrokerIdZnode.encode(self.broker, now_ms), 0),
+            ),
+            (Create(node, NodeZnode.encode(self.address), ephemeral=True),),
         )
+        operations: list[Operation] = []
+        znodes = zip(self.paths, found, _as_written(found), creations, strict=True)
+        for path, stat, is_as_written, creation in znodes:
+            if not is_as_written:
+                operations += [Delete(path)] if stat is not None else []
+                operations += creation
+        return operations
+
+
+def _as_written(found: Sequence[Stat | None]) -> list[bool]:
+    versions = [stat.version if stat is not None else None for stat in found]
+    return [version == own for version, own in zip(versions, _VERSIONS, strict=True)]
