@@ -49,34 +49,41 @@ class DescribeConfigs:
     api_key: ClassVar[ApiKey] = ApiKey.DESCRIBE_CONFIGS
 
     async def handle(self, request: ClientRequest, message: DescribeConfigsRequest) -> Any:
-        """Return a result per resource; an unknown resource type fails the whole request."""
+        """Return a result per resource, those that the client may not describe last.
+
+        An unknown resource type fails the whole request.
+        """
         known = (_TOPIC, _BROKER, _BROKER_LOGGER, _CLIENT_METRICS)
         if any(resource.resource_type not in known for resource in message.resources):
             raise ApiError(ErrorCode.INVALID_REQUEST)
-        results = []
+        results, denied = [], []
         for resource in message.resources:
+            denial = self._denial(request, resource)
+            if denial is not ErrorCode.NONE:
+                denied.append(_result(resource, denial, denial.default_text, []))
+                continue
             try:
-                self._check_allowed(request, resource)
                 invalid: list[str] = []
                 rows = await self._rows(resource, message, invalid)
                 results.append(_result(resource, ErrorCode.NONE, _ignored(invalid), rows))
             except ApiError as refusal:
                 text = refusal.message if refusal.message is not None else ""
                 results.append(_result(resource, refusal.error, text, []))
-        return DescribeConfigsResponse(throttle_time_ms=0, results=results)
+        return DescribeConfigsResponse(throttle_time_ms=0, results=results + denied)
 
-    def _check_allowed(self, request: ClientRequest, resource: DescribeConfigsResource) -> None:
+    def _denial(self, request: ClientRequest, resource: DescribeConfigsResource) -> ErrorCode:
+        """Return the error if the client lacks the right to describe a resource."""
         on_topic = resource.resource_type == _TOPIC
         allowed = self.authorize_for(request)(
             "DESCRIBE_CONFIGS",
             "TOPIC" if on_topic else "CLUSTER",
             resource.resource_name if on_topic else "kafka-cluster",
         )
-        if not allowed:
-            error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-            if on_topic:
-                error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-            raise ApiError(error, error.default_text)
+        if allowed:
+            return ErrorCode.NONE
+        if on_topic:
+            return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        return ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
     async def _rows(
         self,

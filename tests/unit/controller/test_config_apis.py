@@ -301,7 +301,7 @@ async def test_describe_configs_checks_rights_for_each_resource() -> None:
         False,
     )
     answer = await api.handle(client_request(), message)
-    denied, described = answer.results
+    described, denied = answer.results  # As in Kafka, the denied ones are last.
     error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     assert (denied.error_code, denied.error_message) == (error, error.default_text)
     assert [config.name for config in described.configs] == ["flush.ms"]
