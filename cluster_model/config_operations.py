@@ -99,6 +99,8 @@ def _items(text: str) -> list[str]:
 def _java_split(text: str) -> list[str]:
     """Split at commas without trimming, and drop empty items at the end, as Java does."""
     items = text.split(",")
-    while len(items) > 1 and items[-1] == "":
+    if len(items) == 1:
+        return items  # Java keeps an empty text that has no comma.
+    while items and items[-1] == "":
         items.pop()
     return items

@@ -171,6 +171,16 @@ def test_lists_change_as_in_a_live_kafkas_znode(
     assert apply_operations(before, change, TOPIC_CONFIGS.get) == {name: after}
 
 
+@pytest.mark.parametrize(
+    ("stored", "value", "after"), [("0:1", ",", "0:1"), (",", "0:1", "0:1"), (",", ",", "")]
+)
+def test_a_text_of_commas_has_no_items(stored: str, value: str, after: str) -> None:
+    """As with Java's String.split."""
+    name = "leader.replication.throttled.replicas"
+    change = [Operation(name, APPEND, value)]
+    assert apply_operations({name: stored}, change, TOPIC_CONFIGS.get) == {name: after}
+
+
 def test_an_append_starts_from_the_default() -> None:
     """The append ignores the value in the properties file."""
     change = [Operation("log.cleanup.policy", APPEND, "compact")]
