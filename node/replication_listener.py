@@ -36,7 +36,8 @@ def listener_properties(files: ChannelFiles) -> Mapping[str, str]:
         OSError: a file cannot be read.
     """
     chain, key, authority = (
-        Path(each).read_text(encoding="ascii")
+        # As in TLS, text around the PEM blocks is ignored; it may contain any characters.
+        Path(each).read_text(encoding="ascii", errors="ignore")
         for each in (files.certificate, files.key, files.authority)
     )
     return {
