@@ -303,7 +303,8 @@ def topic_id_bytes(text: str) -> bytes:
         value = base64.urlsafe_b64decode(text + "==")
     except (binascii.Error, ValueError):
         value = b""
-    if len(value) != len(_NO_ID):
+    # The decoder skips characters that base64 does not have, and unused bits.
+    if len(value) != len(_NO_ID) or base64.urlsafe_b64encode(value).decode() != text + "==":
         raise InvalidCallError(f"{text!r} is not a topic id: a topic id has 22 characters.")
     return value
 
