@@ -511,7 +511,14 @@ class ZooKeeperWatcher:
         If the connection breaks, the next call processes the same notifications.
         """
         session = self._live
-        children = await session.children(ConfigChangeZnode.parent, watch)
+        try:
+            children = await session.children(ConfigChangeZnode.parent, watch)
+        except NoSuchZnodeError:
+            _log.error(
+                "%s is missing: this broker misses config changes until it reconnects",
+                ConfigChangeZnode.parent,
+            )
+            return
         names = sorted(name for name in children if name > self._last_change)
         if not names:
             return

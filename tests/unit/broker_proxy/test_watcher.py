@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
-from unittest.mock import Mock
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 
@@ -161,3 +161,18 @@ async def test_a_config_change_is_not_lost_with_the_connection(lost: int) -> Non
         await watcher._read_config_changes()
     await watcher._read_config_changes()
     assert changes == APPLIED
+
+
+async def test_without_the_folder_of_config_changes_the_broker_still_follows_acls() -> None:
+    """It may be deleted by hand. Then the broker follows everything but configs."""
+
+    class WithoutFolder(Session):
+        async def children(self, path: str, _watch: Callable[[], None]) -> list[str]:
+            assert path == ConfigChangeZnode.parent
+            raise NoSuchZnodeError
+
+    watcher = watcher_of(WithoutFolder(), [])
+    watcher._users_read_in = watcher._session
+    watcher._acls = acls = Mock(follow=AsyncMock())
+    await watcher.watch()
+    acls.follow.assert_awaited_once()
