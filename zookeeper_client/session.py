@@ -249,12 +249,21 @@ class ZooKeeperSession:
             raise ConnectionLostError(
                 f"no ZooKeeper answered within {timeout_s:g} s{detail}"
             ) from None
+        except asyncio.CancelledError:
+            # Otherwise kazoo would open the session later. Its attempt to connect may take as long
+            # as the session timeout, so nothing waits for its end.
+            self._mark_lost()
+            threading.Thread(target=self._stop, daemon=True).start()
+            raise
 
     async def close(self) -> None:
         """End the session at the server, which removes its ephemeral znodes."""
+        self._mark_lost()
+        await asyncio.to_thread(self._stop)
+
+    def _mark_lost(self) -> None:
         self.state = SessionState.LOST
         self._lost_event.set()
-        await asyncio.to_thread(self._stop)
 
     def _stop(self) -> None:
         self._client.stop()
