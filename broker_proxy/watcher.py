@@ -125,6 +125,12 @@ class ZooKeeperWatcher:
         return self._session.last_contact_s if self._session is not None else -math.inf
 
     @property
+    def session_timeout_ms(self) -> float:
+        """The timeout of the broker session; the configured one while there is no session."""
+        session = self._session
+        return self._session_timeout_ms if session is None else session.granted_timeout_ms
+
+    @property
     def _live(self) -> ZooKeeperSession:
         if self._session is None:
             raise ConnectionLostError("there is no ZooKeeper session at the moment")

@@ -234,8 +234,9 @@ class Node:
 
         If it has not, the session of the controller that this node knows may have expired.
         """
-        silent_s = time.monotonic() - self._parts.broker.watcher.last_contact_s
-        return silent_s * 1000 <= self._parts.config.session_timeout_ms
+        watcher = self._parts.broker.watcher
+        silent_s = time.monotonic() - watcher.last_contact_s
+        return silent_s * 1000 <= watcher.session_timeout_ms
 
     def _health(self) -> tuple[bool, str]:
         if not self._zookeeper_answers():

@@ -54,7 +54,7 @@ class ReadConsistency:
 
     def _has_contact(self) -> bool:
         silent_s = time.monotonic() - self._watcher.last_contact_s
-        return silent_s * 1000 < self._config.session_timeout_ms * 2 / 3
+        return silent_s * 1000 < self._watcher.session_timeout_ms * 2 / 3
 
     def registered(self, _epoch: int) -> None:
         """The broker session has registered."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import ssl
 import threading
 import time
@@ -139,12 +140,14 @@ class _Connection(ConnectionHandler):  # type: ignore[misc]  # kazoo has no type
 
     When a paused process resumes, it reads old replies from its socket. These do not show that the
     session is still alive. The time when the request was sent shows how old a reply may be.
+    `granted_ms` is the session timeout that ZooKeeper granted.
     """
 
     def __init__(self, loop_watch: _LoopWatch, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._loop_watch = loop_watch
         self.last_contact_s = time.monotonic()
+        self.granted_ms = math.inf
         self._sent_s: deque[float] = deque()
         self._pinged = self.last_contact_s
 
@@ -153,6 +156,8 @@ class _Connection(ConnectionHandler):  # type: ignore[misc]  # kazoo has no type
         self._sent_s.clear()
         result = super()._connect(*arguments)
         self.last_contact_s = sent_s
+        read_timeout_ms, _ = result  # two thirds of the session timeout
+        self.granted_ms = read_timeout_ms * 3 / 2
         return result
 
     def _submit(self, request: Any, timeout: float, xid: int | None = None) -> None:
@@ -226,6 +231,11 @@ class ZooKeeperSession:
     def last_contact_s(self) -> float:
         """Monotonic time in seconds at which the last answered request was sent."""
         return self._connection.last_contact_s
+
+    @property
+    def granted_timeout_ms(self) -> float:
+        """The session timeout: as requested, or shorter if ZooKeeper grants only less."""
+        return min(self.session_timeout_ms, self._connection.granted_ms)
 
     @property
     def last_zxid(self) -> int:

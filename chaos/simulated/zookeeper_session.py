@@ -347,6 +347,11 @@ class SimulatedSession(ZooKeeperSession):
         return self._simulated.last_contact_s
 
     @property
+    def granted_timeout_ms(self) -> float:
+        """See ZooKeeperSession."""
+        return self.session_timeout_ms
+
+    @property
     def last_zxid(self) -> int:
         """See ZooKeeperSession."""
         return self._simulated.last_zxid

@@ -118,7 +118,7 @@ class ZooKeeperStore:
         silent_s = self._now_s() - self._session.last_contact_s
         return (
             self._session.state is not SessionState.LOST
-            and silent_s * 1000 < self._session_timeout_ms * 2 / 3
+            and silent_s * 1000 < self._session.granted_timeout_ms * 2 / 3
         )
 
     async def ensure_start_up_paths(self, cluster_id: str, more: Sequence[str] = ()) -> str:

@@ -1,10 +1,18 @@
-"""How a session is opened."""
+"""How a session is opened, and the timeout that ZooKeeper grants it."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
+from types import SimpleNamespace
+from typing import Any, cast
 
+import pytest
+from kazoo.protocol.connection import ConnectionHandler
+
+from broker_proxy.watcher import ZooKeeperWatcher
+from controller.store.zookeeper import ZooKeeperStore
+from event_log.writer import NullEventLog
 from zookeeper_client.session import ZooKeeperSession
 
 
@@ -23,3 +31,48 @@ async def test_a_session_that_nobody_waits_for_is_not_opened_later() -> None:
         assert done, "the caller waits for kazoo"
         assert await asyncio.to_thread(session._client._stopped.wait, 10), "kazoo still connects"
     await session.close()
+
+
+@pytest.mark.parametrize(("granted_ms", "timeout_ms"), [(40_000, 40_000), (120_000, 90_000)])
+async def test_a_session_has_no_longer_timeout_than_zookeeper_grants(
+    granted_ms: int, timeout_ms: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = a_session()
+    answer = (granted_ms * 2 / 3, granted_ms)  # kazoo's timeouts for reads and for connecting
+    monkeypatch.setattr(ConnectionHandler, "_connect", lambda *_arguments: answer)
+    assert session._connection._connect("host", "127.0.0.1", 1) == answer
+    assert session.granted_timeout_ms == pytest.approx(timeout_ms)
+
+
+class _Store(ZooKeeperStore):
+    """Its session has a timeout of 40 s, and was last answered 30 s ago."""
+
+    def _new_session(self) -> Any:
+        return SimpleNamespace(state=None, last_contact_s=0.0, granted_timeout_ms=40_000)
+
+
+def test_a_lease_is_shorter_than_the_session_that_zookeeper_grants() -> None:
+    """ZooKeeper grants at most its maxSessionTimeout, by default 40 s."""
+    store = _Store(
+        "", session_timeout_ms=90_000, on_state=_ignore, log=NullEventLog(), now_s=lambda: 30.0
+    )
+    assert not store.lease_holds()
+
+
+async def test_a_watcher_knows_the_timeout_of_its_session() -> None:
+    none = cast(Any, SimpleNamespace(tokens=None, acls=None))
+    watcher = ZooKeeperWatcher(
+        "127.0.0.1:1",
+        session_timeout_ms=90_000,
+        connection_timeout_ms=1,
+        callbacks=none,
+        log=NullEventLog(),
+        now_ms=lambda: 0,
+    )
+    assert watcher.session_timeout_ms == 90_000
+    watcher._session = cast(Any, SimpleNamespace(granted_timeout_ms=40_000))
+    assert watcher.session_timeout_ms == 40_000
+
+
+def _ignore(_state: object) -> None:
+    pass
