@@ -89,6 +89,10 @@ def bridgehead_config_errors(properties: Mapping[str, str]) -> list[str]:
             errors.append(
                 f"{name} is not a config; the configs are {', '.join(BRIDGEHEAD_CONFIGS)}."
             )
+        elif listener and listener[1] != listener[1].lower():
+            # As in Kafka the name of the listener is in lower case; otherwise it is never found.
+            right = f"listener.name.{listener[1].lower()}.{listener[2]}"
+            errors.append(f"{name} has no effect: write {right}.")
         elif listener and "listener" not in key.set_for:
             errors.append(f"{name} cannot be set per listener; set {key.name}.")
         elif not listener and "broker" not in key.set_for:

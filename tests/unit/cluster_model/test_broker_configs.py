@@ -182,6 +182,7 @@ def test_a_topic_with_an_invalid_override_can_still_be_described() -> None:
         ("bridgehead.dialect", "shipped", "can only be set per listener"),
         ("listener.name.plaintext.bridgehead.dialect", "daft", "must be one of shipped, drafted"),
         ("listener.name.plaintext.bridgehead.quirks", "", "cannot be set per listener"),
+        ("listener.name.OLD.bridgehead.dialect", "drafted", "listener.name.old.bridgehead.dialect"),
     ],
 )
 def test_invalid_bridgehead_configs_are_rejected(name: str, value: str, part: str) -> None:
