@@ -92,7 +92,7 @@ class HastyController(Controller):
             self._running.cancel("a seeded bug")
 
     def connected(self, peer: Peer) -> None:
-        """See Controller. forgets_restarted_brokers: sends metadata to their first process only."""
+        """See Controller. forgets_restarted_brokers: sends metadata to their first channel only."""
         broker_id = cast(Any, peer).hello.broker_id
         if "forgets_restarted_brokers" not in self.bugs or broker_id not in self._seen:
             super().connected(peer)

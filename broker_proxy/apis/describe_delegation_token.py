@@ -35,7 +35,8 @@ class DescribeDelegationToken:
     async def handle(self, request: ClientRequest, message: DescribeDelegationTokenRequest) -> Any:
         """Return the tokens that the client may see.
 
-        If the request names owners, return only tokens that one of them owns or may renew.
+        If the request names owners, return only tokens that one of them owns, requested or may
+        renew.
         """
         client = request.client
         if not can_request_tokens(client.security_protocol, client.principal):
