@@ -10,23 +10,29 @@ from zookeeper_client.acl_reading import StoredAcls
 
 
 class LearnedAcls:
-    """Stores the ACLs that AclFollower reads. `seen` gets the version of each znode."""
+    """Stores the ACLs that AclFollower reads.
 
-    def __init__(self, seen: Callable[[ResourcePattern, int | None], None]) -> None:
+    `seen` gets each pattern that was read or has disappeared, its entries and its znode's version.
+    """
+
+    def __init__(self, seen: Callable[[ResourcePattern, Entries, int | None], None]) -> None:
         self.acls: AclSet = NO_ACLS
         self.as_of: int | None = None
         self._seen = seen
 
     def acls_read(self, stored: StoredAcls) -> None:
         """Replace all ACLs."""
+        gone = [pattern for pattern, _ in self.acls if pattern not in stored.versions]
         self.acls = stored.acls
+        for pattern in gone:
+            self._seen(pattern, (), None)
         for pattern, version in stored.versions.items():
-            self._seen(pattern, version)
+            self._seen(pattern, stored.acls.entries(pattern), version)
 
     def acl_changed(self, pattern: ResourcePattern, entries: Entries, version: int | None) -> None:
         """Replace the ACLs of one pattern."""
         self.acls = self.acls.with_entries(pattern, entries)
-        self._seen(pattern, version)
+        self._seen(pattern, entries, version)
 
     def acls_are_of(self, zxid: int | None) -> None:
         """Record the zxid at which the ACLs were read."""

@@ -31,8 +31,8 @@ class TokenCache:
         """`new_salt` returns the given number of random bytes.
 
         `active_tokens` returns the tokens of the active controller, or None if the controller in
-        this process is not active. `seen` is called after each read of a single token, with the
-        token's id and the token, or None if the token was removed.
+        this process is not active. `seen` is called for each token that was read or has
+        disappeared, with the token's id and the token, or None if there is no such token.
         """
         self.secret = secret
         self._new_salt = new_salt
@@ -53,10 +53,12 @@ class TokenCache:
 
     def replace_all(self, tokens: Tokens) -> None:
         """Replace all tokens."""
-        self._learned = dict(tokens)
+        before, self._learned = self._learned, dict(tokens)
         self._credentials = {
             key: known for key, known in self._credentials.items() if key[0] in self._learned
         }
+        for token_id in {**before, **self._learned}:
+            self._seen(token_id, self._learned.get(token_id))
 
     def update(self, token_id: str, token: DelegationToken | None) -> None:
         """Replace one token; None removes it."""

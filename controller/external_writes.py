@@ -15,6 +15,7 @@ from functools import partial
 from typing import Final, cast
 
 from bridgehead.authorizer import ResourcePattern
+from cluster_model.acls import Entries
 from cluster_model.config_steps import user_and_client
 from cluster_model.delegation_tokens import DelegationToken
 from cluster_model.records import ConfigResource
@@ -53,9 +54,15 @@ class ExternalWrites:
         for done in tuple(self._unread):
             _complete(done)
 
-    def acl_seen(self, pattern: ResourcePattern, version: int | None) -> None:
-        """The broker read a pattern's ACL znode. `version` is None if there is no such znode."""
-        if self._loop is not None and self._loop.image.acl_versions.get(pattern) != version:
+    def acl_seen(self, pattern: ResourcePattern, entries: Entries, version: int | None) -> None:
+        """The broker read a pattern's ACL znode. `version` is None if there is no such znode.
+
+        A znode that was deleted and created again may have the version of the earlier one.
+        """
+        if self._loop is None:
+            return
+        image = self._loop.image
+        if (image.acls.entries(pattern), image.acl_versions.get(pattern)) != (entries, version):
             self._schedule(partial(_read_acl, pattern=pattern))
 
     def config_seen(self, resource: ConfigResource, configs: Mapping[str, str]) -> None:

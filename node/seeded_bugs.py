@@ -344,7 +344,7 @@ class StaleAcls(LearnedAcls):
 
     def acl_changed(self, pattern: ResourcePattern, entries: Entries, version: int | None) -> None:
         """See AclListener."""
-        self._seen(pattern, version)
+        self._seen(pattern, entries, version)
 
 
 class ServesExpiredSessions(SaslAuthenticator):

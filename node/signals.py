@@ -8,6 +8,7 @@ from typing import Generic, TypeVarTuple
 
 from bridgehead.authorizer import ResourcePattern
 from broker_proxy.watcher import ControllerAddress
+from cluster_model.acls import Entries
 from cluster_model.delegation_tokens import DelegationToken
 from cluster_model.records import ConfigResource
 from cluster_model.session_state import SessionState
@@ -43,8 +44,8 @@ class Signals:
     # The broker read the configs of all users or of all client ids, by stored name.
     users_read: Signal[Mapping[str, Mapping[str, str]]] = field(default_factory=Signal)
     client_ids_read: Signal[Mapping[str, Mapping[str, str]]] = field(default_factory=Signal)
-    # The broker read an ACL (with its znode version) or a token from ZooKeeper; None: deleted.
-    acl_read: Signal[ResourcePattern, int | None] = field(default_factory=Signal)
+    # The broker read ACLs (with their znode's version) or a token from ZooKeeper; None: deleted.
+    acl_read: Signal[ResourcePattern, Entries, int | None] = field(default_factory=Signal)
     token_read: Signal[str, DelegationToken | None] = field(default_factory=Signal)
     # The metadata cache applied a complete update.
     metadata_changed: Signal[()] = field(default_factory=Signal[()])

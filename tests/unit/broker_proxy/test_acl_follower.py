@@ -6,10 +6,14 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
+from immutables import Map
+
 from bridgehead.authorizer import AccessControlEntry, ResourcePattern
 from broker_proxy.acl_follower import AclFollower
 from broker_proxy.learned_acls import LearnedAcls
 from cluster_model.acl_znodes import AclChangeZnode, AclZnode
+from cluster_model.acls import AclSet, Entries
+from zookeeper_client.acl_reading import StoredAcls
 from zookeeper_client.session import ZooKeeperSession
 from zookeeper_client.wire import Read, ReadChildren, Stat, ZnodeData
 
@@ -77,7 +81,7 @@ async def settled() -> None:
 
 
 async def test_acl_follower_keeps_one_watch_per_parent_and_misses_nothing() -> None:
-    fake, learned = FakeSession(), LearnedAcls(lambda _pattern, _version: None)
+    fake, learned = FakeSession(), LearnedAcls(lambda *_seen: None)
     follower, session = AclFollower(learned), cast(ZooKeeperSession, fake)
     tasks: set[asyncio.Task[None]] = set()
 
@@ -106,11 +110,23 @@ async def test_acl_follower_keeps_one_watch_per_parent_and_misses_nothing() -> N
     assert {len(each) for each in fake.watches.values()} == {2}
 
 
+def test_acls_that_were_deleted_between_two_sessions_are_reported() -> None:
+    """Otherwise the controller of this process would go on to use them."""
+    gone, kept = (ResourcePattern("TOPIC", "LITERAL", name) for name in ("gone", "kept"))
+    seen: list[tuple[ResourcePattern, Entries, int | None]] = []
+    learned = LearnedAcls(lambda *each: seen.append(each))
+    both = AclSet.of({gone: (RULE,), kept: (RULE,)})
+    learned.acls_read(StoredAcls(both, Map({gone: 0, kept: 3}), ()))
+    seen.clear()
+    learned.acls_read(StoredAcls(both.with_entries(gone, ()), Map({kept: 3}), ()))
+    assert seen == [(gone, (), None), (kept, (RULE,), 3)]
+
+
 class RecordedAcls(LearnedAcls):
     """Records the zxids that the follower reports for the ACLs."""
 
     def __init__(self) -> None:
-        super().__init__(lambda _pattern, _version: None)
+        super().__init__(lambda *_seen: None)
         self.zxids: list[int | None] = []
 
     def acls_are_of(self, zxid: int | None) -> None:

@@ -128,6 +128,17 @@ def test_the_active_controller_uses_the_tokens_of_its_image() -> None:
     assert cache.scram_credential(answer.token_id, 1) is None
 
 
+def test_tokens_that_changed_between_two_sessions_are_reported() -> None:
+    """Otherwise the controller of this process would not know them."""
+    old, new = (DelegationToken("kept", ALICE, ALICE, (), 1, end, 3) for end in (2, 3))
+    gone = replace(old, token_id="gone")
+    seen: list[tuple[str, DelegationToken | None]] = []
+    cache = TokenCache(SECRET, new_salt=random.randbytes, seen=lambda *each: seen.append(each))
+    cache.replace_all({"gone": gone, "kept": old})
+    cache.replace_all({"kept": new})
+    assert seen == [("gone", gone), ("kept", old), ("gone", None), ("kept", new)]
+
+
 def test_tokens_cannot_log_in_without_a_secret_key() -> None:
     cache = TokenCache(None, new_salt=random.randbytes)
     cache.replace_all({"t": DelegationToken("t", ALICE, ALICE, (), 1, 2, 3)})

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import get_args
 
+from bridgehead.authorizer import AccessControlEntry, Permission, ResourcePattern
+from cluster_model.acl_znodes import AclZnode
 from cluster_model.records import ConfigResource
 from cluster_model.session_state import ConnectionLostError
 from controller.external_writes import ExternalWrites
 from tests.unit.controller.loop_bench import Term
 from tests.unit.controller.test_direct_writes import Znodes
-from zookeeper_client.wire import Read, ReadResult
+from tests.unit.controller.topic_decisions import image
+from zookeeper_client.wire import Read, ReadResult, Stat, ZnodeData
 
 DEFAULTS = ConfigResource("brokers", "<default>")
 WRITTEN = {"log.cleaner.threads": "2"}
@@ -35,6 +39,30 @@ async def test_caught_up_waits_until_the_image_has_the_change() -> None:
     assert not broken
     assert term.loop.image.configs[DEFAULTS] == WRITTEN
     running.cancel()
+
+
+async def test_acls_that_were_deleted_and_created_again_reach_the_image() -> None:
+    """Their znode has the same version as the earlier one."""
+    pattern = ResourcePattern("TOPIC", "LITERAL", "t")
+    before, after = (
+        (AccessControlEntry("User:alice", "*", "READ", permission),)
+        for permission in get_args(Permission)
+    )
+    term = Term(before=image().with_acl(pattern, before, 0))
+    znode = ZnodeData(AclZnode.encode(after), Stat._make([0] * 11))
+
+    async def read(_reads: Sequence[Read]) -> list[ReadResult]:
+        return [znode]
+
+    external = ExternalWrites()
+    external.start(term.loop, read)
+    external.acl_seen(pattern, before, 0)
+    await external.caught_up()
+    external.acl_seen(pattern, after, 0)
+    running = asyncio.create_task(term.loop.run())
+    await external.caught_up()
+    running.cancel()
+    assert term.loop.image.acls.entries(pattern) == after
 
 
 async def test_caught_up_returns_when_the_term_ends() -> None:
