@@ -149,7 +149,7 @@ class DescribeConfigs:
 
     def _check_broker(self, name: str, or_empty: str) -> None:
         own = self.current().static.broker_id
-        if not re.fullmatch(r"[+-]?\d{1,10}", name):
+        if not re.fullmatch(r"[+-]?\d{1,10}", name) or not -(2**31) <= int(name) < 2**31:
             text = f"Broker id must be an integer, but it is: {name}"
             raise ApiError(ErrorCode.INVALID_REQUEST, text)
         if int(name) != own:

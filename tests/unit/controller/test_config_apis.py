@@ -292,6 +292,21 @@ async def test_a_quirk_leaves_alter_configs_with_a_duplicate_unanswered() -> Non
     assert {answer.error for answer in local if answer} == {ErrorCode.INVALID_REQUEST}
 
 
+@pytest.mark.parametrize("name", ["x", "2147483648", "-2147483649", "99999999999"])
+async def test_describe_configs_needs_the_id_of_a_broker(name: str) -> None:
+    ports = checks({"broker.id": "1"})
+    api = DescribeConfigs(
+        ports.current, Stored(), Stored(), ports.loggers, authorize_every_client(True)
+    )
+    resource = describe.DescribeConfigsResource(4, name, None)
+    answer = await api.handle(
+        client_request(), describe.DescribeConfigsRequest([resource], False, False)
+    )
+    (result,) = answer.results
+    assert result.error_code == ErrorCode.INVALID_REQUEST
+    assert result.error_message == f"Broker id must be an integer, but it is: {name}"
+
+
 async def test_describe_configs_checks_rights_for_each_resource() -> None:
     """The error message of a denial is the default text of its error code."""
     ports = checks({"broker.id": "1"})
