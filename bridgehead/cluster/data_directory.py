@@ -18,6 +18,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,8 @@ _ENTRIES = (
     *("cluster.json", "supervisor.pid", "supervisor.log", "control.sock"),
     *("nodes", "evidence", "tls", "channel", "zookeeper"),
 )
+_LOCK_ATTEMPTS = 10
+_LOCK_RETRY_S = 0.02
 
 
 class DataDirectory:
@@ -57,14 +60,12 @@ class DataDirectory:
             descriptor = os.open(self.supervisor_pid, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise self._not_writable(error) from error
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not _lock(descriptor):
             os.close(descriptor)
             raise ClusterError(
                 f"A cluster is already running in {self.root} as pid {self.owner_text()}: use "
                 "`bridgehead status` or `bridgehead down` with this --data-dir, or choose another."
-            ) from None
+            )
         try:
             self._make_private()
             os.ftruncate(descriptor, 0)
@@ -88,7 +89,7 @@ class DataDirectory:
         except OSError:
             return False
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
         finally:
@@ -106,6 +107,19 @@ class DataDirectory:
         return ClusterError(
             f"{self.root} cannot be written ({error.strerror}): choose another --data-dir."
         )
+
+
+def _lock(descriptor: int) -> bool:
+    """Lock a file; False if another process keeps it locked. `is_claimed` locks it for a moment."""
+    for attempt in range(_LOCK_ATTEMPTS):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if attempt + 1 < _LOCK_ATTEMPTS:
+                time.sleep(_LOCK_RETRY_S)
+        else:
+            return True
+    return False
 
 
 def make_private(paths: Iterable[Path]) -> None:
