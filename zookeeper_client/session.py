@@ -54,6 +54,7 @@ _log = logging.getLogger(__name__)
 READS_PER_REQUEST: Final = 500
 _RECONNECT_DELAY_S: Final = 0.05
 _STOP_S: Final = 10.0
+_STOP_UNCONNECTED_S: Final = 1.0
 _POLL_S: Final = 0.1
 _LOST_WITHIN_S: Final = 2.0  # after the session was closed from another connection
 _PING_XID: Final = -2
@@ -260,20 +261,36 @@ class ZooKeeperSession:
                 f"no ZooKeeper answered within {timeout_s:g} s{detail}"
             ) from None
         except asyncio.CancelledError:
-            # Otherwise kazoo would open the session later. Its attempt to connect may take as long
-            # as the session timeout, so nothing waits for its end.
-            self._mark_lost()
-            threading.Thread(target=self._stop, daemon=True).start()
+            self._begin_to_stop()  # Otherwise kazoo would open the session later.
             raise
 
     async def close(self) -> None:
-        """End the session at the server, which removes its ephemeral znodes."""
-        self._mark_lost()
-        await asyncio.to_thread(self._stop)
+        """End the session at the server, which removes its ephemeral znodes.
 
-    def _mark_lost(self) -> None:
+        Without a connection this takes at most `_STOP_UNCONNECTED_S`: kazoo's attempt to connect
+        may take as long as the session timeout.
+        """
+        is_connected = self.state is SessionState.CONNECTED
+        ended = self._begin_to_stop()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(None if is_connected else _STOP_UNCONNECTED_S):
+                await ended.wait()
+
+    def _begin_to_stop(self) -> asyncio.Event:
+        """Stop kazoo in a thread that does not delay the end of the process."""
         self.state = SessionState.LOST
         self._lost_event.set()
+        ended = asyncio.Event()
+
+        def stop() -> None:
+            try:
+                self._stop()
+            finally:
+                with contextlib.suppress(RuntimeError):  # The loop is closed.
+                    self._loop.call_soon_threadsafe(ended.set)
+
+        threading.Thread(target=stop, name="ZooKeeper session ends", daemon=True).start()
+        return ended
 
     def _stop(self) -> None:
         self._client.stop()

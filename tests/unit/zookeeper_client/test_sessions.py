@@ -11,6 +11,7 @@ import pytest
 from kazoo.protocol.connection import ConnectionHandler
 
 from broker_proxy.watcher import ZooKeeperWatcher
+from cluster_model.session_state import ConnectionLostError
 from controller.store.zookeeper import ZooKeeperStore
 from event_log.writer import NullEventLog
 from zookeeper_client.session import ZooKeeperSession
@@ -31,6 +32,16 @@ async def test_a_session_that_nobody_waits_for_is_not_opened_later() -> None:
         assert done, "the caller waits for kazoo"
         assert await asyncio.to_thread(session._client._stopped.wait, 10), "kazoo still connects"
     await session.close()
+
+
+async def test_a_caller_waits_no_longer_for_a_silent_server_than_it_wants_to() -> None:
+    """The session's own timeout is 90 s."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        session = a_session(f"127.0.0.1:{silent.getsockname()[1]}")
+        async with asyncio.timeout(30):
+            with pytest.raises(ConnectionLostError, match=r"within 0\.1 s"):
+                await session.open(0.1)
+            await session.close()
 
 
 @pytest.mark.parametrize(("granted_ms", "timeout_ms"), [(40_000, 40_000), (120_000, 90_000)])
