@@ -3,7 +3,7 @@
 TOPIC_ALREADY_EXISTS requires that the topic existed and that another request had created it.
 UNKNOWN_TOPIC_OR_PARTITION requires that the topic did not exist at some time in between. NONE for a
 creation requires that this request created the topic. NONE for a deletion requires that a topic of
-this name existed at some time, and is gone.
+this name existed in between, and that it is gone.
 """
 
 from __future__ import annotations
@@ -56,6 +56,8 @@ def _wrong(
     elif error == NONE and not name.startswith("id:"):
         if not lives:
             return "NONE for its deletion, but never existed"
+        if not alive:
+            return "NONE for its deletion, but did not exist any more"
         if throughout:
             return "NONE for its deletion, but still existed"
     return None

@@ -28,6 +28,8 @@ judged AS (
       THEN 'NONE, but this request did not create it'
     WHEN api_key = 20 AND error = 0 AND element NOT LIKE 'id:%' AND size(lives) = 0
       THEN 'NONE for its deletion, but never existed'
+    WHEN api_key = 20 AND error = 0 AND element NOT LIKE 'id:%' AND size(alive) = 0
+      THEN 'NONE for its deletion, but did not exist any more'
     WHEN api_key = 20 AND error = 0 AND element NOT LIKE 'id:%' AND size(throughout) > 0
       THEN 'NONE for its deletion, but still existed'
     END AS wrong
