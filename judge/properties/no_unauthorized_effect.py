@@ -4,16 +4,20 @@ The principal is the one that the client's broker authenticated, not the one tha
 used. A change by an API without known rights (event_log/rights.py) is a violation. A broker below
 the bridge release decides its own writes: it records the zxid of the ACLs that it used, or -1 if
 they changed faster than it read them. Writes with -1 are not judged.
+
+A request may be executed several times: after a conflict, or because it was sent again. The last
+execution on an image that is older than the commit counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from event_log.properties import Violation
 from event_log.rights import required_rights
-from judge.history import NONE, History, identity_of, row_of
+from judge.history import NONE, History, Identity, identity_of, row_of
 from judge.properties.reference_authorizer import Access, AclHistory
 from judge.properties.violations import violation, zxid_row
 
@@ -24,18 +28,20 @@ def check(history: History) -> Iterator[Violation | None]:
     """Judge every committed element of a request with a known principal."""
     acls = AclHistory(history)
     super_users = history.run.super_users or ()
-    images = {
-        (tuple(e["identity"]), e["epoch"]): e["image_zxid"]
-        for e in history.of_kind["execution_started"]
-    }
+    images: dict[tuple[Identity, int], list[int]] = defaultdict(list)
+    for event in history.of_kind["execution_started"]:
+        broker_id, incarnation, sequence = event["identity"]
+        request = (broker_id, incarnation, sequence), event["epoch"]
+        images[request].append(event["image_zxid"])
     epochs = {term.session: term.epoch for term in history.terms}
     for commit, outcome in history.outcomes:
         received = history.received.get(outcome.request_id)
         if received is None or outcome.error != NONE:
             continue
         rights = required_rights(received["api_key"], outcome.element)
-        image = images.get((identity_of(outcome), epochs.get(commit.session, NO_EPOCH)))
-        if rights is None or image is None or image < 0:
+        request = identity_of(outcome), epochs.get(commit.session, NO_EPOCH)
+        image = _image_of(images.get(request, ()), commit.zxid)
+        if rights is None or image < 0:
             continue
         requester = received["principal"], received["client_host"]
         allowed = any(acls.allows(Access(*requester, *right), image) for right in rights)
@@ -51,3 +57,9 @@ def check(history: History) -> Iterator[Violation | None]:
         )
         key = f"{outcome.request_id}/{outcome.element}"
         yield violation("A1", key, [row_of(received), zxid_row(commit.zxid)], sentence)
+
+
+def _image_of(images: Sequence[int], committed: int) -> int:
+    """Return the zxid of the image on which a commit was decided; -1 if it is not known."""
+    before = [image for image in images if image < committed]
+    return (before or images or (-1,))[-1]

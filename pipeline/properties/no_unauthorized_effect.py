@@ -3,7 +3,8 @@
 Kafka's ACL rules are applied to ZooKeeper's log, as in judge/properties/reference_authorizer.py.
 A broker below the bridge release decides its own writes (epoch 0). The `image_zxid` of such a
 decision is the zxid of the ACLs that the broker used, or -1 if they changed faster than it read
-them.
+them. If a request was executed several times, the last execution on an image that is older than the
+commit counts.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def _rights() -> str:
 _ACCESSES: Final = f"""
 WITH secured AS (SELECT run, super_users, allow_if_no_acl FROM runs WHERE super_users IS NOT NULL),
 images AS (
-  SELECT run, identity, epoch, max_by(image_zxid, struct(file, line_number)) AS image_zxid
+  SELECT run, identity, epoch, collect_list(struct(file, line_number, image_zxid)) AS executions
   FROM events WHERE kind = 'execution_started' GROUP BY run, identity, epoch),
 epochs AS (SELECT run, session, max_by(epoch, zxid) AS epoch FROM terms GROUP BY run, session),
 done AS (
@@ -55,10 +56,11 @@ done AS (
   LEFT JOIN epochs f ON o.run = f.run AND o.session = f.session
   WHERE o.error = 0 AND r.received IS NOT NULL),
 known AS (
-  SELECT d.*, i.image_zxid, {_rights()} AS rights FROM done d
-  JOIN images i ON d.run = i.run AND d.identity = i.identity AND d.epoch = i.epoch
-    AND i.image_zxid >= 0),
-judged AS (SELECT * FROM known WHERE rights IS NOT NULL),
+  SELECT d.*, coalesce(array_max(filter(i.executions, x -> x.image_zxid < d.zxid)),
+      array_max(i.executions)).image_zxid AS image_zxid, {_rights()} AS rights
+  FROM done d
+  JOIN images i ON d.run = i.run AND d.identity = i.identity AND d.epoch = i.epoch),
+judged AS (SELECT * FROM known WHERE rights IS NOT NULL AND image_zxid >= 0),
 required AS (
   SELECT run, zxid, position, request_id, element, r.principal AS principal,
     r.client_host AS host, image_zxid, explode(rights) AS needed FROM judged
