@@ -35,6 +35,7 @@ RIGHTS: Final[Mapping[int, tuple[tuple[str, str], ...]]] = {
 }
 # CreateDelegationToken, RenewDelegationToken, ExpireDelegationToken: a token belongs to its owner.
 WITHOUT_ACLS: Final = (38, 39, 40)
+WRITES_ACLS: Final = (30, 31, 10003)  # CreateAcls, DeleteAcls, AlterAcls
 TOPIC_CONFIG: Final = "2:"
 TOPIC_BY_ID: Final = "id:"  # prefix of an element: the request names the topic only by its id
 

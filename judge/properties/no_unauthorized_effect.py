@@ -7,6 +7,10 @@ they changed faster than it read them. Writes with -1 are not judged.
 
 A request may be executed several times: after a conflict, or because it was sent again. The last
 execution on an image that is older than the commit counts.
+
+A controller may decide on ACLs that are newer than the zxid of its image: an earlier request of the
+same round changed them, or a broker below the bridge release. So the ACLs at the commit count too;
+for a change of ACLs, those before the commit, because no change may grant its own right.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from event_log.properties import Violation
-from event_log.rights import required_rights
+from event_log.rights import WRITES_ACLS, required_rights
 from judge.history import NONE, History, Identity, identity_of, row_of
 from judge.properties.reference_authorizer import Access, AclHistory
 from judge.properties.violations import violation, zxid_row
@@ -44,7 +48,11 @@ def check(history: History) -> Iterator[Violation | None]:
         if rights is None or image < 0:
             continue
         requester = received["principal"], received["client_host"]
-        allowed = any(acls.allows(Access(*requester, *right), image) for right in rights)
+        times = [image]
+        if request[1] != NO_EPOCH:
+            times.append(commit.zxid - (received["api_key"] in WRITES_ACLS))
+        accesses = [Access(*requester, *right) for right in rights]
+        allowed = any(acls.allows(access, zxid) for access in accesses for zxid in times)
         if allowed or received["principal"] in super_users:
             yield None
             continue

@@ -5,13 +5,24 @@ A broker below the bridge release decides its own writes (epoch 0). The `image_z
 decision is the zxid of the ACLs that the broker used, or -1 if they changed faster than it read
 them. If a request was executed several times, the last execution on an image that is older than the
 commit counts.
+
+A controller may decide on ACLs that are newer than the zxid of its image: an earlier request of the
+same round changed them, or a broker below the bridge release. So the ACLs at the commit count too;
+for a change of ACLs, those before the commit.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from event_log.rights import CLUSTER, RIGHTS, TOPIC_BY_ID, TOPIC_CONFIG, WITHOUT_ACLS
+from event_log.rights import (
+    CLUSTER,
+    RIGHTS,
+    TOPIC_BY_ID,
+    TOPIC_CONFIG,
+    WITHOUT_ACLS,
+    WRITES_ACLS,
+)
 
 
 def _right(operation: str, resource: str) -> str:
@@ -63,7 +74,11 @@ known AS (
 judged AS (SELECT * FROM known WHERE rights IS NOT NULL AND image_zxid >= 0),
 required AS (
   SELECT run, zxid, position, request_id, element, r.principal AS principal,
-    r.client_host AS host, image_zxid, explode(rights) AS needed FROM judged
+    r.client_host AS host, at, explode(rights) AS needed
+  FROM judged LATERAL VIEW explode(CASE
+    WHEN epoch = 0 THEN array(image_zxid)
+    WHEN api_key IN {WRITES_ACLS} THEN array(image_zxid, zxid - 1)
+    ELSE array(image_zxid, zxid) END) x AS at
   WHERE NOT array_contains(super_users, r.principal))"""
 
 _STATES: Final = """
@@ -95,14 +110,14 @@ candidates AS (
   FROM required a JOIN lengths l ON a.run = l.run AND a.needed.t = l.type
   WHERE l.length <= length(needed.n)),
 matching AS (
-  SELECT c.run, c.zxid, c.position, c.request_id, c.element, c.principal, c.host, c.needed,
-    coalesce(get(filter(s.states, x -> x.since <= c.image_zxid),
-      size(filter(s.states, x -> x.since <= c.image_zxid)) - 1).acls, array()) AS acls
+  SELECT c.run, c.zxid, c.position, c.request_id, c.element, c.principal, c.host, c.needed, c.at,
+    coalesce(get(filter(s.states, x -> x.since <= c.at),
+      size(filter(s.states, x -> x.since <= c.at)) - 1).acls, array()) AS acls
   FROM candidates c LEFT JOIN states s ON c.run = s.run AND c.path = s.path),
 per_need AS (
-  SELECT run, zxid, position, request_id, element, needed, max(principal) AS principal,
+  SELECT run, zxid, position, request_id, element, needed, at, max(principal) AS principal,
     max(host) AS host, flatten(collect_list(acls)) AS acls
-  FROM matching GROUP BY run, zxid, position, request_id, element, needed),
+  FROM matching GROUP BY run, zxid, position, request_id, element, needed, at),
 applicable AS (
   SELECT *, filter(acls,
     x -> x.principal IN (principal, 'User:*') AND x.host IN (host, '*')) AS mine
