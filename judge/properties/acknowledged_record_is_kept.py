@@ -1,7 +1,8 @@
 """D6: a record that was acknowledged with acks=all is in its partition's log at the end.
 
-A leader that stops cleanly reports its log. If several logs of a partition are reported, the log
-with the highest leader epoch counts. If several logs have this epoch, the longest counts.
+A leader that stops cleanly reports its log. The report of a leader that was killed while it stopped
+is ignored, because its last events may be missing. If several logs of a partition are reported, the
+log with the highest leader epoch counts. If several logs have this epoch, the longest counts.
 Acknowledgements in leader epochs after that of the log are not judged, because the leaders of these
 epochs were killed. The CRC of a retry is not known, so any batch at its offset counts. Records
 before the start of the log do not count as lost: retention or DeleteRecords deleted them.
@@ -42,8 +43,11 @@ def _partition(event: Event) -> Partition:
 
 def _last_logs(history: History) -> Mapping[Partition, Sequence[Event]]:
     """Return the `log_held` events of each partition's last log, in order."""
+    stopped = {boot_of(event) for event in history.of_kind["stopped"]}
     reports: dict[Partition, dict[tuple[object, ...], list[Event]]] = {}
     for event in history.of_kind["log_held"]:
+        if boot_of(event) not in stopped:
+            continue
         order = (event["leader_epoch"], event["end_offset"], *boot_of(event))
         reports.setdefault(_partition(event), defaultdict(list))[order].append(event)
     return {

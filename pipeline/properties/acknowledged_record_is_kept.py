@@ -1,7 +1,8 @@
 """D6: a record that was acknowledged with acks=all is in its partition's log at the end.
 
-A leader that stops cleanly reports its log. If several logs of a partition are reported, the log
-with the highest leader epoch counts. If several logs have this epoch, the longest counts.
+A leader that stops cleanly reports its log. The report of a leader that was killed while it stopped
+is ignored, because its last events may be missing. If several logs of a partition are reported, the
+log with the highest leader epoch counts. If several logs have this epoch, the longest counts.
 Acknowledgements in leader epochs after that of the log are not judged, because the leaders of these
 epochs were killed. Records before the start of the log do not count as lost: retention or
 DeleteRecords deleted them.
@@ -18,12 +19,14 @@ _SAME_PARTITION: Final = (
     "a.run = b.run AND a.topic_id = b.topic_id AND a.partition_index = b.partition_index"
 )
 
-INPUTS: Final = ("silver/events",)
+INPUTS: Final = ("silver/events", "silver/boots")
 SQL: Final = f"""
 WITH held AS (
-  SELECT run, node, boot, seq, topic_id, partition_index, leader_epoch, start_offset, end_offset,
-    batches, struct(leader_epoch, end_offset, node, boot) AS log
-  FROM events WHERE kind = 'log_held'),
+  SELECT /*+ BROADCAST(b) */ e.run, e.node, e.boot, e.seq, topic_id, partition_index,
+    leader_epoch, start_offset, end_offset, batches,
+    struct(leader_epoch, end_offset, e.node, e.boot) AS log
+  FROM events e JOIN boots b ON e.run = b.run AND e.node = b.node AND e.boot = b.boot
+  WHERE e.kind = 'log_held' AND b.stopped_seq IS NOT NULL),
 last AS (
   SELECT run, topic_id, partition_index, max(log) AS log
   FROM held GROUP BY run, topic_id, partition_index),
