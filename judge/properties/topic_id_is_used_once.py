@@ -15,28 +15,29 @@ from judge.properties.violations import violation, zxid_row
 
 def check(history: History) -> Iterator[Violation | None]:
     """Compare the id of each created topic with those of all earlier topics."""
-    known: dict[str, int] = {}  # by id: the zxid of the creation
+    known: dict[str, tuple[int, int]] = {}  # by id: zxid of the creation, and place in it
     for path, line in sorted(history.evidence.first.items()):
         if topic_of(path) is not None and (topic_id := _id_in(line.data)):
-            known[topic_id] = min(line.czxid, known.get(topic_id, line.czxid))
+            created = line.czxid, -1
+            known[topic_id] = min(created, known.get(topic_id, created))
     for commit in history.applied:
-        for operation in commit.operations:
+        for place, operation in enumerate(commit.operations):
             name = topic_of(operation.path)
             if operation.kind != "create" or name is None:
                 continue
             topic_id = _id_in(operation.data)
             if not topic_id:
                 continue
-            before = known.setdefault(topic_id, commit.zxid)
-            if before == commit.zxid:
+            before = known.setdefault(topic_id, (commit.zxid, place))
+            if before == (commit.zxid, place):
                 yield None
                 continue
             yield violation(
                 "D10",
                 f"{commit.zxid}/{name}",
-                [zxid_row(before), zxid_row(commit.zxid)],
+                [zxid_row(before[0]), zxid_row(commit.zxid)],
                 f"zxid {commit.zxid}: {name} was created with id {topic_id}, which the topic "
-                f"created at zxid {before} had",
+                f"created at zxid {before[0]} had",
             )
 
 

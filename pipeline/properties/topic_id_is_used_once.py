@@ -13,19 +13,21 @@ _ID: Final = "get_json_object({0}, '$.topic_id')"
 INPUTS: Final = ("silver/commits", "silver/dumps", "runs")
 SQL: Final = f"""
 WITH created AS (
-  SELECT c.run, c.zxid, substring(o.path, 17) AS topic, {_ID.format("o.data")} AS id, true AS judged
+  SELECT c.run, c.zxid, place, substring(o.path, 17) AS topic, {_ID.format("o.data")} AS id,
+    true AS judged
   FROM commits c JOIN runs r ON c.run = r.run AND c.zxid > r.first_zxid
-  LATERAL VIEW explode(c.operations) x AS o
+  LATERAL VIEW posexplode(c.operations) x AS place, o
   WHERE NOT c.failed AND o.kind = 'create' AND {_IS_TOPIC.format("o.path")}
   UNION ALL
-  SELECT run, czxid, substring(path, 17), {_ID.format("data")}, false FROM dumps
+  SELECT run, czxid, -1, substring(path, 17), {_ID.format("data")}, false FROM dumps
   WHERE NOT is_final AND {_IS_TOPIC.format("path")}),
 followed AS (
-  SELECT *, min(zxid) OVER (PARTITION BY run, id) AS before FROM created WHERE id <> ''),
+  SELECT *, min(struct(zxid, place)) OVER (PARTITION BY run, id) AS before
+  FROM created WHERE id <> ''),
 checked AS (SELECT * FROM followed WHERE judged)
-SELECT run, CASE WHEN before < zxid THEN concat(zxid, '/', topic) END AS key,
-  array(concat('zxid/', before), concat('zxid/', zxid)) AS rows,
+SELECT run, CASE WHEN before < struct(zxid, place) THEN concat(zxid, '/', topic) END AS key,
+  array(concat('zxid/', before.zxid), concat('zxid/', zxid)) AS rows,
   concat('zxid ', zxid, ': ', topic, ' was created with id ', id,
-    ', which the topic created at zxid ', before, ' had') AS sentence
+    ', which the topic created at zxid ', before.zxid, ' had') AS sentence
 FROM checked
 """
