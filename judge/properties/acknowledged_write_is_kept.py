@@ -29,12 +29,13 @@ TOPIC_RESOURCE, BROKER_RESOURCE = "2", "4"
 # A deletion commits nothing if another request has already marked the topic for deletion. D5
 # (error_code_matches_state) judges whether the topic is gone.
 JOINS_OTHERS: Final = frozenset({DELETE_TOPICS})
+_WRITES_CONTENT: Final = ("create", "set", "delete")
 
 
 def check(history: History) -> Iterator[Violation | None]:
     """Judge what brokers acknowledged, what clients saw acknowledged, and the final dump."""
     written = {
-        commit.zxid: {operation.path for operation in commit.operations}
+        commit.zxid: {o.path for o in commit.operations if o.kind in _WRITES_CONTENT}
         for commit in history.applied
     }
     for response in history.responses:

@@ -30,7 +30,8 @@ def _dumps(frames: Frames) -> DataFrame:
 # An outcome and its effect are in one transaction, so the effect is found without a join.
 _OUTCOMES: Final = """
 WITH applied AS (
-  SELECT c.*, transform(c.operations, o -> o.path) AS paths
+  SELECT c.*, transform(filter(c.operations, o -> o.kind IN ('create', 'set', 'delete')),
+    o -> o.path) AS paths
   FROM commits c JOIN runs r ON c.run = r.run AND c.zxid > r.first_zxid
   WHERE NOT c.failed AND size(c.outcomes) > 0),
 each AS (
