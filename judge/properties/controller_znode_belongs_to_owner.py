@@ -23,7 +23,10 @@ def check(history: History) -> Iterator[Violation | None]:
                 owner, since = commit.session, commit.zxid
                 yield None
             elif operation.kind == "delete":
-                checked = any(o.kind == "check" and o.role == "epoch" for o in commit.operations)
+                checked = any(
+                    o.kind == "check" and o.role == "epoch" and o.version >= 0
+                    for o in commit.operations
+                )
                 by_owner = commit.session == owner
                 if by_owner and (commit.kind == "close_session" or checked):
                     yield None

@@ -8,7 +8,8 @@ INPUTS: Final = ("silver/commits", "silver/dumps", "runs")
 SQL: Final = """
 WITH touched AS (
   SELECT c.run, c.zxid, c.session, c.kind AS how,
-    exists(operations, o -> o.kind = 'check' AND o.role = 'epoch') AS checked, operations
+    exists(operations, o -> o.kind = 'check' AND o.role = 'epoch' AND o.version >= 0) AS checked,
+    operations
   FROM commits c JOIN runs r ON c.run = r.run AND c.zxid > r.first_zxid
   WHERE NOT c.failed AND exists(operations, o -> o.role = 'controller')),
 each AS (
