@@ -18,15 +18,17 @@ SQL: Final = f"""
 WITH stopped AS (SELECT run, node, boot FROM boots WHERE stopped_seq IS NOT NULL),
 lost AS (
   SELECT DISTINCT run, node, boot, connection FROM events WHERE kind = 'disconnected'),
+unended AS (SELECT DISTINCT run, request_id FROM forwards WHERE times_returned = 0),
 -- Joined only for open requests.
 open AS (
   SELECT r.run, r.request_id, s.run IS NULL OR l.run IS NOT NULL AS may_stay_open
   FROM requests r
+  LEFT JOIN unended u ON r.run = u.run AND r.request_id = u.request_id
   LEFT JOIN stopped s ON r.run = s.run AND get(r.receipts, 0).node = s.node
     AND get(r.receipts, 0).boot = s.boot
   LEFT JOIN lost l ON r.run = l.run AND get(r.receipts, 0).node = l.node
     AND get(r.receipts, 0).boot = l.boot AND r.received.connection = l.connection
-  WHERE r.times_received > 0 AND (r.times_answered = 0 OR r.attempts > r.times_returned)),
+  WHERE r.times_received > 0 AND (r.times_answered = 0 OR u.run IS NOT NULL)),
 requests_judged AS (
   SELECT r.run, r.request_id AS key, r.times_received, r.times_answered, r.receipts, r.answers,
     coalesce(o.may_stay_open, true) AS may_stay_open
