@@ -2,7 +2,8 @@
 
 A leader that stops cleanly reports its log. The report of a leader that was killed while it stopped
 is ignored, because its last events may be missing. If several logs of a partition are reported, the
-log with the highest leader epoch counts. If several logs have this epoch, the longest counts.
+log with the highest leader epoch counts. A leader that restarts while there is no controller keeps
+its epoch: if several logs have the highest epoch, the last one counts.
 Acknowledgements in leader epochs after that of the log are not judged, because the leaders of these
 epochs were killed. The CRC of a retry is not known, so any batch at its offset counts. Records
 before the start of the log do not count as lost: retention or DeleteRecords deleted them.
@@ -11,10 +12,10 @@ before the start of the log do not count as lost: retention or DeleteRecords del
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from event_log.properties import UNKNOWN_CRC, Violation
-from judge.history import Event, History, boot_of, place_of, row_of
+from judge.history import Boot, Event, History, boot_of, place_of, row_of
 from judge.properties.violations import violation
 
 Partition = tuple[str, int]  # topic id, partition
@@ -44,16 +45,20 @@ def _partition(event: Event) -> Partition:
 def _last_logs(history: History) -> Mapping[Partition, Sequence[Event]]:
     """Return the `log_held` events of each partition's last log, in order."""
     stopped = {boot_of(event) for event in history.of_kind["stopped"]}
-    reports: dict[Partition, dict[tuple[object, ...], list[Event]]] = {}
+    reports: dict[Partition, dict[Boot, list[Event]]] = {}
     for event in history.of_kind["log_held"]:
         if boot_of(event) not in stopped:
             continue
-        order = (event["leader_epoch"], event["end_offset"], *boot_of(event))
-        reports.setdefault(_partition(event), defaultdict(list))[order].append(event)
+        reports.setdefault(_partition(event), defaultdict(list))[boot_of(event)].append(event)
     return {
-        name: sorted(logs[max(logs)], key=lambda event: int(event["seq"]))
+        name: sorted(max(logs.values(), key=_order), key=lambda event: int(event["seq"]))
         for name, logs in reports.items()
     }
+
+
+def _order(pages: Iterable[Event]) -> tuple[int, int, str, str]:
+    """Sort key of the logs of one partition: the last log that was reported comes last."""
+    return max((each["leader_epoch"], each["mono_ns"], *boot_of(each)) for each in pages)
 
 
 def _batches(pages: Sequence[Event]) -> Mapping[int, int]:

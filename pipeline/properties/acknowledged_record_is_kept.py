@@ -2,7 +2,8 @@
 
 A leader that stops cleanly reports its log. The report of a leader that was killed while it stopped
 is ignored, because its last events may be missing. If several logs of a partition are reported, the
-log with the highest leader epoch counts. If several logs have this epoch, the longest counts.
+log with the highest leader epoch counts. A leader that restarts while there is no controller keeps
+its epoch: if several logs have the highest epoch, the last one counts.
 Acknowledgements in leader epochs after that of the log are not judged, because the leaders of these
 epochs were killed. Records before the start of the log do not count as lost: retention or
 DeleteRecords deleted them.
@@ -22,13 +23,13 @@ _SAME_PARTITION: Final = (
 INPUTS: Final = ("silver/events", "silver/boots")
 SQL: Final = f"""
 WITH held AS (
-  SELECT /*+ BROADCAST(b) */ e.run, e.node, e.boot, e.seq, topic_id, partition_index,
-    leader_epoch, start_offset, end_offset, batches,
-    struct(leader_epoch, end_offset, e.node, e.boot) AS log
+  SELECT /*+ BROADCAST(b) */ e.run, e.node, e.boot, e.seq, mono_ns, topic_id, partition_index,
+    leader_epoch, start_offset, end_offset, batches, struct(e.node, e.boot) AS log
   FROM events e JOIN boots b ON e.run = b.run AND e.node = b.node AND e.boot = b.boot
   WHERE e.kind = 'log_held' AND b.stopped_seq IS NOT NULL),
 last AS (
-  SELECT run, topic_id, partition_index, max(log) AS log
+  SELECT run, topic_id, partition_index,
+    max_by(log, struct(leader_epoch, mono_ns, node, boot)) AS log
   FROM held GROUP BY run, topic_id, partition_index),
 pages AS (
   SELECT a.* FROM held a JOIN last b ON {_SAME_PARTITION} AND a.log = b.log),
