@@ -5,7 +5,8 @@ report must have the last commit that was acknowledged in the report's leader ep
 epoch. Instead, the report may have a later commit that is in the log but was never acknowledged,
 because the coordinator was killed. An offset whose last change was a deletion or expiry is not
 judged: Kafka does not wait for its tombstone, so the offset may come back. A report without its
-last event is ignored.
+last event is ignored. A coordinator that restarts while there is no controller keeps its epoch.
+What it commits after the restart is not in the report of its earlier boot.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Report = tuple[str, str, str, int, int]  # node, boot, topic id, partition, lead
 
 
 class _Change(NamedTuple):
-    order: tuple[int, str, str, int]
+    order: tuple[int, int, str, str, int]
     offset: int | None  # None: removed
     event: Event
 
@@ -40,7 +41,7 @@ def check(history: History) -> Iterator[Violation | None]:
             continue
         held = _held(events)
         for key, of_key in changes.get(_partition(last), {}).items():
-            included = [each for each in of_key if each.order[0] <= last["leader_epoch"]]
+            included = [each for each in of_key if _is_included(each.event, last)]
             change = max(included, default=None)
             if change is None or change.offset is None:
                 continue
@@ -64,13 +65,21 @@ def _partition(event: Event) -> OffsetsPartition:
     return event["topic_id"], event["partition_index"]
 
 
+def _is_included(change: Event, report: Event) -> bool:
+    """Return whether a report must include a change."""
+    if change["leader_epoch"] != report["leader_epoch"] or change["node"] != report["node"]:
+        return bool(change["leader_epoch"] <= report["leader_epoch"])
+    return bool(change["mono_ns"] <= report["mono_ns"])
+
+
 def _changes(history: History) -> Mapping[OffsetsPartition, Mapping[Key, list[_Change]]]:
     """Return all commits and removals of each offset."""
     found: dict[OffsetsPartition, dict[Key, list[_Change]]] = {}
     for kind in ("offsets_committed", "offsets_removed"):
         for event in history.of_kind[kind]:
             of_partition = found.setdefault(_partition(event), {})
-            order = event["leader_epoch"], event["node"], event["boot"], int(event["seq"])
+            time = event["leader_epoch"], event["mono_ns"]
+            order = *time, event["node"], event["boot"], int(event["seq"])
             for entry in event["offsets"]:
                 topic, number, *offset = entry.split(":")
                 change = _Change(order, int(offset[0]) if offset else None, event)

@@ -5,7 +5,8 @@ report must have the last commit that was acknowledged in the report's leader ep
 epoch. Instead, the report may have a later commit that is in the log but was never acknowledged,
 because the coordinator was killed. An offset whose last change was a deletion or expiry is not
 judged: Kafka does not wait for its tombstone, so the offset may come back. A report without its
-last event is ignored.
+last event is ignored. A coordinator that restarts while there is no controller keeps its epoch.
+What it commits after the restart is not in the report of its earlier boot.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ _SAME_REPORT: Final = (
 INPUTS: Final = ("silver/events",)
 SQL: Final = f"""
 WITH entries AS (
-  SELECT run, node, boot, seq, group_id, topic_id, partition_index, leader_epoch, log_offset,
-    split(entry, ':') AS parts
+  SELECT run, node, boot, seq, mono_ns, group_id, topic_id, partition_index, leader_epoch,
+    log_offset, split(entry, ':') AS parts
   FROM events LATERAL VIEW explode(offsets) x AS entry
   WHERE kind IN ('offsets_committed', 'offsets_removed')),
 changes AS (
   SELECT *, concat(parts[0], '-', parts[1]) AS name,
     CAST(try_element_at(parts, 3) AS BIGINT) AS committed_offset FROM entries),
 reports AS (
-  SELECT run, node, boot, seq, topic_id, partition_index, leader_epoch
+  SELECT run, node, boot, seq, mono_ns, topic_id, partition_index, leader_epoch
   FROM events WHERE kind = 'offsets_held' AND is_last),
 held_entries AS (
   SELECT a.run, a.node, a.boot, b.seq, a.topic_id, a.partition_index,
@@ -45,8 +46,9 @@ held AS (
 last AS (
   SELECT b.run, b.node, b.boot, b.seq, a.group_id, a.name, max_by(
     struct(a.node, a.boot, a.seq, a.committed_offset, a.log_offset),
-    struct(a.leader_epoch, a.node, a.boot, a.seq)) AS change
-  FROM changes a JOIN reports b ON {_SAME_PARTITION} AND a.leader_epoch <= b.leader_epoch
+    struct(a.leader_epoch, a.mono_ns, a.node, a.boot, a.seq)) AS change
+  FROM changes a JOIN reports b ON {_SAME_PARTITION} AND (a.leader_epoch < b.leader_epoch
+    OR a.leader_epoch = b.leader_epoch AND (a.node <> b.node OR a.mono_ns <= b.mono_ns))
   GROUP BY b.run, b.node, b.boot, b.seq, a.group_id, a.name),
 judged AS (
   SELECT a.*, CASE
