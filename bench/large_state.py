@@ -1,7 +1,7 @@
 """Writes the state of a large cluster to ZooKeeper, as a controller would.
 
-`elements` yields the records of one request after another; `write` commits them in fenced multis
-and returns the image that a controller would then have in memory.
+`elements` yields topics, ACLs, quotas and others as steps of records; `write` commits them in
+fenced multis and returns the image that a controller would then have in memory.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Start-up time of three nodes on a running ZooKeeper, and their memory when idle.
 
-Why: test suites start hundreds of clusters. In the resident memory of the nodes, a page that they
-share counts in each. The proportional memory counts it once: each process has its share of it.
+Why: test suites start hundreds of clusters. The resident memory of each node includes the
+pages that it shares with others. The proportional memory divides these pages among the nodes.
 """
 
 from __future__ import annotations

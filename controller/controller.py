@@ -2,9 +2,9 @@
 
     standby -> claiming -> loading -> active -> standby
 
-The controller session is closed when a candidacy ends, so after it a standby cannot write. The next
-candidacy opens another one. Only to create missing paths at start, a node opens its session before
-its first candidacy.
+When a candidacy ends, its controller session is closed, so a standby cannot write. The next
+candidacy opens a new session. Exception: to create missing paths at start, a node opens the session
+of its first candidacy early.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Controller:
         self._fence: Fence | None = None
         self._term: Term | None = None
         # `_running` runs the term. `_serving` waits for it, cleans up and returns to standby. Only
-        # `_running` may be cancelled. It must not clean up itself: a task that is cancelled before
+        # `_running` may be cancelled. It does not clean up, because a task that is cancelled before
         # its first step runs none of its code.
         self._running: asyncio.Task[None] | None = None
         self._serving: asyncio.Task[None] | None = None

@@ -63,7 +63,7 @@ class IsrPort(Protocol):
 
 
 class Committed(NamedTuple):
-    """A waiting append with acks=all: its last offset, and the future of its error."""
+    """A waiting append with acks=all: its last offset, and a future with its error code."""
 
     offset: int
     done: asyncio.Future[ErrorCode]
@@ -189,7 +189,7 @@ class Partition:
 
     @property
     def min_insync_replicas(self) -> int:
-        """The topic's min.insync.replicas, as in Kafka at most the number of replicas."""
+        """The topic's min.insync.replicas, but at most the number of replicas, as in Kafka."""
         return min(self.log.settings().number("min.insync.replicas"), len(self.replicas))
 
     @property

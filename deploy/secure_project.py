@@ -60,11 +60,12 @@ class RunningNode:
 
     def __init__(self, broker_id: int, folder: Path) -> None:
         self.id = broker_id
-        self.log = folder / "control.sock"
+        self.log = f"the log of container kafka-{broker_id}"
+        self._socket = folder / "control.sock"
 
     async def command(self, message: dict[str, Any], *, timeout_s: float = 10.0) -> dict[str, Any]:
         """Execute a command. Raises ControlError if the node rejects it or does not answer."""
-        return await call_async(self.log, message, timeout_s=timeout_s)
+        return await call_async(self._socket, message, timeout_s=timeout_s)
 
 
 def main() -> int:
@@ -74,8 +75,11 @@ def main() -> int:
         brokers = range(1, int(os.environ.get("BRIDGEHEAD_BROKERS") or 3) + 1)
         nodes = [RunningNode(each, Path(f"/nodes/{each}")) for each in brokers]
         asyncio.run(apply_access(nodes, settings.access))
-    except (ClusterError, OSError) as error:
-        sys.stderr.write(f"Users and ACLs cannot be created: {error}\n")
+    except ClusterError as error:
+        sys.stderr.write(f"{error}\n")
+        return ExitCode.CANNOT_RUN
+    except OSError as error:
+        sys.stderr.write(f"Users and ACLs could not be created: {error}\n")
         return ExitCode.CANNOT_RUN
     sys.stdout.write("Users and ACLs are created.\n")
     sys.stdout.flush()

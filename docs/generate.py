@@ -37,9 +37,10 @@ A broker serves these APIs and lists them in ApiVersions. The table is derived f
 - A broker below the bridge release forwards nothing. It writes configs, quotas, ACLs and delegation
   tokens itself. It answers other FORWARD requests with NOT_CONTROLLER, unless it is the active
   controller's broker ([upgrade](upgrade.md)).
-- On a shipped listener, a change of the configs of one broker or of its loggers must be sent to
-  that broker. The broker changes the levels of its loggers itself; it checks changes of its configs
-  and forwards them. On a drafted listener only changes of loggers must be sent to their broker.
+- On a listener with `bridgehead.dialect=shipped`, the default, a change of the configs of one
+  broker or of its loggers must be sent to that broker. The broker changes the levels of its loggers
+  itself; it checks changes of its configs and forwards them. On a drafted listener only changes
+  of loggers must be sent to their broker.
 - `drafted:` in a cell marks what applies to listeners with `bridgehead.dialect=drafted` instead.
 - A listener with `bridgehead.dialect=drafted` forwards only KIP-590's eight APIs, and only below
   these versions: {bumps}.
@@ -167,7 +168,8 @@ _WITHOUT_RIGHT: Final[Mapping[int, str]] = {
     ApiKey.DESCRIBE_CLUSTER: "the response omits the authorized operations, and nothing else",
     ApiKey.ENVELOPE: "{CLUSTER} on the inter-broker listener, a closed connection on other "
     "listeners; drafted: {CLUSTER} on all listeners",
-    ApiKey.LIST_ACLS: "{CLUSTER}, except for the principal's own Allow rules",
+    ApiKey.LIST_ACLS: "{CLUSTER}, except in a request for the client's own principal, which "
+    "returns its Allow rules",
 }
 
 

@@ -35,8 +35,8 @@ PUBLIC_MODULES: Final = (
 _COMMANDS_INTRODUCTION: Final = """\
 This page has the exit codes and the help text of each command.
 
-`python -m bridgehead` is the same command. `bridgehead --install-completion` makes the shell
-complete commands and options.
+`python -m bridgehead` does the same as `bridgehead`. `bridgehead --install-completion` makes the
+shell complete commands and options.
 
 Every JSON document that a command prints or writes (`--json`, `cluster.json`, `verdicts.json`) has
 a `schema_version`. It increases when a field disappears or changes its meaning; new fields may

@@ -83,7 +83,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         name="single_writer",
         statement="every metadata write is made by the session that holds the controller epoch",
         witnesses=("commits",),
-        row="applied transactions that write metadata, except direct writes that W6 allows",
+        row="applied transactions that write metadata, except those that W6 allows brokers",
         key="<zxid>",
         gap_blocks_fail=True,  # the gap may hold the election
     ),
@@ -92,7 +92,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         name="every_write_is_fenced",
         statement="every metadata write is in a transaction that checks the controller epoch",
         witnesses=("commits",),
-        row="applied transactions that write metadata, except direct writes that W6 allows",
+        row="applied transactions that write metadata, except those that W6 allows brokers",
         key="<zxid>",
     ),
     PropertySpec(
@@ -191,7 +191,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         statement="a record that was acknowledged with acks=all is kept at its offset",
         witnesses=("events",),
         row="partitions of acknowledged produce requests, if a leader that stopped cleanly "
-        "reported the partition's log in the same or a later leader epoch",
+        "reported the partition's log in the leader epoch of the acknowledgement or a later one",
         key="<node>/<boot>/<seq>",
         gap_blocks_fail=True,  # the gap may hold batches of the log
     ),
@@ -455,7 +455,7 @@ UNJUDGED: Final[tuple[tuple[str, str], ...]] = (
     ),
     (
         "clients progress during faults that do not stop writes",
-        "a scenario waits for acknowledgements during such a fault; without them the run hangs",
+        "a scenario waits for acknowledgements during such a fault; without them the run is HANG",
     ),
     (
         "there are few unknown outcomes",

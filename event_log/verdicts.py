@@ -3,7 +3,7 @@
 The verdict on one property is the first that applies:
 
 1. NODATA   the property needs events of nodes or ZooKeeper's transaction logs, and the run has
-            none; this rule does not apply to histories of clients
+            none; a missing history of clients does not count here
 2. NODATA   the property does not apply: A1 without an authorizer, L7 and T1 outside scenarios
 3. FAIL     a violation was found; for L1 the verdict is then HANG, for T1 NODATA, because a fault
             without effect proves nothing. It is UNKNOWN instead if `gap_blocks_fail` is true and a

@@ -54,7 +54,7 @@ class CommandedNode(Protocol):
     id: int
 
     @property
-    def log(self) -> Path:
+    def log(self) -> Path | str:
         """The node's log, for error messages."""
         ...
 
@@ -216,7 +216,7 @@ async def request(
 
 
 def check(results: Sequence[Mapping[str, Any]], kind: str) -> None:
-    """Raise ClusterError for the first result with an error code; `kind` names the request."""
+    """Raise ClusterError for the first result with an error code; `kind` is what was rejected."""
     for result in results:
         if result["errorCode"]:
             name = f" {result['user']}" if "user" in result else ""

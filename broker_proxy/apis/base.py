@@ -40,7 +40,7 @@ class Progress:
     message: Any = None  # None until it is decoded
     response: Any = None  # a message, or a relayed body; None closes the connection
     throttle_ms: int = 0  # how long the connection is muted after the response
-    controller_throttle_ms: int = 0  # what the controller in this process reported
+    controller_throttle_ms: int = 0  # of the controller in this process
     is_never_answered: bool = False  # see NeverAnsweredError
     needs_no_response: bool = False  # Produce with acks=0
     executed_ns: int = 0
@@ -57,10 +57,10 @@ class ClientRequest:
     header_bytes: bytes
     body: bytes
     connection: ClientConnectionInfo
-    client: Client  # the connection's client when the request was opened
+    client: Client  # as it was when the header was decoded
     received_ns: int  # monotonic
     progress: Progress = field(default_factory=Progress)
-    made_by_broker: bool = False  # a client's request cannot set it
+    made_by_broker: bool = False  # such as an automatic topic creation
 
     @property
     def requester(self) -> Requester:
@@ -89,9 +89,10 @@ class SplitApi(Protocol):
     """A forwarded API; the receiving broker answers some of its elements.
 
     See docs/kafka/forwarding.md#forwardable-apis. `split` returns this broker's part of the
-    response, and the message to forward (None: nothing). With `is_wrapped` (the drafted dialect),
-    this broker answers only the resources of its own loggers and forwards all others. `merge`
-    combines the two parts in the order of the request's elements.
+    response, and the message to forward (None: nothing). With `is_wrapped`, the request
+    came on a drafted listener and is forwarded in an Envelope: this broker answers only the
+    resources of its own loggers. `merge` combines the two parts in the order of the request's
+    elements.
     """
 
     api_key: ClassVar[ApiKey]

@@ -32,7 +32,7 @@ class LetsMembersJoin(Protocol):
     """See `GroupService.join`."""
 
     async def join(self, request: Join) -> Joined:
-        """Return when the join phase of the rebalance has ended; return earlier with an error."""
+        """Return when the rebalance's join phase has ended, or earlier if there is an error."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,8 @@ class Topics:
     """The load. Each request creates `topics_each` topics.
 
     With `controllers_broker`, all clients use the broker that is the active controller at the
-    start. If `period_s` is not 0, all clients wait for its next multiple before they create topics.
+    start. If `period_s` is not 0, each client waits before each creation until the monotonic clock
+    reaches a multiple of it, so that all send at the same time.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class Topics:
         self._period_s = period_s
         self._numbers = itertools.count()
         self._stopped = False
-        # By topic: True if it may exist at the end, False if it may be absent.
+        # By topic, whether it may exist at the end: both if an outcome is unknown.
         self._expected: dict[str, set[bool]] = {}
         self._surprises: list[str] = []
         self.acknowledged = 0

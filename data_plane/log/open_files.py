@@ -21,7 +21,8 @@ class OpenFiles:
         """`flags` are those of `os.open`."""
         self._limit = limit
         self._flags = flags
-        # Deletes files and folders. A broker does it in a thread: deleting a large log takes long.
+        # Deletes files and folders. A broker sets a function that does it in a thread, because
+        # deleting a large log takes long.
         self.remove: Callable[[Sequence[Path]], object] = remove_all
         self._descriptors: OrderedDict[Path, int] = OrderedDict()
 

@@ -50,7 +50,7 @@ def _judge(system: str, result: Result, row: Row | None) -> Judged:
 def stale_rows(
     suite: str, system: str, results: Iterable[Result], rows: Iterable[Row] = ROWS
 ) -> list[Row]:
-    """Return the rows that no failed test needs, so that the table remains true."""
+    """Return the rows whose test did not fail. They must be removed from the table."""
     failed = {result.test for result in results if result.outcome == "failed"}
     own = [row for row in rows if row.suite == suite and system in row.systems]
     return [row for row in own if row.test not in failed]

@@ -1,9 +1,10 @@
 """The checks in SQL: one module for each property, named as in the registry.
 
-A check returns one row for each row that it judges: `run`, `key` (null where the property holds),
-`rows` (an array), `sentence`. A check may also return violations that do not count as rows judged.
-Then `JUDGED` in its module names one more column, which is 0 for these violations and 1 for all
-other rows. In the SQL of a check, the table `gold/answers` is `answers`, and so on.
+For each row that it judges, a check returns one row with the columns `run`, `key` (null where the
+property holds), `rows` (an array) and `sentence`. A check may also return violations that do not
+count as rows judged. Then `JUDGED` in its module names one more column, which is 0 for these
+violations and 1 for all other rows. In the SQL of a check, the table `gold/answers` is `answers`,
+and so on.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from event_log.properties import PROPERTY_SPECS
 
 
 class Check(NamedTuple):
-    """The tables that a check reads, its SQL, and SQL that is 1 for a row judged, otherwise 0."""
+    """The tables that a check reads, its query, and an expression: 1 for a row judged, else 0."""
 
     inputs: Sequence[str]
     sql: str

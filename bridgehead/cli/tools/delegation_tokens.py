@@ -157,7 +157,7 @@ TOOL: Final = Tool(
     name="delegation-tokens",
     help="Create, renew, expire and describe tokens. As kafka-delegation-tokens.sh.",
     options=(
-        Option("create", "Create a token for the owner, by default for the login's user."),
+        Option("create", "Create a token for --owner-principal; default: the user that logs in."),
         Option("renew", "Renew a token."),
         Option("expire", "Change when a token expires."),
         Option("describe", "Describe tokens."),

@@ -146,7 +146,10 @@ def test_resent_creation_repeats_its_outcome_after_the_topic_was_deleted() -> No
 
 
 def test_resent_rejection_repeats_its_outcome_after_the_topic_was_deleted() -> None:
-    """Another request's topic existed when the committed outcome was decided."""
+    """When the rejection was decided, the topic of another request still existed.
+
+    Our controller records no rejections, but the judge accepts histories that have them.
+    """
     rejected = multi(3, check(), outcomes((ME, "orders", TOPIC_EXISTS)))
     log = [created(2, by=ANOTHER), rejected, removed(4)]
     assert violations("D5", log, responded(TOPIC_EXISTS, zxid=6, image_zxid=6)) == ()
