@@ -144,6 +144,8 @@ class ZooKeeperWatcher:
             raise ConnectionLostError("the new ZooKeeper session is lost again")
         self._session = session
         self._log.append(SessionOpened(role="broker", session=f"0x{session.session_id:x}"))
+        # If this process is killed after a write, the evidence still shows whose session it was.
+        self._log.flush()
 
     def _new_session(self) -> ZooKeeperSession:
         return ZooKeeperSession(

@@ -145,7 +145,7 @@ class DataPlane:
             try:
                 await self.partitions.flush()
                 self.partitions.write_checkpoints()
-            except OSError:
+            except Exception:
                 _log.exception("the checkpoints cannot be written")
 
     async def _apply_retention(self) -> None:

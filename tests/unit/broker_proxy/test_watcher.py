@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
-from unittest.mock import AsyncMock, Mock
+from unittest.mock import AsyncMock, Mock, call
 
 import pytest
 
 from broker_proxy.watcher import Callbacks, ControllerAddress, ZooKeeperWatcher
 from cluster_model.records import ConfigResource
-from cluster_model.session_state import ConnectionLostError
+from cluster_model.session_state import ConnectionLostError, SessionState
 from cluster_model.znodes import (
     ConfigChangeZnode,
     ConfigZnode,
@@ -20,6 +20,7 @@ from cluster_model.znodes import (
     NodeAddress,
     NodeZnode,
 )
+from event_log.events import SessionOpened
 from zookeeper_client.session import NoSuchZnodeError, ZooKeeperSession
 from zookeeper_client.wire import Read, ZnodeData
 
@@ -79,6 +80,17 @@ def watcher_of(
     )
     watcher._session = cast(ZooKeeperSession, session)
     return watcher
+
+
+async def test_a_new_session_is_in_the_evidence_before_it_is_used() -> None:
+    session = SimpleNamespace(session_id=7, state=SessionState.CONNECTED, open=AsyncMock())
+    watcher = watcher_of(None, [])
+    watcher._new_session = lambda: cast(ZooKeeperSession, session)  # type: ignore[method-assign]
+    await watcher.open()
+    assert cast(Mock, watcher._log).mock_calls == [
+        call.append(SessionOpened(role="broker", session="0x7")),
+        call.flush(),
+    ]
 
 
 async def test_a_slow_read_does_not_report_a_controller_after_a_later_read_found_none() -> None:
