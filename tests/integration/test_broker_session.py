@@ -18,6 +18,7 @@ from tests.integration.conftest import ZooKeeperForTest
 from tests.integration.store_peers import ReplyLosingProxy, new_store
 
 BROKER = "/brokers/ids/7"
+NODE = "/bridgehead/nodes/7"
 SESSION_TIMEOUT_MS = 1000
 ENDPOINT = Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 9092)
 
@@ -121,10 +122,14 @@ async def test_a_refused_registration_is_tried_again_in_the_same_session(
 
 
 async def test_a_deleted_registration_is_written_again(broker: Broker, truth: KazooClient) -> None:
-    for number, path in enumerate((BROKER, "/bridgehead/nodes/7"), start=2):
-        await asyncio.to_thread(truth.delete, path)
-        await until(lambda number=number: len(broker.epochs) == number)
+    await asyncio.to_thread(truth.delete, BROKER)
+    await until(lambda: len(broker.epochs) == 2)
+    await asyncio.to_thread(truth.delete, NODE)
+    async with asyncio.timeout(60):
+        while await asyncio.to_thread(truth.exists, NODE) is None:
+            await asyncio.sleep(0.005)
+    assert len(broker.epochs) == 2
     await asyncio.to_thread(truth.set, BROKER, b"{")
-    await until(lambda: len(broker.epochs) == 4)
+    await until(lambda: len(broker.epochs) == 3)
     assert broker.epochs[-1] == await asyncio.to_thread(epoch_of, truth)
     assert broker.count(SessionOpened) == 1

@@ -14,7 +14,7 @@ from controller.external_writes import ExternalWrites
 from tests.unit.controller.loop_bench import Term
 from tests.unit.controller.test_direct_writes import Znodes
 from tests.unit.controller.topic_decisions import image
-from zookeeper_client.wire import Read, ReadResult, Stat, ZnodeData
+from zookeeper_client.wire import Read, ReadResult, ZnodeData
 
 DEFAULTS = ConfigResource("brokers", "<default>")
 WRITTEN = {"log.cleaner.threads": "2"}
@@ -49,7 +49,7 @@ async def test_acls_that_were_deleted_and_created_again_reach_the_image() -> Non
         for permission in get_args(Permission)
     )
     term = Term(before=image().with_acl(pattern, before, 0))
-    znode = ZnodeData(AclZnode.encode(after), Stat._make([0] * 11))
+    znode = ZnodeData(AclZnode.encode(after), bytes(68))
 
     async def read(_reads: Sequence[Read]) -> list[ReadResult]:
         return [znode]
