@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bridgehead.cli.tools.tool import Option, Options, Output, ToolError, UsageFault, number, texts
@@ -230,22 +230,17 @@ def _new_offset(
     return min(max(wanted, first), end)
 
 
-def _partitions(admin: AdminClient, topics: Iterable[str]) -> list[TopicPartition]:
-    """Return the partitions that --topic names: TOPIC, or TOPIC:0,1."""
+def _partitions(admin: AdminClient, topics: Sequence[str]) -> list[TopicPartition]:
+    """Return the partitions that each --topic names: TOPIC, or TOPIC:0,1."""
     from bridgehead.admin import TopicPartition
 
-    named: dict[str, list[int] | None] = {}
+    described = admin.describe_topics([each for each in topics if ":" not in each])
+    chosen: dict[str, set[int]] = {}
     for each in topics:
-        name, colon, numbers = each.rpartition(":")
-        named[name if colon else each] = [int(n) for n in numbers.split(",")] if colon else None
-    described = admin.describe_topics([name for name, given in named.items() if given is None])
-    keys = []
-    for name, given in named.items():
-        every = given
-        if every is None:
-            every = list(described[name].get().partitions)
-        keys += [TopicPartition(name, number) for number in sorted(every)]
-    return keys
+        name, colon, numbers = each.partition(":")
+        found = map(int, numbers.split(",")) if colon else described[name].get().partitions
+        chosen.setdefault(name, set()).update(found)
+    return [TopicPartition(name, each) for name in chosen for each in sorted(chosen[name])]
 
 
 def delete(admin: AdminClient, options: Options, out: Output) -> None:

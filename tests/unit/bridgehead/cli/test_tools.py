@@ -21,6 +21,7 @@ from bridgehead.admin import (
     GroupOverview,
     Node,
     NodeApiVersions,
+    OffsetInfo,
     PartitionReassignment,
     PatternType,
     ResourceType,
@@ -35,6 +36,7 @@ from bridgehead.cli.tools import (
     delegation_tokens,
     delete_records,
     features,
+    group_offsets,
     groups,
     json_files,
     leader_election,
@@ -355,6 +357,37 @@ def test_partitions_of_a_member_are_counted_from_its_assignment() -> None:
     header, row = groups.member_lines("readers", [member])
     assert header.split() == ["GROUP", "CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS"]
     assert row.split() == ["readers", "m-1", "/127.0.0.1", "app", "2"]
+
+
+class _Groups:
+    """An admin client of a cluster with consumer groups in these states, and one other group."""
+
+    def __init__(self, states: dict[str, str]) -> None:
+        self.states = states
+
+    def get_all_groups(self) -> dict[Node, Try[list[GroupOverview]]]:
+        found = [GroupOverview(each, "consumer") for each in self.states]
+        found.append(GroupOverview("workers", "connect"))
+        return {Node(1, "a", 1): Try.new_value(found)}
+
+    def get_group_information(self, group: str) -> GroupOverview:
+        return GroupOverview(group, "consumer", self.states.get(group, "Empty"))
+
+    def list_group_offsets(self, group: str) -> dict[TopicPartition, object]:
+        return {}
+
+    def describe_topics(self, names: list[str]) -> dict[str, object]:
+        assert names == []
+        return {}
+
+    def list_offsets(self, timestamps: dict[TopicPartition, int]) -> dict[object, Try[OffsetInfo]]:
+        return {each: Try.new_value(OffsetInfo(7, -1, -1)) for each in timestamps}
+
+
+def test_every_topic_option_selects_partitions() -> None:
+    given = options(topic=["a:0", "a:1"], to_latest=True)
+    admin = cast(AdminClient, _Groups({}))
+    assert group_offsets.new_offsets(admin, "readers", given) == {A0: 7, A1: 7}
 
 
 @pytest.mark.parametrize(
