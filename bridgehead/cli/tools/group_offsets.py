@@ -157,7 +157,7 @@ def reset(admin: AdminClient, options: Options, out: Output) -> None:
     names = options.texts("group")
     if options.has("all-groups"):
         found = [each for result in admin.get_all_groups().values() for each in result.get()]
-        names = sorted(each.group_id for each in found)
+        names = sorted(each.group_id for each in found if each.protocol_type in ("consumer", ""))
     out.result(groups=[])
     rows = [_reset_row("GROUP", "TOPIC", "PARTITION", "NEW-OFFSET")]
     for group in names:

@@ -390,6 +390,13 @@ def test_every_topic_option_selects_partitions() -> None:
     assert group_offsets.new_offsets(admin, "readers", given) == {A0: 7, A1: 7}
 
 
+def test_a_reset_of_all_groups_is_for_consumer_groups() -> None:
+    out = Output(as_json=True)
+    given = options(reset_offsets=True, all_groups=True, topic=["a:0"], to_latest=True)
+    groups.TOOL.run(cast(AdminClient, _Groups({"readers": "Empty"})), given, out)
+    assert [each["group_id"] for each in out.document["groups"]] == ["readers"]
+
+
 @pytest.mark.parametrize(
     ("check", "given", "reason"),
     [
