@@ -153,21 +153,26 @@ def _text(offset: int | None) -> str:
 
 
 def reset(admin: AdminClient, options: Options, out: Output) -> None:
-    """Show the new offsets of each group; with --execute, commit them."""
+    """Show the new offsets of each group; with --execute, commit them.
+
+    As in Kafka's tool, a group with members does not stop the command: it only gets an error.
+    """
     names = options.texts("group")
     if options.has("all-groups"):
         found = [each for result in admin.get_all_groups().values() for each in result.get()]
         names = sorted(each.group_id for each in found if each.protocol_type in ("consumer", ""))
-    out.result(groups=[])
+    out.result(groups=[], failed={})
     rows = [_reset_row("GROUP", "TOPIC", "PARTITION", "NEW-OFFSET")]
     for group in names:
         state = admin.get_group_information(group).state
         if state not in _RESETTABLE:
-            raise ToolError(
+            reason = (
                 f"Assignments can only be reset if the group '{group}' is inactive, "
-                f"but the current state is {state}.",
-                terse=True,
+                f"but the current state is {state}."
             )
+            out.line(f"\nError: {reason}")
+            out.document["failed"][group] = reason
+            continue
         offsets = new_offsets(admin, group, options)
         if options.has("execute"):
             for key, error in admin.alter_group_offsets(group, offsets).items():

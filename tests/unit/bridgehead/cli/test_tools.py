@@ -397,6 +397,23 @@ def test_a_reset_of_all_groups_is_for_consumer_groups() -> None:
     assert [each["group_id"] for each in out.document["groups"]] == ["readers"]
 
 
+def test_a_group_with_members_does_not_stop_the_reset_of_others(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    out = Output(as_json=False)
+    given = options(reset_offsets=True, group=["busy", "readers"], topic=["a:0"], to_latest=True)
+    admin = _Groups({"busy": "Stable", "readers": "Empty"})
+    groups.TOOL.run(cast(AdminClient, admin), given, out)
+    assert [each["group_id"] for each in out.document["groups"]] == ["readers"]
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == [
+        "",
+        "Error: Assignments can only be reset if the group 'busy' is inactive, but the current "
+        "state is Stable.",
+    ]
+    assert lines[-1].split() == ["readers", "a", "0", "7"]
+
+
 @pytest.mark.parametrize(
     ("check", "given", "reason"),
     [
