@@ -285,7 +285,8 @@ def _current(admin: AdminClient, topics: Iterable[str]) -> dict[TopicPartition, 
 
 def _generate(admin: AdminClient, options: Options, out: Output) -> None:
     document = parse_json(read_text(options.needed("topics-to-move-json-file")))
-    topics = [field(each, "topic", str) for each in elements(document, "topics")]
+    listed = elements(document, "topics") if "topics" in document else ()
+    topics = [field(each, "topic", str) for each in listed]
     brokers = _broker_list(options.needed("broker-list"))
     if twice(topics):
         raise ToolError(

@@ -15,10 +15,13 @@ from bridgehead.admin import (
     AclPermissionType,
     AdminClient,
     ApiVersionRange,
+    ClusterDescription,
     ConnectionFailedError,
+    ErrorCode,
     FeatureMetadata,
     GroupMember,
     GroupOverview,
+    KafkaError,
     Node,
     NodeApiVersions,
     OffsetInfo,
@@ -271,6 +274,29 @@ def test_proposal_spreads_replicas_over_racks() -> None:
         {"r1", "r2"},
     ]
     assert len({tuple(replicas) for replicas in proposed.values()}) == 2
+
+
+class _Topics:
+    """An admin client of a cluster with one broker, without topics."""
+
+    def describe_topics(self, names: list[str]) -> dict[str, Try[object]]:
+        unknown = KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return {each: Try.new_error(unknown) for each in names}
+
+    def describe_cluster(self) -> ClusterDescription:
+        return ClusterDescription("c", None, [Node(1, "a", 1)])
+
+    def list_partition_reassignments(self) -> dict[TopicPartition, PartitionReassignment]:
+        return {}
+
+
+def test_a_file_that_names_no_topics_gives_an_empty_proposal(tmp_path: Path) -> None:
+    file = tmp_path / "topics.json"
+    file.write_text('{"version":1}')
+    out = Output(as_json=True)
+    given = options(generate=True, topics_to_move_json_file=str(file), broker_list="1")
+    reassign_partitions.TOOL.run(cast(AdminClient, _Topics()), given, out)
+    assert out.document["proposed"] == {"version": 1, "partitions": []}
 
 
 def test_throttled_replicas_are_the_sources_and_destinations_of_the_moves() -> None:
