@@ -267,8 +267,14 @@ def _list(admin: AdminClient, options: Options, out: Output) -> None:
     )
 
 
-def _current(admin: AdminClient, topics: Iterable[str]) -> dict[TopicPartition, list[int]]:
-    """Return the replicas of every partition of the topics. Raises ToolError."""
+def _current(
+    admin: AdminClient, topics: Iterable[str], *, omit_unknown: bool = False
+) -> dict[TopicPartition, list[int]]:
+    """Return the replicas of every partition of the topics.
+
+    Raises:
+        KafkaError: a topic cannot be described; with `omit_unknown`, unknown topics are omitted.
+    """
     from bridgehead.admin import ErrorCode, KafkaError, TopicPartition
 
     found = {}
@@ -276,6 +282,8 @@ def _current(admin: AdminClient, topics: Iterable[str]) -> dict[TopicPartition, 
         error = result.error
         unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if isinstance(error, KafkaError) and error.code == unknown:
+            if omit_unknown:
+                continue
             raise KafkaError(unknown, f"Topic {topic} not found.")
         for index, partition in result.get().partitions.items():
             replicas = [node.id for node in partition.get().replicas]
@@ -419,7 +427,7 @@ def _clear_throttles(
 def _verify(admin: AdminClient, options: Options, out: Output) -> None:
     wanted = parse_reassignment(read_text(options.needed("reassignment-json-file")))
     moving = admin.list_partition_reassignments()
-    current = _current(admin, (each.topic for each, _ in wanted))
+    current = _current(admin, (each.topic for each, _ in wanted), omit_unknown=True)
     lines = states(wanted, current, moving)
     for line in [*lines, ""]:
         out.line(line)

@@ -299,6 +299,17 @@ def test_a_file_that_names_no_topics_gives_an_empty_proposal(tmp_path: Path) -> 
     assert out.document["proposed"] == {"version": 1, "partitions": []}
 
 
+def test_verification_shows_that_a_deleted_topic_has_no_replicas(tmp_path: Path) -> None:
+    file = tmp_path / "moves.json"
+    file.write_text('{"partitions":[{"topic":"gone","partition":0,"replicas":[1]}]}')
+    out = Output(as_json=True)
+    given = options(verify=True, reassignment_json_file=str(file), preserve_throttles=True)
+    reassign_partitions.TOOL.run(cast(AdminClient, _Topics()), given, out)
+    assert out.document["partitions"] == [
+        "There is no active reassignment of partition gone-0, but replica set is  rather than 1."
+    ]
+
+
 def test_throttled_replicas_are_the_sources_and_destinations_of_the_moves() -> None:
     moves = reassign_partitions.moves({A0: [2, 3]}, {A0: [1, 2]}, {})
     assert moves == {A0: ([1, 2], [3])}
