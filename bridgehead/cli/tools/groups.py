@@ -181,6 +181,8 @@ def state_lines(group: GroupDescription, coordinator: Node) -> list[str]:
 
 
 def _describe(admin: AdminClient, options: Options, out: Output) -> None:
+    from bridgehead.admin import Node
+
     groups = options.texts("group")
     if options.has("all-groups"):
         groups = [each.group_id for each in _overviews(admin)]
@@ -204,7 +206,9 @@ def _describe(admin: AdminClient, options: Options, out: Output) -> None:
                 ],
             }
         )
-        _show(admin, group, nodes[group.coordinator], options, out)
+        # A broker that has stopped since it answered is no longer listed.
+        coordinator = nodes.get(group.coordinator, Node(group.coordinator, "", -1))
+        _show(admin, group, coordinator, options, out)
 
 
 def _show(

@@ -19,6 +19,7 @@ from bridgehead.admin import (
     ConnectionFailedError,
     ErrorCode,
     FeatureMetadata,
+    GroupDescription,
     GroupMember,
     GroupOverview,
     KafkaError,
@@ -449,6 +450,24 @@ def test_a_group_with_members_does_not_stop_the_reset_of_others(
         "state is Stable.",
     ]
     assert lines[-1].split() == ["readers", "a", "0", "7"]
+
+
+class _LostCoordinator:
+    """An admin client of a cluster whose broker 3 has described a group, and then stopped."""
+
+    def describe_cluster(self) -> ClusterDescription:
+        return ClusterDescription("c", None, [Node(1, "a", 1)])
+
+    def describe_groups(self, names: list[str]) -> dict[str, Try[GroupDescription]]:
+        group = GroupDescription("readers", "consumer", "Empty", "", [], coordinator=3)
+        return {"readers": Try.new_value(group)}
+
+
+def test_a_group_is_described_even_if_its_coordinator_is_not_listed() -> None:
+    out = Output(as_json=True)
+    given = options(describe=True, group=["readers"], state="")
+    groups.TOOL.run(cast(AdminClient, _LostCoordinator()), given, out)
+    assert out.document["groups"][0]["coordinator"] == 3
 
 
 @pytest.mark.parametrize(
