@@ -155,8 +155,11 @@ def parse_added(text: str) -> dict[str, str]:
     Raises:
         ToolError: a part is not key=value, or a key has an invalid character.
     """
+    parts = re.split("," + _OUTSIDE_BRACKETS, text)
+    while len(parts) > 1 and not parts[-1]:  # Java's `split` drops empty parts at the end
+        parts.pop()
     added = {}
-    for part in re.split("," + _OUTSIDE_BRACKETS, text):
+    for part in parts:
         pair = re.split(r"\s*=\s*" + _OUTSIDE_BRACKETS, part)
         if len(pair) != 2:
             raise ToolError(

@@ -134,6 +134,10 @@ def test_added_configs_may_contain_commas_in_brackets() -> None:
         configs.parse_added("a b=1")
 
 
+def test_a_comma_after_the_last_added_config_is_ignored() -> None:
+    assert configs.parse_added("a=1,b=[x,],,") == {"a": "1", "b": "x,"}
+
+
 def test_entity_default_belongs_to_the_entity_type_before_it() -> None:
     given = options(
         (
