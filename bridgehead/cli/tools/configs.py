@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -194,6 +195,8 @@ def java_double(value: float) -> str:
     >>> java_double(1e8), java_double(2048.5), java_double(10.0), java_double(0.0001)
     ('1.0E8', '2048.5', '10.0', '1.0E-4')
     """
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(float(value))
     sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
@@ -505,6 +508,8 @@ def _alter_user(
 def parse_quota(key: str, value: str) -> float:
     """Return a quota's number. Raises ToolError."""
     try:
+        if "_" in value:  # Python accepts 1_000, Java does not
+            raise ValueError
         return float(value)
     except ValueError:
         raise ToolError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import cast
 
@@ -175,10 +176,18 @@ def test_error_of_a_malformed_credential_does_not_show_its_password() -> None:
         (0.001, "0.001"),
         (0.0001, "1.0E-4"),
         (1e300, "1.0E300"),
+        (math.inf, "Infinity"),
+        (math.nan, "NaN"),
     ],
 )
 def test_a_quota_is_printed_in_the_format_of_a_java_double(value: float, text: str) -> None:
     assert configs.java_double(value) == text
+
+
+def test_a_quota_has_the_digits_that_java_accepts() -> None:
+    assert configs.parse_quota("request_percentage", "1e3") == 1000
+    with pytest.raises(ToolError, match="Cannot parse quota configuration value for a: 1_000"):
+        configs.parse_quota("a", "1_000")
 
 
 def test_producer_and_consumer_options_add_the_acls_that_kafkas_tool_adds() -> None:
