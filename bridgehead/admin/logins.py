@@ -114,8 +114,16 @@ class OAuthBearerLogin:
         self._new_token = new_token
 
     def first(self) -> bytes:
-        """See Login."""
-        return f"n,,\x01auth=Bearer {self._new_token()}\x01\x01".encode()
+        """See Login. Raises AuthenticationError if `new_token` fails."""
+        try:
+            token = self._new_token()
+        except AuthenticationError:
+            raise
+        except Exception as error:
+            raise AuthenticationError(
+                f"The function that returns the token failed: {type(error).__name__}: {error}"
+            ) from error
+        return f"n,,\x01auth=Bearer {token}\x01\x01".encode()
 
     def answer(self, challenge: bytes) -> bytes | None:
         """See Login. A challenge that is not empty has the reason why the broker rejects the token.

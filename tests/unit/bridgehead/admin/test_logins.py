@@ -94,9 +94,11 @@ def test_an_unsecured_token_is_not_issued_in_the_future() -> None:
     assert validate(token).principal_name == "alice"
 
 
-def logging_in(handshake_code: int = 0, code: int = 0, lifetime_ms: int = 0) -> World:
-    """Brokers with SASL PLAIN."""
-    world = World(login=lambda: PlainLogin("alice", "secret"))
+def logging_in(
+    handshake_code: int = 0, code: int = 0, lifetime_ms: int = 0, login: Login | None = None
+) -> World:
+    """Brokers with SASL, by default with PLAIN."""
+    world = World(login=lambda: login or PlainLogin("alice", "secret"))
     world.everywhere(
         ApiKey.SASL_HANDSHAKE, lambda *_: SaslHandshakeResponse(handshake_code, ["SCRAM-SHA-512"])
     )
@@ -134,6 +136,23 @@ def test_a_failed_login_is_not_repeated(codes: tuple[int, int], text: str) -> No
     assert text in str(error)
     assert world.now_ms == 0
     assert world.open_connections() == []
+
+
+def test_a_token_function_that_fails_does_not_close_the_client() -> None:
+    failures = [ValueError("no network")]
+
+    def token() -> str:
+        for each in failures:
+            raise each
+        return "token"
+
+    world = logging_in(login=OAuthBearerLogin(token))
+    error = world.run(cluster.describe_cluster()).error
+    assert isinstance(error, AuthenticationError)
+    assert "no network" in str(error)
+    failures.clear()
+    world.advance_to(1_000)
+    assert world.run(cluster.describe_cluster()).get().cluster_id == "c"
 
 
 def test_a_connection_is_replaced_before_its_login_expires() -> None:
