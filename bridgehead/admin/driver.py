@@ -222,8 +222,9 @@ class Driver:
                     f"{error.verify_message}."
                 ),
             )
-        except OSError as error:
-            reason = error.strerror or str(error) or type(error).__name__
+        except (OSError, ValueError) as error:  # ValueError: the host name or the port is malformed
+            strerror = error.strerror if isinstance(error, OSError) else None
+            reason = strerror or str(error) or type(error).__name__
             self.lost(
                 number,
                 ConnectionFailedError(f"The broker at {address} cannot be reached: {reason}."),
