@@ -18,7 +18,12 @@ T = TypeVar("T")
 LATEST: Final = -1  # timestamps for `list_offsets`
 EARLIEST: Final = -2
 _PAUSE_MS: Final = 100
-_MOVED: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.LEADER_NOT_AVAILABLE)
+# Errors after which the partition is asked again. Some are temporary, others mean that the leader
+# has changed.
+_REPEATED: Final = (
+    *(ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.LEADER_NOT_AVAILABLE),
+    *(ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.OFFSET_NOT_AVAILABLE),
+)
 
 
 class OffsetInfo(NamedTuple):
@@ -191,7 +196,7 @@ def _at_leaders(
         outcomes = yield tuple(request(part, broker) for broker, part in parts.items())
         for part, outcome in zip(parts.values(), outcomes, strict=True):
             done |= _partitions(part, outcome, result)
-        left = {each: left[each] for each in left if _has_moved(done[each])}
+        left = {each: left[each] for each in left if _is_repeated(done[each])}
         if left:
             try:
                 yield Wait(_PAUSE_MS)
@@ -234,8 +239,8 @@ def _partitions(
     return {each: found.get(each, Try.new_error(missing)) for each in part}
 
 
-def _has_moved(result: Try[Any]) -> bool:
-    return isinstance(result.error, KafkaError) and result.error.code in _MOVED
+def _is_repeated(result: Try[Any]) -> bool:
+    return isinstance(result.error, KafkaError) and result.error.code in _REPEATED
 
 
 def _no(code: ErrorCode) -> KafkaError:

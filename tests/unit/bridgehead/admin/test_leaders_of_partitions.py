@@ -2,14 +2,62 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from bridgehead.admin.calls.records import LATEST, list_offsets
 from bridgehead.admin.errors import KafkaError
-from bridgehead.admin.requests import Answer
+from bridgehead.admin.requests import Answer, Plan, Wait
 from bridgehead.admin.results import TopicPartition, Try
 from bridgehead.kafka_wire.errors import ErrorCode
-from bridgehead.kafka_wire.messages.metadata import MetadataResponse, MetadataResponseTopic
+from bridgehead.kafka_wire.messages.list_offsets import (
+    ListOffsetsPartitionResponse,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from bridgehead.kafka_wire.messages.metadata import (
+    MetadataResponse,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+
+A, B = TopicPartition("t", 0), TopicPartition("t", 1)
+METADATA = MetadataResponse(
+    topics=[
+        MetadataResponseTopic(
+            name="t",
+            partitions=[MetadataResponsePartition(partition_index=n, leader_id=1) for n in (0, 1)],
+        )
+    ]
+)
+
+
+def after_first_answer(code: ErrorCode) -> tuple[Plan[Any], Any]:
+    """Return a call after the leader has answered: an error for A, the offset 5 for B."""
+    plan = list_offsets({A: LATEST, B: LATEST})
+    next(plan)
+    plan.send([Try.new_value(Answer(METADATA, 12))])
+    found = [
+        ListOffsetsPartitionResponse(0, error_code=code),
+        ListOffsetsPartitionResponse(1, error_code=0, offset=5),
+    ]
+    response = ListOffsetsResponse(topics=[ListOffsetsTopicResponse("t", found)])
+    return plan, plan.send([Try.new_value(Answer(response, 7))])
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.OFFSET_NOT_AVAILABLE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+    ],
+)
+def test_a_partition_with_a_temporary_error_is_asked_again(code: ErrorCode) -> None:
+    """A new leader answers OFFSET_NOT_AVAILABLE until it knows its high watermark."""
+    _, step = after_first_answer(code)
+    assert isinstance(step, Wait)
 
 
 @pytest.mark.parametrize(
