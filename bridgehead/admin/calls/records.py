@@ -180,11 +180,23 @@ def _at_leaders(
     request: Callable[[Mapping[TopicPartition, int], int], Request],
     result: Callable[[Any], T],
 ) -> Plan[dict[TopicPartition, Try[T]]]:
-    """Send a request to the leader of each partition; if a leader changes, ask the new one."""
+    """Send a request to the leader of each partition; if a leader changes, ask the new one.
+
+    If metadata cannot be fetched again after the first responses, the partitions that are left
+    keep the errors that they have got.
+
+    Raises:
+        AdminError: metadata cannot be fetched, and there is no response yet.
+    """
     done: dict[TopicPartition, Try[T]] = {}
     left = dict(values)
     while left:
-        leaders, failed = yield from _leaders({each.topic for each in left})
+        try:
+            leaders, failed = yield from _leaders({each.topic for each in left})
+        except AdminError:
+            if not done:
+                raise
+            break
         parts: dict[int, dict[TopicPartition, int]] = {}
         for each, value in left.items():
             missing = failed.get(each.topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bridgehead.admin.calls.records import LATEST, list_offsets
-from bridgehead.admin.errors import KafkaError
+from bridgehead.admin.errors import KafkaError, KafkaTimeoutError
 from bridgehead.admin.requests import Answer, Plan, Wait
 from bridgehead.admin.results import TopicPartition, Try
 from bridgehead.kafka_wire.errors import ErrorCode
@@ -58,6 +58,16 @@ def test_a_partition_with_a_temporary_error_is_asked_again(code: ErrorCode) -> N
     """A new leader answers OFFSET_NOT_AVAILABLE until it knows its high watermark."""
     _, step = after_first_answer(code)
     assert isinstance(step, Wait)
+
+
+def test_results_are_kept_if_metadata_cannot_be_fetched_again() -> None:
+    plan, _ = after_first_answer(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    plan.send([])  # after the pause
+    with pytest.raises(StopIteration) as end:
+        plan.send([Try.new_error(KafkaTimeoutError("late", sent=True))])
+    results = end.value.value
+    assert results[B].get().offset == 5
+    assert results[A].error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 @pytest.mark.parametrize(
