@@ -100,10 +100,14 @@ def read_config(properties: Mapping[str, object]) -> AdminConfig:
     if protocol not in PROTOCOLS:
         raise AdminConfigError(f"security.protocol must be one of {', '.join(PROTOCOLS)}.")
     mechanism = _mechanism(texts) if protocol.startswith("SASL") else None
+    numbers = {name: _number(name, texts.get(name)) for name in NUMBERS}
+    if "default.api.timeout.ms" not in texts:  # as in Kafka, at least one attempt is possible
+        least = numbers["request.timeout.ms"]
+        numbers["default.api.timeout.ms"] = max(least, numbers["default.api.timeout.ms"])
     return AdminConfig(
         _addresses(texts.get("bootstrap.servers", "")),
         texts.get("client.id", "bridgehead-admin"),
-        {name: _number(name, texts.get(name)) for name in NUMBERS},
+        numbers,
         protocol,
         mechanism,
         _jaas(texts) if mechanism is not None else None,

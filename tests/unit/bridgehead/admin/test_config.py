@@ -46,6 +46,13 @@ def test_defaults_are_kafkas() -> None:
     assert numbers["default.api.timeout.ms"] == 60_000
 
 
+def test_a_call_has_time_for_one_attempt_unless_its_timeout_is_set() -> None:
+    long = {**SERVERS, "request.timeout.ms": 120_000}
+    assert read_config(long).numbers["default.api.timeout.ms"] == 120_000
+    short = {**long, "default.api.timeout.ms": 5_000}
+    assert read_config(short).numbers["default.api.timeout.ms"] == 5_000
+
+
 def test_unknown_properties_are_ignored_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "bridgehead.admin"):
         read_config({**SERVERS, "group.id": "g"})
