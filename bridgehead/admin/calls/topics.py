@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     )
 
 _NO_ID: Final = bytes(16)
+# The leader is dead, or has no listener with this name. Kafka's client ignores both errors.
+_NO_LEADER: Final = (ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.LISTENER_NOT_FOUND)
 
 
 class CreateTopicsFlags(Flag):
@@ -366,6 +368,6 @@ def _partition(
         brokers(partition.isr_nodes),
         brokers(partition.offline_replicas),
     )
-    if partition.error_code == ErrorCode.LEADER_NOT_AVAILABLE:
+    if partition.error_code in _NO_LEADER:
         return Try.new_value(info)  # `leader` is None; the rest is known
     return answer.result(partition, lambda _: info)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -566,6 +567,18 @@ def test_a_topic_that_may_not_be_described_does_not_hide_the_others(world: World
         ErrorCode.TOPIC_AUTHORIZATION_FAILED,
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     ]
+
+
+@pytest.mark.parametrize("code", [ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.LISTENER_NOT_FOUND])
+def test_a_partition_without_a_leader_is_described(world: World, code: ErrorCode) -> None:
+    partition = MetadataResponsePartition(code, 0, -1, replica_nodes=[1, 2], isr_nodes=[1])
+    topic = MetadataResponseTopic(name="a", partitions=[partition])
+    world.everywhere(
+        ApiKey.METADATA, lambda *_: dataclasses.replace(world.metadata(), topics=[topic])
+    )
+    described = world.run(topics.describe_topics(["a"])).get()["a"].get().partitions[0].get()
+    assert described.leader is None
+    assert [node.id for node in described.replicas] == [1, 2]
 
 
 def test_every_brokers_versions_are_returned(world: World) -> None:
