@@ -42,7 +42,10 @@ class Findings:
 
 
 def audit(command: str, locks: Sequence[Path]) -> Findings | None:
-    """Audit lock files with pip-audit. Return None if it fails, for example without network."""
+    """Audit lock files with pip-audit. Return None if it fails, for example without network.
+
+    If it fails after it has found a vulnerable package, return what it has found.
+    """
     findings = Findings()
     for lock in locks:
         try:
@@ -55,7 +58,7 @@ def audit(command: str, locks: Sequence[Path]) -> Findings | None:
             )
             findings.add(json.loads(done.stdout))
         except (OSError, subprocess.TimeoutExpired, json.JSONDecodeError):
-            return None
+            return findings if findings.vulnerable else None
     return findings
 
 

@@ -112,5 +112,15 @@ def test_output_that_is_not_a_report_counts_as_not_tested(
     assert "NOT TESTED" in report(None)[1]
 
 
+def test_a_vulnerable_package_is_reported_even_if_a_later_lock_is_not_audited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outputs = iter([json.dumps({"dependencies": [VULNERABLE]}), ""])
+    done = subprocess.CompletedProcess[str]
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: done((), 1, next(outputs), ""))
+    status, text = report(audit("pip-audit", [tmp_path, tmp_path]))
+    assert (status, text.splitlines()[1:]) == (1, ["c 2: CVE-1, CVE-2"])
+
+
 def test_a_missing_pip_audit_counts_as_not_tested(tmp_path: Path) -> None:
     assert audit(str(tmp_path / "nothing"), [tmp_path / "a.lock"]) is None
