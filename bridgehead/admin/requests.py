@@ -100,7 +100,6 @@ class Answer(NamedTuple):
 Step = tuple[Request, ...] | Wait
 Plan = Generator[Step, list[Try[Answer]], T]
 
-_REPEATED: Final = (ErrorCode.NOT_CONTROLLER, ErrorCode.THROTTLING_QUOTA_EXCEEDED)
 _BACKOFF_MS: Final = 100
 _CODES: Final = {int(code): code for code in ErrorCode}
 
@@ -150,7 +149,8 @@ class Batch(Generic[K, E, T]):
     """A request about several elements, each with a result of its own.
 
     Elements that failed with NOT_CONTROLLER or THROTTLING_QUOTA_EXCEEDED are sent again, without
-    the others, until the call times out.
+    the others, until the call times out. With `retry_on_quota_violation=False`,
+    THROTTLING_QUOTA_EXCEEDED is final.
     """
 
     def __init__(
@@ -158,8 +158,13 @@ class Batch(Generic[K, E, T]):
         elements: Mapping[K, E],
         request: Callable[[Mapping[K, E]], Request],
         results: Callable[[Answer], Iterable[tuple[K, Try[T]]]],
+        *,
+        retry_on_quota_violation: bool = True,
     ) -> None:
         self._elements, self._request, self._results = elements, request, results
+        self._repeated = {ErrorCode.NOT_CONTROLLER}
+        if retry_on_quota_violation:
+            self._repeated.add(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
 
     def run(self) -> Plan[dict[K, Try[T]]]:
         """Return the results, in the order of the elements.
@@ -180,7 +185,7 @@ class Batch(Generic[K, E, T]):
             answer = outcome.get()
             results = {key: result for key, result in self._results(answer) if key in left}
             done |= results
-            left = {key: left[key] for key in left if _is_repeated(results.get(key))}
+            left = {key: left[key] for key in left if self._is_repeated(results.get(key))}
             if left:
                 try:
                     yield Wait(max(_BACKOFF_MS, getattr(answer.message, "throttle_time_ms", 0)))
@@ -192,15 +197,14 @@ class Batch(Generic[K, E, T]):
         """Return the error of every element; None means success."""
         return {key: result.error for key, result in (yield from self.run()).items()}
 
+    def _is_repeated(self, result: Try[T] | None) -> bool:
+        error = None if result is None else result.error
+        return isinstance(error, KafkaError) and error.code in self._repeated
+
 
 def _unmentioned() -> Try[Any]:
     text = "The broker's response does not mention this element."
     return Try.new_error(ConnectionFailedError(text))
-
-
-def _is_repeated(result: Try[Any] | None) -> bool:
-    error = None if result is None else result.error
-    return isinstance(error, KafkaError) and error.code in _REPEATED
 
 
 def only(results: Mapping[Any, AdminError | None]) -> None:

@@ -50,9 +50,16 @@ class PartitionReassignment(NamedTuple):
 
 
 def create_partitions(
-    new_partitions: Mapping[str, NewPartitions], validate_only: bool = False
+    new_partitions: Mapping[str, NewPartitions],
+    validate_only: bool = False,
+    *,
+    retry_on_quota_violation: bool = True,
 ) -> Plan[dict[str, AdminError | None]]:
-    """Increase the number of partitions of topics; return the error of each topic (KIP-195)."""
+    """Increase the number of partitions of topics; return the error of each topic (KIP-195).
+
+    A topic with THROTTLING_QUOTA_EXCEEDED is sent again after the throttle time, unless
+    `retry_on_quota_violation` is false (KIP-599).
+    """
     from bridgehead.kafka_wire.messages.create_partitions import (
         CreatePartitionsAssignment,
         CreatePartitionsRequest,
@@ -80,7 +87,9 @@ def create_partitions(
         for each in answer.message.results:
             yield each.name, answer.done(each)
 
-    return (yield from Batch(new_partitions, request, results).errors())
+    quota = retry_on_quota_violation
+    batch = Batch(new_partitions, request, results, retry_on_quota_violation=quota)
+    return (yield from batch.errors())
 
 
 def elect_leaders(

@@ -111,13 +111,17 @@ class TopicInfo(NamedTuple):
 
 
 def create_topics(
-    new_topics: Collection[NewTopic], flags: CreateTopicsFlags = NO_CREATE_FLAGS
+    new_topics: Collection[NewTopic],
+    flags: CreateTopicsFlags = NO_CREATE_FLAGS,
+    *,
+    retry_on_quota_violation: bool = True,
 ) -> Plan[dict[str, AdminError | None]]:
     """Create topics; return the error of each topic, None for success (KIP-117 createTopics).
 
     A success means that the controller has the topic; another broker may learn of it later.
     POLICY_VIOLATION has the policy's text. A topic with REQUEST_TIMED_OUT may still be created
-    later.
+    later. A topic with THROTTLING_QUOTA_EXCEEDED is sent again after the throttle time, unless
+    `retry_on_quota_violation` is false (KIP-599).
 
     Raises:
         KafkaTimeoutError: no controller was found in time; nothing was sent.
@@ -150,7 +154,8 @@ def create_topics(
         for each in answer.message.topics:
             yield each.name, _started(answer, each, blocking=blocking)
 
-    return (yield from Batch(topics, request, results).errors())
+    batch = Batch(topics, request, results, retry_on_quota_violation=retry_on_quota_violation)
+    return (yield from batch.errors())
 
 
 def create_topic(new_topic: NewTopic, flags: CreateTopicsFlags = NO_CREATE_FLAGS) -> Plan[None]:
@@ -159,11 +164,16 @@ def create_topic(new_topic: NewTopic, flags: CreateTopicsFlags = NO_CREATE_FLAGS
 
 
 def delete_topics(
-    topics: Collection[str], flags: DeleteTopicsFlags = NO_DELETE_FLAGS
+    topics: Collection[str],
+    flags: DeleteTopicsFlags = NO_DELETE_FLAGS,
+    *,
+    retry_on_quota_violation: bool = True,
 ) -> Plan[dict[str, AdminError | None]]:
     """Delete topics; return the error of each topic, None for success (KIP-117 deleteTopics).
 
-    POLICY_VIOLATION: a policy rejects the deletion (KIP-201); the error has the policy's text.
+    POLICY_VIOLATION: a policy rejects the deletion (KIP-201); the error has the policy's text. A
+    topic with THROTTLING_QUOTA_EXCEEDED is sent again after the throttle time, unless
+    `retry_on_quota_violation` is false (KIP-599).
 
     Raises:
         KafkaTimeoutError: no controller was found in time; nothing was sent.
@@ -189,7 +199,9 @@ def delete_topics(
         for each in answer.message.responses:
             yield each.name or "", _started(answer, each, blocking=blocking)
 
-    return (yield from Batch({name: name for name in topics}, request, results).errors())
+    names = {name: name for name in topics}
+    batch = Batch(names, request, results, retry_on_quota_violation=retry_on_quota_violation)
+    return (yield from batch.errors())
 
 
 def delete_topic(name: str, flags: DeleteTopicsFlags = NO_DELETE_FLAGS) -> Plan[None]:

@@ -181,7 +181,7 @@ def _create(admin: AdminClient, options: Options, out: Output) -> None:
     topic = parse_new_topic(options)
     if "." in topic.name or "_" in topic.name:
         out.line(_COLLISION)
-    error = admin.create_topics([topic])[topic.name]
+    error = admin.create_topics([topic], retry_on_quota_violation=False)[topic.name]
     exists = isinstance(error, KafkaError) and error.code == ErrorCode.TOPIC_ALREADY_EXISTS
     out.result(topic=topic.name, created=error is None)
     if error is None:
@@ -218,7 +218,7 @@ def _list(admin: AdminClient, options: Options, out: Output) -> None:
 
 def _delete(admin: AdminClient, options: Options, out: Output) -> None:
     names = _existing(admin, options)
-    errors = admin.delete_topics(names) if names else {}
+    errors = admin.delete_topics(names, retry_on_quota_violation=False) if names else {}
     out.result(
         topics={name: None if error is None else str(error) for name, error in errors.items()}
     )
@@ -237,7 +237,7 @@ def _alter(admin: AdminClient, options: Options, out: Output) -> None:
     for name, topic in (admin.describe_topics(names) if names else {}).items():
         first = len(topic.get().partitions)
         wanted[name] = NewPartitions(count, None if parsed is None else _added(parsed, first))
-    errors = admin.create_partitions(wanted) if wanted else {}
+    errors = admin.create_partitions(wanted, retry_on_quota_violation=False) if wanted else {}
     out.result(
         topics={name: None if error is None else str(error) for name, error in errors.items()}
     )

@@ -249,6 +249,16 @@ def test_elements_over_the_quota_are_resent_after_the_throttle_time(world: World
     assert world.now_ms == 900
 
 
+def test_without_retries_an_element_over_the_quota_fails_at_once(world: World) -> None:
+    """Kafka's tools do not retry (KIP-599)."""
+    over = ErrorCode.THROTTLING_QUOTA_EXCEEDED
+    world.everywhere(CREATE, answering(lambda _: over, 900))
+    new = NewTopicWithReplication("a", 1, 1)
+    error = world.run(topics.create_topics([new], retry_on_quota_violation=False)).get()["a"]
+    assert isinstance(error, KafkaError)
+    assert (error.code, world.now_ms) == (over, 0)
+
+
 def test_an_element_fails_if_the_throttle_time_exceeds_the_calls_timeout(world: World) -> None:
     over = ErrorCode.THROTTLING_QUOTA_EXCEEDED
     world.everywhere(CREATE, answering(lambda _: over, 90_000))

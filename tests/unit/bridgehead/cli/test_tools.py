@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from typer.testing import CliRunner
@@ -30,6 +30,7 @@ from bridgehead.admin import (
     PartitionReassignment,
     PatternType,
     ResourceType,
+    TopicInfo,
     TopicPartition,
     Try,
 )
@@ -127,6 +128,33 @@ def test_topic_option_is_a_regular_expression() -> None:
     assert topics.matching(names, "or.*,with", exclude_internal=False) == ["orders"]
     with pytest.raises(ToolError, match="is not a regular expression"):
         topics.matching(names, "(", exclude_internal=False)
+
+
+class _OverQuota:
+    """An admin client that records how topics are created, changed and deleted."""
+
+    def __init__(self) -> None:
+        self.retries: list[bool] = []
+
+    def _answer(self, elements: Any, *, retry_on_quota_violation: bool = True) -> dict[str, None]:
+        self.retries.append(retry_on_quota_violation)
+        return {"a": None}
+
+    create_topics = delete_topics = create_partitions = _answer
+
+    def list_topics(self, flags: object) -> dict[str, Try[TopicInfo]]:
+        return self.describe_topics(["a"])
+
+    def describe_topics(self, names: list[str]) -> dict[str, Try[TopicInfo]]:
+        return {each: Try.new_value(TopicInfo(each, False, {})) for each in names}
+
+
+def test_the_tool_does_not_retry_a_change_of_topics_over_the_quota() -> None:
+    admin = _OverQuota()
+    for action in ("create", "alter", "delete"):
+        given = options(topic="a", partitions=2, **{action: True})
+        topics.TOOL.run(cast(AdminClient, admin), given, Output(as_json=True))
+    assert admin.retries == [False, False, False]
 
 
 def test_added_configs_may_contain_commas_in_brackets() -> None:
