@@ -20,12 +20,16 @@ def parse_properties(text: str) -> dict[str, str]:
     r"""Return the keys and values of `text`.
 
     Raises:
-        ValueError: a `\u` is not followed by four hexadecimal digits.
+        ValueError: a `\u` is not followed by four hexadecimal digits. The message names the
+            property and does not show its value.
     """
     result: dict[str, str] = {}
     for line in _logical_lines(text):
         key, value = _split(line)
-        result[_unescape(key)] = _unescape(value)
+        try:
+            result[_unescape(key)] = _unescape(value)
+        except ValueError as error:
+            raise ValueError(f"{error} in the property {key}.") from None
     return result
 
 
@@ -67,7 +71,7 @@ def _unescape(text: str) -> str:
     def replace(match: re.Match[str]) -> str:
         escaped = match[1]
         if escaped == "u":
-            raise ValueError(f"Malformed \\uxxxx encoding in {text!r}.")
+            raise ValueError("Malformed \\uxxxx encoding")  # the text may be a password
         if escaped[0] == "u":
             return chr(int(escaped[1:], 16))
         return _ESCAPES.get(escaped, escaped)

@@ -43,6 +43,13 @@ def test_malformed_unicode_escape_is_rejected() -> None:
         parse_properties("a=\\u12")
 
 
+def test_error_of_a_malformed_escape_names_the_property_and_not_its_value() -> None:
+    with pytest.raises(ValueError, match="Malformed") as raised:
+        parse_properties('a=1\nsasl.jaas.config=Module required password="secr\\user";')
+    assert "sasl.jaas.config" in str(raised.value)
+    assert "secr" not in str(raised.value)
+
+
 _TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
 
 
