@@ -179,7 +179,11 @@ def _added(options: Options) -> dict[str, str]:
     from bridgehead.cluster.properties import parse_properties
 
     if options.has("add-config-file"):
-        return dict(parse_properties(read_text(options.needed("add-config-file"))))
+        file = options.needed("add-config-file")
+        try:
+            return parse_properties(read_text(file))
+        except ValueError as error:
+            raise ToolError(f"{file} cannot be read: {error}", terse=True) from None
     return parse_added(options.needed("add-config")) if options.has("add-config") else {}
 
 

@@ -167,6 +167,14 @@ def test_a_comma_after_the_last_added_config_is_ignored() -> None:
     assert configs.parse_added("a=1,b=[x,],,") == {"a": "1", "b": "x,"}
 
 
+def test_a_malformed_file_of_added_configs_is_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "configs.properties"
+    file.write_text("a=\\user")
+    given = options(alter=True, topic="t", add_config_file=str(file))
+    with pytest.raises(ToolError, match=r"configs\.properties cannot be read: Malformed"):
+        configs.TOOL.run(cast(AdminClient, None), given, Output(as_json=True))
+
+
 def test_entity_default_belongs_to_the_entity_type_before_it() -> None:
     given = options(
         (
