@@ -76,7 +76,9 @@ def _unescape(text: str) -> str:
             return chr(int(escaped[1:], 16))
         return _ESCAPES.get(escaped, escaped)
 
-    return _ESCAPE_PATTERN.sub(replace, text)
+    unescaped = _ESCAPE_PATTERN.sub(replace, text)
+    # Java writes a character above U+FFFF as two escapes.
+    return unescaped.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
 
 def _escape(text: str, *, key: bool) -> str:

@@ -28,6 +28,7 @@ from bridgehead.cluster.properties import format_properties, parse_properties
         ("a=1\\", {"a": "1"}),
         ("a\\ b\\=c=d", {"a b=c": "d"}),
         ("a=\\u00e9\\t\\n\\x", {"a": "é\t\nx"}),
+        ("a=\\ud83d\\ude00", {"a": "\U0001f600"}),
         ("a=1\na=2", {"a": "2"}),
         ("listeners=PLAINTEXT://:9092", {"listeners": "PLAINTEXT://:9092"}),
         ("  a  =  b c  ", {"a": "b c  "}),
