@@ -88,15 +88,18 @@ def logs(
     if not chosen:
         which = "any broker" if broker is None else f"broker {broker}"
         raise ClusterError(f"{folder} has no log of {which}: check --data-dir.")
-    ends = {path: _print_last(path, lines, prefix=len(chosen) > 1) for path in chosen}
+    ends = {path: _print_last(path, lines, prefix=len(chosen) > 1, whole=follow) for path in chosen}
     while follow:
         for path in chosen:
             ends[path] = _print_new(path, ends[path], prefix=len(chosen) > 1)
         time.sleep(_FOLLOW_POLL_S)
 
 
-def _print_last(path: Path, count: int, *, prefix: bool) -> int:
+def _print_last(path: Path, count: int, *, prefix: bool, whole: bool) -> int:
+    """Print the last lines, with `whole` only complete ones; return where they end."""
     data = path.read_bytes()
+    if whole:
+        data = data[: data.rfind(b"\n") + 1]
     for line in data.decode("utf-8", "replace").splitlines()[-count:] if count else []:
         say(f"[{path.parent.name}] {line}" if prefix else line)
     return len(data)
