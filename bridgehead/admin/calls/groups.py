@@ -130,7 +130,7 @@ def list_group_offsets(group_name: str) -> Plan[dict[TopicPartition, CommittedOf
     """Return the committed offsets of a group; none if the group does not exist.
 
     Raises:
-        KafkaError: GROUP_AUTHORIZATION_FAILED, UNSTABLE_OFFSET_COMMIT.
+        KafkaError: GROUP_AUTHORIZATION_FAILED.
     """
     from bridgehead.kafka_wire.messages.offset_fetch import (
         OffsetFetchRequest,
