@@ -92,21 +92,30 @@ class TopicLimits(TopicManagementPolicy):
     def _check_topic(
         self, topic: str, requested: RequestedTopicState, before: TopicState | None
     ) -> None:
-        partitions, factor = requested.num_partitions, requested.replication_factor
+        partitions = requested.num_partitions
         if before is None or partitions > before.num_partitions:
             self._check_maximum(
                 "partitions.max", partitions, f"Topic '{topic}' would have {{}} partitions"
             )
+        known = _factors(before) if before is not None else {}
+        # An added partition has as many replicas as partition 0.
+        first = before.replication_factor if before is not None else None
+        factors = ((factor, known.get(p, first)) for p, factor in _factors(requested).items())
+        for factor, factor_before in dict.fromkeys(factors):
+            self._check_factor(topic, factor, factor_before)
+        self._check_retention(topic, requested, before)
+
+    def _check_factor(self, topic: str, factor: int, before: int | None) -> None:
+        """Check the replicas of one partition: a reassignment may change a single one."""
         minimum = self._limits.get("replication.factor.min", 0)
-        if factor < minimum and (before is None or factor < before.replication_factor):
+        if factor < minimum and (before is None or factor < before):
             raise PolicyViolationException(
                 f"Topic '{topic}' would have {factor} replicas; at least {minimum} are required."
             )
-        if before is None or factor > before.replication_factor:
+        if before is None or factor > before:
             self._check_maximum(
                 "replication.factor.max", factor, f"Topic '{topic}' would have {{}} replicas"
             )
-        self._check_retention(topic, requested, before)
 
     def _check_retention(
         self, topic: str, requested: RequestedTopicState, before: TopicState | None
@@ -152,6 +161,13 @@ def _accepted(
         for each in request.accepted_before
         if isinstance(each, kinds) and not each.requested_state.internal
     ]
+
+
+def _factors(state: TopicState) -> dict[int, int]:
+    """Return the number of replicas of each partition."""
+    if not state.replicas_assignments:
+        return {0: state.replication_factor}
+    return {number: len(replicas) for number, replicas in state.replicas_assignments.items()}
 
 
 def _retention_ms(state: TopicState) -> float | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from bridgehead.policy import (
@@ -92,6 +94,32 @@ def test_a_topic_above_a_limit_may_change_unless_it_exceeds_the_limit_further() 
     for further in (wanted(9, 3, retention_ms="20"), wanted(8, 3, retention_ms="21")):
         with pytest.raises(PolicyViolationException):
             alter(policy, further, before)
+
+
+def replicated(*partitions: Sequence[int]) -> RequestedTopicState:
+    return RequestedTopicState(
+        len(partitions), len(partitions[0]), replicas_assignments=dict(enumerate(partitions))
+    )
+
+
+@pytest.mark.parametrize(
+    ("after", "text"),
+    [
+        (replicated((1, 2), (1,)), "would have 1 replicas; at least 2 are required"),
+        (replicated((1, 2), (1, 2, 3)), "would have 3 replicas; the limit is 2"),
+    ],
+)
+def test_limits_of_replicas_apply_to_every_partition(after: RequestedTopicState, text: str) -> None:
+    """A reassignment may change another partition than the first."""
+    policy = limits(replication_factor_min=2, replication_factor_max=2)
+    alter(policy, replicated((1, 2), (2, 3)), replicated((1, 2), (1, 2)))
+    with pytest.raises(PolicyViolationException, match=text):
+        alter(policy, after, replicated((1, 2), (1, 2)))
+
+
+def test_a_topic_with_too_few_replicas_may_get_more_partitions_like_the_first() -> None:
+    policy = limits(replication_factor_min=2)
+    alter(policy, replicated((1,), (2,), (3,)), replicated((1,), (2,)))
 
 
 def test_cluster_limit_counts_added_partitions() -> None:
