@@ -125,10 +125,17 @@ def _primitive_from_json(kind: Primitive, value: Any, place: str) -> Any:
         wanted = bool
     elif kind is FLOAT64:
         wanted = float
-        value = float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+        value = _float(value, place) if type(value) is int else value
     if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
         raise WireError(f"{place} must be of type {kind.name}")
     return value
+
+
+def _float(value: int, place: str) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise WireError(f"{place} is too large") from None
 
 
 def _uuid(value: Any, place: str) -> bytes:

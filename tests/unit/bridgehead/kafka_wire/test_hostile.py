@@ -220,6 +220,18 @@ def test_invalid_uuid_is_rejected(topic_id: Any) -> None:
         encode_body(20, "request", 6, body)
 
 
+def test_a_number_beyond_a_double_is_rejected() -> None:
+    def quota(value: Any) -> dict[str, Any]:
+        entity = [{"entityType": "user", "entityName": "u"}]
+        ops = [{"key": "request_percentage", "value": value, "remove": False}]
+        return {"entries": [{"entity": entity, "ops": ops}], "validateOnly": False}
+
+    assert encode_body(49, "request", 1, quota(1)) == encode_body(49, "request", 1, quota(1.0))
+    for value in (10**400, True, "1"):
+        with pytest.raises(WireError):
+            encode_body(49, "request", 1, quota(value))
+
+
 def test_invalid_base64_is_rejected() -> None:
     for junk in ("!", "AAA", 1, None, [1]):
         with pytest.raises(WireError):
