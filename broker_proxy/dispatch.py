@@ -346,7 +346,13 @@ class Dispatcher:
         request.progress.response = response
         if response is None:
             return _CLOSE
-        body = encode_response(key, version, response, request.client.dialect)
+        try:
+            body = encode_response(key, version, response, request.client.dialect)
+        except WireError:
+            if text is None:
+                raise
+            # The text has a name from the request and is longer than a string may be.
+            return self._error(request, message, ErrorCode.UNKNOWN_SERVER_ERROR, None)
         return _Done(body, self._image_zxid(), int(error))
 
     async def _write(self, request: ClientRequest, message: Any, body: bytes, way: Route) -> _Done:

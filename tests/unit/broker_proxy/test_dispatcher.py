@@ -311,6 +311,7 @@ async def test_a_broker_without_forwarding_answers_not_controller() -> None:
         (DescribeClusterResponse(cluster_id="x"), 0),
         (ApiError(ErrorCode.INVALID_REQUEST, "own words"), 42),
         (ApiError(ErrorCode.REQUEST_TIMED_OUT), 7),
+        (ApiError(ErrorCode.INVALID_REQUEST, "longer than a string may be " * 2000), -1),
         (RuntimeError("a fault"), -1),
         ("not a message", -1),
     ],
