@@ -38,9 +38,10 @@ class DelegationToken:
         """Return whether a principal may renew or expire the token: the owner or a renewer."""
         return principal == self.owner or principal in self.renewers
 
-    def is_visible_to(self, principal: KafkaPrincipal) -> bool:
-        """Return whether a principal may see the token without further authorization."""
-        return principal == self.requester or self.may_be_changed_by(principal)
+    @property
+    def seen_by(self) -> tuple[KafkaPrincipal, ...]:
+        """The principals that may see the token without further authorization."""
+        return (self.owner, self.requester, *self.renewers)
 
 
 def can_request_tokens(security_protocol: str, principal: KafkaPrincipal) -> bool:

@@ -46,12 +46,14 @@ class DescribeDelegationToken:
             raise ApiError(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED)
         owners = None
         if message.owners is not None:
-            owners = [KafkaPrincipal(o.principal_type, o.principal_name) for o in message.owners]
+            owners = frozenset(
+                KafkaPrincipal(o.principal_type, o.principal_name) for o in message.owners
+            )
         authorize = self.authorize_for(request)
         found = [
             _described(token, secret.hmac(token.token_id))
             for token in self.cache.tokens.values()
-            if (owners is None or any(token.is_visible_to(owner) for owner in owners))
+            if (owners is None or not owners.isdisjoint(token.seen_by))
             and _may_see(token, client.principal, authorize)
         ]
         return DescribeDelegationTokenResponse(error_code=ErrorCode.NONE, tokens=found)
@@ -59,7 +61,7 @@ class DescribeDelegationToken:
 
 def _may_see(token: DelegationToken, principal: KafkaPrincipal, authorize: Authorize) -> bool:
     return (
-        token.is_visible_to(principal)
+        principal in token.seen_by
         or authorize("DESCRIBE", "DELEGATION_TOKEN", token.token_id)
         or authorize("DESCRIBE_TOKENS", "USER", str(token.owner))
     )
