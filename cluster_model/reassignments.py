@@ -62,7 +62,8 @@ class PartitionAssignment(NamedTuple):
 
 
 def _without(replicas: Replicas, others: Replicas) -> Replicas:
-    return tuple(replica for replica in replicas if replica not in others)
+    left_out = frozenset(others)  # A request may name a million replicas.
+    return tuple(replica for replica in replicas if replica not in left_out)
 
 
 def reassignments(topic: Topic) -> list[int]:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import pytest
 
+from cluster_model.reassignments import PartitionAssignment
 from cluster_model.records import AssignmentRecord
 from controller.apis.base import DONE
 from controller.apis.topic_assignments import PARTITIONS_IN_ONE_MULTI
+from tests.unit.comparisons import CountedId
 from tests.unit.controller.transcripts import check
 
 
@@ -463,3 +465,14 @@ def test_update_features_answers_a_duplicate_with_the_result_of_its_first_entry(
     < {"feature": "", "errorCode": 42, "errorMessage": "Feature name can not be empty."}
     < {"feature": "h", "errorCode": 42, "errorMessage": "Can not provide versionLevel: 0 less than 1 without setting the SAFE downgradeType in the request."}
     """)
+
+
+def test_the_time_to_start_a_reassignment_grows_linearly() -> None:
+    """One request of a few MB would otherwise block the controller for minutes."""
+    target = tuple(CountedId(number) for number in range(1000))
+    before = CountedId.comparisons
+    change = PartitionAssignment((2000, 1)).reassign_to(target)
+    assert CountedId.comparisons - before < 10_000
+    assert change.replicas == (*target, 2000)
+    assert change.adding == (target[0], *target[2:])
+    assert change.removing == (2000,)
