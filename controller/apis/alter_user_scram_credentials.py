@@ -71,12 +71,12 @@ class AlterUserScramCredentials(AdminApi):
             # Not a valid znode name: in Kafka, reading the user's znode fails the whole request.
             fault = Outcome(ErrorCode.UNKNOWN_SERVER_ERROR)
             return Decision([Decided(user, fault) for user in sorted(_users(request))])
-        if any(not each.salted_password for each in request.upsertions if each.name in remaining):
+        if any(
+            not each.salted_password and each.name not in rejected for each in request.upsertions
+        ):
             rejected |= dict.fromkeys(remaining, _FAULT)
             remaining = []
-        records = {
-            user: _record(user, request, image) for user in remaining if user not in committed
-        }
+        records = _records([user for user in remaining if user not in committed], request, image)
         for user, record in records.items():
             if any(key not in USER_KEYS for key in record.configs):
                 rejected[user] = _FAULT  # As in Kafka, if the znode has an unknown config.
@@ -154,18 +154,20 @@ def _problem(upsertion: ScramCredentialUpsertion) -> Outcome | None:
     return _TOO_FEW if upsertion.iterations < ITERATIONS_MIN else None
 
 
-def _record(
-    user: str, request: AlterUserScramCredentialsRequest, image: MetadataImage
-) -> ConfigRecord:
-    """Return the user's configs with all its entries applied."""
-    resource = ConfigResource("users", sanitize(user))
-    configs = dict(image.configs.get(resource, {}))
+def _records(
+    users: list[str], request: AlterUserScramCredentialsRequest, image: MetadataImage
+) -> dict[str, ConfigRecord]:
+    """Return the configs of each user with all its entries applied."""
+    configs = {user: dict(image.config("users", sanitize(user))) for user in users}
     for deletion in request.deletions:
-        if deletion.name == user:
-            configs.pop(MECHANISM_NAMES[deletion.mechanism], None)
+        if deletion.name in configs:
+            configs[deletion.name].pop(MECHANISM_NAMES[deletion.mechanism], None)
     for change in request.upsertions:
-        if change.name == user:
-            configs[MECHANISM_NAMES[change.mechanism]] = credential_text(
+        if change.name in configs:
+            configs[change.name][MECHANISM_NAMES[change.mechanism]] = credential_text(
                 change.mechanism, change.salt, change.salted_password, change.iterations
             )
-    return ConfigRecord(resource, configs)
+    return {
+        user: ConfigRecord(ConfigResource("users", sanitize(user)), changed)
+        for user, changed in configs.items()
+    }

@@ -28,6 +28,7 @@ from controller.apis.base import DONE, Outcome, Results
 from controller.host_names import HOSTS_MAX, resolvable
 from controller.store.outcomes import RequestOutcomes, encode_outcomes
 from envelope.messages import RequestIdentity
+from tests.unit.comparisons import CountedName
 from tests.unit.controller.request_contexts import a_context
 from tests.unit.controller.transcripts import check
 
@@ -287,3 +288,12 @@ def test_names_are_sanitized_as_in_kafka(name: str | None, as_stored: str) -> No
 def test_parts_of_an_entity_are_in_the_order_of_javas_hash_map() -> None:
     assert in_hash_order({"user": "u", "client-id": "c"}, 2) == [("client-id", "c"), ("user", "u")]
     assert in_hash_order({"ip": "i", "user": "u"}, 2) == [("user", "u"), ("ip", "i")]
+
+
+def test_the_time_to_change_credentials_grows_linearly() -> None:
+    """One request of a few MB would otherwise block the controller for minutes."""
+    request = changing(*(upsertion(CountedName(f"u{number}")) for number in range(300)))
+    before = CountedName.comparisons
+    decision = CREDENTIALS.decide(CONTEXT, request, MetadataImage(), {})
+    assert [each.outcome for each in decision.elements] == [DONE] * 300
+    assert CountedName.comparisons - before < 3000
