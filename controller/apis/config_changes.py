@@ -119,6 +119,8 @@ class ConfigApi(AdminApi):
                     continue
                 self._reject_passwords(resource, record)
                 decided.append(Decided(element, DONE, (record,), policy_check=check))
+                if resource.resource_type == BROKER:  # `1` and `01` are the same broker.
+                    image = image.replay((record,))
             except ApiError as error:
                 message = api_message(error.error, error.message)
                 decided.append(Decided(element, Outcome(error.error, message)))

@@ -92,6 +92,17 @@ def test_broker_configs_are_stored_by_id_or_default() -> None:
     """)
 
 
+def test_a_broker_with_two_names_keeps_the_changes_of_both() -> None:
+    """`1` and `01` are different resources of the same broker."""
+    check("""
+    > set 4:1 log.cleaner.threads=2 / 4:01 num.io.threads=9
+    4:1: NONE
+      configs brokers/1 log.cleaner.threads=2
+    4:01: NONE
+      configs brokers/1 log.cleaner.threads=2 num.io.threads=9
+    """)
+
+
 def test_passwords_are_not_stored_in_clear_text() -> None:
     """Kafka encrypts them if password.encoder.secret is set. This is not implemented here."""
     check("""
