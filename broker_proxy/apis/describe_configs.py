@@ -130,7 +130,7 @@ class DescribeConfigs:
         if not resource.resource_name:
             raise ApiError(ErrorCode.INVALID_REQUEST, "Broker id must not be empty")
         self._check_broker(resource.resource_name, "")
-        wanted = resource.configuration_keys
+        wanted = frozenset(resource.configuration_keys or ())
         return [
             DescribeConfigsResourceResult(
                 name=name,

@@ -28,6 +28,7 @@ from cluster_model.topic_configs import TOPIC_CONFIGS
 from controller.apis.incremental_alter_configs import IncrementalAlterConfigs
 from tests.unit.broker_proxy.authorizing import authorize_every_client
 from tests.unit.broker_proxy.client_requests import a_request
+from tests.unit.comparisons import CountedName
 from tests.unit.controller.transcripts import check
 
 SET, DELETE, APPEND, SUBTRACT = AlterConfigOpType
@@ -341,3 +342,20 @@ async def test_describe_configs_checks_rights_for_each_resource() -> None:
     error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     assert (denied.error_code, denied.error_message) == (error, error.default_text)
     assert [config.name for config in described.configs] == ["flush.ms"]
+
+
+async def test_loggers_are_not_looked_for_in_the_clients_list() -> None:
+    """The list may have millions of names."""
+    ports = checks({"broker.id": "1"})
+    api = DescribeConfigs(
+        ports.current, Stored(), Stored(), ports.loggers, authorize_every_client(True)
+    )
+    wanted: list[str] = [CountedName(f"x{number}") for number in range(1000)]
+    resource = describe.DescribeConfigsResource(8, "1", [*wanted, "root"])
+    before = CountedName.comparisons
+    answer = await api.handle(
+        client_request(), describe.DescribeConfigsRequest([resource], False, False)
+    )
+    (result,) = answer.results
+    assert [config.name for config in result.configs] == ["root"]
+    assert CountedName.comparisons - before < 1000
