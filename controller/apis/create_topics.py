@@ -158,7 +158,7 @@ class CreateTopics(AdminApi):
             except ApiError as error:
                 elements.append(Decided(name, Outcome.of(error)))
                 continue
-            if may_collide(name):
+            if may_collide(name) and not request.validate_only:
                 created[collision_key(name)] = name
             check = self._policy_check(context, request, name, plan)
             if request.validate_only:

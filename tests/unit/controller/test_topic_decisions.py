@@ -127,6 +127,18 @@ def test_create_topics_detects_collisions_within_a_request() -> None:
     """)
 
 
+def test_topics_of_a_dry_run_do_not_collide_with_each_other() -> None:
+    """As in Kafka: the first one is not created, so the second one could be."""
+    check("""
+    > create a.b / a_b dry
+    a.b: NONE
+    a_b: NONE
+    > topic a.b 1
+    > create a_b dry
+    a_b: INVALID_TOPIC_EXCEPTION "Topic 'a_b' collides with existing topics: a.b"
+    """)
+
+
 def test_create_topics_rejects_a_topic_marked_for_deletion() -> None:
     check("""
     > topic t 1,2
