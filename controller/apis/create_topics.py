@@ -350,8 +350,9 @@ class CreateTopics(AdminApi):
         if late or not outcome.succeeded:
             return result
         if topic.assignments:
-            result.num_partitions = len({a.partition_index for a in topic.assignments})
-            result.replication_factor = len(topic.assignments[0].broker_ids)
+            replicas = {a.partition_index: a.broker_ids for a in topic.assignments}
+            result.num_partitions = len(replicas)
+            result.replication_factor = len(replicas[0])
         else:
             result.num_partitions, result.replication_factor = self._sizes(context, topic)
         result.configs = self._show_configs({c.name: c.value or "" for c in topic.configs})

@@ -139,6 +139,17 @@ def test_topics_of_a_dry_run_do_not_collide_with_each_other() -> None:
     """)
 
 
+def test_the_last_assignment_of_a_partition_is_the_one_in_the_response() -> None:
+    check("""
+    > create t assign=0:1,2;0:3 response
+    t: NONE
+      topic t 3
+      state t-0 leader=3 isr=3 epochs=0,0
+    waits for LEADERS: t
+    < {"name": "t", "topicId": "_T_rPJJQR5eKm1KLaWNjIQ", "errorCode": 0, "errorMessage": null, "numPartitions": 1, "replicationFactor": 1, "configs": "36 configs"}
+    """)
+
+
 def test_create_topics_rejects_a_topic_marked_for_deletion() -> None:
     check("""
     > topic t 1,2
