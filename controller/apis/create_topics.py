@@ -87,7 +87,7 @@ _NOT_AUTHORIZED: Final = Outcome(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authoriz
 _CLUSTER_NOT_AUTHORIZED: Final = Outcome.with_default_text(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
 # Of all rejections, only these also set the topic's config error code, if the client lacks
 # DESCRIBE_CONFIGS.
-_EARLY_REJECTIONS: Final = (_FOUND_TWICE, _PROHIBITED, _NOT_AUTHORIZED, _CLUSTER_NOT_AUTHORIZED)
+_EARLY_REJECTIONS: Final = (_FOUND_TWICE, _NOT_AUTHORIZED, _CLUSTER_NOT_AUTHORIZED)
 
 
 @dataclass(frozen=True, slots=True)

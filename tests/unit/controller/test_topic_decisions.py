@@ -150,6 +150,17 @@ def test_the_last_assignment_of_a_partition_is_the_one_in_the_response() -> None
     """)
 
 
+def test_the_prohibited_topic_has_no_error_code_for_its_configs() -> None:
+    """Other topics have one if the client may not describe their configs."""
+    check("""
+    > create __cluster_metadata / t deny=CREATE:CLUSTER,CREATE:TOPIC,DESCRIBE_CONFIGS:TOPIC response
+    __cluster_metadata: INVALID_REQUEST "Creation of internal topic __cluster_metadata is prohibited."
+    t: TOPIC_AUTHORIZATION_FAILED "Authorization failed."
+    < {"name": "__cluster_metadata", "topicId": "AAAAAAAAAAAAAAAAAAAAAA", "errorCode": 42, "errorMessage": "Creation of internal topic __cluster_metadata is prohibited.", "numPartitions": -1, "replicationFactor": -1, "configs": []}
+    < {"name": "t", "topicId": "AAAAAAAAAAAAAAAAAAAAAA", "errorCode": 29, "errorMessage": "Authorization failed.", "numPartitions": -1, "replicationFactor": -1, "configs": [], "topicConfigErrorCode": 29}
+    """)
+
+
 def test_create_topics_rejects_a_topic_marked_for_deletion() -> None:
     check("""
     > topic t 1,2
