@@ -94,7 +94,12 @@ class CreatePartitions(AdminApi):
         counts: Mapping[str, int],
         image: MetadataImage,
     ) -> bool:
-        """True if a name is not a valid ZooKeeper path. Kafka then fails the whole request."""
+        """True if Kafka's ZooKeeper client fails the whole request.
+
+        Either only some of the brokers have a rack, or a name is not a valid path.
+        """
+        if len({broker.rack is None for broker in image.brokers.values()}) > 1:
+            return True
         return any(
             not has_valid_path(topic.name)
             and counts[topic.name] == 1
@@ -180,9 +185,9 @@ class CreatePartitions(AdminApi):
         """See AdminApi.response. Lists a duplicate topic once, unless the whole request failed."""
         rows = []
         names = [topic.name for topic in request.topics]
-        failed = any(not has_valid_path(name) for name in names) and all(
-            results.outcomes[name].error is ErrorCode.UNKNOWN_SERVER_ERROR for name in names
-        )
+        # A duplicate topic has this error only if the whole request failed.
+        fault = ErrorCode.UNKNOWN_SERVER_ERROR
+        failed = all(results.outcomes[name].error is fault for name in names)
         for name in names if failed else dict.fromkeys(names):
             outcome = results.outcomes[name]
             late = name in results.unfinished

@@ -28,6 +28,28 @@ def test_create_partitions_adds_partitions_with_leaders() -> None:
     """)
 
 
+def test_create_partitions_fails_if_only_some_brokers_have_racks() -> None:
+    """Kafka reads the brokers and their racks before it checks any topic."""
+    check("""
+    > topic t 1
+    > brokers 1:a 2
+    > grow t 2 2 / missing 2 / twice 2 / twice 2 response
+    t: UNKNOWN_SERVER_ERROR
+    missing: UNKNOWN_SERVER_ERROR
+    twice: UNKNOWN_SERVER_ERROR
+    < {"name": "t", "errorCode": -1, "errorMessage": null}
+    < {"name": "missing", "errorCode": -1, "errorMessage": null}
+    < {"name": "twice", "errorCode": -1, "errorMessage": null}
+    < {"name": "twice", "errorCode": -1, "errorMessage": null}
+    > brokers 1:a 2:b
+    > grow t 2 2
+    t: NONE
+      assignment t 1 2
+      state t-1 leader=2 isr=2 epochs=0,0
+    waits for LEADERS: t
+    """)
+
+
 def test_create_partitions_writes_many_states_in_later_multis() -> None:
     many = PARTITIONS_IN_ONE_MULTI + 2
     cluster = check("> topic t 1,2")
