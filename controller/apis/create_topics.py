@@ -17,7 +17,7 @@ Version notes:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import ClassVar, Final
@@ -38,6 +38,7 @@ from cluster_model.image import MetadataImage
 from cluster_model.placement import BrokerOrder, MixedRacksError, assign_replicas
 from cluster_model.quirks import UNUSABLE_ASSIGNMENT_ACCEPTED, quirks_of
 from cluster_model.records import Replicas, TopicRecord
+from cluster_model.scala_order import mutable_hash_order
 from cluster_model.topic_names import (
     CLUSTER_METADATA_TOPIC,
     INTERNAL_TOPICS,
@@ -145,7 +146,7 @@ class CreateTopics(AdminApi):
         order = _order(image)
         elements: list[Decided] = []
         created: dict[str, str] = {}  # collision key -> name, of this request
-        for topic in request.topics:
+        for topic in _in_order(request.topics):
             name = topic.name
             if name in committed:
                 continue
@@ -357,6 +358,18 @@ class CreateTopics(AdminApi):
             result.num_partitions, result.replication_factor = self._sizes(context, topic)
         result.configs = self._show_configs({c.name: c.value or "" for c in topic.configs})
         return result
+
+
+def _in_order(topics: Sequence[CreatableTopic]) -> Sequence[CreatableTopic]:
+    """Return the topics in the order of the request.
+
+    If names collide, only the first topic is created. Then the order is that of Kafka's hash table.
+    """
+    names = {topic.name for topic in topics if may_collide(topic.name)}
+    if len(set(map(collision_key, names))) == len(names):
+        return topics
+    order = {name: at for at, name in enumerate(mutable_hash_order(t.name for t in topics))}
+    return sorted(topics, key=lambda topic: order[topic.name])
 
 
 def _rows(context: RequestContext, request: CreateTopicsRequest) -> Iterable[CreatableTopic]:

@@ -109,6 +109,21 @@ def test_create_topics_resend_creates_only_missing_topics() -> None:
     """)
 
 
+def test_the_order_of_a_hash_table_decides_which_of_two_colliding_topics_is_created() -> None:
+    """As in Kafka. The order of the request does not matter."""
+    check("""
+    > create x / a_b / a.b
+    a.b: NONE
+      topic a.b 1
+      state a.b-0 leader=1 isr=1 epochs=0,0
+    a_b: INVALID_TOPIC_EXCEPTION "Topic 'a_b' collides with existing topics: a.b"
+    x: NONE
+      topic x 3
+      state x-0 leader=3 isr=3 epochs=0,0
+    waits for LEADERS: x a.b
+    """)
+
+
 def test_create_topics_detects_collisions_within_a_request() -> None:
     """A rejected topic does not collide with a later one."""
     check("""
