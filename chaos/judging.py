@@ -29,7 +29,8 @@ def judge_run(scenario: Scenario, result: Result, folder: Path) -> None:
     # HANG is the verdict on a violated liveness property.
     broken = (Verdict.FAIL, Verdict.HANG)
     result.violated = tuple(row.property for row in rows if row.verdict in broken)
-    judged = worst(rows)
+    expects = scenario.expects
+    judged = worst(row for row in rows if row.property not in expects.violates)
     done = sorted(
         each.completed["mono_ns"]
         for each in history.operations
@@ -44,7 +45,6 @@ def judge_run(scenario: Scenario, result: Result, folder: Path) -> None:
     result.elections = sum(began < each < over for each in elected)
     result.open = sum(1 for each in history.operations if each.outcome == "info")
     result.longest_gap_s = max((b - a for a, b in pairwise(done)), default=0) / 1e9
-    expects = scenario.expects
     result.wrong += differences(
         expects,
         elections=result.elections,

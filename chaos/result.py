@@ -47,14 +47,14 @@ def decide(
 ) -> Verdict:
     """Return the verdict on a run.
 
-    `judged` is the verdict of the judge. `violated` are the properties that the judge found
-    violated. `wrong` are the differences from the scenario's other expectations.
+    `judged` is the judge's verdict on the properties that the scenario does not expect to be
+    violated. `violated` are the properties that the judge found violated. `wrong` are the
+    differences from the scenario's other expectations.
     """
-    if expects.violates:
-        missing = set(expects.violates) - set(violated)
-        others = set(violated) - set(expects.violates)
-        unexpected = not expects.may_violate_others and (others or wrong)
-        return Verdict.FAIL if missing or unexpected else Verdict.PASS
+    if set(expects.violates) - set(violated):
+        return Verdict.FAIL
+    if expects.violates and expects.may_violate_others:
+        return Verdict.PASS
     return Verdict.FAIL if wrong else judged
 
 

@@ -30,7 +30,10 @@ BROKEN = replace(BY_HAND, may_violate_others=True)
         (BROKEN, Verdict.PASS, (), (), Verdict.FAIL),
         (BY_HAND, Verdict.FAIL, ("W1", "W2"), (), Verdict.PASS),
         (BY_HAND, Verdict.FAIL, ("W1", "W2", "D1"), (), Verdict.FAIL),
-        (BY_HAND, Verdict.FAIL, ("W1", "W2"), ("a client saw it",), Verdict.FAIL),
+        (BY_HAND, Verdict.PASS, ("W1", "W2"), ("a client saw it",), Verdict.FAIL),
+        (BY_HAND, Verdict.UNKNOWN, ("W1", "W2"), (), Verdict.UNKNOWN),
+        (BY_HAND, Verdict.NODATA, ("W1", "W2"), (), Verdict.NODATA),
+        (BY_HAND, Verdict.CRASHED, ("W1", "W2"), (), Verdict.CRASHED),
     ],
 )
 def test_a_run_passes_only_if_judge_and_clients_meet_the_expectation(
