@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from judge.transaction_log import Transaction
 
-_COUNTER = 0xFFFFFFFF
+COUNTER = 0xFFFFFFFF  # the part of a zxid that counts the proposals of an epoch
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def _denies(log: Sequence[int], zxid: int) -> bool:
     at = bisect_left(log, zxid)
     if at == len(log) or log[at] == zxid:
         return False
-    return log[at] & _COUNTER == 1 and log[at] >> 32 > zxid >> 32
+    return log[at] & COUNTER == 1 and log[at] >> 32 > zxid >> 32
 
 
 def _jumps(transactions: Sequence[Transaction], first_zxid: int) -> Iterator[str]:
@@ -102,7 +102,7 @@ def _jumps(transactions: Sequence[Transaction], first_zxid: int) -> Iterator[str
     previous = first_zxid
     for transaction in transactions:
         zxid = transaction.zxid
-        if zxid != previous + 1 and zxid & _COUNTER != 1:
+        if zxid != previous + 1 and zxid & COUNTER != 1:
             if previous:
                 yield f"ZooKeeper's log jumps from zxid {previous} to {zxid}"
             else:

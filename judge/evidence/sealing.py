@@ -35,7 +35,7 @@ from event_log.evidence import (
 )
 from event_log.seals import SIGNATURE, signature
 from judge.evidence.commit_lines import commit_line
-from judge.evidence.merge import merge
+from judge.evidence.merge import COUNTER, merge
 from judge.evidence.reading import EvidenceError
 from judge.transaction_log import TornLogError, Transaction, read_transactions
 
@@ -146,6 +146,12 @@ def gather_commits(folder: Path, run: RunDescription) -> ZooKeeperEvidence:
         gaps.append(f"{FIRST_DUMP} is missing: the state of ZooKeeper before the run is not known")
     logs = [_read_member(member, gaps) for member in members]
     merged = merge(logs, first_zxid=first_zxid or 0, final_zxids=_final_zxids(folder, run.chroot))
+    last_zxid = merged.transactions[-1].zxid if merged.transactions else first_zxid or 0
+    # A zxid whose counter is 0 begins an epoch; no transaction has it.
+    if final_zxid is not None and last_zxid < final_zxid and final_zxid & COUNTER:
+        gaps.append(
+            f"ZooKeeper's log ends at zxid {last_zxid}, but the final dump is of zxid {final_zxid}"
+        )
     lines = [orjson.dumps(commit_line(each, run.chroot)) for each in merged.transactions]
     path = folder / COMMITS
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -154,7 +160,7 @@ def gather_commits(folder: Path, run: RunDescription) -> ZooKeeperEvidence:
         logs=True,
         members=len(members),
         first_zxid=first_zxid or 0,
-        last_zxid=merged.transactions[-1].zxid if merged.transactions else first_zxid or 0,
+        last_zxid=last_zxid,
         final_zxid=final_zxid,
         denied=merged.denied,
         holes=[*gaps, *merged.gaps],

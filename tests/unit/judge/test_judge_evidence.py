@@ -181,6 +181,27 @@ A, B = 0x100000000, 0x200000000
 
 def test_transactions_of_a_majority_are_committed() -> None:
     merged = merge([_member(A + 1, A + 2), _member(A + 1, A + 2), _member(A + 1)], first_zxid=0)
+@pytest.mark.parametrize(
+    ("zxids", "final", "gaps"),
+    [
+        ((1, 2, 3), 3, []),
+        ((1, 2, 3), 2, []),
+        ((1, 2), 3, ["ZooKeeper's log ends at zxid 2, but the final dump is of zxid 3"]),
+        ((), 3, ["ZooKeeper's log ends at zxid 0, but the final dump is of zxid 3"]),
+        ((1, 2), 1 << 32, []),
+    ],
+)
+def test_log_that_ends_before_the_final_dump_is_a_gap(
+    zxids: Sequence[int], final: int, gaps: list[str], tmp_path: Path
+) -> None:
+    """A new leader that has written nothing has a zxid that no transaction has."""
+    zookeeper = _run(tmp_path, logs=[_log(zxids)]) / "evidence" / "run=r" / "zookeeper"
+    (zookeeper / "final.jsonl").touch()
+    dumps = {"zookeeper/first.jsonl": 0, "zookeeper/final.jsonl": final}
+    (zookeeper / "dumps.json").write_text(json.dumps(dumps))
+    assert read_run(tmp_path).gaps["commits"] == gaps
+
+
     assert [t.zxid for t in merged.transactions] == [A + 1, A + 2]
     assert merged.gaps == ()
 
