@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Final
 
+import orjson
+
 from event_log.commits import (
     DIRECT_WRITERS,
     CommitLine,
@@ -71,7 +73,7 @@ def _operation(operation: LoggedOperation, path: str) -> CommitOperation:
 
 def _outcomes(data: bytes | None) -> list[CommitOutcome]:
     try:
-        return [
+        found = [
             CommitOutcome(
                 broker_id=broker_id,
                 incarnation=incarnation,
@@ -84,5 +86,13 @@ def _outcomes(data: bytes | None) -> list[CommitOutcome]:
             for broker_id, incarnation, sequence in [entry["id"]]
             for element, error, *_ in entry["elements"]
         ]
-    except (AttributeError, KeyError, TypeError, ValueError):
+        orjson.dumps(found)  # TypeError: an integer beyond 64 bits, or a lone surrogate
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
         return []
+    return found if all(map(_has_types, found)) else []
+
+
+def _has_types(outcome: CommitOutcome) -> bool:
+    numbers = (outcome.broker_id, outcome.sequence, outcome.error)
+    texts = (outcome.incarnation, outcome.request_id, outcome.element)
+    return {*map(type, numbers)} == {int} and {*map(type, texts)} == {str}

@@ -13,6 +13,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from cluster_model.acl_znodes import ACL_PATHS
@@ -25,6 +26,7 @@ from event_log.seals import Seal
 from event_log.verdicts import Verdict, out_of_reach
 from judge.__main__ import main
 from judge.evidence.__main__ import main as evidence_main
+from judge.evidence.commit_lines import commit_line
 from judge.evidence.lines import parse_object
 from judge.evidence.merge import merge
 from judge.evidence.reading import EvidenceError, read_sealed
@@ -133,6 +135,26 @@ def test_unreadable_outcome_of_another_program_is_a_foreign_write(tmp_path: Path
     assert found.row.verdict is Verdict.FAIL
 
 
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        {"request": "r", "id": [1, "a", 10**30], "elements": [["t", 0]]},
+        {"request": "r", "id": [1, "a", True], "elements": [["t", 0]]},
+        {"request": "r", "id": [1, "a", 1], "elements": [["\ud800", 0]]},
+        {"request": "r", "id": [1, "a", 1], "elements": [["t", "0"]]},
+        {"request": None, "id": [1, "a", 1], "elements": [["t", 0]]},
+        "deep",
+    ],
+)
+def test_outcome_that_a_line_cannot_have_is_omitted(outcome: object) -> None:
+    """Otherwise the line would be quarantined, or the run could not be sealed."""
+    data = json.dumps({"outcomes": [outcome]}).replace('"deep"', "[" * 100_000).encode()
+    operation = LoggedOperation("create", "/bridgehead/outcomes/1", data)
+    line = commit_line(Transaction(1, 0xA, 0, 0, "multi", (operation,)))
+    assert line.outcomes == []
+    assert parse_object(orjson.dumps(line)) == json.loads(orjson.dumps(line))
+
+
 def test_transactions_before_the_first_dump_are_omitted(tmp_path: Path) -> None:
     run = _run(tmp_path, logs=[_log([1, 2, 3])]) / "evidence" / "run=r"
     (run / "zookeeper" / "dumps.json").write_text('{"zookeeper/first.jsonl": 2}')
@@ -159,6 +181,27 @@ def test_damaged_log_is_a_gap(tmp_path: Path) -> None:
     assert "a damaged record" in read_run(tmp_path).gaps["commits"][0]
 
 
+@pytest.mark.parametrize(
+    ("zxids", "final", "gaps"),
+    [
+        ((1, 2, 3), 3, []),
+        ((1, 2, 3), 2, []),
+        ((1, 2), 3, ["ZooKeeper's log ends at zxid 2, but the final dump is of zxid 3"]),
+        ((), 3, ["ZooKeeper's log ends at zxid 0, but the final dump is of zxid 3"]),
+        ((1, 2), 1 << 32, []),
+    ],
+)
+def test_log_that_ends_before_the_final_dump_is_a_gap(
+    zxids: Sequence[int], final: int, gaps: list[str], tmp_path: Path
+) -> None:
+    """A new leader that has written nothing has a zxid that no transaction has."""
+    zookeeper = _run(tmp_path, logs=[_log(zxids)]) / "evidence" / "run=r" / "zookeeper"
+    (zookeeper / "final.jsonl").touch()
+    dumps = {"zookeeper/first.jsonl": 0, "zookeeper/final.jsonl": final}
+    (zookeeper / "dumps.json").write_text(json.dumps(dumps))
+    assert read_run(tmp_path).gaps["commits"] == gaps
+
+
 def test_recorded_log_is_decoded_and_loses_only_its_tail(tmp_path: Path) -> None:
     _run(tmp_path, logs=[RECORDED.read_bytes()])
     evidence = read_run(tmp_path)
@@ -181,27 +224,6 @@ A, B = 0x100000000, 0x200000000
 
 def test_transactions_of_a_majority_are_committed() -> None:
     merged = merge([_member(A + 1, A + 2), _member(A + 1, A + 2), _member(A + 1)], first_zxid=0)
-@pytest.mark.parametrize(
-    ("zxids", "final", "gaps"),
-    [
-        ((1, 2, 3), 3, []),
-        ((1, 2, 3), 2, []),
-        ((1, 2), 3, ["ZooKeeper's log ends at zxid 2, but the final dump is of zxid 3"]),
-        ((), 3, ["ZooKeeper's log ends at zxid 0, but the final dump is of zxid 3"]),
-        ((1, 2), 1 << 32, []),
-    ],
-)
-def test_log_that_ends_before_the_final_dump_is_a_gap(
-    zxids: Sequence[int], final: int, gaps: list[str], tmp_path: Path
-) -> None:
-    """A new leader that has written nothing has a zxid that no transaction has."""
-    zookeeper = _run(tmp_path, logs=[_log(zxids)]) / "evidence" / "run=r" / "zookeeper"
-    (zookeeper / "final.jsonl").touch()
-    dumps = {"zookeeper/first.jsonl": 0, "zookeeper/final.jsonl": final}
-    (zookeeper / "dumps.json").write_text(json.dumps(dumps))
-    assert read_run(tmp_path).gaps["commits"] == gaps
-
-
     assert [t.zxid for t in merged.transactions] == [A + 1, A + 2]
     assert merged.gaps == ()
 
