@@ -25,11 +25,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+import event_log
 from pipeline.places import Place, local_place
 from pipeline.table import Frames, Table, local_frame, struct_type
 
 MADE: Final = "_made.json"
-_CODE: Final = Path(__file__).resolve().parent
+# Tables also depend on the rules and shapes of `event_log`, such as the rights that A1 requires.
+_CODE: Final = tuple(Path(str(each)).resolve().parent for each in (__file__, event_log.__file__))
 
 
 class OutputError(Exception):
@@ -37,10 +39,12 @@ class OutputError(Exception):
 
 
 def code_fingerprint() -> str:
-    """Return a digest of the pipeline's code; tables that other code built are built again."""
+    """Return a digest of the code of tables; tables that other code built are built again."""
     digest = hashlib.sha256()
-    for path in sorted(_CODE.rglob("*.py")):
-        digest.update(path.relative_to(_CODE).as_posix().encode() + path.read_bytes())
+    for folder in _CODE:
+        for path in sorted(folder.rglob("*.py")):
+            name = path.relative_to(folder.parent).as_posix()
+            digest.update(name.encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 
 

@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 from pyspark.sql import DataFrame
 
-from pipeline.folders import MADE, Folders
+from pipeline.folders import MADE, Folders, code_fingerprint
 from pipeline.places import local_place
 from pipeline.table import Frames, Table
 
@@ -92,3 +92,17 @@ def test_half_a_record_is_no_record(tmp_path: Path) -> None:
     record.write_bytes(record.read_bytes()[:20])
     folders = Folders(cast(Any, None), tmp_path, {"a": "now", "b": "now"})
     assert folders.missing(TABLE.name) == ["a", "b"]
+
+
+@pytest.mark.parametrize("name", ["pipeline/verdicts.py", "event_log/rights.py"])
+def test_tables_that_other_code_or_other_rules_built_are_built_again(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, read = code_fingerprint(), Path.read_bytes
+    assert code_fingerprint() == before
+
+    def changed(path: Path) -> bytes:
+        return read(path) + b"#" * path.as_posix().endswith(name)
+
+    monkeypatch.setattr(Path, "read_bytes", changed)
+    assert code_fingerprint() != before
