@@ -81,19 +81,32 @@ class TextLog:
             while view:
                 view = view[os.write(self._file, view) :]
             self._file_bytes += len(data)
-            if self._file_bytes > FILE_BYTES_MAX:
-                self._roll()
         except OSError as error:
             _log.error("lost lines of %s: %s", self._path, error)
+        if self._file_bytes > FILE_BYTES_MAX:
+            self._roll()
 
     def _roll(self) -> None:
-        os.close(self._file)
+        """Begin a new file. If this fails, the full one stays in use: it must not be closed first.
+
+        The number of a closed file may soon be that of a socket or of the event log.
+        """
+        full = self._file
+        try:
+            if self._path.exists():  # It does not if an earlier call could not open a new file.
+                self._rename_older()
+            self._open()
+        except OSError as error:
+            _log.error("%s cannot be rolled over: %s", self._path, error)
+        else:
+            os.close(full)
+
+    def _rename_older(self) -> None:
         for number in range(FILES_MAX - 1, 0, -1):
             older = self._path.with_name(f"{self._path.name}.{number}")
             if older.exists():
                 older.replace(self._path.with_name(f"{self._path.name}.{number + 1}"))
         self._path.replace(self._path.with_name(f"{self._path.name}.1"))
-        self._open()
 
     def close(self) -> None:
         """Flush and close."""

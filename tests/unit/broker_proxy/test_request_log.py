@@ -6,6 +6,7 @@ The expected lines are from a live Kafka 3.9.1, with our times, ids and ports.
 from __future__ import annotations
 
 import base64
+import errno
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -244,6 +245,34 @@ def test_a_large_log_is_rolled_over(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     }
     assert b"8" * 100 in (tmp_path / "x.log.1").read_bytes()
     assert b"4" * 100 in (tmp_path / "x.log.5").read_bytes()
+
+
+def test_a_log_that_cannot_be_rolled_over_writes_to_no_other_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Afterwards it is rolled over as soon as a file can be opened."""
+    monkeypatch.setattr("event_log.text_log.FILE_BYTES_MAX", 100)
+    log = TextLog(tmp_path / "x.log", "l", Level.DEBUG)
+    log.append(Level.INFO, b"1" * 100, 0)
+    with monkeypatch.context() as patch:
+        patch.setattr("event_log.text_log.os.open", raise_full)
+        log.flush()
+    other = tmp_path / "other"
+    with other.open("wb"):  # may get the number of a file that was closed
+        with monkeypatch.context() as patch:
+            patch.setattr("event_log.text_log.os.open", raise_full)
+            log.append(Level.INFO, b"2" * 100, 0)
+            log.flush()
+        log.append(Level.INFO, b"3" * 100, 0)
+        log.flush()
+    log.close()
+    assert other.read_bytes() == b""
+    assert all(b"%d" % n * 100 in (tmp_path / "x.log.1").read_bytes() for n in (1, 2, 3))
+    assert (tmp_path / "x.log").read_bytes() == b""
+
+
+def raise_full(*_: object) -> int:
+    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 HARMLESS = {
