@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from chaos.local.run import run as run_locally
-from chaos.result import Result, write_files
+from chaos.result import Result, remove_files, write_files
 from chaos.scenario import LOCAL, SIMULATED, Scenario
 from chaos.scenarios import SCENARIOS
 from chaos.seeded_bug import scenario_with
@@ -101,6 +101,7 @@ def _run(
     tier, out = options.tier, options.out
     keeps_all = tier == LOCAL or len(seeds) * len(scenarios) <= _KEPT_MAX
     out.mkdir(parents=True, exist_ok=True)
+    remove_files(out)
     results: list[Result] = []
     for scenario in scenarios:
         with _runs(scenario, tier, is_long=len(seeds) > _KEPT_MAX) as run_one:

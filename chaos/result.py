@@ -13,6 +13,8 @@ from chaos.scenario import LOCAL, Expectation
 from event_log.verdicts import Verdict
 
 SCHEMA_VERSION: Final = 1
+_JSON: Final = "results.json"
+_JUNIT: Final = "junit.xml"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -89,15 +91,21 @@ def differences(
     return found
 
 
+def remove_files(folder: Path) -> None:
+    """Remove the result files of earlier runs, in case these runs end before they have results."""
+    for name in (_JSON, _JUNIT):
+        (folder / name).unlink(missing_ok=True)
+
+
 def write_files(folder: Path, results: Sequence[Result]) -> None:
     """Write results.json and junit.xml."""
     document = {
         "schema_version": SCHEMA_VERSION,
         "runs": [{**asdict(result), "replay": result.replay} for result in results],
     }
-    (folder / "results.json").write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    (folder / _JSON).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
     ElementTree.ElementTree(_junit(results)).write(
-        folder / "junit.xml", encoding="utf-8", xml_declaration=True
+        folder / _JUNIT, encoding="utf-8", xml_declaration=True
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import chaos.__main__ as command
 from chaos.result import Result, decide, differences, write_files
 from chaos.scenario import Expectation
 from event_log.verdicts import Verdict
@@ -28,7 +29,8 @@ BROKEN = replace(BY_HAND, may_violate_others=True)
         (BROKEN, Verdict.FAIL, ("W1", "W2", "D1"), ("a client saw it",), Verdict.PASS),
         (BROKEN, Verdict.FAIL, ("W2",), (), Verdict.FAIL),
         (BROKEN, Verdict.PASS, (), (), Verdict.FAIL),
-        (BY_HAND, Verdict.FAIL, ("W1", "W2"), (), Verdict.PASS),
+        (BY_HAND, Verdict.PASS, ("W1", "W2"), (), Verdict.PASS),
+        (BY_HAND, Verdict.PASS, ("W1",), (), Verdict.FAIL),
         (BY_HAND, Verdict.FAIL, ("W1", "W2", "D1"), (), Verdict.FAIL),
         (BY_HAND, Verdict.PASS, ("W1", "W2"), ("a client saw it",), Verdict.FAIL),
         (BY_HAND, Verdict.UNKNOWN, ("W1", "W2"), (), Verdict.UNKNOWN),
@@ -66,6 +68,20 @@ def test_a_long_time_without_a_success_is_reported() -> None:
     assert differences(expects, **counts, longest_gap_s=4.0) == []
     (sentence,) = differences(expects, **counts, longest_gap_s=6.0)
     assert sentence == "no operation succeeded for 6.0 s; expected at most 4 s"
+
+
+def test_results_of_earlier_runs_are_not_kept_if_no_run_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_files(tmp_path, [Result(scenario="a", seed=1, tier="local", folder="f")])
+
+    def interrupt(*_: object) -> Result:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "run_simulated", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        command.main(["run", "quiet_sea", "--tier", "simulated", "--out", str(tmp_path)])
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_result_files_name_the_failed_run_and_its_replay_command(tmp_path: Path) -> None:
