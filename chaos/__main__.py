@@ -155,7 +155,7 @@ def _shrink(scenario: Scenario, first: Result, folder: Path) -> None:
     def fails(candidate: Scenario) -> bool:
         shutil.rmtree(candidate_folder, ignore_errors=True)
         result = run_simulated(candidate, first.seed, candidate_folder, lambda _: None)
-        return is_same_failure(first, result)
+        return is_same_failure(first, result, scenario.expects.violates)
 
     name = f"{scenario.name}_{first.seed}"
     print("  reducing the scenario", flush=True)

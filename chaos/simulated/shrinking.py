@@ -6,7 +6,7 @@ candidate fails any more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import fields, replace
 from typing import Final
 
@@ -34,14 +34,18 @@ from __future__ import annotations
 '''
 
 
-def is_same_failure(first: Result, other: Result) -> bool:
+def is_same_failure(first: Result, other: Result, expected: Collection[str] = ()) -> bool:
     """Return whether `other` violates the first of the properties that `first` violates.
 
-    If `first` violates none, `other` must violate none either, and have the same verdict.
+    If `first` violates none, `other` must violate none either, and have the same verdict. The
+    properties that the scenario is expected to violate do not count.
     """
-    if first.violated:
-        return first.violated[0] in other.violated
-    return other.verdict == first.verdict and not other.violated
+    unexpected, others = (
+        [each for each in result.violated if each not in expected] for result in (first, other)
+    )
+    if unexpected:
+        return unexpected[0] in others
+    return other.verdict == first.verdict and not others
 
 
 def shrink(scenario: Scenario, fails: Callable[[Scenario], bool]) -> Scenario:

@@ -13,6 +13,7 @@ from chaos.scenario import Acknowledged, Scenario, Step
 from chaos.scenarios.random_faults import RANDOM_FAULTS
 from chaos.simulated.run import run
 from chaos.simulated.shrinking import as_file, is_same_failure, shrink
+from event_log.verdicts import Verdict
 
 FAULTS = (RESET_PEERS_OF_CONTROLLER, LOSE_REPLY_OF_COMMIT, EXPIRE_CONTROLLER)
 STEPS = tuple(Step(fault=each, after=8, times=2) for each in FAULTS)
@@ -48,3 +49,21 @@ def test_a_seeded_bug_is_reduced_to_one_fault_and_its_file_fails_alike(tmp_path:
     names: dict[str, Scenario] = {}
     exec(as_file(smallest, "reduced"), names)
     assert is_same_failure(first, result_of(names["REDUCED"]))
+
+
+def test_violations_that_the_scenario_expects_are_not_the_failure() -> None:
+    """A run with only these violations may pass."""
+    first, passing, failing = (
+        Result(scenario="s", seed=1, tier="simulated", folder="f", verdict=verdict, violated=found)
+        for verdict, found in (
+            (Verdict.FAIL, ("D1", "W5")),
+            (Verdict.PASS, ("W5",)),
+            (Verdict.FAIL, ("D1",)),
+        )
+    )
+    assert is_same_failure(first, failing, ("W5",))
+    assert not is_same_failure(first, passing, ("W5",))
+    by_elections = replace(first, violated=("W5",))
+    assert is_same_failure(by_elections, by_elections, ("W5",))
+    assert not is_same_failure(by_elections, passing, ("W5",))
+    assert not is_same_failure(by_elections, failing, ("W5",))
