@@ -15,6 +15,7 @@ from bridgehead.kafka_wire.api_key import ApiKey
 from raw_client.codec import Body, create_topic_body
 
 TOPIC: Final = 2
+VALIDATED: Final = "-validated"  # the end of the name of a topic that must never exist
 TOKEN_LIFETIME_MS: Final = 86_400_000  # longer than any run
 _ELECTION_NOT_NEEDED: Final = 84
 _LITERAL, _READ, _ALLOW, _SHA_256 = 3, 3, 3, 1
@@ -142,7 +143,7 @@ def creations(name: str, number: int, replica: int) -> Iterator[Write]:
     body = {**create_topic_body(name, 2, 2), "timeoutMs": 30_000}
     retention, rate, rounds = str(10_000 + number), float(1000 + number), 4096 + number
     yield Write("partitions", ApiKey.CREATE_TOPICS, 7, body, _first("topics"), 2, topic)
-    dry_run = {**create_topic_body(f"{name}-validated", 1, 1), "validateOnly": True}
+    dry_run = {**create_topic_body(f"{name}{VALIDATED}", 1, 1), "validateOnly": True}
     yield Write("validated", ApiKey.CREATE_TOPICS, 7, dry_run, _first("topics"), None)
     yield Write(
         "config",

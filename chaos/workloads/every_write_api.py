@@ -23,6 +23,7 @@ from chaos.workloads.topics import addresses
 from chaos.write_requests import (
     TOKEN_LIFETIME_MS,
     TOPIC,
+    VALIDATED,
     Write,
     acl_filter,
     creations,
@@ -241,6 +242,8 @@ async def _described(client: Client, names: list[str]) -> dict[tuple[str, str], 
         found["partitions", topic["name"]] = len(topic["partitions"])
         first = min(topic["partitions"], key=lambda each: int(each["partitionIndex"]))
         found["replicas", topic["name"]] = tuple(first["replicaNodes"])
+        if topic["name"].endswith(VALIDATED):
+            found["validated", topic["name"].removesuffix(VALIDATED)] = True
     existing = [name for name in names if ("partitions", name) in found]
     keys = {"configurationKeys": ["retention.ms"], "resourceType": TOPIC}
     wanted = {"resources": [{**keys, "resourceName": name} for name in existing]}
