@@ -30,6 +30,7 @@ _MESSAGE_PREFIX_BYTES: Final = 5  # gRPC's prefix of each message
 _HEARTBEAT_BYTES_MAX: Final = 100  # A frame or TLS record with an Envelope is longer.
 _OPENING: Final = 10  # The first reads of a connection may be handshakes of TLS and HTTP/2.
 _ENVELOPE_WITHIN_S: Final = 60.0
+_COMMIT_WITHIN_S: Final = 60.0
 _CLIENT_PORT: Final = re.compile(r"^clientPort=(\d+)$", re.MULTILINE)
 
 
@@ -167,10 +168,9 @@ class ZooKeeperProxy(Proxy):
         self._lost_xid: int | None = None
         self._first: set[asyncio.StreamReader] = set()
 
-    async def lose(self, what: str, lost: asyncio.Event) -> None:
+    def lose(self, what: str, lost: asyncio.Event) -> None:
         """Lose the next multi, or its reply, and disconnect. `what` is `request` or `reply`."""
         self._loses, self._lost = what, lost
-        await lost.wait()
 
     def disarm(self) -> None:
         """Lose nothing more."""
@@ -316,10 +316,13 @@ class ProxiedNetwork:
     async def lose_commit(self, broker: int, *, reply: bool) -> None:
         """See chaos.fault.Network."""
         lost = asyncio.Event()
-        waits = [
-            asyncio.create_task(each.lose("reply" if reply else "request", lost))
-            for each in self._zookeeper[broker]
-        ]
-        await asyncio.gather(*waits)
         for each in self._zookeeper[broker]:
-            each.disarm()
+            each.lose("reply" if reply else "request", lost)
+        try:
+            await asyncio.wait_for(lost.wait(), _COMMIT_WITHIN_S)
+        except TimeoutError:
+            message = f"no commit was lost within {_COMMIT_WITHIN_S:.0f} s"
+            raise NoProgressError(message) from None
+        finally:
+            for each in self._zookeeper[broker]:
+                each.disarm()

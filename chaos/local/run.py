@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
+import traceback
 from pathlib import Path
 
 from bridgehead.application import module_command
@@ -35,11 +36,16 @@ async def run(scenario: Scenario, seed: int, folder: Path, say: Say) -> Result:
     began_s = time.monotonic()
     broken_off: list[str] = []
     try:
-        await _play(scenario, seed, folder, say, result)
-    except (NoProgressError, ClusterError) as error:
-        broken_off.append(str(error))
-    if (folder / "evidence").is_dir():
-        judge_run(scenario, result, folder)
+        try:
+            await _play(scenario, seed, folder, say, result)
+        except (NoProgressError, ClusterError) as error:
+            broken_off.append(str(error))
+        if (folder / "evidence").is_dir():
+            judge_run(scenario, result, folder)
+    except Exception:  # The results of other runs, and this one's, must still be written.
+        traceback.print_exc()
+        result.verdict = Verdict.CRASHED
+        result.wrong.append("the run crashed: its traceback is above")
     if broken_off:
         result.verdict = Verdict.HANG
         result.wrong = broken_off + result.wrong
