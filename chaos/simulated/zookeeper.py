@@ -273,8 +273,9 @@ class ZooKeeperModel:
                 self._remove(path)
                 return LoggedOperation("delete", path)
             case Check(path, version):
-                _require(self._existing(path), version)
-                return LoggedOperation("check", path, None, version)
+                znode = self._existing(path)
+                _require(znode, version)
+                return LoggedOperation("check", path, None, znode.version)
 
     def _create(
         self,
