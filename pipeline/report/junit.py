@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from typing import Final
 from xml.etree import ElementTree
 
 from event_log.verdicts import VerdictRow
 
 _FAILED = ("FAIL", "HANG")
+# What XML 1.0 cannot contain, even escaped. Names in evidence may have it.
+_NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def _text(sentence: str) -> str:
+    return _NOT_XML.sub(lambda found: found[0].encode("unicode_escape").decode(), sentence)
 
 
 def junit(verdicts: Mapping[str, Sequence[VerdictRow]]) -> str:
@@ -24,11 +32,11 @@ def junit(verdicts: Mapping[str, Sequence[VerdictRow]]) -> str:
                 suite, "testcase", classname=f"bridgehead.{run}", name=f"{row.property} {row.name}"
             )
             if not row.decides:
-                ElementTree.SubElement(case, "skipped", message=row.why)
+                ElementTree.SubElement(case, "skipped", message=_text(row.why))
             elif row.verdict in _FAILED:
-                ElementTree.SubElement(case, "failure", message=row.why, type=row.verdict)
+                ElementTree.SubElement(case, "failure", message=_text(row.why), type=row.verdict)
             elif row.verdict != "PASS":
-                ElementTree.SubElement(case, "error", message=row.why, type=row.verdict)
+                ElementTree.SubElement(case, "error", message=_text(row.why), type=row.verdict)
         suite.set("failures", str(len(suite.findall("testcase/failure"))))
         suite.set("errors", str(len(suite.findall("testcase/error"))))
         suite.set("skipped", str(len(suite.findall("testcase/skipped"))))
