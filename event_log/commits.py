@@ -54,7 +54,7 @@ class CommitOperation:
     kind: str  # create, set, delete, set_acl, check or other; error if the multi failed
     path: str = ""  # without the chroot
     role: str = ""  # one of ROLES; "" without a path
-    version: int = -1  # required by a check (-1: any), or produced by a set; 0 for a create
+    version: int = -1  # found by a check, or produced by a set; 0 for a create
     ephemeral: bool = False
     error: int = 0
     data: str | None = None  # the content as text; None: not UTF-8, or possibly secret

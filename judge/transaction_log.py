@@ -1,6 +1,7 @@
 """Decodes ZooKeeper's transaction log: evidence that none of our code writes.
 
-The log has the session of every write, the version that every check required, and rejected multis.
+The log has the session of every write, the version that every check found, and rejected multis. It
+does not show whether a check would have accepted any version.
 Layout: a header of 16 bytes, then for each transaction a checksum, a length, the record and an end
 byte. A length of zero begins the preallocated tail.
 """
@@ -36,7 +37,7 @@ class TornLogError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class LoggedOperation:
-    """One operation. `version` is the one that a check requires or that a set produced."""
+    """One operation. `version` is the one that a check found or that a set produced."""
 
     kind: str  # create, delete, set, check, set_acl, error, other
     path: str = ""
@@ -112,7 +113,7 @@ def _operation(kind: int, record: _Reader) -> LoggedOperation:
     if kind == SET_DATA:
         return LoggedOperation("set", record.text(), record.buffer(), record.number())
     if kind == CHECK:
-        # The log stores the required version plus one.
+        # ZooKeeper logs the znode's version plus one, even if the check accepts any version.
         return LoggedOperation("check", record.text(), None, record.number() - 1)
     if kind == SET_ACL:
         return LoggedOperation("set_acl", record.text())
