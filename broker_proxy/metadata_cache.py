@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.codec import decode_request
 from bridgehead.kafka_wire.messages.update_metadata import UpdateMetadataRequest
-from cluster_model.records import Replicas
+from cluster_model.records import PartitionState, Replicas
 from cluster_model.update_metadata import LEADER_DURING_DELETE
 from envelope.messages import MetadataUpdate
 
@@ -52,6 +52,7 @@ class CachedPartition(NamedTuple):
     isr: Replicas
     offline_replicas: Replicas
     partition_epoch: int
+    controller_epoch: int
 
 
 @dataclass(slots=True)
@@ -107,9 +108,10 @@ class MetadataCache:
             self.controller_epoch = update.controller_epoch
             self.controller_id = update.controller_id
             self.zxid = update.zxid
-        elif update.between_parts:  # The earlier image shows the change, but keeps its zxid.
+        elif update.between_parts:  # The change is visible, but the image keeps its zxid.
             self.changed = changed
-            _merge(self._content, message)
+            if target is not self._content:
+                _merge(self._content, message)
         else:
             return True
         self._answers.clear()
@@ -129,6 +131,27 @@ class MetadataCache:
     def has_topic(self, name: str) -> bool:
         """True when at least one partition of the topic is known."""
         return name in self._content.topics
+
+    def partition_states(self, topic_id: bytes) -> dict[int, PartitionState]:
+        """Return the known states of a topic's partitions, by number.
+
+        A partition whose ISR is only its leader is omitted. It may be recovering, and
+        UpdateMetadata does not say so.
+        """
+        topic = self._content.topics.get(self._content.names.get(topic_id, ""))
+        if topic is None:
+            return {}
+        return {
+            number: PartitionState(
+                each.leader,
+                each.leader_epoch,
+                each.isr,
+                each.controller_epoch,
+                each.partition_epoch,
+            )
+            for number, each in topic.partitions.items()
+            if len(each.isr) > 1 or len(each.replicas) == 1
+        }
 
     def topic_name(self, topic_id: bytes) -> str | None:
         """Return the name of a topic id."""
@@ -176,6 +199,7 @@ def _merge(content: _Content, message: UpdateMetadataRequest) -> None:
                     _shared(lists, partition.isr),
                     _shared(lists, partition.offline_replicas),
                     partition.zk_version,
+                    partition.controller_epoch,
                 )
         if topic.partitions:
             content.topics[name] = topic

@@ -192,7 +192,9 @@ class Controller:
     async def _load(self, store: ZooKeeperStore, fence: Fence, elected_ms: float) -> Term:
         services = self._services
         began_s = services.now_s()
-        loaded = await load(store.read, fence.epoch)
+        known = services.known_states
+        is_current = known.zxid >= fence.last_commit_zxid
+        loaded = await load(store.read, fence.epoch, known if is_current else None)
         for text in loaded.invalid:
             _log.error("skipping an invalid znode: %s", text)
         term = self._term = Term(

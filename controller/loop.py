@@ -415,11 +415,18 @@ class ControllerLoop:
         self._log.flush()
 
     async def commit_operations(self, operations: Sequence[Operation]) -> Committed:
-        """Commit operations in as few fenced multis as possible. Each multi is atomic."""
+        """Commit operations that do not change the image. Each of the multis is atomic.
+
+        The brokers get the new zxid, so that their images still include the last commit.
+        """
         step = OPERATIONS_PER_MULTI
-        return await self._commit_planned(
+        committed = await self._commit_planned(
             [operations[at : at + step] for at in range(0, len(operations), step)]
         )
+        self._zxid = committed.zxid
+        self.image = replace(self.image, zxid=committed.zxid)
+        self._publish(frozenset())
+        return committed
 
     async def _commit_planned(self, multis: Sequence[Sequence[Operation]]) -> Committed:
         """Commit in order, several multis in flight. Raises the first conflict."""

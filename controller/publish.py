@@ -80,11 +80,18 @@ class Publisher:
         if before is None:
             return
         self._published = image
-        for message in changed_parts(before, image, changed, self._controller_id):
-            body = _encode(message)
-            self._push(self._peers, image, body, complete=True, delay_s=self._delay_s)
+        bodies = [
+            _encode(message)
+            for message in changed_parts(before, image, changed, self._controller_id)
+        ]
+        for body in bodies:
+            last = body is bodies[-1]  # Only the last part raises the zxid of a broker's image.
+            delay_s = self._delay_s
+            self._push(
+                self._peers, image, body, complete=last, between_parts=not last, delay_s=delay_s
+            )
             for full in self._full_images:
-                self._push(full.peers, image, body, between_parts=True, delay_s=self._delay_s)
+                self._push(full.peers, image, body, between_parts=True, delay_s=delay_s)
         for full in self._full_images:
             for name in changed:
                 full.unsent.pop(name, None)

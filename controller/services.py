@@ -16,6 +16,7 @@ from controller.background_jobs import UncleanElection
 from controller.policy_evaluation import Policies
 from controller.publish import Peer
 from controller.request_log import ForwardedRequestLog
+from controller.store.load import KnownStates
 from controller.store.outcomes import Incarnation
 from controller.store.zookeeper import ZooKeeperStore
 from envelope.messages import Hello
@@ -92,6 +93,7 @@ class Services:
     channel_refused: Callable[[], None]  # metric
     state_changed: Callable[[ControllerState], None]
     own_broker: Peer
+    known_states: KnownStates  # from the metadata of this node's broker
     # This node's broker will not resend its requests with lower sequences.
     own_floor: Callable[[], tuple[Incarnation, int]]
     policies: Policies | None = None  # None if none is configured

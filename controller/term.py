@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Final
 
-from cluster_model.image import BrokerRegistration
+from cluster_model.image import BrokerRegistration, Topic
 from cluster_model.session_state import ConnectionLostError
 from cluster_model.znode_operations import Create
 from cluster_model.znodes import FeatureZnode
@@ -30,13 +31,16 @@ from controller.notifications import purge_notifications
 from controller.outcome_pruning import OutcomePruner
 from controller.publish import Publisher
 from controller.services import Services, Settings
-from controller.store.load import Loaded, load, load_brokers
+from controller.store.load import Loaded, first_difference, load, load_brokers
 from controller.store.port import Fence
 from controller.store.zookeeper import ZooKeeperStore
 
+_log = logging.getLogger(__name__)
 _PRUNE_EVERY_S: Final = 1.0
 _PURGE_EVERY_S: Final = 60.0
 _RETRY_S: Final = 0.1
+# Reading and comparing the states of this many partitions takes some 10 ms.
+_COMPARED_PER_STEP: Final = 2_000
 
 
 class Term:
@@ -64,6 +68,7 @@ class Term:
         self._restarted: set[int] = set()  # restarted brokers, not yet treated as stopped
         self._refresh_is_queued = False
         self._has_ended = False
+        self._not_compared = [] if loaded.states_are_read else sorted(loaded.image.topics)
         self.loop = ControllerLoop(
             store=store,
             fence=fence,
@@ -99,6 +104,7 @@ class Term:
         self._start_topic_jobs()
         self._publisher.activate(loop.image)
         self.push_parts()
+        self.loop.schedule(self._compare_states)
         # Brokers may have changed after they were loaded. The call also sets the watch.
         self.brokers_changed()
         self._remove_expired_tokens()
@@ -119,6 +125,32 @@ class Term:
     async def _push_part(self) -> None:
         if self._publisher.push_part():
             self.push_parts()
+
+    async def _compare_states(self) -> None:
+        """Compare states that are not from ZooKeeper with ZooKeeper, some at a time.
+
+        A program that wrote a state in the earlier term is the only cause of a difference.
+        """
+        topics: list[Topic] = []
+        size = 0
+        while self._not_compared and size < _COMPARED_PER_STEP:
+            if topic := self.loop.image.topics.get(self._not_compared.pop()):
+                topics.append(topic)
+                size += len(topic.states)
+        if not topics:
+            return
+        try:
+            path = await first_difference(self._store.read, topics)
+        except ConnectionLostError:
+            self._not_compared += [topic.name for topic in topics]
+            self._retry(lambda: self.loop.schedule(self._compare_states))
+            return
+        if path is not None:
+            _log.warning("%s was written by another program; loading everything again", path)
+            self._not_compared.clear()
+            self._reload()
+            return
+        self.loop.schedule(self._compare_states)
 
     def brokers_changed(self) -> None:
         """/brokers/ids may have changed, or its watch is gone."""

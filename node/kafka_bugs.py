@@ -124,8 +124,8 @@ class TwoStepStore(ZooKeeperStore):
             result = await self._session.multi([self.encode(step)])
             if result.failed_index is not None:
                 return None
-        await self._read_commit_number()
-        return Fence(epoch + 1, version + 1, result.zxid)
+        last_zxid = await self._read_last_commit()
+        return Fence(epoch + 1, version + 1, result.zxid, last_zxid)
 
 
 # --- The controller ------------------------------------------------------------------------------

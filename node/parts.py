@@ -366,6 +366,7 @@ def _controller_services(
         channel_refused=metrics.channel_refused,
         state_changed=state_changed,
         own_broker=broker.updates,
+        known_states=broker.cache,
         own_floor=lambda: (
             (config.broker_id, broker.state.incarnation),
             broker.forwarding.lowest_unfinished,

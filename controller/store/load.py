@@ -2,6 +2,10 @@
 
 MultiRead reads 100,000 partition states in a third of a second; single reads take 20 seconds.
 Parsing yields to the event loop, so that heartbeats continue.
+
+The broker of this node knows most partition states from UpdateMetadata. If its image has the last
+commit of the earlier controllers, its states are used instead of those in ZooKeeper. They may still
+differ from ZooKeeper if another program has written a state. `first_difference` finds this out.
 """
 
 from __future__ import annotations
@@ -9,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, cast
+from typing import Final, Protocol, cast
 
 from immutables import Map
 
@@ -38,9 +42,25 @@ _TOPICS_PER_STEP: Final = 50
 _CONFIG_TYPES: Final = ("topics", "brokers", "users", "clients", "ips")
 
 
+class KnownStates(Protocol):
+    """The partition states that a broker knows from the earlier controllers."""
+
+    @property
+    def zxid(self) -> int:
+        """The states include all commits up to this one."""
+        ...
+
+    def partition_states(self, topic_id: bytes, /) -> Mapping[int, PartitionState]:
+        """Return the known states of a topic's partitions, by number."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The loaded state. Invalid znodes are skipped; `invalid` has their errors."""
+    """The loaded state. Invalid znodes are skipped; `invalid` has their errors.
+
+    `states_are_read`: all partition states are from ZooKeeper, none from KnownStates.
+    """
 
     image: MetadataImage
     outcomes: OutcomeIndex
@@ -48,10 +68,14 @@ class Loaded:
     without_id: tuple[str, ...]  # topics written without a topic id
     has_feature_znode: bool
     invalid: tuple[str, ...]
+    states_are_read: bool
 
 
-async def load(read: ReadMany, controller_epoch: int) -> Loaded:
-    """Read everything. Call it after the election, when no other controller writes."""
+async def load(read: ReadMany, controller_epoch: int, known: KnownStates | None = None) -> Loaded:
+    """Read everything, except for the partition states in `known`.
+
+    Call it after the election, when no other controller writes.
+    """
     invalid: list[str] = []
     names = await _children(
         read,
@@ -66,7 +90,7 @@ async def load(read: ReadMany, controller_epoch: int) -> Loaded:
     feature, block = await _data(read, ["/feature", ProducerIdBlockZnode.path])
     brokers = await load_brokers(read, invalid)
     stored_configs = await read_configs(read, _CONFIG_TYPES)
-    topics, without_id = await load_topics(read, topic_names, invalid)
+    topics, without_id = await load_topics(read, topic_names, invalid, known)
     stored_acls = await read_acls(read)
     stored_tokens = await read_tokens(read)
     outcomes = await _load_outcomes(read, commits, floors, invalid)
@@ -94,6 +118,7 @@ async def load(read: ReadMany, controller_epoch: int) -> Loaded:
         without_id,
         feature is not None,
         (*invalid, *stored_configs.invalid, *stored_acls.invalid, *stored_tokens.invalid),
+        states_are_read=known is None,
     )
 
 
@@ -152,7 +177,7 @@ def _mutation_rates(
 
 
 async def load_topics(
-    read: ReadMany, names: Sequence[str], invalid: list[str]
+    read: ReadMany, names: Sequence[str], invalid: list[str], known: KnownStates | None = None
 ) -> tuple[Map[str, Topic], tuple[str, ...]]:
     """Return the topics of `names` that exist, and the names of those without a topic id."""
     contents: dict[str, TopicContent] = {}
@@ -164,22 +189,29 @@ async def load_topics(
             contents[name] = TopicZnode.decode(name, znode.data)
         except ZnodeContentError as wrong:
             invalid.append(str(wrong))
-    states = await _data(
-        read,
-        [
-            PartitionZnode.path(name, partition)
-            for name, content in contents.items()
-            for partition in range(len(content.assignment))
-        ],
+    not_read: dict[str, Mapping[int, PartitionState]] = {}
+    if known is not None:
+        for count, (name, content) in enumerate(contents.items()):
+            if count % _TOPICS_PER_STEP == 0:
+                await asyncio.sleep(0)
+            if content.topic_id is not None:
+                not_read[name] = known.partition_states(content.topic_id)
+    states = iter(
+        await _data(
+            read,
+            [
+                PartitionZnode.path(name, partition)
+                for name, content in contents.items()
+                for partition in range(len(content.assignment))
+                if partition not in not_read.get(name, ())
+            ],
+        )
     )
     topics: dict[str, Topic] = {}
-    at = 0
     for count, (name, content) in enumerate(contents.items()):
         if count % _TOPICS_PER_STEP == 0:
             await asyncio.sleep(0)
-        size = len(content.assignment)
-        topics[name] = _topic(name, content, states[at : at + size], invalid)
-        at += size
+        topics[name] = _topic(name, content, not_read.get(name, {}), states, invalid)
     for name, topic in topics.items():
         if any(state.partition_epoch < 0 for state in topic.states) or not topic.states:
             topics[name] = await _with_leftovers(read, topic)
@@ -188,20 +220,18 @@ async def load_topics(
 
 
 def _topic(
-    name: str, content: TopicContent, found: Sequence[ZnodeData | None], invalid: list[str]
+    name: str,
+    content: TopicContent,
+    known: Mapping[int, PartitionState],
+    read: Iterator[ZnodeData | None],
+    invalid: list[str],
 ) -> Topic:
     states: list[PartitionState] = []
-    for partition, znode in enumerate(found):
-        if znode is None:
-            states.append(NO_STATE)
-            continue
-        version = znode.version
-        try:
-            states.append(PartitionZnode.decode(name, partition, znode.data, version))
-        except ZnodeContentError as wrong:
-            invalid.append(str(wrong))
-            # No leader. The znode's version is kept, so that the state can be overwritten.
-            states.append(NO_STATE._replace(partition_epoch=version))
+    for partition in range(len(content.assignment)):
+        state = known.get(partition)
+        if state is None:
+            state = _state(name, partition, next(read), invalid)
+        states.append(state)
     return Topic(
         name,
         content.topic_id or b"",
@@ -211,6 +241,42 @@ def _topic(
         content.removing,
         has_partitions_znode=any(state.partition_epoch >= 0 for state in states),
     )
+
+
+def _state(
+    name: str, partition: int, znode: ZnodeData | None, invalid: list[str]
+) -> PartitionState:
+    if znode is None:
+        return NO_STATE
+    version = znode.version
+    try:
+        return PartitionZnode.decode(name, partition, znode.data, version)
+    except ZnodeContentError as wrong:
+        invalid.append(str(wrong))
+        # No leader. The znode's version is kept, so that the state can be overwritten.
+        return NO_STATE._replace(partition_epoch=version)
+
+
+async def first_difference(read: ReadMany, topics: Sequence[Topic]) -> str | None:
+    """Return the first path of a partition's state that ZooKeeper and the topics do not share.
+
+    Call it while this controller does not write.
+    """
+    states = iter(
+        await _data(
+            read,
+            [
+                PartitionZnode.path(topic.name, partition)
+                for topic in topics
+                for partition in range(len(topic.states))
+            ],
+        )
+    )
+    for topic in topics:
+        for partition, state in enumerate(topic.states):
+            if _state(topic.name, partition, next(states), []) != state:
+                return PartitionZnode.path(topic.name, partition)
+    return None
 
 
 async def _with_leftovers(read: ReadMany, topic: Topic) -> Topic:

@@ -29,11 +29,15 @@ class ContentConflictError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """Result of an election: the controller epoch, and the version of its znode."""
+    """Result of an election: the controller epoch, and the version of its znode.
+
+    `last_commit_zxid` is the zxid of the last commit of any earlier term.
+    """
 
     epoch: int
     zk_version: int
     zxid: int
+    last_commit_zxid: int
 
     def __post_init__(self) -> None:
         # To ZooKeeper -1 means any version, which would disable the fence.

@@ -168,8 +168,8 @@ class ZooKeeperStore:
             return await self._own_election(broker_id, epoch + 1)
         if result.failed_index is not None:
             return None
-        await self._read_commit_number()
-        return Fence(epoch + 1, version + 1, result.zxid)
+        last_zxid = await self._read_last_commit()
+        return Fence(epoch + 1, version + 1, result.zxid, last_zxid)
 
     async def _read_epoch(self) -> tuple[int, int]:
         try:
@@ -190,11 +190,13 @@ class ZooKeeperStore:
             return None
         if znode.stat.ephemeral_owner & (2**64 - 1) != self._session.session_id:
             return None  # /controller belongs to an earlier incarnation of this broker.
-        await self._read_commit_number()
-        return Fence(epoch, version, znode.stat.czxid)
+        last_zxid = await self._read_last_commit()
+        return Fence(epoch, version, znode.stat.czxid, last_zxid)
 
-    async def _read_commit_number(self) -> None:
-        """Read the number of the last commit; from now on only this session changes it.
+    async def _read_last_commit(self) -> int:
+        """Read the number of the last commit and return its zxid.
+
+        From now on only this session commits.
 
         The number is the version of the commit counter. If the counter was deleted by hand, it is
         created again, and the numbers continue after the newest outcomes.
@@ -208,6 +210,7 @@ class ZooKeeperStore:
         newest = max((int(name) for name in names if name.isdecimal()), default=0)
         self._commit_number = max(counter.version, newest)
         self._commit_lead = self._commit_number - counter.version
+        return counter.stat.mzxid
 
     @property
     def next_commit(self) -> int:

@@ -6,6 +6,7 @@ after the repair everything works. The run is judged at the end.
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -39,7 +40,7 @@ PROPERTIES = {
     "delegation.token.secret.key": "secret",
     "default.replication.factor": "3",
 }
-CREATE, DELETE, DESCRIBE_CONFIGS, ALTER_CONFIGS, INCREMENTAL = 19, 20, 32, 33, 44
+METADATA, CREATE, DELETE, DESCRIBE_CONFIGS, ALTER_CONFIGS, INCREMENTAL = 3, 19, 20, 32, 33, 44
 TOPIC = 2
 NONE, NOT_ENOUGH_BROKERS = 0, 38
 numbers = count()
@@ -82,6 +83,12 @@ class Harness:
         (result,) = self.call(broker, DESCRIBE_CONFIGS, 1, body)["results"]
         values = {each["name"]: each["value"] for each in result["configs"]}
         return result["errorCode"], result["errorMessage"], values.get("retention.ms", "")
+
+    def leader_epoch(self, broker: int, topic: str) -> int:
+        """Return the leader epoch of partition 0."""
+        body = {"topics": [{"name": topic}], "allowAutoTopicCreation": False}
+        found = self.call(broker, METADATA, 7, body)["topics"][0]
+        return int(found["partitions"][0]["leaderEpoch"])
 
     def epoch(self) -> int:
         return int(self.cluster.status()["controller_epoch"])
@@ -230,6 +237,21 @@ def test_invalid_topic_configs_are_repaired_through_the_api(
         assert (error, value) == (NONE, "604800000")
         assert "/config/topics/kept" in message
     assert harness.alter(2, "kept", "5000", key) == NONE
+    harness.check()
+
+
+def test_an_edited_partition_state_is_published_by_the_next_controller(harness: Harness) -> None:
+    """The next controller knows the state from its broker, and compares it with ZooKeeper.
+
+    Operators of Kafka edit states, and then delete /controller so that all states are loaded.
+    """
+    assert harness.create(1, "edited", replicas=3) == NONE
+    path = "/brokers/topics/edited/partitions/0/state"
+    state = json.loads(harness.zookeeper.get(path)[0])
+    harness.put(path, json.dumps(state | {"leader_epoch": 100}).encode())
+    harness.delete_controller()
+    wait(lambda: [harness.leader_epoch(each, "edited") for each in BROKERS] == [100] * 3)
+    assert harness.delete(2, "edited") == NONE
     harness.check()
 
 

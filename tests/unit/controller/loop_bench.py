@@ -33,7 +33,7 @@ from tests.unit.controller.request_contexts import a_client, a_pending_request
 from tests.unit.controller.topic_decisions import image
 from zookeeper_client.wire import NO_NODE, NODE_EXISTS, encode_operation, open_acl
 
-FENCE = Fence(epoch=5, zk_version=5, zxid=100)
+FENCE = Fence(epoch=5, zk_version=5, zxid=100, last_commit_zxid=90)
 
 
 class MemoryStore:

@@ -36,9 +36,9 @@ class EmptyStore:
 
 
 def a_term(store: EmptyStore) -> Term:
-    loaded = SimpleNamespace(image=MetadataImage(), outcomes=OutcomeIndex())
+    loaded = SimpleNamespace(image=MetadataImage(), outcomes=OutcomeIndex(), states_are_read=True)
     services = Mock(policies=None)
-    fence = Fence(epoch=1, zk_version=1, zxid=1)
+    fence = Fence(epoch=1, zk_version=1, zxid=1, last_commit_zxid=0)
     settings = Settings(1, 1000, 1000, 1000)
     return Term(settings, services, cast(Any, store), fence, cast(Any, loaded), Mock(), Mock())
 

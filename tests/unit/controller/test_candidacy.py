@@ -27,7 +27,7 @@ class LoadingStore:
         self.is_open = True
 
     async def elect(self, _broker_id: int, _now_ms: int) -> Fence:
-        return Fence(epoch=1, zk_version=1, zxid=1)
+        return Fence(epoch=1, zk_version=1, zxid=1, last_commit_zxid=0)
 
     async def read(self, _reads: Any) -> Any:
         await asyncio.get_running_loop().create_future()
@@ -49,6 +49,7 @@ class Candidate:
             now_ms=lambda: 0,
             state_changed=lambda _state: None,
             own_broker=None,
+            known_states=SimpleNamespace(zxid=0),
         )
         self.controller = Controller(Settings(1, 1000, 1000, 1000), cast(Services, services))
 

@@ -187,6 +187,28 @@ def test_a_change_between_two_parts_is_visible_but_does_not_raise_the_zxid() -> 
         assert cluster.own.changes[-1] is None
 
 
+def test_a_change_in_several_parts_raises_the_zxid_with_the_last_part() -> None:
+    """Otherwise a broker with the first part counts as one that knows the whole change."""
+    with patch.object(update_metadata, "PARTITIONS_PER_MESSAGE_MAX", 1):
+        cluster = Cluster()
+        cluster.activate()
+        own = cluster.own
+        before = own.cache.zxid
+        cluster.replay(*cluster.create("a"), *cluster.create("b"))
+        cluster.publisher.publish(cluster.image, frozenset(("a", "b")))
+        assert own.changes[-2:] == [{"a"}, {"b"}]
+        assert [(u.between_parts, u.complete) for u in own.updates[-2:]] == [
+            (True, False),
+            (False, True),
+        ]
+        assert own.cache.zxid > before
+        part = own.updates[-2]
+    lagging = cluster.connect()
+    zxid = lagging.cache.zxid
+    lagging.push(replace(part, zxid=zxid + 1))
+    assert (lagging.cache.zxid, lagging.shown("a")) == (zxid, of_image(cluster.image, "a"))
+
+
 def test_a_candidate_that_resigns_between_two_parts_begins_its_next_term_with_all_peers() -> None:
     with patch.object(update_metadata, "PARTITIONS_PER_MESSAGE_MAX", 1):
         cluster = Cluster("a", "b")
