@@ -1,8 +1,8 @@
 """The right that each API requires, one row per request (docs/kafka/acls.md#rights-per-api).
 
 A row names a request, the right that suffices for it, and the response without that right.
-`{name}` stands for a resource that no other cell of the matrix uses. `{broker}` stands for the
-broker that receives the request.
+`{name}` stands for a resource name that no other request of the test uses. `{broker}` stands for
+the broker that receives the request.
 """
 
 from __future__ import annotations

@@ -39,9 +39,9 @@ def is_shown(answer: Any, name: str) -> Observed:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One request, with what `observe` returns for its response.
+    """One request, and what `observe` must return for its response.
 
-    Clients without the right get `denied`, clients with the right `allowed`.
+    It must return `denied` for clients without the right, and `allowed` for clients with the right.
     """
 
     label: str
@@ -53,8 +53,8 @@ class Row:
     denied: Observed
     allowed: Observed = field(default_factory=lambda: [NOT_DENIED])
     observe: Callable[[Any, str], Observed] = codes
-    topic: bool = False  # the topic must exist
-    special: dict[str, Observed] = field(default_factory=dict)  # exceptions, by kind of client
+    topic: bool = False  # the test creates the topic first
+    special: dict[str, Observed] = field(default_factory=dict)  # other results, by kind of client
 
     def filled(self, name: str, broker: int) -> Any:
         """Return the body with its placeholders replaced."""

@@ -1,4 +1,4 @@
-"""An authorizer for test nodes that lets brokers forward and denies everything else."""
+"""An authorizer for test nodes. It allows only CLUSTER_ACTION, which brokers need to forward."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class BrokersOnly:
     """See bridgehead.authorizer."""
 
     def __init__(self, properties: Mapping[str, str]) -> None:
-        """Nothing is configured."""
+        """Ignore the properties."""
 
     def authorize(self, requester: Requester, action: Action, acls: Acls) -> Verdict:
         """Allow what a broker needs to send an Envelope."""

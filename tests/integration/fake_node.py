@@ -26,7 +26,7 @@ class ControllerState:
         self.path, self.id = path, node_id
 
     def update(self, *, eligible: bool, resign: bool = False) -> tuple[int | None, int]:
-        """Become active or resign if necessary; return the controller's id (or None) and epoch."""
+        """Become active if no node is, or resign; return the controller (or None) and its epoch."""
         with self.path.open("a+") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             file.seek(0)

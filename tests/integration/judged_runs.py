@@ -1,4 +1,4 @@
-"""Judge a run without Spark; the results are by property."""
+"""Judge a run without Spark; return the results by property."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from judge.verdicts import Judgement, judge
 
 
 def judged(folder: Path) -> dict[str, Judgement]:
-    """Judge the last run of a cluster's folder."""
+    """Judge the last run of a cluster's folder; return the judgement of each property."""
     return {each.row.property: each for each in judge(History(read_run(folder)))}
 
 

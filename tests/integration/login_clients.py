@@ -29,7 +29,7 @@ from kafka.net.sasl.oauth import AbstractTokenProvider
 from kafka.net.sasl.scram import ScramClient
 
 _TIMEOUT_S: Final = 60
-# librdkafka and kafka-python retry rejected logins until this timeout.
+# Until this timeout librdkafka and kafka-python retry a rejected login.
 _REJECTION_TIMEOUT_S: Final = 1
 _REJECTIONS: Final = (KafkaError._AUTHENTICATION, KafkaError._SSL)
 

@@ -1,4 +1,4 @@
-"""A broker in a thread, which answers or fails CreateTopics as a script says."""
+"""A broker in a thread. A script says how it handles each CreateTopics."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def end_the_connection(connection: socket.socket, response: bytes) -> None:
 
 
 class ScriptedBroker:
-    """Handles each CreateTopics as the next entry of `script` says; without one, answers.
+    """Handles each CreateTopics as the next entry of `script` says; if there is none, it answers.
 
     A second request for the same topic gets TOPIC_ALREADY_EXISTS.
     """

@@ -32,8 +32,8 @@ PERSONAS: Final = ("allowed", "denied", "describe", "super", "anonymous", "token
 USERS: Final = ("admin", "broker", "describe", "denied", "owner")
 LISTENER: Final = "SASL_PLAINTEXT"
 MODULE: Final = "org.apache.kafka.common.security.plain.PlainLoginModule required"
-# APIs without a row: they need no right, or this cluster has nothing that they could list (groups,
-# transactions). The exception is Envelope (58), which test_client_envelopes.py tests.
+# These APIs have no row. Some need no right. Others would list groups or transactions, and this
+# cluster has none. Envelope (58) is tested by test_client_envelopes.py.
 NO_RIGHT_NEEDED: Final = {16, 17, 18, 36, 58, 66, 68, 69}
 
 
@@ -189,7 +189,7 @@ def test_each_principal_gets_the_expected_response(cluster: Cluster, row: Row) -
 
 
 def test_every_served_api_that_needs_no_data_plane_has_a_row() -> None:
-    """APIs that need a data plane have none: tests/recordings/data-plane-secured covers them."""
+    """APIs that need a data plane have no row; see tests/recordings/data-plane-secured.jsonl.gz."""
     assert {row.key for row in ROWS} | NO_RIGHT_NEEDED == set(WITHOUT_DATA_PLANE["shipped"])
     assert len(ROWS) * len(PERSONAS) * len(PATHS) >= 300
     forwarded = {key for key, way in SHIPPED.items() if way is Route.FORWARD}

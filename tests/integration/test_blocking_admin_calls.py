@@ -31,7 +31,7 @@ def silent() -> Iterator[str]:
 
 
 class Interrupted(Exception):
-    """Raised by a signal handler, like KeyboardInterrupt by Ctrl-C."""
+    """Raised by a signal handler, as KeyboardInterrupt is when the user presses Ctrl-C."""
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ async def test_a_coroutine_can_make_a_blocking_call(servers: str, threads: list[
 
 
 def test_calls_work_before_during_and_after_a_pause(servers: str) -> None:
-    """After a second without a call, the client's thread watches the connections."""
+    """At most two seconds after the last call, the client's thread watches the connections."""
     with AdminClient({"bootstrap.servers": servers, "connections.max.idle.ms": 1000}) as client:
         for _ in range(3):
             client.describe_cluster()

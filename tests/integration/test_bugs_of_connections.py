@@ -50,7 +50,7 @@ def test_a_response_that_overtakes_another_fails_f4(tmp_path: Path) -> None:
 
 @pytest.mark.long
 async def test_an_envelope_that_no_broker_sent_fails_f10(tmp_path: Path) -> None:
-    """A process that is no broker sends the controller an Envelope of broker 2."""
+    """A process that is no broker sends the controller an Envelope with broker 2's identity."""
     with mutants(tmp_path, "trusts_identities") as cluster:
         ready = {
             broker: json.loads((cluster.data_dir / f"nodes/{broker}/ready.json").read_text())

@@ -14,7 +14,8 @@ from raw_client.blocking import Connection
 
 METADATA, ALTER_QUOTAS = 3, 49
 RATE = 100_000
-# With two samples of one second each, a client may use the rate of one second at once.
+# With two samples of one second, a client is throttled only after it has used more than its rate
+# allows in one second.
 PROPERTIES = {"bridgehead.data.plane": "true", "quota.window.num": "2"}
 VALUE = bytes(range(256)) * 100  # 25,600 bytes
 

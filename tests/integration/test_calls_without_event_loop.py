@@ -61,7 +61,7 @@ def create(client: AdminClient, name: str) -> None:
 
 def in_pieces(connection: socket.socket, response: bytes) -> None:
     for at in range(0, len(response), 10):
-        time.sleep(0.01)  # so that the client reads each piece by itself
+        time.sleep(0.01)  # so that the client reads each piece separately
         connection.sendall(response[at : at + 10])
 
 
@@ -132,7 +132,7 @@ def test_close_ends_a_call_that_waits(broker: ScriptedBroker, client: AdminClien
 def test_a_call_returns_if_its_response_comes_together_with_another_event(
     broker: ScriptedBroker, client: AdminClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The client waits only after both have come, so it sees both at the same time."""
+    """When the client begins to wait, the response and the other event have already come."""
     both = threading.Event()
     wait_for = Driver.seconds_to_tick
 

@@ -1,4 +1,6 @@
-"""Envelopes from clients get the responses that a real Kafka 3.9.1 gave, except `DIFFERENT`.
+"""Envelopes from clients get the same responses as from a real Kafka 3.9.1, except `DIFFERENT`.
+
+`DIFFERENT` has the cases whose responses differ, with our error codes.
 
 `tests/data/client_envelopes.jsonl.gz` has the responses of a forwarding Kafka with an authorizer.
 On the inter-broker listener (SASL_PLAINTEXT) the clients were a super user and alice, who lacks

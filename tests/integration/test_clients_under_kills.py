@@ -43,7 +43,7 @@ GROUP: Final = "billing"
 PARTITIONS: Final = 3
 SILENT_S: Final = 30.0
 DELETED: Final = 10
-"""Records of partition 0 that the test deletes."""
+"""The number of records of partition 0 that the test deletes."""
 PROPERTIES: Final = {
     "zookeeper.session.timeout.ms": "6000",
     "replica.fetch.backoff.ms": "200",
@@ -52,7 +52,7 @@ PROPERTIES: Final = {
     "offsets.topic.replication.factor": "3",
     "min.insync.replicas": "2",
 }
-# The producer and the members of the group are alice. The topic is created by the super user.
+# The producer and the members of the group log in as alice. The super user creates the topic.
 SECURITY: Final = {
     "listeners": {"CLIENTS": {"protocol": "SASL_SSL", "mechanisms": ["SCRAM-SHA-256"]}},
     "users": {"admin": {"password": "admin-secret", "super": True}, "alice": "alice-secret"},
@@ -111,7 +111,7 @@ class Member:
     def _step(self) -> None:
         seeking = None
         if self._seek_wanted and not self.sought.is_set() and self.assigned:
-            # A rebalance may undo the seek: then it is repeated.
+            # A rebalance may undo the seek, so it is repeated until record 0 is read.
             seeking = min(self.assigned)
             self._consumer.seek(seeking, 0)
         try:
@@ -175,7 +175,7 @@ class Story:
         self.until(lambda: count() >= enough)
 
     def is_shared(self) -> bool:
-        """Return whether every member owns partitions, and all partitions have one owner."""
+        """Return whether every member owns partitions, and every partition has one owner."""
         owned = [each.assigned for each in self.members]
         return all(owned) and sorted(itertools.chain(*owned)) == list(range(PARTITIONS))
 
@@ -242,7 +242,7 @@ class Brokers:
 
     @contextmanager
     def without(self, choose: Callable[[], int]) -> Iterator[None]:
-        """Kill a broker while all replicas are in sync; restart it afterwards."""
+        """Wait until all replicas are in sync, and kill a broker; restart it after the block."""
         wait_until(self.all_in_sync, timeout_s=DEADLINE_S)
         victim = choose()
         self.cluster.kill_node(victim)
@@ -252,7 +252,7 @@ class Brokers:
 
 @contextmanager
 def started(listener: str, folder: Path) -> Iterator[tuple[Brokers, Login]]:
-    """Start three brokers and create the topic; yield also the login of the test's client."""
+    """Start three brokers and create the topic; yield the brokers and the login of the client."""
     security: dict[str, Any] = SECURITY if listener == "SASL_SSL" else {}
     with Cluster(data_dir=folder, properties=PROPERTIES, **security) as cluster:
         servers = cluster.bootstrap_servers
@@ -294,7 +294,7 @@ def test_client_loses_nothing_under_kills(tmp_path: Path, name: str, listener: s
         group_is_administered_under_kills(client, brokers)
         found = read_all(client, brokers.end_offsets())
     kept = {at: value for at, value in acknowledged.items() if at[0] != 0 or at[1] >= DELETED}
-    # The logs have only acknowledged records: the producer is idempotent, so no resend is in them.
+    # The logs have only acknowledged records. The producer is idempotent, so a resend adds none.
     assert found == kept
     judgements = judged(tmp_path)
     assert judgements["D6"].row.verdict is Verdict.PASS
@@ -344,11 +344,11 @@ def group_is_administered_under_kills(client: RecordClient, brokers: Brokers) ->
 
 
 def read_all(client: RecordClient, ends: Mapping[int, int]) -> dict[tuple[int, int], bytes]:
-    """Return every record by partition and offset, read by new members after the group's deletion.
+    """Return every record by partition and offset. New members of the deleted group read them.
 
-    kafka-python 3.0.11 sometimes stays in the state REBALANCING although JoinGroup and SyncGroup
-    were answered. It then sends nothing, not even a Heartbeat. A silent member is replaced, as if a
-    user restarted it.
+    kafka-python sometimes stays in the state REBALANCING although JoinGroup and SyncGroup were
+    answered. It then sends nothing, not even a Heartbeat. This function replaces a member that
+    returns no records for 30 s, as a user would restart it.
     """
     found: dict[tuple[int, int], bytes] = {}
     deadline = time.monotonic() + DEADLINE_S

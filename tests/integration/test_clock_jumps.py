@@ -80,7 +80,7 @@ def clocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Clocks:
 def cluster(clocks: Clocks, tmp_path: Path) -> Iterator[Cluster]:
     text = (RECORDINGS / "secured.properties").read_text(encoding="utf-8")
     properties = {n: v for n, v in parse_properties(text).items() if n != AUTHORIZER_CLASS}
-    # A Java with a faked clock starts several times as slowly.
+    # With a faked clock, ZooKeeper takes several times as long to start.
     properties["zookeeper.connection.timeout.ms"] = "60000"
     with Cluster(
         brokers=len(BROKERS),
@@ -156,7 +156,7 @@ def test_the_cluster_serves_requests_after_a_clock_jumps_by_an_hour(
                 fresh = admin.create(lifetime_ms=HALF_AN_HOUR_MS)
             ahead = {name} if offset_s > 0 else set()
             assert usable_at(cluster, token) == set(BROKERS) - ahead
-            # The controller's clock is an hour behind: for the other brokers, `fresh` has expired.
+            # If the controller's clock is an hour behind, `fresh` has expired at other brokers.
             if name == CONTROLLER and offset_s < 0:
                 wait_until(lambda: usable_at(cluster, fresh) == {CONTROLLER})  # noqa: B023
             clocks.set(name, 0)

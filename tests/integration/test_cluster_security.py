@@ -70,7 +70,7 @@ def login(data_dir: Path, broker: int, listener: str, **credentials: object) -> 
 
 @pytest.mark.parametrize("broker", [1, 2])
 def test_every_user_can_log_in_when_the_cluster_is_ready(data_dir: Path, broker: int) -> None:
-    """Users can log in at every broker, but only with the mechanisms of the file."""
+    """Users can log in at every broker, but only with the mechanisms that the file gives them."""
     passwords = {"admin": "planted-admin-secret", "alice": "planted-alice-secret"}
     mechanisms = {
         "admin": {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"},

@@ -151,7 +151,7 @@ def test_command_ends_without_an_error_when_its_output_is_closed(
 
 
 def test_up_stops_the_cluster_when_its_output_is_closed(tmp_path: Path) -> None:
-    """The command does not report that the data directory cannot be used."""
+    """The command does not mistake the closed output for an unusable data directory."""
     reading, writing = os.pipe()
     os.close(reading)
     up = ("up", "--brokers=1", "--ports=auto", f"--data-dir={tmp_path / 'c'}")

@@ -286,9 +286,10 @@ def comparable_response(brokers: Brokers, request: CaseRequest) -> tuple[int, by
 
 @pytest.mark.parametrize("broker", [CONTROLLER, FORWARDING])
 def test_alter_configs_of_a_broker_is_applied_by_that_broker(brokers: Brokers, broker: int) -> None:
-    """kafka-configs.sh sends this request. In a forwarding Kafka only the controller applies it.
+    """kafka-configs.sh sends this request.
 
-    Row `alter-configs-named-broker` of docs/differences.md.
+    A forwarding Kafka accepts it only for the controller's own broker (docs/differences.md,
+    `alter-configs-named-broker`).
     """
     for value in ("2", None):
         configs = [alter_configs.AlterableConfig("log.cleaner.threads", value)] if value else []

@@ -201,8 +201,8 @@ async def test_aiokafka_shares_a_topic_in_a_group_and_lists_it(servers: str, top
     await admin.close()
 
 
-def test_bridgehead_groups(servers: str, topic: str) -> None:
-    """Like kafka-consumer-groups.sh, the command describes groups and changes offsets."""
+def test_the_groups_command_describes_groups_and_changes_offsets(servers: str, topic: str) -> None:
+    """The command is `bridgehead groups`. It works like kafka-consumer-groups.sh."""
     first_partition = [confluent_kafka.TopicPartition(topic, 0, 4)]
     owner = confluent_kafka.Consumer({"bootstrap.servers": servers, "group.id": topic})
     owner.commit(offsets=first_partition, asynchronous=False)

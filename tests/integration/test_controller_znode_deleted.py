@@ -94,7 +94,7 @@ def test_the_active_controller_resigns_at_once(
 
 
 def test_the_judge_finds_every_resignation(cluster: Cluster) -> None:
-    """The run is that of the tests above."""
+    """The test judges the run in which the tests above deleted and changed the znode."""
     cluster.stop()
     found = judged(cluster.data_dir)
     events = list(read_events(cluster.evidence_dir))

@@ -1,7 +1,7 @@
 """A running cluster survives deleted and overwritten znodes, and the end of sessions.
 
-Each row damages one znode and moves the controller. No node fails, requests get responses, and
-after the repair everything works. The run is judged at the end.
+Each row of `DAMAGES` damages one znode; then the controller moves. No node fails, requests get
+responses, and after the repair everything works. The run is judged at the end.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def read_log(folder: Path, broker: int) -> str:
 
 
 def check_run(folder: Path, session: int | None) -> None:
-    """Check that no node failed and that the judge reports only the writes of `session`."""
+    """Check that no node failed, and that only `session` and repeated epochs violate properties."""
     for broker in BROKERS:
         log = read_log(folder, broker)
         assert "Traceback" not in log
@@ -267,7 +267,7 @@ class Damage:
     path: str
     content: bytes | None
     stops_elections: bool = False
-    has_higher_epoch: bool = True  # False: brokers reject the next controller, as in Kafka
+    has_higher_epoch: bool = True  # if not, brokers reject the next controller, as in Kafka
 
     @property
     def is_repaired_by_hand(self) -> bool:

@@ -108,7 +108,7 @@ async def test_large_requests_share_the_memory_and_are_all_answered() -> None:
         assert memory.used == 0
 
 
-async def test_clients_are_not_closed_for_a_delay_of_the_brokers_event_loop(
+async def test_clients_are_not_closed_because_the_brokers_event_loop_is_delayed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("broker_proxy.server._MEMORY_CHECK_S", 0.1)

@@ -1,4 +1,7 @@
-"""The judge checks the rights (A1) of direct writes, which only brokers below 3.4 make."""
+"""The judge checks the rights (property A1) of direct writes.
+
+Only brokers with an `inter.broker.protocol.version` below 3.4 make direct writes.
+"""
 
 from __future__ import annotations
 

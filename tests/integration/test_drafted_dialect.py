@@ -158,7 +158,7 @@ def test_a_shipped_listener_closes_the_connection_on_a_version_that_never_shippe
 
 
 def test_an_envelope_of_a_client_is_rejected(drafted: Listener, shipped: Listener) -> None:
-    """KIP-590 §EnvelopeRequest Handling. The client pretends to be a fellow broker."""
+    """KIP-590 §EnvelopeRequest Handling. The client pretends to be another broker."""
     envelope = {
         "requestHeader": "AAA=",
         "requestData": "AAA=",
@@ -177,7 +177,10 @@ def test_an_envelope_of_a_client_is_rejected(drafted: Listener, shipped: Listene
 def test_a_shipped_envelope_is_executed_on_the_listener_between_brokers_only(
     drafted: Listener, cluster: Cluster
 ) -> None:
-    """The controller executes it on the inter-broker listener. Others end the connection."""
+    """The controller executes it; another broker returns NOT_CONTROLLER.
+
+    A shipped listener that is not the inter-broker listener closes the connection.
+    """
     inner = creation("enveloped", validateOnly=False)
     header = RequestHeader(CREATE, 7, 5, "inside")
     envelope = EnvelopeRequest(
@@ -296,7 +299,7 @@ def test_without_a_timeout_a_valid_write_is_started_and_an_invalid_one_rejected(
 
 
 def test_topics_are_deleted_at_the_controller_only(drafted: Listener, shipped: Listener) -> None:
-    """KIP-4 §Delete Topics Request 1 and 2. A duplicate in a request counts once."""
+    """KIP-4 §Delete Topics Request 1 and 2. On a drafted listener a duplicate has one result."""
     assert drafted.codes(1, CREATE, 0, creation("gone", "gone-too")) == [NONE, NONE]
     assert drafted.codes(2, DELETE, 0, deletion("gone")) == [NOT_CONTROLLER]
     assert drafted.codes(1, DELETE, 0, deletion("gone", "gone")) == [NONE]
@@ -396,7 +399,7 @@ def test_kip_201s_delete_records_has_error_messages(drafted: Listener, shipped: 
 
 
 def test_topics_are_altered_at_the_controller_only(drafted: Listener) -> None:
-    """KIP-4 §Alter Topic Request changes partitions and replicas, and the policy is enforced."""
+    """KIP-4 §Alter Topic Request: it changes partitions and replicas, and the policy applies."""
 
     def body(name: str, partitions: int = -1, factor: int = -1, **given: list[int]) -> Any:
         assignment = [{"partition": int(p[1:]), "replicas": r} for p, r in given.items()]

@@ -1,6 +1,7 @@
 """The ACL APIs of KIP-4 by raw frames, compared with the shipped DescribeAcls.
 
-The authorizer denies exactly the rights that the client lists in its client id.
+The authorizer denies exactly the rights that the client's id lists. It raises an exception for the
+client id FAILS.
 """
 
 from __future__ import annotations
@@ -133,7 +134,7 @@ def test_acls_are_altered_and_listed(drafted: Listener, shipped: Listener) -> No
 
 
 def test_a_deletion_needs_delete_on_the_topic(drafted: Listener, shipped: Listener) -> None:
-    """KIP-4 §Delete Topics Request 5: without Describe the error is that of a missing topic."""
+    """KIP-4 §Delete Topics Request 5: without Describe, the topic seems to be missing."""
     assert drafted.codes(1, CREATE, 0, creation("t")) == [NONE]
     both = deletion("t", "missing")
     only_describe, neither = "DELETE TOPIC", "DELETE TOPIC,DESCRIBE TOPIC"

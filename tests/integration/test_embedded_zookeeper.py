@@ -102,7 +102,7 @@ def test_server_dies_with_a_killed_parent(tmp_path: Path) -> None:
 
 
 def test_stale_pid_file_kills_only_our_process(tmp_path: Path) -> None:
-    """The pid may belong to another program."""
+    """The pid in the file may meanwhile belong to another program."""
     pid_file = tmp_path / "zookeeper.pid"
     marker = str(tmp_path / "zoo.cfg")
     sleeper = [sys.executable, "-c", "import time; time.sleep(60)"]

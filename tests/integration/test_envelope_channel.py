@@ -36,7 +36,7 @@ HELLO = Hello(2, "inc")
 METHOD = "/bridgehead.envelope.v1.Controller/Channel"
 SERVED = {19: (0, 7), 37: (2, 3)}
 # The channel closes after two seconds of silence; the other four seconds allow for a busy machine.
-# If the channel did not check for silence, TCP would notice it only after minutes.
+# Without this check, TCP would notice a frozen peer only after minutes.
 NOTICED_WITHIN_S = 6.0
 
 
@@ -105,7 +105,7 @@ def _envelope(sequence: int, body: bytes) -> Envelope:
 
 
 def _batch_of(field: str, value: str) -> bytes:
-    """Return a BrokerBatch with one Envelope, one field of which is replaced by `value`."""
+    """Return a BrokerBatch with one Envelope, whose `field` is `value`."""
     batch = pb.BrokerBatch()
     envelope_to_pb(_envelope(1, b"body"), batch.envelopes.add())
     setattr(batch.envelopes[0], field, value)

@@ -1,4 +1,4 @@
-"""Every line of examples/not_controller.md makes the brokers answer as the table says."""
+"""Each command of examples/not_controller.md makes the brokers answer as its table says."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TOPIC = 2
 
 
 class Api(NamedTuple):
-    """A request that succeeds each time, and the place of the error code in its response."""
+    """A request that succeeds each time; `code` reads the error code of its response."""
 
     key: ApiKey
     version: int

@@ -89,7 +89,7 @@ def test_a_request_behind_an_expired_oauth_token_never_runs(tmp_path: Path) -> N
 
 
 def test_served_expired_sessions_fail_a10(tmp_path: Path) -> None:
-    """The seeded bug serves clients whose token or session has expired. The judge reports A10."""
+    """With the seeded bug the broker serves clients whose token or session has expired."""
     limit = {"listener.name.sasl_plaintext.plain.connections.max.reauth.ms": "300"}
     with (
         Cluster(

@@ -159,7 +159,7 @@ async def test_a_candidate_recognizes_its_own_election_after_a_lost_reply(zookee
     proxy = ReplyLosingProxy(zookeeper.hosts)
     address = await proxy.start()
     candidate = ActiveStore(address + zookeeper.chroot, proxy, zookeeper.chroot)
-    # The first election also creates /controller_epoch; later ones send a single multi.
+    # The first election also creates /controller_epoch; later elections send a single multi.
     await candidate.elect()
     await candidate.store.close()
     try:
@@ -240,7 +240,7 @@ async def test_start_up_paths_are_created_once_and_the_first_cluster_id_stays(
 async def test_reads_return_results_in_order_over_several_requests(
     active: ActiveStore,
 ) -> None:
-    """Every second name does not exist; its result is None."""
+    """Every second znode is missing; its result is None."""
     assert active.fence is not None
     for start in range(0, 1000, 250):
         numbers = range(start, start + 250)

@@ -1,4 +1,4 @@
-"""Replayed recordings of a live Kafka 3.9.1: each response is equal or a known difference."""
+"""Replayed requests to a live Kafka 3.9.1 get the recorded responses, or a known difference."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.integration.conftest import StartCluster
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"
 DIFFERENCES = Path(__file__).parent.parent.parent / "docs" / "differences.md"
-# The number of recorded steps; the test checks that none is skipped.
+# The number of recorded steps of each API; the test checks that none is skipped.
 SENT = {
     "CREATE_TOPICS": 371,
     "METADATA": 97,
@@ -70,7 +70,7 @@ def assert_all_sent(report: Report, recording: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "to"), [pytest.param("forwarded", "other", marks=pytest.mark.long), ("direct", None)]
 )
-def test_every_response_equals_kafkas_or_is_a_known_difference(
+def test_no_response_has_an_unknown_difference(
     start_cluster: StartCluster, kind: str, to: str | None
 ) -> None:
     """Every difference is a known one, and no recorded step is skipped."""
@@ -82,7 +82,7 @@ def test_every_response_equals_kafkas_or_is_a_known_difference(
     assert report.known.total() <= report.sent.total() * 0.03
 
 
-def test_logins_equal_kafkas(start_cluster: StartCluster) -> None:
+def test_logins_get_the_responses_of_kafka(start_cluster: StartCluster) -> None:
     """The test sends every recorded SASL step to a cluster with the recorded properties."""
     text = (RECORDINGS / "secured.properties").read_text(encoding="utf-8")
     cluster = start_cluster(controller=1, properties=dict(parse_properties(text)))
@@ -98,7 +98,7 @@ def test_logins_equal_kafkas(start_cluster: StartCluster) -> None:
         assert not report.skipped
 
 
-# Steps with an authorizer, sent as alice, bob and the super user.
+# The number of steps with an authorizer. They are sent as alice, bob and the super user.
 SECURED = {
     "CREATE_ACLS": 102,
     "DELETE_ACLS": 37,
@@ -113,7 +113,7 @@ SECURED = {
 @pytest.mark.parametrize(
     ("kind", "to"), [pytest.param("forwarded", "other", marks=pytest.mark.long), ("direct", None)]
 )
-def test_authorized_responses_equal_kafkas(
+def test_requests_with_an_authorizer_get_the_responses_of_kafka(
     start_cluster: StartCluster, kind: str, to: str | None
 ) -> None:
     """The recording has ACLs, tokens, denials, partial rights and logins."""
@@ -132,7 +132,7 @@ def test_authorized_responses_equal_kafkas(
     assert report.known.total() <= report.sent.total() * 0.03
 
 
-# Records and groups, sent to broker 1, which leads every partition of the cases.
+# The number of steps for records and groups, sent to broker 1, which leads every partition.
 RECORDS_AND_GROUPS = {
     "PRODUCE": 663,
     "FETCH": 970,
@@ -180,10 +180,10 @@ RIGHTS_TO_RECORDS_AND_GROUPS = {
         ("data-plane-secured", RIGHTS_TO_RECORDS_AND_GROUPS),
     ],
 )
-def test_answers_about_records_and_groups_equal_kafkas(
+def test_requests_for_records_and_groups_get_the_responses_of_kafka(
     start_cluster: StartCluster, recording: str, sent: dict[str, int]
 ) -> None:
-    """Every version, with valid and invalid requests. The second recording has an authorizer."""
+    """Every version gets valid and invalid requests. The second recording has an authorizer."""
     text = (RECORDINGS / f"{recording}.properties").read_text(encoding="utf-8")
     cluster = start_cluster(
         controller=1,

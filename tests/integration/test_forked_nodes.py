@@ -1,4 +1,4 @@
-"""Each forked node is a process of its own, like one that was executed."""
+"""Each forked node is a process of its own, like a node that was executed."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_forked_nodes_share_nothing_that_a_user_can_see(
 def test_forked_nodes_end_and_are_executed_when_they_start_again(
     tmp_path: Path, start_cluster: Callable[..., Cluster]
 ) -> None:
-    """The process that forks nodes ends with the start, and the supervisor learns how they end."""
+    """The process that forked them ends when they run. The supervisor learns how each node ends."""
     cluster = start_cluster(brokers=2, data_dir=tmp_path / "c")
     nodes = {broker.pid for broker in cluster.brokers.values()}
     children = supervisor_of(tmp_path / "c").children()

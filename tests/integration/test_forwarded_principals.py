@@ -42,9 +42,9 @@ MUTANT_NODE: Final = module_command("chaos.mutant_node", "--mutants")
 class Decisions:
     """The decisions in the evidence."""
 
-    executions: int  # by a controller
-    forwarded: int  # of those, for clients of another broker
-    users: int  # distinct users
+    executions: int  # executed requests
+    forwarded: int  # executed requests from clients of another broker
+    users: int  # the users who sent them
     mismatches: tuple[str, ...]  # decisions for a principal other than the authenticated one
 
 
@@ -152,7 +152,7 @@ def test_broker_with_stale_acls_is_detected(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_reencoded_request_is_detected(tmp_path: Path) -> None:
-    """The users get the expected results, but the digests differ."""
+    """The users get the expected results, but a request's digest differs at the controller (F2)."""
     with mutants(tmp_path, "fill_in_default") as cluster:
         assert asyncio.run(wrong_results(cluster, 20)) == []
     verdicts = judged(History(read_run(tmp_path)))

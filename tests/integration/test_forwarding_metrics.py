@@ -87,7 +87,7 @@ def test_metrics_count_the_client_and_the_message_of_an_unanswered_envelope(
     cluster: Cluster,
 ) -> None:
     """As in Kafka, the two rates cover the last 30 to 60 s."""
-    url = cluster.brokers[4].metrics_url  # `cluster.brokers` takes seconds while one is frozen.
+    url = cluster.brokers[4].metrics_url  # `cluster.brokers` takes seconds while a node is frozen.
 
     def values() -> tuple[float, float]:
         found = metrics_at(url)

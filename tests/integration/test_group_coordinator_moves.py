@@ -73,7 +73,7 @@ def test_committed_offsets_survive_the_kill_of_each_coordinator(tmp_path: Path) 
 def test_judge_finds_wrong_committed_offsets(
     tmp_path: Path, bug: str | None, found: str | None
 ) -> None:
-    """Three offsets are committed; then the coordinator is killed, and another one loads them."""
+    """Three offsets are committed; the coordinator is killed; the next coordinator loads them."""
     command = (*MUTANT_NODE, bug) if bug is not None else ()
     with Cluster(properties=PROPERTIES, data_dir=tmp_path, node_command=command) as cluster:
         servers = {"bootstrap.servers": cluster.bootstrap_servers}

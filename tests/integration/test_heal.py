@@ -206,7 +206,7 @@ def test_heal_of_a_whole_cluster_takes_less_than_a_second(healed: Cluster) -> No
 
 
 def test_reset_fails_after_an_upgrade(healed: Cluster) -> None:
-    """`reset` cannot undo an upgrade, so it fails. This must be the cluster's last test."""
+    """`reset` cannot undo an upgrade, so it fails. This must be the last test in the file."""
     ClusterClient(healed.data_dir).restart_node(1, {LEVEL: "3.9"})
     with pytest.raises(ClusterError, match="start a new cluster"):
         healed.heal(reset=True)

@@ -36,8 +36,9 @@ def dry_run(version: int) -> bytes:
 def hostile_frames(count: int, seed: int) -> Iterator[bytes]:
     """Yield frames of every malformed kind. Equal seeds yield equal frames."""
     source = random.Random(seed)
-    # All creations are dry runs; version 0 has no validate_only and is left out. Otherwise a
-    # flipped bit could create a topic of 65,537 partitions, which would dominate the measurement.
+    # Every creation is a dry run. Otherwise a flipped bit could create a topic with 65,537
+    # partitions, which would dominate the measured memory. Version 0 has no validate_only and is
+    # left out.
     good = [dry_run(version) for version in API_SPECS[19].versions if version > 0] + [
         frame(encode_message(3, 12, MetadataRequest(topics=None))),
         frame(encode_message(18, 3, ApiVersionsRequest("hostile", "1"))),
@@ -72,7 +73,7 @@ def hostile_frames(count: int, seed: int) -> Iterator[bytes]:
 
 
 async def attack(address: str, frames: Iterator[bytes]) -> int:
-    """Send each frame over a new connection, which the node may close; return their number."""
+    """Send each frame over a new connection, which the node may close; return the number sent."""
     host, _, port = address.rpartition(":")
     sent = 0
     for each in frames:

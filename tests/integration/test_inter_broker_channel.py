@@ -153,7 +153,7 @@ def envelope(hello: Hello, sequence: int = 10**9, body: bytes = FRAME[HEADER_BYT
 
 
 async def sent(channel: ControllerChannel, request: Envelope) -> str:
-    """Return the name of the Envelope's own error, or `closed` when the stream ended."""
+    """Return the name of the error of the reply, or `closed` if the stream ended."""
     try:
         async with asyncio.timeout(TIMEOUT_S):
             answer = await channel.send(request)

@@ -42,7 +42,7 @@ _numbers = itertools.count()
 
 
 class RawClient:
-    """A raw connection to one broker. It is anonymous, or logs in with password USER-secret."""
+    """A raw connection to one broker, anonymous or logged in with the password `<user>-secret`."""
 
     def __init__(self, cluster: Cluster, broker_id: int, user: str | None = None) -> None:
         listener = "SASL_PLAINTEXT" if user else None
@@ -88,7 +88,7 @@ def codes(found: list[dict[str, Any]]) -> set[int]:
 def test_finding_a_coordinator_creates_its_internal_topic(
     start_cluster: StartCluster, tmp_path: Path
 ) -> None:
-    """A client of any broker can cause the creation. Then all brokers agree on coordinators."""
+    """The client can use any broker. After the creation, all brokers name the same coordinators."""
     cluster = start_cluster(data_dir=tmp_path, controller=1, properties=FEW)
     clients = {broker: RawClient(cluster, broker) for broker in (1, 2, 3)}
     for broker, key_type, topic, partitions in (

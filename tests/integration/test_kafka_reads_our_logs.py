@@ -1,4 +1,4 @@
-"""A real `kafka-dump-log` reads what a data plane writes: logs, indexes and snapshots."""
+"""A real `kafka-dump-log` reads the files of our data plane: logs, indexes and snapshots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kafka's own console clients and group tools, from the jars, work with a data plane."""
+"""Kafka's own console clients and tools, from its jars, work with our brokers' data plane."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ async def test_topics_configs_and_deletions_are_loaded(
 
 
 async def test_incomplete_topics_are_loaded(zk: KazooClient, store: ZooKeeperStore) -> None:
-    """They have partitions without a state, no children of `partitions`, or no topic id."""
+    """Each topic lacks something: partition states, children of `partitions`, or the topic id."""
     put_topic(zk, "half", [1], [1], [1], topic_id=encode_uuid(ID))
     put_state(zk, "half", 0)
     put(zk, "/brokers/topics/half/partitions/1")

@@ -1,4 +1,4 @@
-"""Damaged requests close the connection or get a response.
+"""A malformed request closes its connection, as in Kafka, and harms no node.
 
 The test covers every version of every API that needs no data plane.
 """
@@ -25,14 +25,14 @@ from tests.integration.conftest import StartCluster
 
 DATA: Final = Path(__file__).parents[1] / "data"
 FORWARDING: Final = 2
-# The vectors have no request that needs a data plane.
+# The test does not send requests that need a data plane.
 SERVED: Final = {
     (key, version) for key in WITHOUT_DATA_PLANE["shipped"] for version in API_SPECS[key].versions
 }
 
 
 def requests(file: str) -> Iterator[dict[str, Any]]:
-    """Yield a file's requests of served APIs."""
+    """Yield a file's requests of the APIs and versions in SERVED."""
     with gzip.open(DATA / file, "rt", encoding="utf-8") as lines:
         for case in map(json.loads, lines):
             if case["kind"] == "request" and (case["key"], case["version"]) in SERVED:

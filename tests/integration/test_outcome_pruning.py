@@ -9,7 +9,7 @@ from tests.integration.waiting import wait_until
 
 
 def test_outcomes_of_answered_requests_are_deleted(start_cluster: StartCluster) -> None:
-    """Also those of requests that clients sent to the controller's own broker."""
+    """The outcomes of requests to the controller's own broker are deleted, too."""
     properties = {"bridgehead.metadata.controller.id": "self"}
     cluster = start_cluster(brokers=2, controller=1, properties=properties)
     with kazoo_client(cluster.zookeeper_connect) as zookeeper:

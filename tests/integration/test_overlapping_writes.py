@@ -78,7 +78,10 @@ def _request(source: random.Random) -> _Request:
 
 
 def _script(seed: int) -> list[_Request]:
-    """Return requests in runs of one API, because only these overlap; end with deletions."""
+    """Return series of requests of one API, because only such requests overlap.
+
+    The last request deletes all topics.
+    """
     source = random.Random(seed)
     script: list[_Request] = []
     while len(script) < _REQUESTS:
@@ -94,7 +97,7 @@ def _script(seed: int) -> list[_Request]:
 
 
 def _comparable(key: ApiKey, response: Any) -> Any:
-    """Return what is compared: no ids; of metadata only names, errors, numbers of partitions."""
+    """Return the compared fields: no ids; of Metadata, names, errors and numbers of partitions."""
     match key:
         case ApiKey.METADATA:
             return [(e.name, e.error_code, len(e.partitions)) for e in response.topics]

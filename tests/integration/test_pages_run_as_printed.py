@@ -73,12 +73,12 @@ def clone(tmp_path: Path) -> Iterator[Path]:
 
 
 def follow(clone: Path, page: str) -> None:
-    """Follow a page at free ports."""
+    """Follow a page, with free ports instead of the printed ones."""
     text = (ROOT / page).read_text(encoding="utf-8")
     base = free_base_port()
     for number in range(BROKERS):
         text = text.replace(str(PRINTED_PORT + number), str(base + number))
-    # Otherwise a broker prefers the printed port 9404, which another cluster may take meanwhile.
+    # Without these overrides a broker prefers port 9404, which another cluster may take meanwhile.
     metrics = " ".join(
         f"--override {number}:bridgehead.metrics.listener=127.0.0.1:0" for number in (1, 2, 3)
     )

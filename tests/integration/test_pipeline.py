@@ -1,7 +1,7 @@
 """The pipeline on Spark returns the verdicts of the judge without Spark, and loses no line.
 
-One session and one run of the pipeline serve every test. The run has all golden histories and a
-generated one with every kind of violation.
+One session and one execution of the pipeline serve most tests. The evidence is all golden histories
+and a generated history with every kind of violation.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from tests import golden_histories
 from tests.integration.kafka_log_samples import write_logs
 from tests.integration.pipeline_runs import accepted, expand_all
 
-# The first test runs the pipeline for all tests.
+# The time limit is long because the first test executes the pipeline for all tests.
 pytestmark = [pytest.mark.timeout(1200), pytest.mark.long]
 
 GENERATED = "generated"
 UNSEALED = "unsealed"
 BUILT_AT_A_TIME = 8
-# The rows of bronze tables depend on the blocks that were read.
+# Bronze tables are not compared: their rows depend on the blocks that were read.
 COMPARED = [table for table in TABLES if not table.name.startswith("bronze/")]
 
 
@@ -172,7 +172,8 @@ def test_rows_do_not_depend_on_partitions_blocks_or_kills(
 ) -> None:
     """Each of several pipelines builds a few tables and ends, as if it were killed.
 
-    They read the files in smaller blocks. The output folder has remains of interrupted tables.
+    These pipelines read the files in smaller blocks. Their output folder already has the remains of
+    interrupted tables.
     """
     names = {"zombie_write", "line_duplicated", "unauthorized_write"}
     runs = [run for run in reversed(judged.pipeline.runs) if run.id in names]
@@ -203,7 +204,7 @@ def test_table_without_its_record_is_built_again(judged: Judged, tmp_path: Path)
 
 
 def test_tables_are_not_stored_unless_requested(judged: Judged, tmp_path: Path) -> None:
-    """The rows of small evidence stay in memory and equal those of a stored table."""
+    """The rows of small evidence stay in memory. They equal the rows of a stored table."""
     runs = judged.pipeline.runs[:1]
     pipeline = Pipeline(judged.pipeline._spark, runs, tmp_path, stored=False)
     names = ["bronze/lines", "bronze/blocks", "silver/events"]
@@ -277,7 +278,7 @@ def test_row_that_violates_an_expectation_is_an_error(spark: SparkSession, tmp_p
 def test_row_of_another_run_is_an_error(
     spark: SparkSession, tmp_path: Path, run: str, in_memory: bool
 ) -> None:
-    """The folder of a single run has no column `run`: the row would become a row of this run."""
+    """A single run's folder has no column `run`, so the row would be read as a row of this run."""
     runs = find_runs(expand_all(["zombie_write"], tmp_path / "e"))
 
     def build(frames: Frames) -> DataFrame:
@@ -291,7 +292,7 @@ def test_row_of_another_run_is_an_error(
 
 
 def test_only_a_boot_without_a_stopped_event_was_killed(spark: SparkSession) -> None:
-    """The harness records the end of every process: of those that stop, too."""
+    """The harness records the end of every process, whether it stopped or was killed."""
     event = "run STRING, source STRING, node STRING, boot STRING, seq BIGINT, wall_ms BIGINT"
     ended = [("h", "harness", "harness", "x", at, 0, "node_ended") for at in (0, 1)]
     rows = [

@@ -35,7 +35,7 @@ EVENTS = 3_000
 
 
 class KilledError(Exception):
-    """The process ended here."""
+    """Raised where a process would be killed."""
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def spark() -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="module")
 def segments(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """The segments of a generated run. The last answers are missing, so some requests are open."""
+    """The segments of a generated run. The last responses are missing: some requests are open."""
     folder = tmp_path_factory.mktemp("watched")
     generate(folder, EVENTS)
     run = folder / "run=generated"
@@ -150,7 +150,10 @@ def test_figures_equal_a_count_of_the_same_lines(
 
 
 def killed(name: str, *, after: bool = False) -> Any:
-    """Return a method of Stream or Increments that ends the process before or after its work."""
+    """Return a class, a method's name, and a replacement of the method that raises KilledError.
+
+    With `after`, the replacement does the work of the method first.
+    """
     owner = Stream if hasattr(Stream, name) else Increments
     original = getattr(owner, name)
 
@@ -172,7 +175,7 @@ KILLS = {
 
 
 def interrupted(spark: SparkSession, run: Run, folder: Path, moments: Iterable[str]) -> Summary:
-    """Watch a run; each watch but the first and the last is killed at one of the moments."""
+    """Watch a run several times. Each watch is killed, except the first and the last."""
     run.grow_to(0.1)
     Stream(spark, run.folder, folder).advance()
     for at, moment in enumerate(moments, start=2):
@@ -202,7 +205,7 @@ def _last_state_of_any_batch(stream: Stream, batches: list[int]) -> Summary:
 
 
 SUMMARY = Stream._summary
-# A bug, and the moment of a kill that shows it; the first needs no kill.
+# Each bug, with the moments of the kills that reveal it; the first bug needs no kill.
 BUGS = {
     "offsets are not stored": (Increments, "_store", _forgets_offsets, ()),
     "a repeated batch adds to its own state": (

@@ -176,7 +176,7 @@ REFUSED: list[tuple[int, int, dict[str, Any], tuple[int, str | None]]] = [
 def test_every_admin_write_of_a_topic_is_checked_direct_and_forwarded(
     start_cluster: StartCluster, tmp_path: Path, rules: str
 ) -> None:
-    """Forwarded responses equal the controller's."""
+    """A forwarding broker returns the same response as the controller's broker."""
     cluster = start_cluster(
         controller=1,
         properties={
@@ -220,7 +220,7 @@ def created_leader(cluster: Cluster) -> int:
 def test_a_policy_that_fails_or_hangs_affects_its_topic_only(
     start_cluster: StartCluster, tmp_path: Path, rules: str
 ) -> None:
-    """Other requests are answered at the same time, and the exception is only logged."""
+    """Meanwhile other requests get responses. The text of the exception is only in the log."""
     cluster = start_cluster(
         controller=1,
         properties={
@@ -270,7 +270,7 @@ def test_a_clients_bypass_flag_has_an_effect_only_with_the_seeded_bug(
 async def test_concurrent_requests_share_commits_and_cannot_exceed_a_limit(
     start_cluster: StartCluster, tmp_path: Path
 ) -> None:
-    """The zxid of a decision is that of its commit."""
+    """Decisions with the same zxid were written by the same commit."""
     allowed, requested, connections = 60, 100, 32
     cluster = start_cluster(
         controller=1,

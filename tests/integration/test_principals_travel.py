@@ -82,7 +82,7 @@ def test_another_builders_principal_is_rejected() -> None:
         assert refused == ErrorCode.UNKNOWN_SERVER_ERROR
         assert refusals(cluster) == [ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE]
         assert decided(cluster) == set()
-        # The controller's own broker has the same builder.
+        # Broker 1 is the controller, so broker and controller have the same builder.
         assert create(cluster, 1, "alice@blue", "orders") == ErrorCode.NONE
 
 

@@ -1,4 +1,4 @@
-"""On real nodes with quirks, a hanging request and an unusable topic affect nothing else."""
+"""Quirks on real nodes: a request that hangs, topics that cannot be used, and denials."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def create_topic(cluster: Cluster, name: str, replicas: list[int] | None) -> int
 def test_a_cluster_with_every_quirk_keeps_serving(
     start_cluster: StartCluster,
 ) -> None:
-    """The next controller, too, loads partitions that cannot have a leader."""
+    """Even a new controller can load partitions that cannot have a leader."""
     cluster = start_cluster(controller=1, properties={"bridgehead.quirks": "kafka-3.9"})
     twice = {"resourceType": 2, "resourceName": "good", "configs": []}
     host, port = cluster.bootstrap_server(2).rsplit(":", 1)

@@ -1,7 +1,7 @@
-"""Each of two consistency settings prevents stale reads after a write. The defaults allow them.
+"""Two consistency settings each prevent stale reads after a write; the defaults allow stale reads.
 
-Some tests write and read with `chaos/read_after_write.py`; `make read-after-write` does so 10,000
-times. In most tests, brokers 2 and 3 apply metadata late on purpose.
+Some tests write and read with `chaos/read_after_write.py`; `make read-after-write` writes and reads
+10,000 times. In most tests, brokers 2 and 3 apply metadata late on purpose.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ BROKER = 4
 def a_cluster(
     start_cluster: StartCluster, blocking: str, reads: str, *command: str, factor: int = 1
 ) -> Cluster:
-    """Start three brokers. Two of them apply metadata late: `factor` times 20 or 40 ms."""
+    """Start three brokers. Broker 2 applies metadata 20 ms late, broker 3 40 ms, times `factor`."""
     return start_cluster(
         properties=properties(blocking, reads), node_properties=delays(factor), node_command=command
     )
@@ -87,8 +87,9 @@ def created(client: RawClient, name: str, timeout_ms: int) -> int:
 def test_frozen_broker_delays_writes_and_returns_nothing_stale(
     start_cluster: StartCluster,
 ) -> None:
-    """Writes time out until ZooKeeper expires the broker's session. The resumed broker's first
-    response is not stale.
+    """No write is acknowledged before ZooKeeper expires the frozen broker's session.
+
+    The first response of the resumed broker is not stale.
     """
     cluster = start_cluster(
         controller=1,

@@ -33,8 +33,9 @@ PARTITIONS: Final = 3
 
 
 class Records:
-    """Produces to all partitions with acks=all until it is stopped; remembers what was
-    acknowledged.
+    """Produces to all partitions with acks=all until it is stopped.
+
+    It remembers the acknowledged records.
     """
 
     def __init__(self, cluster: Cluster, **options: object) -> None:

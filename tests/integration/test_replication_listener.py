@@ -1,4 +1,4 @@
-"""Brokers without an inter-broker listener replicate over one that they open themselves."""
+"""Without an inter-broker or PLAINTEXT listener, brokers open a listener for replication."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def properties(super_users: str) -> dict[str, str]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("authorized", [True, False])
-def test_follower_replicates_with_cluster_action_only(authorized: bool) -> None:
+def test_a_follower_replicates_only_with_cluster_action(authorized: bool) -> None:
     allowed = "User:ANONYMOUS;User:broker" + (";User:replicator" if authorized else "")
     with Cluster(brokers=3, properties=properties(allowed)) as cluster:
         servers = {
@@ -68,7 +68,7 @@ def test_follower_replicates_with_cluster_action_only(authorized: bool) -> None:
 
 
 def sasl_only(login: str) -> dict[str, str]:
-    """One listener, for clients and brokers; `login` is the login of a broker, as JAAS options."""
+    """One listener, for clients and brokers. `login` has the JAAS options of a broker's login."""
     module = "org.apache.kafka.common.security.plain.PlainLoginModule"
     return {
         "bridgehead.data.plane": "true",

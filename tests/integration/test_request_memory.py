@@ -45,7 +45,7 @@ def is_closed(client: socket.socket) -> bool:
 
 @pytest.mark.long
 def test_unfinished_requests_take_no_more_memory_than_the_limit() -> None:
-    """A normal client is served meanwhile. Idle connections are closed until memory is free."""
+    """Meanwhile a normal client is served. Idle connections are closed until memory is free."""
     with Cluster(brokers=1) as cluster, ExitStack() as opened:
         address = cluster.bootstrap_server(1)
         host, _, port = address.rpartition(":")

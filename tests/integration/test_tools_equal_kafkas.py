@@ -1,4 +1,4 @@
-"""Our commands print what Kafka 3.9.1's tools printed for the same state when recorded."""
+"""Our commands print the same as the recorded tools of Kafka 3.9.1 did for the same state."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ RECORDINGS = Path(__file__).parent.parent / "recordings" / "tools"
 TOOLS_PAGE = Path(__file__).parent.parent.parent / "docs" / "tools.md"
 OURS = {
     "listeners": "PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0",
-    # When a command ends, every broker shows its change.
+    # With this property, every broker shows the change of a command when the command ends.
     "bridgehead.metadata.blocking": "cluster",
     "topic.management.policy.class.name": "bridgehead.policy.limits.TopicLimits",
     "bridgehead.policy.limits.partitions.max": "12",
 }
-# For each tool, a command line that only reads.
+# Command lines that change nothing, for each tool that has one.
 READS = (
     *("topics --describe", "configs --describe --broker 1", "acls --list"),
     "delegation-tokens --describe --command-config LOGIN",
@@ -56,7 +56,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 @pytest.mark.parametrize("name", MAIN_CLASSES)
-def test_tool_prints_what_kafkas_prints(name: str, cluster: Cluster, tmp_path: Path) -> None:
+def test_each_command_prints_the_same_as_kafkas_tool(
+    name: str, cluster: Cluster, tmp_path: Path
+) -> None:
     """Standard output, standard error and the exit status are the same."""
     sasl = ",".join(cluster.bootstrap_server(broker, "SASL_PLAINTEXT") for broker in (1, 2, 3))
     found = differences(name, cluster.bootstrap_servers, sasl, tmp_path)

@@ -158,7 +158,7 @@ class Load:
 
 
 def use_another_client(cluster: Cluster, topic: str) -> None:
-    """Use a new kafka-python client: one that lost its broker may need a minute to recover."""
+    """Use a new kafka-python client: a client that lost its broker may need a minute to recover."""
     admin = KafkaPythonAdmin(cluster.bootstrap_servers)
     admin.create(topic, 1, 2, {})
     admin.alter(topic, {"retention.ms": "1000"}, legacy=False)
@@ -206,8 +206,8 @@ def forwarding_starts_with_the_second_bounce(history: History) -> None:
         routes[boot_of(event) in below][event["node"]][event["route"]] += 1
     clients = {event["request_id"] for event in history.of_kind["request_received"]}
     to_others = [e for e in history.of_kind["forward_sent"] if not e["local"]]
-    # As in Kafka, a broker of any protocol version sends its own AlterPartition and
-    # AllocateProducerIds.
+    # Only clients' requests count: as in Kafka, a broker of any protocol version also sends its own
+    # AlterPartition and AllocateProducerIds to the controller.
     of_clients = {boot_of(e) for e in to_others if e["request_id"] in clients}
     assert of_clients
     assert of_clients.isdisjoint(below)
@@ -301,7 +301,7 @@ def judgements_of(folder: Path) -> list[Judgement]:
 def test_direct_writes_of_a_broker_that_claims_to_forward_are_detected(
     start_cluster: StartCluster, tmp_path: Path
 ) -> None:
-    """Its protocol version says that it forwards, but ZooKeeper's log shows its direct writes."""
+    """By its protocol version the broker forwards, but ZooKeeper's log shows its direct writes."""
     cluster = start_cluster(
         brokers=1,
         data_dir=tmp_path,

@@ -1,7 +1,7 @@
-"""In an empty environment the wheel installs one package, runs clusters and has the plug-in.
+"""The wheel installs one package, which can run clusters and has the pytest plug-in.
 
-The environment of this test provides the run-time dependencies by a `.pth` file, so nothing is
-downloaded. The wheel itself is built and installed for real.
+The test builds the wheel and installs it in an empty environment. A `.pth` file there provides the
+run-time dependencies, so nothing is downloaded.
 """
 
 from __future__ import annotations

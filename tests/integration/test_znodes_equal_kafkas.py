@@ -1,7 +1,7 @@
-"""The same requests leave the same znodes as in a live Kafka 3.9.1, byte for byte.
+"""The same requests leave the same znodes as in a live Kafka 3.9.1.
 
-Values that differ between clusters (ids, times, ports, replicas) are masked. The order of JSON keys
-is compared.
+Values that differ between clusters (ids, times, ports, replicas) are masked. All other bytes are
+compared, even the order of JSON keys, but not the order of configs.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def whole_walk(client: KazooClient) -> dict[str, Znode] | None:
 
 
 def tree_of(cluster: Cluster) -> dict[str, Znode]:
-    """Walk the tree; repeat while the controller deletes znodes."""
+    """Walk the tree; repeat the walk if the controller deleted a znode meanwhile."""
     with kazoo_client(cluster.zookeeper_connect) as client:
         for _ in range(WALKS_MAX):
             if (tree := whole_walk(client)) is not None:
@@ -107,7 +107,7 @@ def tree_of(cluster: Cluster) -> dict[str, Znode]:
 
 
 def kept(tree: dict[str, Znode], named: set[str]) -> dict[str, tuple[Any, ...]]:
-    """Return the compared znodes. Of the topics only those in recorded requests are compared."""
+    """Return the znodes to compare. Topics that no recorded request names are left out."""
     compared = {}
     for path, znode in tree.items():
         topic = re.match(r"/(?:brokers|config)/topics/([^/]+)", path)
@@ -125,7 +125,7 @@ def names_in(recording: Path) -> set[str]:
 
 @pytest.mark.long
 def test_same_requests_leave_the_same_znodes(start_cluster: StartCluster) -> None:
-    """Paths, JSON with its key order, ACLs, versions and ephemeral znodes are equal."""
+    """Paths, data, ACLs and versions are equal, and the same znodes are ephemeral."""
     cluster = start_cluster(controller=1)
     brokers = {broker: cluster.bootstrap_server(broker) for broker in (1, 2, 3)}
     recording = RECORDINGS / "forwarded-open.jsonl.gz"

@@ -1,7 +1,7 @@
 """A controller whose session ended during a pause writes nothing when it resumes.
 
-If it has no fence and resends commits in a new session (two seeded bugs), it does write. The
-evidence is ZooKeeper's transaction log.
+With two seeded bugs it does write: it has no fence, and it resends commits in a new session. The
+tests look for such writes in ZooKeeper's transaction log.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ async def pause_under_load(cluster: Cluster) -> tuple[int, int]:
         while not events(cluster, successor, "became_active"):
             await asyncio.sleep(0.05)
         elected = events(cluster, successor, "became_active")[-1]["zxid"]
-        # In ZooKeeper's log, a later write of the paused controller would follow this one.
+        # If the paused controller writes later, that write follows this topic in ZooKeeper's log.
         address = cluster.bootstrap_server(successor)
         await (await AsyncConnection.open(address)).exchange(create_topics(["successor"]))
     finally:

@@ -51,7 +51,7 @@ Open = Callable[[Credential | None], KazooClient]
 
 @pytest.fixture
 def session(cluster: Cluster) -> Iterator[Open]:
-    """A separate session, with or without a credential."""
+    """Opens sessions of the test's own, with or without a credential."""
     clients = []
 
     def open_one(credential: Credential | None) -> KazooClient:
@@ -111,7 +111,7 @@ def test_broker_session_reads_sensitive_znodes(session: Open) -> None:
     assert session(None).get("/brokers/topics/orders")[0]
 
 
-def test_znode_acls_are_those_of_kafka_plus_ours(session: Open) -> None:
+def test_znodes_have_the_acls_of_kafka_and_two_more_entries(session: Open) -> None:
     """The creator has all rights, and everyone can read a znode that is not sensitive.
 
     On /consumers everyone has all rights. Bridgehead adds two entries: the broker session can read
@@ -166,7 +166,7 @@ def test_passwords_are_only_in_node_properties(cluster: Cluster) -> None:
 
 
 def test_embedded_zookeeper_needs_no_credentials(tmp_path: Path) -> None:
-    """Credentials are generated once and protect even the root. A restart uses them."""
+    """Credentials are generated once and protect even children of the root. A restart uses them."""
     for name in ("first", "second"):
         with Cluster(
             brokers=1, data_dir=tmp_path, properties={"zookeeper.set.acl": "true"}

@@ -1,4 +1,4 @@
-"""A real ZooKeeper passes the cases with which the simulated one is tested."""
+"""A real ZooKeeper passes the cases that also test the simulated ZooKeeper."""
 
 from __future__ import annotations
 

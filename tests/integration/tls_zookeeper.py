@@ -1,4 +1,4 @@
-"""A ZooKeeper that accepts only TLS with client certificates, from the embedded one's jars."""
+"""A ZooKeeper, from the embedded server's jars, that accepts only TLS with client certificates."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STORE_PASSWORD: Final = "store-secret"
 
 
 class TlsZooKeeper:
-    """The server and its clients' files: `ca.pem`, `client.pem`, `client.p12`."""
+    """The server, and files for its clients: `ca.pem`, `client.pem`, `client.p12`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -15,7 +15,7 @@ def wait_until(
     *,
     timeout_s: float = 60.0,
 ) -> T:
-    """Poll until `read` returns a good value; return it. At the limit fail with the last one."""
+    """Poll until `read` returns a good value; return it. Fail after `timeout_s`."""
     deadline = time.monotonic() + timeout_s
     while not is_good(value := read()):
         assert time.monotonic() < deadline, f"still {value!r} after {timeout_s:g} s"

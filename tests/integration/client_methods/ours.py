@@ -32,7 +32,7 @@ class Ours:
     # The error on a PLAINTEXT listener. Other listeners return DELEGATION_TOKEN_AUTH_DISABLED if
     # the brokers have no delegation.token.secret.key.
     token_error = "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED"
-    apis = frozenset[int](SHIPPED)  # the test against Kafka replaces them
+    apis = frozenset[int](SHIPPED)  # the expected keys; the test against Kafka replaces them
 
     def __init__(self, bootstrap_servers: str, more: Mapping[str, object] | None = None) -> None:
         """`more` has further client properties, such as other bootstrap.servers."""

@@ -14,7 +14,7 @@ from tests.integration.waiting import wait_until
 
 T = TypeVar("T")
 WITHIN_S: Final = 30.0
-# Why a method is not called: either the key of the unserved API that it needs, or a text.
+# Why the tests do not call a method: the key of the unserved API that it needs, or a text.
 Reason = int | str
 WRITE_TXN_MARKERS = 27
 DESCRIBE_QUORUM, CLIENT_METRICS, DESCRIBE_TOPIC_PARTITIONS = 55, 74, 75
@@ -28,7 +28,7 @@ def fresh(prefix: str) -> str:
 
 
 def soon(call: Callable[[], T], *transient: type[Exception]) -> T:
-    """Return the result of a call; retry while it raises a `transient` exception."""
+    """Return the result of a call. Repeat it for 30 s while it raises a `transient` exception."""
     deadline = time.monotonic() + WITHIN_S
     while True:
         try:

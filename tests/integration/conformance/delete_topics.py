@@ -13,7 +13,7 @@ MISSING = "KIP-4: a missing topic has INVALID_TOPIC_EXCEPTION"
 
 
 def body(*names: str, timeout: int = 10_000) -> dict[str, Any]:
-    """A request for versions below 6."""
+    """A request for any version: versions below 6 have `topicNames`, version 6 has `topics`."""
     return {
         "topicNames": list(names),
         "topics": [{"name": name, "topicId": bytes(16)} for name in names],
@@ -27,7 +27,7 @@ def by_id(name: str | None, topic_id: bytes) -> dict[str, Any]:
 
 
 def result(*codes: tuple[str, int]) -> dict[str, Any]:
-    """A response with a code for each name. The message is never set."""
+    """A response with a code for each name. Every message is null."""
     return {
         "responses": [
             {"name": name, "errorCode": code, "errorMessage": None} for name, code in codes

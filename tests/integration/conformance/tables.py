@@ -14,8 +14,8 @@ from broker_proxy.routing import WITHOUT_DATA_PLANE
 from tests.integration.conformance.case import Case
 
 # Envelope has no cases, because only the controller accepts it;
-# tests/data/client_envelopes.jsonl.gz covers it. APIs that only a leader or a coordinator answers
-# have no cases; recordings cover them.
+# tests/data/client_envelopes.jsonl.gz covers it. APIs that need a data plane have no cases;
+# tests/recordings/data-plane.jsonl.gz covers those that clients use.
 _KEYS: Final = sorted(
     map(ApiKey, set(WITHOUT_DATA_PLANE["shipped"]) - {ApiKey.ENVELOPE}), key=lambda key: key.name
 )

@@ -1,4 +1,4 @@
-"""Three released clients behind one interface: produce, consume by group, administer groups."""
+"""Three released clients behind one interface: producers, group members and admin calls."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class _Producer:
         self._producer = self._loop.run(self._start(options))
 
     async def _start(self, options: Mapping[str, Any]) -> aiokafka.AIOKafkaProducer:
-        # After this time aiokafka also gives up batches that it could not send.
+        # aiokafka uses this timeout also for batches: after it, a batch that was not sent fails.
         timeout = {"request_timeout_ms": DEADLINE_MS}
         producer = aiokafka.AIOKafkaProducer(
             **options, **timeout, acks="all", enable_idempotence=True
@@ -132,9 +132,9 @@ class _Consumer:
 
 
 class Aiokafka(KafkaPython):
-    """aiokafka. It cannot reset offsets, delete offsets or delete groups; kafka-python does this.
+    """aiokafka. It cannot reset offsets, delete offsets or delete groups; kafka-python does.
 
-    Each admin call creates a new admin client, which knows no dead broker.
+    Each admin call creates a new admin client, because a new client knows no dead broker.
     """
 
     def _options(self) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from tests.integration.record_clients.client import (
 )
 from tests.integration.record_clients.kafka_python import KafkaPython
 
-# `KafkaError.retriable` is only set for transactional producers.
+# librdkafka sets `KafkaError.retriable` only for transactional producers.
 _RETRIABLE: Final = {
     KafkaError._ALL_BROKERS_DOWN,
     KafkaError._TIMED_OUT,
@@ -126,7 +126,7 @@ class _Consumer:
 
 
 class Confluent(RecordClient):
-    """confluent-kafka. Its admin client is kept: it reconnects by itself."""
+    """confluent-kafka. All calls use one admin client, because it reconnects by itself."""
 
     def __init__(self, login: Login, topic: str, group: str) -> None:
         super().__init__(login, topic, group)
@@ -159,9 +159,9 @@ class Confluent(RecordClient):
         return group.state.name.title(), {each.client_id for each in group.members}
 
     def committed(self) -> dict[int, int]:
-        """Use a consumer that joins nothing.
+        """Read the offsets with a consumer that does not join the group.
 
-        librdkafka's admin client ends the process with SIGSEGV when the answer is
+        librdkafka's admin client would end the process with SIGSEGV if the response had the error
         NOT_COORDINATOR (librdkafka issue 5040).
         """
         consumer = confluent_kafka.Consumer({**self._options(), "group.id": self.group})

@@ -20,9 +20,9 @@ from tests.integration.record_clients.client import (
     RetriableError,
 )
 
-# kafka-python 3.0.12 can lose its assignment, whatever the broker: it joins a group before it knows
-# the topic and rejoins when its metadata arrives, 100 ms later. If a poll times out during the
-# rejoin, the client never applies the new assignment. Polls of 100 ms stalled 5 of 180 consumers.
+# kafka-python 3.0.12 can lose its assignment, at any broker: it joins a group before it knows the
+# topic, and rejoins when its metadata arrives, 100 ms later. If a poll times out during the rejoin,
+# the client never applies the new assignment. With polls of 100 ms, 5 of 180 consumers stalled.
 POLL_MS = 2000
 
 # After these errors a member polls and commits again.
@@ -86,7 +86,7 @@ class _Consumer:
         )
 
     def poll(self) -> list[tuple[int, int, bytes]]:
-        # If a refresh of metadata asks a broker that was just killed, poll raises its error.
+        # If the client has just sent Metadata to a broker that was killed, poll raises the error.
         with _translated():
             found = self._consumer.poll(POLL_MS)
         return [(r.partition, r.offset, r.value) for records in found.values() for r in records]
@@ -106,7 +106,7 @@ class _Consumer:
 
 
 class KafkaPython(RecordClient):
-    """Each admin call creates a new admin client: an old one keeps calling a dead coordinator."""
+    """Each admin call creates a new admin client: an old one may keep calling a dead broker."""
 
     def _options(self) -> dict[str, Any]:
         return kafka_python_options(self.login)
