@@ -1,7 +1,7 @@
 """A program with a node's interface to its supervisor, without Kafka or ZooKeeper.
 
 The nodes share a folder. Its file `controller` names the active controller: `ID EPOCH PID`. A node
-that finds this process dead becomes the active controller.
+that finds the process PID dead becomes the active controller.
 """
 
 from __future__ import annotations

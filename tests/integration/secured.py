@@ -159,7 +159,7 @@ class Secured:
         return True
 
     def metric(self, broker: int, name: str) -> float:
-        """Return the broker's metric whose name ends with `name`."""
+        """Return the value of the broker's metric whose name ends with `name`."""
         return self.metric_of(self.cluster, broker, name)
 
     @staticmethod

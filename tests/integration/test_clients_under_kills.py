@@ -180,7 +180,7 @@ class Story:
         return all(owned) and sorted(itertools.chain(*owned)) == list(range(PARTITIONS))
 
     def stop_producing(self) -> None:
-        """Wait until every record was acknowledged."""
+        """Stop the producer's thread, and wait until every record was acknowledged."""
         self._stopped.set()
         if self._thread.ident is not None:
             self._thread.join()

@@ -45,7 +45,7 @@ def test_controller_moves_to_every_broker(start_cluster: StartCluster) -> None:
 
 
 def test_killed_controller_is_replaced(start_cluster: StartCluster) -> None:
-    """Another broker becomes active, and stays active when the killed one is started again."""
+    """Another broker becomes active, and stays active when the killed broker restarts."""
     cluster = start_cluster(properties={"zookeeper.session.timeout.ms": "2000"})
     victim = cluster.kill_controller()
     successor = cluster.wait_for_controller(other_than=victim)

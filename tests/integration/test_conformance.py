@@ -1,4 +1,4 @@
-"""Forwarded and direct responses have equal bytes and match Kafka's.
+"""Forwarded and direct responses have equal bytes and match Kafka's responses.
 
 The test covers every version of every API that needs no data plane.
 The cases are in `conformance/`, one module per API. Each case is sent in each version to broker 2,
@@ -360,7 +360,7 @@ def test_differing_response_is_detected() -> None:
     assert first_difference(expected, right) is None
     assert (
         first_difference(expected, {"topics": [{"errorCode": 0}]}) is None
-    )  # this version has no message
+    )  # a version without errorMessage
     for wrong in (
         {"topics": [{"errorCode": 3, "errorMessage": "Topic name"}]},
         {"topics": [{"errorCode": 0, "errorMessage": "Another"}]},

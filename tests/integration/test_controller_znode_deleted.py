@@ -41,7 +41,7 @@ def delete(zookeeper: KazooClient) -> None:
 
 
 def delete_twice(zookeeper: KazooClient) -> None:
-    """Delete the znode again while the next controller loads its state."""
+    """Delete the znode, and again while the next controller loads its state."""
     delete(zookeeper)
     while zookeeper.exists("/controller") is None:
         pass

@@ -1,6 +1,6 @@
 """The ACL APIs of KIP-4 by raw frames, compared with the shipped DescribeAcls.
 
-The authorizer denies exactly the rights that the client's id lists. It raises an exception for the
+The authorizer denies exactly the rights that the client id lists. It raises an exception for the
 client id FAILS.
 """
 

@@ -1,6 +1,6 @@
 """While controllers fail, no acknowledged write of any API is lost or executed twice.
 
-The run compares the cluster with the clients' own history. Then both judges check the evidence.
+The scenario compares the cluster with the clients' history. Then both judges check the evidence.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Replayed requests to a live Kafka 3.9.1 get the recorded responses, or a known difference."""
+"""Recorded requests get the responses of a live Kafka 3.9.1, except for known differences."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def replayed(start_cluster: StartCluster, kind: str, to: str | None) -> Report:
 
 
 def assert_all_sent(report: Report, recording: str) -> None:
-    """Check that every recorded step was sent and is equal or a known difference."""
+    """Check that every step was sent, and that each response is equal or differs as known."""
     cases = load_cases(RECORDINGS / f"{recording}.jsonl.gz")
     assert not report.skipped
     assert report.sent.total() == sum(len(case["steps"]) for case in cases)
@@ -73,7 +73,7 @@ def assert_all_sent(report: Report, recording: str) -> None:
 def test_no_response_has_an_unknown_difference(
     start_cluster: StartCluster, kind: str, to: str | None
 ) -> None:
-    """Every difference is a known one, and no recorded step is skipped."""
+    """Every difference is known, and no recorded step is skipped."""
     report = replayed(start_cluster, kind, to)
     print(report.summary())  # shown with -s
     assert not report.differences, "\n".join(report.differences)
@@ -248,7 +248,7 @@ def test_row_for_a_negative_partition_explains_only_the_topic_that_has_one() -> 
 
 
 def test_free_values_are_compared_by_presence() -> None:
-    """An id equals any other id, but not a missing one."""
+    """An id equals any other id, but not a missing id."""
     step = {"api": "CREATE_TOPICS", "unordered": ["topics"]}
 
     def answer(topic_id: str, *names: str) -> object:

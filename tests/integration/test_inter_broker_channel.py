@@ -1,6 +1,6 @@
 """Only brokers can open streams to the controller, each with its own identity.
 
-Every attempt runs against real nodes with an authorizer. Each rejected attempt is counted and has
+The tests send Envelopes to real nodes with an authorizer. Rejected Envelopes are counted. They have
 no effect, and the nodes keep running.
 """
 
@@ -61,7 +61,7 @@ class SecuredCluster:
         return document
 
     def counted(self, name: str) -> float:
-        """Return the controller's counter with this suffix."""
+        """Return the controller's counter whose name ends with `name`."""
         with urllib.request.urlopen(self.cluster.brokers[CONTROLLER].metrics_url) as page:
             lines = page.read().decode().splitlines()
         (value,) = (

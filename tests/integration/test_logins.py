@@ -124,7 +124,7 @@ def test_librdkafka_reauthenticates_without_a_failed_request(secured: Secured) -
 def test_a_client_logs_in_with_a_delegation_token(
     secured: Secured, client: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The login fails after the token is deleted. librdkafka cannot send KIP-48's extension."""
+    """After the token is deleted, the login fails. librdkafka does not support tokens (KIP-48)."""
     with Client(secured.cluster, 2).log_in("alice") as alice:
         token = alice.create()
         patch_token_logins(monkeypatch)

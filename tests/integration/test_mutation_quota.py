@@ -121,7 +121,7 @@ def test_older_versions_are_throttled_but_version_0_only_at_the_controller(
 def test_connections_above_the_creation_rate_are_accepted_delayed_and_closed(
     start_cluster: StartCluster,
 ) -> None:
-    """Each broker counts its own connections; existing ones stay open."""
+    """Each broker counts its own new connections. Existing connections stay open."""
     cluster = start_cluster(controller=1, brokers=2)
     admin = Client(cluster, 1, "admin")
     entity = [{"entityType": "ip", "entityName": "127.0.0.1"}]

@@ -74,7 +74,7 @@ class Run:
         self._segments = segments
 
     def grow_to(self, share: float) -> None:
-        """Let each segment have this share of its bytes; most of them then end within a line."""
+        """Let each segment have this share of its bytes; most segments then end within a line."""
         for name, data in self._segments.items():
             path = self.folder / name
             path.parent.mkdir(parents=True, exist_ok=True)

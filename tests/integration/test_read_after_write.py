@@ -41,7 +41,10 @@ BROKER = 4
 def a_cluster(
     start_cluster: StartCluster, blocking: str, reads: str, *command: str, factor: int = 1
 ) -> Cluster:
-    """Start three brokers. Broker 2 applies metadata 20 ms late, broker 3 40 ms, times `factor`."""
+    """Start three brokers, two of which apply metadata late.
+
+    The delay is `factor` times 20 ms at broker 2, and `factor` times 40 ms at broker 3.
+    """
     return start_cluster(
         properties=properties(blocking, reads), node_properties=delays(factor), node_command=command
     )

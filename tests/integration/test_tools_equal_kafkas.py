@@ -1,4 +1,4 @@
-"""Our commands print the same as the recorded tools of Kafka 3.9.1 did for the same state."""
+"""Our commands print the recorded output of Kafka 3.9.1's tools for the same state."""
 
 from __future__ import annotations
 

@@ -270,7 +270,7 @@ def test_old_and_new_brokers_work_together(start_cluster: StartCluster, tmp_path
 def test_consistent_reads_need_a_new_controller(
     start_cluster: StartCluster, tmp_path: Path
 ) -> None:
-    """With an old controller, a new broker closes connections on reads and logs why, once."""
+    """With an old controller, a new broker closes connections that send reads, and logs it once."""
     reads = {"bridgehead.metadata.reads": "controller"}
     cluster = start_cluster(
         brokers=2, data_dir=tmp_path, controller=1, node_properties={1: OLD, 2: reads}

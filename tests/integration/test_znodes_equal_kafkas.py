@@ -50,7 +50,7 @@ WALKS_MAX = 20
 
 
 def masked(value: Any, key: str = "") -> Any:
-    """Return a znode's JSON, in its key order, with values masked that differ between clusters."""
+    """Return a znode's JSON in its key order; mask values that differ between clusters."""
     if key in MASKED:
         return type(value).__name__
     if key == "config":
@@ -63,7 +63,7 @@ def masked(value: Any, key: str = "") -> Any:
 
 
 def comparable(znode: Znode) -> tuple[Any, ...]:
-    """Return data, kind, version and ACLs."""
+    """Return a znode's data, version and ACLs, and whether it is ephemeral."""
     data = znode["data"]
     if data and data.startswith("{"):
         data = json.dumps(masked(json.loads(data)))

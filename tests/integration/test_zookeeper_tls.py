@@ -105,7 +105,7 @@ async def session_error(server: TlsZooKeeper, changes: Mapping[str, str], host: 
 
 
 async def test_untrusted_server_is_rejected(server: TlsZooKeeper, tmp_path: Path) -> None:
-    """The server's authority or host is not the expected one. A client needs a certificate, too."""
+    """The server has another authority or host. A client without a certificate is rejected, too."""
     trustme.CA().cert_pem.write_to_path(tmp_path / "stranger.pem")
     stranger = {"zookeeper.ssl.truststore.location": str(tmp_path / "stranger.pem")}
     reason, whose, _ = await asyncio.gather(

@@ -26,7 +26,7 @@ from fidelity.replay import FREE
 
 # Two keys of equal length, one in each of the two partitions of an internal topic.
 KEYS: Final = ("coordinated-g", "coordinated-h")
-# The leaders of the two partitions of both internal topics.
+# The leaders of partition 0 and of partition 1 of each internal topic.
 COORDINATORS: Final = (1, 2)
 ALL: Final = range(100)
 CLOSED: Final = "closed"
@@ -53,14 +53,14 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A row. Fields that `answer` omits may have any value, but both brokers must agree on it."""
+    """A row. Fields that `answer` omits may have any value, but the same at both brokers."""
 
     name: str
     body: Mapping[str, Any]
     answer: Mapping[str, Any] | str  # CLOSED: the broker closes the connection
     versions: range = ALL
     topic: Topic | None = None
-    # How a KIP's draft differs (docs/kips.md); the case is then not sent to drafted listeners.
+    # How a KIP's draft differs (docs/kips.md). If set, the case is not sent to drafted listeners.
     drafted: str = ""
 
 

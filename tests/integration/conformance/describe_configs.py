@@ -1,4 +1,4 @@
-"""DescribeConfigs of topics."""
+"""DescribeConfigs."""
 
 from __future__ import annotations
 

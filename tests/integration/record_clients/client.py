@@ -40,7 +40,7 @@ class Producer(Protocol):
 
 
 class Consumer(Protocol):
-    """A member of a group; it commits only when it is asked to. Not safe for threads."""
+    """A member of a group; it commits only when `commit` is called. Not thread-safe."""
 
     def poll(self) -> list[tuple[int, int, bytes]]:
         """Return partition, offset and value of some records; wait a moment if there are none.
@@ -104,7 +104,7 @@ class RecordClient(abc.ABC):
 
     @abc.abstractmethod
     def delete_group(self) -> None:
-        """Delete the group. No error if it is missing: an earlier try may have deleted it."""
+        """Delete the group. A missing group is no error: an earlier try may have deleted it."""
 
     @abc.abstractmethod
     def delete_records(self, partition: int, before: int) -> int:
