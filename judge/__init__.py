@@ -1,4 +1,5 @@
 """Judges the evidence of a run against the properties.
 
-Of the code that the nodes run, it imports only `event_log`: the formats and the verdicts' rules.
+It imports none of the code that it judges, except `event_log`: the formats and the rules for the
+verdicts.
 """

@@ -2,7 +2,8 @@
 
 Prints for each property its verdict, the number of rows judged, and the first violations. DIR is a
 cluster's data directory (its last run is judged) or the folder of one run. Exit code: 0 if all
-properties hold, 1 if one fails, 3 if the evidence does not suffice, 4 if the key cannot be used.
+expected properties hold, 1 if one of them does not, 3 if the verdict is undecided, 4 if the key
+cannot be used.
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ class History:
 
     @cached_property
     def committed(self) -> Mapping[tuple[Identity, str], list[tuple[CommitLine, CommitOutcome]]]:
-        """The outcomes of each request's element, in the order of their zxids."""
+        """The outcomes of each element of each request, in the order of their zxids."""
         found: dict[tuple[Identity, str], list[tuple[CommitLine, CommitOutcome]]]
         found = defaultdict(list)
         for commit, outcome in self.outcomes:
@@ -200,7 +200,7 @@ class History:
 
     @cached_property
     def unique_names(self) -> frozenset[tuple[int, str]]:
-        """Pairs of API and element in only one operation: it caused all effects of the pair."""
+        """The pairs of API and element that only one operation has, which caused all their effects."""
         requested = Counter(
             (operation.api_key, element)
             for operation in self.operations
@@ -236,8 +236,8 @@ class History:
     def admin_writes(self) -> tuple[tuple[CommitLine, list[CommitOperation]], ...]:
         """Applied transactions that wrote metadata, each with the operations that wrote it.
 
-        W6 (only_controllers_write) allows a broker below the bridge release some direct writes.
-        These are omitted.
+        Transactions are omitted if all these operations are direct writes that W6
+        (only_controllers_write) allows.
         """
         found = []
         for commit in self.applied:

@@ -1,5 +1,6 @@
-"""`python -m judge.evidence seal DIR | kafka DIR | check-key FILE`: seal runs, import Kafka's logs.
+"""`python -m judge.evidence seal DIR | kafka DIR | check-key FILE`.
 
+Seals runs, imports the logs of a real Kafka as a run, or checks that a file can be the seal key.
 Exit code: 0, or 4 if the command fails.
 """
 
@@ -20,7 +21,7 @@ from judge.evidence.run_lookup import find_runs, seal_now
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Seal a run, import the logs of a Kafka, or check a key; return the exit code."""
+    """Seal runs, import the logs of a real Kafka, or check a key; return the exit code."""
     parser = argparse.ArgumentParser(prog="bridgehead evidence", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     sealing = commands.add_parser("seal")

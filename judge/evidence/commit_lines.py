@@ -33,7 +33,7 @@ def below(chroot: str, path: str) -> str | None:
 def commit_line(transaction: Transaction, chroot: str = "") -> CommitLine:
     """Return the line of one transaction.
 
-    An outcome znode that another program wrote, in a different format, adds no outcomes.
+    An outcome znode that another program wrote in a different format adds no outcomes.
     """
     line = CommitLine(
         zxid=transaction.zxid,

@@ -1,7 +1,7 @@
 """Reads lines of JSON.
 
-A line is either accepted, or quarantined with all reasons. Blank lines, duplicates and lines that
-a kill cut off are only counted.
+A line is accepted, or quarantined with all reasons for its rejection. Blank lines, duplicates and
+lines that a kill cut off are only counted.
 
 This reader of JSON is stricter than most: it rejects duplicate keys, integers beyond 64 bits and
 NaN, because other readers would read them differently (docs/evidence.md).
@@ -67,7 +67,7 @@ def _constant(_text: str) -> Any:
 
 
 def _integer(text: str) -> int:
-    if len(text) > 40:  # int() rejects more than 4,300 digits.
+    if len(text) > 40:  # From 4,301 digits on, int() raises ValueError.
         raise _RejectedError("overflow")
     value = int(text)
     if not INTEGER_MIN <= value <= INTEGER_MAX:

@@ -47,7 +47,7 @@ class EvidenceError(Exception):
 
 @dataclass(slots=True)
 class Evidence:
-    """Everything that was read. `gaps` has the sentences of each witness (`WITNESSES`)."""
+    """Everything that was read. `gaps` has, for each witness, a sentence for each gap."""
 
     manifest: Manifest
     events: list[Event] = field(default_factory=list)  # of nodes and of the harness
@@ -59,7 +59,7 @@ class Evidence:
     accounts: list[FileAccount] = field(default_factory=list)
     seal: Seal = Seal.UNSIGNED
     doubt: str = ""  # why the evidence may have been changed; see event_log.seals
-    two_writers: list[EventKey] = field(default_factory=list)
+    two_writers: list[EventKey] = field(default_factory=list)  # a second event with other content
 
 
 def _load_manifest(folder: Path, rules: SealRules) -> tuple[Manifest, Seal]:
@@ -77,8 +77,8 @@ def read_sealed(folder: Path, rules: SealRules = _NO_KEY) -> Evidence:
     """Read a sealed run.
 
     Raises:
-        EvidenceError: the manifest is invalid or signed with another key, a file has changed, or a
-            line belongs to another run.
+        EvidenceError: the manifest is invalid or signed with another key, a file has changed or is
+            not in the manifest, or a line belongs to another run.
     """
     manifest, seal = _load_manifest(folder, rules)
     named = {each.path for each in manifest.files} | {MANIFEST, SIGNATURE}

@@ -4,7 +4,7 @@ A leader that stops cleanly reports its log. The report of a leader that was kil
 is ignored, because its last events may be missing. If several logs of a partition are reported, the
 log with the highest leader epoch counts. A leader that restarts while there is no controller keeps
 its epoch: if several logs have the highest epoch, the last one counts.
-Acknowledgements in leader epochs after that of the log are not judged, because the leaders of these
+Acknowledgements in later leader epochs than the log's are not judged, because the leaders of these
 epochs were killed. The CRC of a retry is not known, so any batch at its offset counts. Records
 before the start of the log do not count as lost: retention or DeleteRecords deleted them.
 """
@@ -43,7 +43,7 @@ def _partition(event: Event) -> Partition:
 
 
 def _last_logs(history: History) -> Mapping[Partition, Sequence[Event]]:
-    """Return the `log_held` events of each partition's last log, in order."""
+    """Return, for each partition, the `log_held` events of the log that counts, in order."""
     stopped = {boot_of(event) for event in history.of_kind["stopped"]}
     reports: dict[Partition, dict[Boot, list[Event]]] = {}
     for event in history.of_kind["log_held"]:
@@ -57,7 +57,7 @@ def _last_logs(history: History) -> Mapping[Partition, Sequence[Event]]:
 
 
 def _order(pages: Iterable[Event]) -> tuple[int, int, str, str]:
-    """Sort key of the logs of one partition: the last log that was reported comes last."""
+    """Sort key of the logs of one partition: the log that counts comes last."""
     return max((each["leader_epoch"], each["mono_ns"], *boot_of(each)) for each in pages)
 
 

@@ -1,7 +1,7 @@
 """D5: an error code agrees with the state between the decision's image and the response.
 
 TOPIC_ALREADY_EXISTS requires that the topic existed and that another request had created it.
-UNKNOWN_TOPIC_OR_PARTITION requires that the topic did not exist at some time in between. NONE for a
+UNKNOWN_TOPIC_OR_PARTITION requires a moment in between at which the topic did not exist. NONE for a
 creation requires that this request created the topic. NONE for a deletion requires that a topic of
 this name existed in between, and that it is gone.
 """

@@ -3,8 +3,9 @@
 A fault without effect proves nothing, so a violation results in NODATA, not FAIL. The harness
 injects the fault, so evidence other than its `fault_injected` must show the effect.
 
-The effect of a kill, stop, expiry or disconnection must come after the fault. A node that stops, or
-a session that ends, after the last operation of the clients does not count: at the end all do.
+The effect of a kill, stop, expiry or disconnection must come after the fault. For a stop, expiry or
+disconnection it must also come before the last operation of the clients completes, because at the
+end of a run every node stops and every session ends.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from judge.properties.violations import extra_violation, violation
 NEVER_HEALED: Final = frozenset({"kill", "stop", "expire"})
 
 CLOCK_MOVED_MS_MIN: Final = 600_000
-SLOW_NS_MIN: Final = 200_000_000  # of an Envelope or a commit
-LATE_NS_MAX: Final = 200_000_000  # from the healing to the end of an Envelope that broke off
+SLOW_NS_MIN: Final = 200_000_000  # An Envelope or a commit without a reply for longer is slow.
+LATE_NS_MAX: Final = 200_000_000  # from the healing to the end of an Envelope without a reply
 
 
 def _was_killed(history: History, fault: Event, _healed: Event | None) -> bool:
@@ -60,7 +61,7 @@ def _session_ended(history: History, fault: Event, _healed: Event | None) -> boo
 
 
 def _was_silent(history: History, fault: Event, healed: Event | None) -> bool:
-    """Return whether the frozen process wrote no events.
+    """Return whether the process wrote no events while it was frozen.
 
     The first tenth of the freeze does not count: the process may not have received the signal yet.
     """
@@ -114,7 +115,7 @@ def _envelopes_broke_off(history: History, fault: Event, healed: Event | None) -
 
 
 def _clock_moved(history: History, fault: Event, healed: Event | None) -> bool:
-    """Return whether the target's wall clock was far from the harness's during the fault."""
+    """Return whether the target's wall clock differed much from the harness's during the fault."""
     return any(
         e["node"] == fault["target"]
         and abs(_wall_clock_ms(e) - _wall_clock_ms(fault)) > CLOCK_MOVED_MS_MIN
@@ -135,7 +136,7 @@ def _attempt(event: Event) -> tuple[Any, ...]:
 
 
 def _envelopes_were_slow(history: History, fault: Event, healed: Event | None) -> bool:
-    """Return whether another broker's Envelope, sent during the fault, got no reply for long."""
+    """Return whether an Envelope that another broker sent during the fault had no reply for long."""
     if healed is None:
         return False
     replied = {_attempt(e): e["mono_ns"] for e in history.of_kind["forward_answered"]}
@@ -148,7 +149,7 @@ def _envelopes_were_slow(history: History, fault: Event, healed: Event | None) -
 
 
 def _envelopes_broke_off_late(history: History, fault: Event, healed: Event | None) -> bool:
-    """Return whether an Envelope sent during the fault ended without a reply soon after it.
+    """Return whether an Envelope sent during the fault ended without a reply soon after the healing.
 
     A broker may notice some milliseconds after the healing that its connection was reset.
     """
@@ -169,7 +170,7 @@ def _envelopes_broke_off_late(history: History, fault: Event, healed: Event | No
 
 
 def _envelopes_were_held(history: History, fault: Event, healed: Event | None) -> bool:
-    """Return whether a cut ended an Envelope without a reply, or held one back."""
+    """Return whether an Envelope ended without a reply because of a cut, or was delayed."""
     held = _envelopes_broke_off, _envelopes_broke_off_late, _envelopes_were_slow
     return any(has_effect(history, fault, healed) for has_effect in held)
 

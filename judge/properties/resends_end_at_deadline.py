@@ -1,4 +1,4 @@
-"""F8: a broker stops resending a request when its time limit has passed, or after its response.
+"""F8: a broker resends no request that is answered or whose time limit has passed.
 
 KAFKA-10667: brokers forwarded requests for ever, although their clients had given up. The limit is
 the brokers' `request.timeout.ms` plus a reserve. Brokers that a fault froze are not judged.
@@ -14,7 +14,7 @@ from judge.properties.violations import violation
 
 
 def check(history: History) -> Iterator[Violation | None]:
-    """Compare the time of each attempt with those of the request's receipt and response."""
+    """Compare the time of each attempt with the times of the request's receipt and response."""
     limit_ms = history.run.request_timeout_ms + ANSWERED_LATER_MS_MAX
     answered = {e["request_id"]: e for e in history.of_kind["answered"]}
     for event in history.of_kind["forward_sent"]:

@@ -1,6 +1,6 @@
 """D10: a created topic has an id that no earlier topic had.
 
-KIP-516: only the id distinguishes a topic from a deleted one of the same name.
+KIP-516: only the id distinguishes a topic from a deleted topic of the same name.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from judge.properties.violations import violation, zxid_row
 
 
 def check(history: History) -> Iterator[Violation | None]:
-    """Compare the id of each created topic with those of all earlier topics."""
-    known: dict[str, tuple[int, int]] = {}  # by id: zxid of the creation, and place in it
+    """Compare the id of each created topic with the ids of all earlier topics."""
+    known: dict[str, tuple[int, int]] = {}  # by id: zxid of the creation, and place in that transaction
     for path, line in sorted(history.evidence.first.items()):
         if topic_of(path) is not None and (topic_id := _id_in(line.data)):
             created = line.czxid, -1
