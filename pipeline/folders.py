@@ -1,4 +1,4 @@
-"""Where tables are stored, and how one is replaced safely even if the pipeline is killed.
+"""Where tables are stored, and how a table is replaced safely even if the pipeline is killed.
 
     OUT/<layer>/<table>/made=<random>/run=<run id>/part-*.parquet
     OUT/<layer>/<table>/_made.json

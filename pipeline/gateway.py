@@ -1,7 +1,8 @@
 """Starts the Java process of Spark's driver.
 
 PySpark starts it with a `preexec_fn`, for which Python must fork. If gRPC runs in the process, a
-signal kills one in ten of these children (JAVA_GATEWAY_EXITED). We start Java without `preexec_fn`.
+signal kills one in ten of the forked processes (JAVA_GATEWAY_EXITED). So we start Java ourselves,
+without `preexec_fn`.
 """
 
 from __future__ import annotations

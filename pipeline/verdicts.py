@@ -58,7 +58,8 @@ VIOLATIONS: Final = Table(
     ),
     expectations={"a violation has a key and a sentence": "key <> '' AND sentence <> ''"},
 )
-# `first_sentence` is that of the first violation in event_log.properties.violation_order.
+# `first_sentence` is the sentence of the first violation in the order of
+# event_log.properties.violation_order.
 COUNTS: Final = Table(
     name="gold/counts",
     inputs=(*_NAMES, "gold/violations"),

@@ -1,4 +1,4 @@
-"""One row for each multi, each metadata write and each term of a controller."""
+"""A controller's multis, the transactions that write metadata, and the terms of controllers."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Final
 from event_log.commits import DIRECT
 from pipeline.table import Table, query
 
-# Whether brokers below the bridge release write an operation's path themselves.
+# Whether a broker below the bridge release may write the operation's path directly.
 IS_DIRECT: Final = "(" + " OR ".join(f"startswith(o.path, '{path}')" for path in DIRECT) + ")"
 
-# Metadata writes, without the direct writes that W6 (only_controllers_write) allows a broker below
-# the bridge release.
+# One row for each transaction that writes metadata. A transaction is omitted if all these writes
+# are direct writes that W6 (only_controllers_write) allows.
 _ADMIN_WRITES: Final = f"""
 SELECT /*+ BROADCAST(s) */ c.run, c.zxid, c.session, c.kind,
   get(filter(c.operations, o -> o.role = 'admin'

@@ -1,8 +1,8 @@
 """W7: a node acts as controller only between its election and its resignation.
 
 The term begins with `claim_sent`, not with `became_active`, because an elected candidate commits
-even while it loads its image. A claim does not count if another process became active with its
-epoch: the candidate lost the election.
+even while it loads its image. A claim does not count if another process became active in the same
+epoch: then the candidate lost the election.
 
 In KAFKA-4447 and KAFKA-2300, a controller that had resigned still processed queued events.
 """

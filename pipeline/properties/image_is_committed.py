@@ -1,7 +1,7 @@
 """R6: an image has no metadata that ZooKeeper did not commit.
 
-The zxid of an image is that of a transaction. The exception is the first zxid of a ZooKeeper
-leader's epoch: ZooKeeper writes no transaction for it.
+An image has the zxid of a transaction. The exception is the first zxid of a ZooKeeper leader's
+epoch, because ZooKeeper writes no transaction with this zxid.
 """
 
 from __future__ import annotations

@@ -6,9 +6,10 @@ decision is the zxid of the ACLs that the broker used, or -1 if they changed fas
 them. If a request was executed several times, the last execution on an image that is older than the
 commit counts.
 
-A controller may decide on ACLs that are newer than the zxid of its image: an earlier request of the
-same round changed them, or a broker below the bridge release. So the ACLs at the commit count too;
-for a change of ACLs, those before the commit.
+A controller may decide on ACLs that are newer than the zxid of its image, because an earlier
+request of the same round or a broker below the bridge release has changed them. So it is enough if
+the ACLs at the commit allow the change. For a change of ACLs, the ACLs just before the commit are
+used instead, because no change may grant its own right.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""R3: on each connection, the metadata of a read is not older than that of the read before it."""
+"""R3: on each connection, a read never returns older metadata than the read before it."""
 
 from __future__ import annotations
 

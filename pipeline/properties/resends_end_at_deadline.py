@@ -1,4 +1,4 @@
-"""F8: a broker stops resending a request when its time limit has passed, or after its response.
+"""F8: a broker resends no request that is answered or whose time limit has passed.
 
 KAFKA-10667: brokers forwarded requests for ever, although their clients had given up. The limit is
 the brokers' `request.timeout.ms` plus a reserve. Brokers that a fault froze are not judged.

@@ -1,6 +1,6 @@
 """D10: a created topic has an id that no earlier topic had.
 
-KIP-516: only the id distinguishes a topic from a deleted one of the same name.
+KIP-516: only the id distinguishes a topic from a deleted topic of the same name.
 """
 
 from __future__ import annotations

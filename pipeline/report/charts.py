@@ -48,7 +48,7 @@ def _text(x: float, y: float, text: str, of: str = "", anchor: str = "start") ->
 
 
 def number(value: float) -> str:
-    """Return a number in short form: 1.2k, 3.4M."""
+    """Return a number in short form: 12k, 3.4M."""
     for limit, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
         if abs(value) >= limit:
             scale = {"G": 1e9, "M": 1e6, "k": 1e3}[unit]
@@ -66,7 +66,7 @@ def _top_of(value: float) -> float:
 
 
 def _ticks(span: float, *, whole: bool) -> list[float]:
-    """Return at most nine round numbers, or whole ones, from 0 to a length."""
+    """Return at most nine round numbers from 0 to `span`; if `whole`, only integers."""
     steps = (base * 10**power for power in range(0 if whole else -3, 9) for base in (1, 2, 5))
     step = next(each for each in steps if span / each <= 8)
     return [at * step for at in range(int(span / step + 1e-9) + 1)]
@@ -75,7 +75,7 @@ def _ticks(span: float, *, whole: bool) -> list[float]:
 def lines(
     title: str, series: Sequence[Line], bands: Sequence[Band], unit: str, *, x_unit: str = "s"
 ) -> str:
-    """Draw series over seconds, or over numbers that count, with bands behind them."""
+    """Draw series with bands behind them, over seconds or, if `x_unit` is "", over whole numbers."""
     height = 240.0
     xs = [x for each in series for x, _ in each.points] or [0.0]
     ys = [y for each in series for _, y in each.points if y is not None] or [0.0]

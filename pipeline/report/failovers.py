@@ -1,4 +1,7 @@
-"""The parts of each failover: from the last event of one controller to a decision of the next."""
+"""The parts of each failover: from the end of one controller to the first decision of the next.
+
+A controller ends with its resignation, or with the last event of its process.
+"""
 
 from __future__ import annotations
 

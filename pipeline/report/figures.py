@@ -1,4 +1,4 @@
-"""The figures of one run that are compared with those of other runs (`pipeline trends`)."""
+"""The figures of one run that `pipeline trends` compares with the figures of other runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Figures:
     seed: int | None
     version: str
     started_ms: int
-    properties: Mapping[str, str]  # the verdict by id; only properties that have one
+    properties: Mapping[str, str]  # the verdict by id, except NODATA
     names: Mapping[str, str]  # the name by id
     failovers: int
     failover_ms: Mapping[str, float]
@@ -83,7 +83,7 @@ def figures_from_json(text: str) -> list[Figures]:
     """Read figures.json.
 
     Raises:
-        ValueError: it is not one that `figures_to_json` wrote.
+        ValueError: `figures_to_json` did not write this text.
     """
     try:
         document = json.loads(text)

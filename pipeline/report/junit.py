@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 from event_log.verdicts import VerdictRow
 
 _FAILED = ("FAIL", "HANG")
-# What XML 1.0 cannot contain, even escaped. Names in evidence may have it.
+# Characters that XML 1.0 does not allow, even escaped. Names in evidence may contain them.
 _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -21,8 +21,8 @@ def _text(sentence: str) -> str:
 def junit(verdicts: Mapping[str, Sequence[VerdictRow]]) -> str:
     """Return a document with a suite for each run and a case for each property.
 
-    A property that does not count for the run's verdict is skipped. An undecided one is an error,
-    not a failure.
+    A property that does not count for the run's verdict is skipped. An undecided property is an
+    error, not a failure.
     """
     root = ElementTree.Element("testsuites", name="bridgehead")
     for run, rows in verdicts.items():

@@ -20,7 +20,7 @@ _SIGNS: Final = {"PASS": "✓", "FAIL": "✗"}
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A run, and a figure that differs from those of the runs before it."""
+    """A figure of one run that differs from the figures of the runs before it."""
 
     at: int  # index of the run
     what: str
@@ -62,10 +62,10 @@ def time_changes(runs: Sequence[Figures]) -> list[Change]:
 
 
 def leaps(values: Sequence[float | None]) -> list[tuple[int, float, float]]:
-    """Return index, bound and value of each value outside the range of the `BEFORE` before it.
+    """Return index, bound and value of each value outside the range of the values before it.
 
-    The bound is the highest or the lowest of these. The value is above or below it by more than
-    `FACTOR`.
+    The bound is the highest or the lowest of the `BEFORE` values before it. The value is more than
+    `FACTOR` times the highest, or less than the lowest divided by `FACTOR`.
     """
     found = []
     for at, value in enumerate(values):

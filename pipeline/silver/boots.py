@@ -1,4 +1,4 @@
-"""One row for each boot of a process, each ZooKeeper session and each controller's term."""
+"""One row for each boot (run of a process), ZooKeeper session and term of a controller."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SELECT /*+ BROADCAST(ended) */ l.*, e.run IS NOT NULL AND l.stopped_seq IS NULL 
 FROM lives l LEFT JOIN ended e ON l.run = e.run AND l.node = e.node AND l.boot = e.boot
 """
 
-# Below the bridge release (3.4) brokers write some of the metadata themselves.
+# `writes_directly`: a broker below the bridge release (3.4) writes some metadata in this session.
 _SESSIONS: Final = r"""
 WITH opened AS (
   SELECT run, session, min(struct(node, boot)).node AS node, min(struct(node, boot)).boot AS boot,

@@ -6,7 +6,7 @@ from typing import Final
 
 from pipeline.table import Table, query
 
-# The order is that of the judge without Spark, so that both judges report the same first gap.
+# The order is the same as in the plain judge, so that both judges report the same first gap.
 _GAPS: Final = """
 WITH gaps AS (
   SELECT run, witness, sentence, struct(0 AS stage, '' AS place, '' AS boot, position AS number)

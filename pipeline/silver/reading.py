@@ -2,8 +2,7 @@
 
 A line in the exact format of our writer (one regular expression for each kind) is valid and is only
 parsed (`exact_events`). Any other line is parsed as a variant and checked against every expectation
-(`parsed_events`). Both functions give the same rows; `parsed_events` takes thirty times as
-long.
+(`parsed_events`). Both functions give the same rows; `parsed_events` takes thirty times as long.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ def _looks_exact() -> Column:
         exact = F.when(is_kind, matches) if exact is None else exact.when(is_kind, matches)
     assert exact is not None
     of_this_run = F.col("p.run_id") == F.col("run")
-    is_text = F.expr("is_valid_utf8(line)")  # a pattern sees replacements, not invalid bytes
+    is_text = F.expr("is_valid_utf8(line)")  # Invalid bytes could match the pattern.
     return F.coalesce(exact.otherwise(F.lit(False)) & of_this_run & is_text, F.lit(False))
 
 
@@ -75,7 +74,7 @@ def _literal(values: dict[str, str] | dict[str, list[str]], type_: str) -> Colum
 
 
 def _examined(frame: DataFrame) -> DataFrame:
-    """Add the columns of the expectations; Spark computes them only for inexact lines."""
+    """Add the columns that the expectations use; Spark computes them only for inexact lines."""
     listed = "concat('[', line, ']')"
     return (
         frame.withColumn(
@@ -132,7 +131,7 @@ def _names(expectations: Sequence[Expectation]) -> Column:
 
 
 def is_good(broken: str = "broken") -> Column:
-    """Return the condition that a line breaks no expectation other than those in `COUNTED`."""
+    """Return the condition that a line breaks no expectation, except those in `COUNTED`."""
     counted = F.array(*(F.lit(name) for name in COUNTED))
     return F.size(F.array_except(broken, counted)) == 0
 

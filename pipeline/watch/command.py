@@ -47,8 +47,8 @@ def watch(options: argparse.Namespace, console: Console) -> None:
             settings={**RAW_FILES, **dict(options.conf)},
             log=out / "spark.log",
         )
-        # PySpark's handler would first cancel the jobs of the batch. A batch may be interrupted at
-        # any moment, and Java ends with this process.
+        # PySpark's handler would first cancel the jobs of the batch. That is not needed: a batch
+        # may be interrupted at any moment, and Java ends with this process.
         signal.signal(signal.SIGINT, signal.default_int_handler)
         follow(Stream(spark, run, folder), run, show, options)
         spark.stop()

@@ -1,13 +1,13 @@
 """Follows a run with Structured Streaming: one micro-batch for each call of `Stream.advance`.
 
     FOLDER/lines, offsets.json      the lines of the next batch (pipeline.watch.increments)
-    FOLDER/checkpoint               Spark's: which files of lines belong to which batch
+    FOLDER/checkpoint               written by Spark: which files of lines belong to which batch
     FOLDER/state/<batch>/requests   the requests that are open, or ended in the last minute
     FOLDER/state/<batch>/summary.json
 
-A batch reads the state of the batch before it and writes its own; the summary, which is written
-last, publishes it. After a kill, Spark repeats the last batch with the same lines, and the result
-replaces the one of the interrupted attempt. So every line counts once.
+A batch reads the state of the batch before it and writes a new state. The summary is written last;
+a state without a summary is ignored. After a kill, Spark repeats the last batch with the same
+lines, and the new state replaces the state of the interrupted attempt. So every line counts once.
 """
 
 from __future__ import annotations

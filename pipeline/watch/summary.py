@@ -19,7 +19,7 @@ KEPT_MS: Final = 60_000
 
 @dataclass(slots=True, kw_only=True)
 class Boot:
-    """One run of a process: the counts of its events since the run began."""
+    """One boot, which is one run of a process, with the counts of all its events."""
 
     node: str
     boot: str
@@ -48,7 +48,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Open:
-    """The requests that a node has received and neither answered nor given up."""
+    """A node's requests without a response, unless its process or the connection has ended."""
 
     node: str
     requests: int
