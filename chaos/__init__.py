@@ -1,1 +1,1 @@
-"""Runs workloads under faults, and judges their evidence."""
+"""Runs workloads under faults, and judges the evidence of each run."""

@@ -1,7 +1,7 @@
-"""A node whose wall clock libfaketime shifts: `--clocks FOLDER --libfaketime PATH NODE_OPTIONS`.
+"""A node whose wall clock is shifted: `--clocks FOLDER --libfaketime PATH NODE_OPTIONS`.
 
-The file `FOLDER/ID` has the offset of broker ID in seconds, such as `+3600`. libfaketime reads it
-once a second. The monotonic clock is not changed.
+The file `FOLDER/ID` has the offset of broker ID in seconds, such as `+3600`. libfaketime reads this
+file once a second and shifts the clock. The monotonic clock is not changed.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class Network(Protocol):
     def cut_from_peers(
         self, broker: int, *, requests: bool, replies: bool
     ) -> AbstractContextManager[None]:
-        """Hold back other brokers' `requests` to a broker's controller, its `replies`, or both."""
+        """Hold back `requests` of other brokers to a broker's controller, `replies`, or both."""
 
     def slow_peers(self, broker: int, seconds: float) -> AbstractContextManager[None]:
         """Delay what other brokers send to a broker's controller."""
@@ -69,7 +69,7 @@ class Network(Protocol):
         """
 
     async def lose_commit(self, broker: int, *, reply: bool) -> None:
-        """Lose a broker's next write to ZooKeeper, or only its reply; return after the loss."""
+        """Lose a broker's next write to ZooKeeper or, if `reply`, the reply; return after that."""
 
     async def corrupt_envelope(self, broker: int) -> None:
         """Overwrite the next Envelope to a broker's controller; return after that.
@@ -130,7 +130,10 @@ class Target(Protocol):
         """End `block_at`."""
 
     async def expire(self, broker: int) -> None:
-        """Close the ZooKeeper session of the controller, `broker`, through another connection."""
+        """Close the ZooKeeper session of the active controller, which must be `broker`.
+
+        Another connection closes it.
+        """
 
     async def move_clock(self, broker: int, offset_s: int) -> None:
         """Shift a broker's wall clock; only for faults with `moves_clocks`."""

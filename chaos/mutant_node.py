@@ -52,7 +52,7 @@ async def _hold(folder: Path, broker: str, name: str) -> None:
     if what == STOP:
         os.kill(os.getpid(), signal.SIGSTOP)
     while what == BLOCK and reached.exists():
-        time.sleep(_POLL_S)  # noqa: ASYNC251  # It must block: other threads run on.
+        time.sleep(_POLL_S)  # noqa: ASYNC251  # This must block the event loop.
 
 
 if __name__ == "__main__":

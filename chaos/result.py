@@ -34,7 +34,7 @@ class Result:
     elections: int = 0  # after the first fault, or, without faults, after the first success
     longest_gap_s: float = 0.0  # the longest time between two consecutive successes
     seconds: float = 0.0
-    digest: str = ""  # of the history; "" in the tier `local`, where seeds do not fix it
+    digest: str = ""  # of the history; "" in the tier `local`, where a seed has many histories
 
     @property
     def replay(self) -> str:
@@ -92,7 +92,7 @@ def differences(
 
 
 def remove_files(folder: Path) -> None:
-    """Remove the result files of earlier runs, in case these runs end before they have results."""
+    """Remove the result files of earlier runs: the new runs may end before they have results."""
     for name in (_JSON, _JUNIT):
         (folder / name).unlink(missing_ok=True)
 

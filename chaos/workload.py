@@ -31,7 +31,7 @@ class Load(Protocol):
 class Disturbances:
     """How many faults were injected and healed, and how many the cluster has recovered from.
 
-    The player counts the first two. A load that needs the third counts it.
+    The player counts faults and healings. A load that needs `recovered` counts it itself.
     """
 
     injected: int = 0

@@ -183,7 +183,7 @@ def renewal(hmac: str) -> Write:
 
 
 def deletions(name: str, hmac: str | None) -> Iterator[Write]:
-    """Yield the requests that delete an object. `hmac` is that of its token; None if unknown."""
+    """Yield the requests that delete an object; `hmac` identifies its token (None: unknown)."""
     credential = {"name": name, "mechanism": _SHA_256}
     scram = {"deletions": [credential], "upsertions": []}
     delete = {"topics": [{"name": name, "topicId": _NO_ID}], "timeoutMs": 30_000}

@@ -14,7 +14,7 @@ from chaos.fault import Fault, Target
 async def _inject(target: Target) -> AsyncIterator[None]:
     before = await target.controller()
     held = asyncio.create_task(target.hold_at(ELECTION_LOADING))
-    await asyncio.sleep(0)  # until the failpoint is armed
+    await asyncio.sleep(0)  # Lets the task arm the failpoint.
     await target.expire(before)
     broker = await held
     await target.kill(broker)

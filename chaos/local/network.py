@@ -28,7 +28,7 @@ _FRAME_HEADER_BYTES: Final = 9  # the length in 3 bytes, the type, flags, and th
 _DATA_FRAME: Final = 0
 _MESSAGE_PREFIX_BYTES: Final = 5  # gRPC's prefix of each message
 _HEARTBEAT_BYTES_MAX: Final = 100  # A frame or TLS record with an Envelope is longer.
-_OPENING: Final = 10  # The first reads of a connection may be handshakes of TLS and HTTP/2.
+_OPENING: Final = 10  # The first reads may be handshakes of TLS and HTTP/2, not Envelopes.
 _ENVELOPE_WITHIN_S: Final = 60.0
 _COMMIT_WITHIN_S: Final = 60.0
 _CLIENT_PORT: Final = re.compile(r"^clientPort=(\d+)$", re.MULTILINE)
@@ -74,7 +74,7 @@ class Proxy:
 
     @contextlib.contextmanager
     def cut(self, *, requests: bool = True, replies: bool = True) -> Iterator[None]:
-        """Hold back what clients send, what the server sends, or both."""
+        """Hold back `requests` of clients, `replies` of the server, or both."""
         gates = [gate for gate, on in ((self.requests, requests), (self.replies, replies)) if on]
         for gate in gates:
             gate.clear()

@@ -42,7 +42,7 @@ async def run(scenario: Scenario, seed: int, folder: Path, say: Say) -> Result:
             broken_off.append(str(error))
         if (folder / "evidence").is_dir():
             judge_run(scenario, result, folder)
-    except Exception:  # The results of other runs, and this one's, must still be written.
+    except Exception:  # The results of all runs must still be written.
         traceback.print_exc()
         result.verdict = Verdict.CRASHED
         result.wrong.append("the run crashed: its traceback is above")

@@ -2,8 +2,8 @@
 
 The controller is paused just before a commit. It sends the commit after its successor's election.
 All clients send their requests to the controller's broker. If they used other brokers, these would
-resend requests of this commit to the successor, and ZooKeeper would reject the commit, for example
-because a topic exists.
+resend the requests of this commit to the successor, which would execute them. ZooKeeper would then
+reject the commit, for example because a topic exists.
 """
 
 from __future__ import annotations

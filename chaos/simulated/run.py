@@ -42,8 +42,8 @@ _REHEARSED: Final = 200  # successes
 def run(scenario: Scenario, seed: int, folder: Path, say: Say) -> Result:
     """Run a scenario with a seed; keep its evidence in `folder`, which must not exist.
 
-    The run has its own Python process. Whatever a killed node leaves behind ends with this process,
-    and no change that one run makes can reach the next run.
+    The run has its own Python process. Tasks and other remains of killed nodes end with this
+    process, so they cannot affect the next run.
     """
     receiver, sender = multiprocessing.Pipe(duplex=False)
     context = multiprocessing.get_context("fork")

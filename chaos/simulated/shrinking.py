@@ -1,7 +1,7 @@
 """Reduces a failing scenario to few faults and operations, and formats it as a Python file.
 
-Every candidate is run with the same seed. A change that keeps the failure is kept, until no
-candidate fails any more.
+A candidate is the scenario with one reduction. Each candidate is run with the same seed. The first
+candidate that still fails replaces the scenario; this is repeated until no candidate fails.
 """
 
 from __future__ import annotations

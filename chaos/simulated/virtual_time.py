@@ -48,8 +48,8 @@ _PROCESS: Final[contextvars.ContextVar[Process | None]] = contextvars.ContextVar
 class Callback:
     """A scheduled callback, with the methods of asyncio.TimerHandle that its callers use.
 
-    asyncio's own handles support a debug mode, and Python code compares them. This would take a
-    tenth of a simulation's time.
+    asyncio's own handles support a debug mode, and are compared by Python code. Both together would
+    take a tenth of a simulation's time.
     """
 
     __slots__ = ("_when", "arguments", "context", "function")
@@ -203,7 +203,7 @@ def current_process() -> Process | None:
 
 @contextmanager
 def virtual_host(loop: SimulatedLoop, seed: int) -> Iterator[None]:
-    """Replace the clocks and the random ids of this Python process by those of the simulation."""
+    """Replace the clocks and random ids of this Python process with simulated ones."""
     source = random.Random(f"random ids {seed}")
 
     def wall_ns() -> int:

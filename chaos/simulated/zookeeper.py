@@ -75,7 +75,7 @@ class Znode:
             ctime=self.ctime,
             mtime=self.mtime,
             version=self.version,
-            cversion=self.created * 2 - count,  # creations and deletions of children
+            cversion=self.created * 2 - count,  # creations plus deletions of children
             aversion=0,
             ephemeral_owner=self.ephemeral_owner,
             data_length=len(self.data or b""),
@@ -137,7 +137,7 @@ class _RejectedError(Exception):
 
 
 class ZooKeeperModel:
-    """The server. Times in seconds are of any monotonic clock; those in ms are wall-clock times."""
+    """The server. Times in seconds are of a monotonic clock, times in ms of the wall clock."""
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
         self._now_ms = now_ms

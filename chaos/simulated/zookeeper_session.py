@@ -1,8 +1,8 @@
 """ZooKeeperSession over the simulated network, and the server's end of its connections.
 
-The client behaves like `zookeeper_client.session` with kazoo: pending requests fail when the
-connection breaks, all watches fire, and the client reconnects until the server says that the
-session has expired.
+The client behaves like `zookeeper_client.session` with kazoo. When the connection breaks, pending
+requests fail and all watches fire. The client then reconnects until it has a connection, or until
+the server says that the session has expired.
 """
 
 from __future__ import annotations
@@ -303,7 +303,7 @@ class _Client:
         self._schedule_ping()
 
     async def stop(self) -> None:
-        """End the session if there is a connection; otherwise leave it to its timeout."""
+        """End the session if there is a connection; otherwise let the server expire it."""
         self._has_stopped = True
         if self._is_connected:
             done = self.request(lambda session: self._service.end_session(session.id))

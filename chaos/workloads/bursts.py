@@ -1,4 +1,4 @@
-"""Clients that send at the same moments and then pause: few requests, even in a long fault."""
+"""Clients that send at the same moments and then pause, so a long fault has few requests."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def properties() -> dict[str, str]:
             f'{module} user_{LOGIN.user}="{LOGIN.password}";'
         ),
         "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
-        # Simulated brokers are anonymous to each other.
+        # ANONYMOUS: simulated brokers are not authenticated to each other.
         "super.users": f"User:{LOGIN.user};User:broker;User:ANONYMOUS",
         "delegation.token.secret.key": "chaos-token-key",
         "delegation.token.expiry.time.ms": str(TOKEN_LIFETIME_MS // 2),  # until renewed

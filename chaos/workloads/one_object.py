@@ -1,7 +1,8 @@
 """Clients at all brokers change the same topic's configs and ACLs; no change may be lost.
 
-Each client appends its own entries to a list config and creates its own ACLs. The controller reads
-such a znode, changes it and writes it back, so one change could undo another.
+Each client appends its own entries to a list config and creates its own ACLs. To execute a change,
+the controller reads the topic's configs or ACLs, changes them and writes them back. So one change
+could undo another.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class _Entries:
     acknowledged: set[str] = field(default_factory=set)
 
     def wrong(self, found: list[str]) -> bool:
-        """Return whether an entry is lost, doubled or from nowhere."""
+        """Return whether an entry is lost, occurs twice or was never sent."""
         known = set(found)
         return len(known) < len(found) or not self.acknowledged <= known <= self.sent
 
