@@ -1,1 +1,1 @@
-"""Compares responses with those of a real Kafka 3.9.1, recorded or live."""
+"""Compares our responses with the responses of a real Kafka 3.9.1, recorded or live."""

@@ -1,7 +1,7 @@
 """Removes what differs between runs and compressors from records of Fetch responses. Pure.
 
-Batches are compared byte by byte, except that compressed contents are compared after decompression
-and the broker's time is not compared.
+Batches are compared byte by byte. There are two exceptions: compressed records are compared after
+decompression, and append times of the broker are not compared.
 """
 
 from __future__ import annotations

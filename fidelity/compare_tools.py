@@ -1,4 +1,4 @@
-"""Runs our commands against a live Kafka 3.9.1; compares their output with Kafka's tools.
+"""Runs our commands against a live Kafka 3.9.1; compares their output with that of Kafka's tools.
 
     python -m fidelity.compare_tools [NAME ...]     such as topics; default: every session
 
@@ -37,7 +37,7 @@ def differences(
 ) -> list[str]:
     """Run a session with our commands; return its steps that differ from the recording.
 
-    `folder`: for the files of the session. `on_kafka`: the servers are a real Kafka's.
+    `folder`: for the files of the session. `on_kafka`: the servers are brokers of a real Kafka.
     """
     hmac = "HMAC"
     names = {servers: "SERVERS", sasl_servers: "SERVERS", f"{folder}/": ""}

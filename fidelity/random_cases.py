@@ -1,8 +1,9 @@
 """Random cases from the schemas, for a real Kafka and for Bridgehead. A seed determines them.
 
-Pure. A case creates two topics and then sends requests, each with a random served API and version.
-A field's value comes from `random_values.POOLS` or, if no pool has the field, from its type. A
-request in a flexible version may have unknown tagged fields.
+Pure. A case creates two topics and then sends requests. The API and the version of each request are
+chosen at random from those that brokers serve. A field's value comes from `random_values.POOLS` or,
+if no pool has the field, from its type. A request in a flexible version may have unknown tagged
+fields.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ from cluster_model.topic_names import has_valid_path
 from fidelity.random_values import NO_ID, ODD, POOLS
 
 STEPS_PER_CASE: Final = 6
-# Brokers apply a write at different times. The step after a write waits until all have applied it.
+# Brokers apply a write at different times. The step after a write waits this long. If that step
+# reads, it is instead repeated for up to this long.
 SETTLE_S: Final = 0.05
 SETTLE_MOVED_S: Final = 1.0  # a moved replica has to be copied first
 _LENGTHS: Final = (*(0, 1, 1, 1, 2, 2, 3) * 6, 25)
@@ -133,8 +135,9 @@ def random_cases(seed: int, count: int) -> Iterator[dict[str, Any]]:
 
 
 def _internal_topics() -> dict[str, Any]:
-    """Create the internal topics with given replicas, so that both clusters choose the same
-    coordinators.
+    """Create the internal topics with given replicas.
+
+    Both clusters then have the same coordinators.
     """
     placed = [(number, [number % 3 + 1]) for number in range(_INTERNAL_PARTITIONS)]
     names = ("__consumer_offsets", "__transaction_state")

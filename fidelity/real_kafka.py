@@ -58,8 +58,8 @@ def kafka_brokers(
     """Run brokers; yield their bootstrap servers once all accept connections.
 
     `forwarding`: forward admin writes to the ZooKeeper-elected controller in Envelopes. A 3.9
-    broker does that in migration mode; no migration starts, because nothing listens at
-    the quorum's address.
+    broker does that in migration mode; no migration starts, because nothing listens at the
+    quorum's address.
     `properties`: of every broker. `node_properties`: of one broker, by broker id.
     `more_listeners`: by broker id, the ports of further listeners, by security protocol.
     """

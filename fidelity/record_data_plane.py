@@ -71,7 +71,7 @@ def live_kafka(name: str, *, secured: bool) -> Iterator[Replay]:
 
 
 def record(kafka: Replay, cases: Iterable[Case], prefix: str) -> Iterator[Case]:
-    """Yield the cases with this prefix and those of `_SET_UP`, each with Kafka's answers."""
+    """Yield the cases with this prefix and the cases in `_SET_UP`, each with Kafka's answers."""
     for case in cases:
         if case["case"].startswith((prefix, *_SET_UP)):
             steps = [_answered(step, _take(kafka, step)) for step in case["steps"]]

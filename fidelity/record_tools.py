@@ -129,7 +129,7 @@ def _run(words: list[str]) -> subprocess.CompletedProcess[str]:
 
 @contextmanager
 def recorded_kafka() -> Iterator[tuple[str, str]]:
-    """Run the Kafka of the recordings; yield its servers, and those of its SASL listeners."""
+    """Run the Kafka of the recordings; yield the addresses of its PLAINTEXT and SASL listeners."""
     ports = Ports()
     sasl_ports = {broker: ports.choose() for broker in _BROKERS}
     with tempfile.TemporaryDirectory(prefix="record-tools-") as temporary:

@@ -1,14 +1,19 @@
 """Replays a recording of a real Kafka against a cluster and compares the responses.
 
-A recording has one case per line, each a list of steps: receiver (`controller`, `other`,
-`broker:N`), request, and response or the lack of one. Steps of APIs that the cluster does not
-advertise are skipped and counted. Each difference must match a row of `KNOWN_DIFFERENCES`.
-Steps with the same `client` share a connection. A step with `later` does not wait for a response;
-one with `receive` returns the response to the earlier request. After a step with `wait_after`, the
-next one waits until all brokers have the same topics. A step with `until` is repeated until its
-response has this error code. `fresh` opens a new connection. `capture` names values of the
-response, which later steps contain as `$name`. Lists with the paths in `unordered` are compared in
-any order. A step is repeated for up to `settle_before` seconds, until the responses are equal.
+A recording has one case per line. A case is a list of steps. A step has a receiver (`controller`,
+`other`, `broker:N`), a request, and Kafka's response or the fact that there was none. Steps of APIs
+that the cluster does not advertise are skipped and counted. Each difference must match a row of
+`KNOWN_DIFFERENCES`. A step may also have these fields:
+
+    client         steps with the same client share a connection
+    fresh          the step opens a new connection
+    later          the step does not wait for the response
+    receive        the step sends nothing, and waits for the response to the earlier request
+    until          the step is repeated until its response has this error code
+    settle_before  the step is repeated for up to this many seconds, until the responses are equal
+    wait_after     after the step, wait until all brokers have the same topics
+    capture        names of values in the response, which later steps contain as `$name`
+    unordered      paths of lists that are compared in any order
 
 Broker 1 must be the controller, and the cluster must be empty. Steps with a user go to the SASL
 listener after a PLAIN login with the password `USER-secret`. Steps of the user `!raw` go there
@@ -326,7 +331,7 @@ def _replaced(value: Any, known: Mapping[str, str]) -> Any:
 
 
 def fill(sent: Any, template: Any, names: Mapping[str, str]) -> Any:
-    """Return `sent` with the `$name` values of the recorded case replaced by this cluster's."""
+    """Return `sent`, in which values of this cluster replace the `$name` values of the case."""
     if isinstance(template, str) and template.startswith("$"):
         return names.get(template[1:], NO_ID)
     if isinstance(sent, dict) and isinstance(template, dict):

@@ -16,9 +16,10 @@ from fidelity.tool_recordings import Output, sorted_blocks
 
 @dataclass(frozen=True, slots=True)
 class ToolDifference:
-    """A text of Kafka's tool, and ours in its place. Each may be several lines of one stream.
+    """Text that Kafka's tool prints, and the text that our command prints in its place.
 
-    `of_brokers`: the brokers differ, not the tools. Against a Kafka, our tool prints Kafka's text.
+    Each may be several lines of one stream. `of_brokers`: the brokers differ, not the tools. Our
+    command prints Kafka's text if the brokers are those of a real Kafka.
     """
 
     name: str

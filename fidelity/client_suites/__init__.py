@@ -1,1 +1,1 @@
-"""Runs the test suites of released clients, unmodified, on three brokers; and on a live Kafka."""
+"""Runs the test suites of released clients, unmodified, on Bridgehead and on a live Kafka."""

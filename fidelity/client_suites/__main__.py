@@ -2,7 +2,8 @@
 
     python -m fidelity.client_suites --checkout kafka-python=DIR [--checkout …] [--kafka]
 
-Exit code: 1 if a test fails without a reason in `reasons.py`, or if a reason is not needed.
+Exit code: 1 if a test fails without a reason in `reasons.py`, or if a reason is not needed; 2 if
+Kafka is not available.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from fidelity.client_suites.verdicts import judge, stale_rows
 from fidelity.real_kafka import reason_to_skip
 
 _SHOWN: Final = 300  # characters
-# On three brokers, and on a busy machine, some tests depend on timing.
+# A failed test is run again: on three brokers, or on a busy machine, some tests depend on timing.
 _ATTEMPTS: Final = 5
 
 

@@ -1,7 +1,7 @@
-"""Starts the three brokers on which a suite runs: ours, or those of a live Kafka 3.9.1.
+"""Starts the three brokers on which a suite runs: of Bridgehead, or of a live Kafka 3.9.1.
 
-Both have the same listeners, users and certificates, and the same properties except `bridgehead.*`
-and those of transactions. The properties are those that the suites give to their own brokers.
+Both clusters have the same listeners, users, certificates and properties, except properties
+`bridgehead.*` and properties of transactions. The suites set these properties on their own brokers.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _PROPERTIES: Final = {
     "ssl.keystore.type": "PEM",
     "ssl.truststore.type": "PEM",
 }
-# Only a Kafka knows transactions.
+# Only Kafka has transactions.
 _OF_KAFKA: Final = {
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
@@ -57,7 +57,7 @@ _OF_KAFKA: Final = {
 
 @dataclass(frozen=True)
 class Listeners:
-    """The bootstrap servers of a running cluster by security protocol, and its authority's file."""
+    """The bootstrap servers of a running cluster by protocol, and the authority's certificate."""
 
     servers: Mapping[str, str]
     authority: Path
@@ -115,7 +115,7 @@ SYSTEMS: Final[Mapping[str, Start]] = {BRIDGEHEAD: bridgehead, KAFKA: kafka}
 
 
 def _secured(folder: Path) -> tuple[dict[str, str], Path]:
-    """Return the properties of the brokers and the file of their authority."""
+    """Return the properties of the brokers, and the certificate file of their authority."""
     authority = Authority(folder / "tls")
     certificate = authority.issue_brokers(["127.0.0.1", "localhost"]).read_text()
     end = "-----END PRIVATE KEY-----\n"
@@ -136,7 +136,10 @@ def _secured(folder: Path) -> tuple[dict[str, str], Path]:
 
 
 def _prepare(servers: str) -> None:
-    """Set SCRAM passwords, and `min.insync.replicas` as a dynamic default, as a new Kafka 4.1."""
+    """Set SCRAM passwords and, as a new Kafka 4.1 cluster does, `min.insync.replicas`.
+
+    The latter is a dynamic default of all brokers.
+    """
     mechanisms = (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512)
     passwords = [
         ScramUpsertion(name, mechanism, password)

@@ -60,7 +60,7 @@ class Runner:
             str(self.python),
             *("-m", "pytest", "--quiet", "--tb=short", f"--rootdir={self.checkout}"),
             *(f"--config-file={self.checkout / 'pyproject.toml'}", f"--junit-xml={report}"),
-            # The checkout remains as it is.
+            # Nothing is written into the checkout.
             *("-p", "no:cacheprovider", "-p", self.suite.plugin, f"--timeout={_TIMEOUT_S}"),
             *("-o", "junit_family=xunit1", "-o", "asyncio_default_fixture_loop_scope=function"),
             *("-k", only),
@@ -89,7 +89,7 @@ class Runner:
 def parse_report(text: str) -> Iterator[Result]:
     """Yield the results in a report of pytest, in the family xunit1.
 
-    A test whose tear-down fails has two elements; it failed.
+    A test whose tear-down fails has two elements in the report, and counts as failed.
     """
     results: dict[str, Result] = {}
     for case in ElementTree.fromstring(text).iter("testcase"):  # noqa: S314 - our own pytest's

@@ -18,7 +18,7 @@ HEADER_BYTES: Final = 61
 def batch(*values: bytes | None, time_ms: int = TIME_MS, **fields: Any) -> bytes:
     """Return a batch of format 2; record `n` has the time `time_ms + n` and the key `k`.
 
-    `fields` are those of `encode_batch`.
+    `fields` are further arguments of `encode_batch`.
     """
     records = [
         NewRecord(time_ms + at, b"k", value, ((b"h", b"1"),) if at else ())

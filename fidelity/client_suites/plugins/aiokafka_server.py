@@ -8,7 +8,7 @@ import pathlib
 from types import SimpleNamespace
 from typing import Any
 
-# Import the installed client now: later, the checkout's is first on the path.
+# Import the installed client now: later, the checkout's client is first on the path.
 import aiokafka  # noqa: F401
 import pytest
 

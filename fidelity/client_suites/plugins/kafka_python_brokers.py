@@ -1,4 +1,4 @@
-"""A pytest plugin for kafka-python's suite: its brokers are the running ones."""
+"""A pytest plugin for kafka-python's suite: it uses the brokers of the running cluster."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-# Import the installed client now: later, the checkout's is first on the path.
+# Import the installed client now: later, the checkout's client is first on the path.
 import kafka
 import pytest
 
