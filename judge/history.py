@@ -157,7 +157,10 @@ class History:
 
     @cached_property
     def frozen(self) -> frozenset[str]:
-        """The nodes that a fault froze. Their clocks ran on while they did nothing."""
+        """The nodes that a fault froze.
+
+        A frozen node does nothing while its clock runs on, so its time limits are not judged.
+        """
         return frozenset(
             e["target"] for e in self.of_kind["fault_injected"] if e["action"] == "freeze"
         )
@@ -200,7 +203,10 @@ class History:
 
     @cached_property
     def unique_names(self) -> frozenset[tuple[int, str]]:
-        """The pairs of API and element that only one operation has, which caused all their effects."""
+        """Pairs of API and element that occur in only one operation.
+
+        That operation caused all effects of the pair.
+        """
         requested = Counter(
             (operation.api_key, element)
             for operation in self.operations

@@ -1,4 +1,4 @@
-"""The checks of the judge without Spark: one module for each property, named as in the registry."""
+"""The checks of the plain judge: one module for each property, named as in the registry."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ Partition = tuple[str, int]  # topic id, partition
 
 
 def check(history: History) -> Iterator[Violation | None]:
-    """Look up each acknowledgement in the last leader's log."""
+    """Look up each acknowledgement in the log that counts."""
     logs = {name: (pages[0], _batches(pages)) for name, pages in _last_logs(history).items()}
     for event in history.of_kind["records_acknowledged"]:
         found = logs.get(_partition(event))

@@ -40,7 +40,7 @@ _CLAIMS: Final = frozenset(
 def _wrong(
     response: Response, name: str, error: int, lives: tuple[Lifetime, ...], since: int
 ) -> str | None:
-    """Judge one element; `since` is the zxid of the state that its code was decided on."""
+    """Judge one element; `since` is the zxid of the state on which its code was decided."""
     alive = [life for life in lives if life.born <= response.zxid and life.died > since]
     throughout = [life for life in lives if life.born <= since and life.died > response.zxid]
     if error == TOPIC_EXISTS:

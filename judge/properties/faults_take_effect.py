@@ -136,7 +136,7 @@ def _attempt(event: Event) -> tuple[Any, ...]:
 
 
 def _envelopes_were_slow(history: History, fault: Event, healed: Event | None) -> bool:
-    """Return whether an Envelope that another broker sent during the fault had no reply for long."""
+    """Return whether an Envelope that another broker sent during the fault waited for long."""
     if healed is None:
         return False
     replied = {_attempt(e): e["mono_ns"] for e in history.of_kind["forward_answered"]}
@@ -149,7 +149,7 @@ def _envelopes_were_slow(history: History, fault: Event, healed: Event | None) -
 
 
 def _envelopes_broke_off_late(history: History, fault: Event, healed: Event | None) -> bool:
-    """Return whether an Envelope sent during the fault ended without a reply soon after the healing.
+    """Return whether an Envelope of the fault ended without a reply soon after the healing.
 
     A broker may notice some milliseconds after the healing that its connection was reset.
     """
@@ -214,7 +214,7 @@ EFFECTS: Final[Mapping[str, Callable[[History, Event, Event | None], bool]]] = {
 
 
 def check(history: History) -> Iterator[Violation | None]:
-    """Judge every fault of a scenario, and the work around them."""
+    """Judge every fault of a scenario, and the clients' operations around the faults."""
     faults, healings = (history.of_kind[kind] for kind in ("fault_injected", "fault_healed"))
     for fault in faults:
         wrong = _wrong(history, fault, next((h for h in healings if _heals(h, fault)), None))
@@ -251,7 +251,7 @@ def _end_of(fault: Event, healings: Sequence[Event], elected: Sequence[Event]) -
 def _missing_work(
     history: History, faults: Sequence[Event], healings: Sequence[Event]
 ) -> Iterator[str]:
-    """Require enough successes before the first fault and after the last, and work in between."""
+    """Require successes before the first fault and after the last, and an operation in between."""
     begins = min(e["mono_ns"] for e in faults)
     ends = max(_end_of(fault, healings, history.of_kind["became_active"]) for fault in faults)
     required = max(history.run.operations_min, 1)
