@@ -39,7 +39,7 @@ class OutputError(Exception):
 
 
 def code_fingerprint() -> str:
-    """Return a digest of the code of tables; tables that other code built are built again."""
+    """Return a digest of the code that builds tables. Tables of other code are built again."""
     digest = hashlib.sha256()
     for folder in _CODE:
         for path in sorted(folder.rglob("*.py")):

@@ -66,7 +66,7 @@ def _start(settings: Mapping[str, str], output: BinaryIO | None, output_is: str)
                 env={
                     **os.environ,
                     "SPARK_CONNECT_MODE": "0",
-                    # The script first runs Java to compose the arguments of the actual process.
+                    # For the first, short Java process, which composes the command of the second.
                     "SPARK_LAUNCHER_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
                     "_PYSPARK_DRIVER_CONN_INFO_PATH": str(connection),
                 },

@@ -227,7 +227,7 @@ class Pipeline:
             key = (name, tuple(runs))
             if key in self._kept:
                 return self._kept[key]
-            frame = self.folders.read(BY_NAME[name], runs)  # kept: `read` lists files each time
+            frame = self.folders.read(BY_NAME[name], runs)  # kept, because `read` lists files
             self._kept[key] = in_memory(frame) if self.folders.in_memory else frame
             return self._kept[key]
 

@@ -48,7 +48,7 @@ def _columns(kind: Any) -> Columns:
 
 
 def ddl(columns: Columns) -> str:
-    """Return the schema of a table with these columns. In Spark's schema all are nullable."""
+    """Return the schema of a table with these columns. In Spark, all columns are nullable."""
     return ", ".join(f"`{name}` {column.type}" for name, column in columns.items())
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Final
 
 WIDE: Final = "CAST({0} AS DECIMAL(20, 0))"  # Differences of 64-bit integers may overflow.
-# The nodes that a fault froze. Their clocks ran on while they did nothing.
+# The nodes that a fault froze. A frozen node does nothing while its clock runs on, so its time
+# limits are not judged.
 FROZEN: Final = (
     "frozen AS (SELECT DISTINCT run, target AS node FROM events "
     "WHERE kind = 'fault_injected' AND action = 'freeze')"

@@ -88,7 +88,7 @@ def _always(_: Manifest) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """One output. `build` is pure: data frames in, a data frame out, `run` among its columns."""
+    """One output. `build` is pure: data frames in, a data frame with a column `run` out."""
 
     name: str  # layer/name, also its folder
     inputs: Sequence[str]

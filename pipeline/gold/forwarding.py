@@ -83,10 +83,10 @@ FROM requests WHERE received IS NOT NULL
 GROUP BY run, received.client_software_name, received.client_software_version, received.api_key
 """
 
-# Elements by response (ok, fail, info) and by effect (none, once, twice). A forwarded request that
-# was not answered counts as one element: the one with the most effects. The controller may divide
-# a request among several transactions; each element then has its effect in only one of them. The
-# report shows the nine counts and marks those that must be 0, such as ok without an effect.
+# Counts elements by response (ok, fail, info) and effect (none, once, twice). A forwarded request
+# that was not answered counts as one element: the one with the most effects. The controller may
+# divide a request among several transactions; each element then has its effect in only one of them.
+# The report shows the nine counts and marks those that must be 0, such as ok without an effect.
 _EFFECTS: Final = """
 WITH effects AS (
   SELECT run, request_id, element, count(DISTINCT zxid) AS times

@@ -4,8 +4,8 @@ One election starts the cluster. A fault may cause two: one because of what it d
 a busy machine loses a session while the cluster recovers. More elections are a storm, as in
 KAFKA-6082, where each controller that had been replaced deleted its successor's /controller.
 
-A controller that is stopped by a signal resigns, and another node may be elected before that node
-is stopped as well. Each scenario ends this way.
+A controller that is stopped by a signal resigns, and a node that still runs may be elected. This
+happens at the end of each scenario, when all nodes are stopped.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ Spark's file source reads each file once and whole, so it cannot read a segment 
     FOLDER/lines/00000007.jsonl    the lines of the seventh call that found new lines
     FOLDER/offsets.json            the last number, and how far each segment has been copied
 
-A file of lines gets its name before the offsets are written. So a file with a number above that of
-`offsets.json` is left over from a killed process; Spark has not read it, and it is deleted.
+A file of lines gets its name before the offsets are written. So a file whose number is higher than
+the one in `offsets.json` is left over from a killed process. Spark has not read it; it is deleted.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def _brokers(summary: Summary) -> Table:
 
 
 def _brokers_boots(summary: Summary) -> list[Boot]:
-    """Return the last boot of each broker. Names of other processes have a prefix."""
+    """Return the last boot of each broker. The names of other processes are not numbers."""
     last: dict[str, Boot] = {}
     for boot in summary.boots:
         known = last.get(boot.node)

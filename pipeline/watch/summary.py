@@ -57,7 +57,7 @@ class Open:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hop:
-    """One part of the path of forwarded requests that ended in the last minute."""
+    """The latency of one part of the path of forwarded requests that ended in the last minute."""
 
     hop: str
     requests: int
