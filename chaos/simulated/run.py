@@ -111,7 +111,7 @@ def _run_and_send(
 
 
 def simulate(scenario: Scenario, seed: int, folder: Path, say: Say) -> Result:
-    """Run a scenario in this Python process, which should end afterwards."""
+    """Run a scenario in this Python process. What killed nodes leave behind stays in it."""
     began_s = time.monotonic()
     scenario = scenario.of_seed(seed)
     result = _new_result(scenario, seed, folder)

@@ -1,7 +1,7 @@
 """An asyncio event loop with virtual time, which jumps to the next timer when nothing is ready.
 
 Each callback belongs to the simulated process in whose context it was scheduled. The loop holds
-back the callbacks of a paused process, and drops those of an ended one.
+back the callbacks of a paused process, and drops the callbacks of a process that has ended.
 """
 
 from __future__ import annotations

@@ -287,7 +287,8 @@ async def compare(addresses: Mapping[int, str], objects: int, report: Report) ->
     names = [f"object-{number}" for number in range(objects)]
     for broker, address in addresses.items():
         client, deadline = Client(address), time.monotonic() + _AGREED_WITHIN_S
-        # A reassignment ends, and brokers are notified, shortly after the response.
+        # A difference may be temporary: a reassignment ends, and brokers are notified, after the
+        # response.
         for _ in itertools.count():
             wrong = differences(report, await _described(client, names), broker)
             if not wrong or time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""Runs the test suites of released clients on three brokers of ours, and on a live Kafka.
+"""Runs the test suites of released clients on three brokers of Bridgehead, and on a live Kafka.
 
     python -m fidelity.client_suites --checkout kafka-python=DIR [--checkout …] [--kafka]
 

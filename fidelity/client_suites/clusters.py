@@ -30,7 +30,7 @@ from fidelity.real_kafka import kafka_brokers
 
 _BROKERS: Final = (1, 2, 3)
 _PROTOCOLS: Final = ("SASL_PLAINTEXT", "SSL")
-# The users of the suites; "sasl_user" is confluent-kafka's, "alice" is kafka-python's.
+# The users of the suites: "sasl_user" of confluent-kafka, "alice" of kafka-python.
 _PASSWORDS: Final = {"sasl_user": "sasl_user", "alice": "alice-secret"}
 _PACKAGE: Final = "org.apache.kafka.common.security"
 _PROPERTIES: Final = {
@@ -57,7 +57,7 @@ _OF_KAFKA: Final = {
 
 @dataclass(frozen=True)
 class Listeners:
-    """The bootstrap servers of a running cluster by protocol, and the authority's certificate."""
+    """The bootstrap servers of a cluster by security protocol, and its authority's certificate."""
 
     servers: Mapping[str, str]
     authority: Path
@@ -68,7 +68,7 @@ Start = Callable[[Path], AbstractContextManager[Listeners]]
 
 @contextmanager
 def bridgehead(folder: Path) -> Iterator[Listeners]:
-    """Run three brokers of ours."""
+    """Run three brokers of Bridgehead."""
     properties, authority = _secured(folder)
     listeners = ("PLAINTEXT", *_PROTOCOLS)
     properties |= {
