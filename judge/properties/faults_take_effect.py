@@ -149,7 +149,7 @@ def _envelopes_were_slow(history: History, fault: Event, healed: Event | None) -
 
 
 def _envelopes_broke_off_late(history: History, fault: Event, healed: Event | None) -> bool:
-    """Return whether an Envelope of the fault ended without a reply soon after the healing.
+    """Return whether an Envelope sent during the fault ended without a reply after the healing.
 
     A broker may notice some milliseconds after the healing that its connection was reset.
     """

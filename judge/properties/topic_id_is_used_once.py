@@ -15,7 +15,7 @@ from judge.properties.violations import violation, zxid_row
 
 def check(history: History) -> Iterator[Violation | None]:
     """Compare the id of each created topic with the ids of all earlier topics."""
-    known: dict[str, tuple[int, int]] = {}  # by id: zxid of the creation, and place in that transaction
+    known: dict[str, tuple[int, int]] = {}  # by id: zxid, and place in the transaction
     for path, line in sorted(history.evidence.first.items()):
         if topic_of(path) is not None and (topic_id := _id_in(line.data)):
             created = line.czxid, -1

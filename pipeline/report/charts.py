@@ -75,7 +75,7 @@ def _ticks(span: float, *, whole: bool) -> list[float]:
 def lines(
     title: str, series: Sequence[Line], bands: Sequence[Band], unit: str, *, x_unit: str = "s"
 ) -> str:
-    """Draw series with bands behind them, over seconds or, if `x_unit` is "", over whole numbers."""
+    """Draw series, with bands behind them, over seconds or, without `x_unit`, whole numbers."""
     height = 240.0
     xs = [x for each in series for x, _ in each.points] or [0.0]
     ys = [y for each in series for _, y in each.points if y is not None] or [0.0]
