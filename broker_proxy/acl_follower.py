@@ -44,7 +44,7 @@ class AclListener(Protocol):
 
 
 class _Seen(NamedTuple):
-    """The newest notification of a parent that was read, and the parent's pzxid before that."""
+    """The newest notification of a parent, and the parent's pzxid before the list was read."""
 
     name: str
     pzxid: int
@@ -57,7 +57,7 @@ class AclFollower:
         self._listener = listener
         self._last = dict.fromkeys(AclChangeZnode.parents, _Seen("", -1))
         self._read_in: ZooKeeperSession | None = None
-        # Parents whose watch has not fired; a second watch would duplicate notifications.
+        # Parents with a watch that has not fired. A second watch would fire for the same change.
         self._watched: set[str] = set()
         self._has_fired = False
         self._lock = asyncio.Lock()
@@ -93,7 +93,7 @@ class AclFollower:
                 _log_invalid(invalid)
                 changed |= rules
                 if self._has_fired:
-                    as_of = None  # The watch's owner will call this method again.
+                    as_of = None  # The watcher calls `follow` again, because the watch has fired.
                     break
             else:
                 as_of = None
@@ -116,10 +116,10 @@ class AclFollower:
     async def _new_patterns(
         self, session: ZooKeeperSession, again: Watch | None, last: dict[str, _Seen]
     ) -> list[ResourcePattern] | None:
-        """Return the patterns of notifications after `last`, and advance `last`; None: no news.
+        """Return the patterns of notifications after `last`, and advance `last`.
 
-        Notifications are kept for 15 minutes. They are listed only if there is a new one, or to set
-        a watch.
+        If there is no new notification, return None. Many old ones may exist, because they are kept
+        for 15 minutes: they are listed only if there is a new one, or to set a watch.
         """
         before, patterns = dict(last), dict[ResourcePattern, None]()
         for parent, znode in zip(last, await _data(session, list(last)), strict=True):

@@ -172,8 +172,8 @@ class ReadGate:
 class NewestZxid:
     """Requests the zxid of the controller's image. Concurrent reads share one request.
 
-    A read that arrives while a request is in flight waits for the next request: the response of
-    the earlier one may be older than what the client has already seen.
+    A read that arrives while a request is in flight waits for the next request: the response to
+    the request in flight may be older than what the client has already seen.
     """
 
     def __init__(
@@ -218,8 +218,8 @@ class NewestZxid:
             ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, number, self._broker.client_id
         )
         message = ListPartitionReassignmentsRequest(topics=[])
-        # Sent like a client's request, so that a controller whose release has no Envelopes rejects
-        # it with an Envelope error. Such a controller would execute a request that a broker made.
+        # Sent like a client's request: a controller whose release does not support Envelopes then
+        # rejects it with an Envelope error. It would execute a request with `made_by_broker`.
         request = broker_request(
             f"{self._prefix}.newest.{number}", header, message, self._broker, made_by_broker=False
         )

@@ -49,7 +49,7 @@ _FORWARDED_VERSION: Final = 7
 _PERMISSIVE_VERSION: Final = 5
 # Bounds concurrent creations, because clients choose the names.
 IN_FLIGHT_MAX: Final = 10_000
-# After these errors of CreateTopics the topic exists or may soon exist.
+# After these error codes of CreateTopics the topic exists or may soon exist.
 _CREATED_OR_PENDING: Final = frozenset(
     {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.REQUEST_TIMED_OUT}
 )
@@ -112,7 +112,7 @@ class AutoTopics:
         """Wait for the last creation of an internal topic; False when it failed."""
         creation = self._internal.get(name)
         if creation is None:
-            return True  # A client's Metadata request creates it: the outcome is unknown.
+            return True  # A Metadata request is creating the topic: the outcome is not known yet.
         return (await asyncio.shield(creation))[name] is ErrorCode.LEADER_NOT_AVAILABLE
 
     def _claim(self, names: Sequence[str]) -> list[str]:

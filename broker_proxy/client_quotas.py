@@ -52,7 +52,7 @@ class ClientQuota:
         return bool(self._limits)
 
     def update(self, resource: ConfigResource, configs: Mapping[str, str]) -> None:
-        """Replace the limit of one entity. Text that is no number is ignored, as in Kafka."""
+        """Replace the limit of one entity. Text that is not a number is ignored, as in Kafka."""
         self._limits.pop(resource, None)
         if self._key in configs:
             try:
@@ -124,7 +124,7 @@ class ClientQuotas:
                 quota.update(resource, configs)
 
     def replace_all(self, entity_type: str, stored: Mapping[str, Mapping[str, str]]) -> None:
-        """Replace the configs of all entities of a type; the keys of `stored` are stored names."""
+        """Replace the configs of all entities of a type, by their names in ZooKeeper."""
         for quota in self._all:
             quota.forget(entity_type)
             for name, configs in stored.items():

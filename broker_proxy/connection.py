@@ -1,7 +1,7 @@
 """One client connection without its socket: request order, request ids, read-ahead limits.
 
 Responses are sent in the order of the requests. Kafka executes the requests of one connection one
-at a time; overlapping_writes.py selects those that are executed together here. Request ids are
+at a time. We do, too, except for the writes that overlapping_writes.py selects. Request ids are
 generated here: if clients chose them, two could choose the same id, and their histories would be
 merged.
 """

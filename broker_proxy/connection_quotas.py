@@ -131,7 +131,7 @@ class ConnectionQuotas:
         return min(self._window_ms, math.floor(wait_ms + 0.5))
 
     def take_back(self, listener: str, delay_ms: int) -> None:
-        """Uncount the last connection: it is over the rate of its address and is not admitted."""
+        """Do not count the last connection: its address is over its rate, so it is not admitted."""
         if not self.is_protected(listener):
             self._broker_rate.take_back()
         self._rates[listener].take_back()
@@ -145,7 +145,7 @@ class ConnectionQuotas:
         return self.is_protected(listener) or self._total < limits.broker
 
     def add(self, listener: str, address: str) -> int | None:
-        """Count a connected client. If its address has reached its limit, return the limit."""
+        """Count a client. If its address has reached its limit, return the limit instead."""
         limit = self.limits.per_ip_overrides.get(address, self.limits.per_ip)
         if self._by_address[address] >= limit:
             return limit

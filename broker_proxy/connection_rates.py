@@ -36,7 +36,7 @@ class ConnectionRates:
         self.kept_waiting = 0
 
     def replace_all(self, stored: Mapping[str, Mapping[str, str]]) -> None:
-        """Replace every ip's configs; the keys of `stored` are stored names."""
+        """Replace every ip's configs; the keys of `stored` are the names in ZooKeeper."""
         self._limits.clear()
         for name, configs in stored.items():
             self.update(name, configs)

@@ -1,7 +1,7 @@
 """The coordinator of a group or transactional id: the leader of its internal topic partition.
 
-No broker keeps transactions, and without a data plane no broker keeps groups. The coordinators then
-answer as if no transaction or group existed.
+Brokers store no transactions, and without a data plane they store no groups. Coordinators answer
+requests about these as if none existed.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@
 `broker_proxy.apis` answers the requests that are not forwarded. The body is decoded here, once. As
 in Kafka, a malformed body closes the connection. A body is forwarded as the client sent it, unless
 this broker answers a part of the request (`_split`). A response of None closes the connection,
-except for Produce with acks=0.
+except after Produce with acks=0. Where Kafka never responds, the connection first stays open until
+the idle timeout (NeverAnsweredError).
 """
 
 from __future__ import annotations
@@ -68,8 +69,8 @@ _BETWEEN_BROKERS = frozenset(
 )
 _LOGINS = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
 _PERCENT_PER_NS = 100 / 1e9
-# The metrics' label for every unsupported version: clients choose the version, so one label each
-# would let a client that is not logged in add 65,000 labels.
+# The metrics' label for all unsupported versions. Clients choose the version: with a label for each
+# version, a client that is not logged in could add 65,000 labels.
 _UNSUPPORTED = -1
 
 
@@ -160,7 +161,7 @@ class Dispatcher:
         progress.executed_ns = self._now_ns()
         way = self._way(request)
         message = None if way is None else self.decode(request)
-        # Followers' Fetch requests are not recorded: even idle ones would write about 1 GB a day.
+        # Followers' Fetch requests are not recorded: even without load they would add 1 GB a day.
         is_recorded = not _is_replication(request, message)
         if is_recorded:
             self._received(request, way)
@@ -351,7 +352,7 @@ class Dispatcher:
         except WireError:
             if text is None:
                 raise
-            # The text has a name from the request and is longer than a string may be.
+            # The text contains a name from the request, and is longer than a string may be.
             return self._error(request, message, ErrorCode.UNKNOWN_SERVER_ERROR, None)
         return _Done(body, self._image_zxid(), int(error))
 
@@ -409,8 +410,8 @@ class Dispatcher:
         """Answer this broker's resources and forward the others; merge results in request order.
 
         In the drafted dialect (KIP-590) this broker's resources are only those of its own loggers.
-        A broker below the bridge release executes the other resources itself instead of forwarding
-        them.
+        A broker below the bridge release does not forward the other resources: it alters them in
+        ZooKeeper itself.
         """
         key, version = request.header.api_key, request.header.api_version
         dialect = request.client.dialect

@@ -64,7 +64,7 @@ class _Settled(NamedTuple):
 
 @dataclass(slots=True)
 class Session:
-    """One client's partitions. `unsettled`: those to read, in the order in which they are read."""
+    """One client's partitions. Those in `unsettled` are read for each request, in this order."""
 
     session_id: int
     uses_ids: bool
@@ -99,7 +99,7 @@ class Session:
         partition.watch(changed)
 
     def unsettle(self, key: TopicPartition) -> None:
-        """Read a partition again. The follower had all its records at the last request."""
+        """Read a partition again; record that the follower had all records at the last request."""
         settled = self.settled.pop(key, None)
         if settled is not None:
             settled.partition.unwatch(settled.changed)

@@ -28,7 +28,7 @@ class ControllerLink(Protocol):
     """A connection to the controller: a gRPC channel, or a direct call within this process."""
 
     def send(self, envelope: Envelope) -> asyncio.Future[EnvelopeReply]:
-        """Send an Envelope; return a future of its reply, which may raise ChannelClosedError."""
+        """Send an Envelope; return a future that has its reply or raises ChannelClosedError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Forwarded:
     zxid: int
     remote_ms: float | None  # since the first send to another node; None: never sent to one
     queued_ms: float | None = None  # from arrival until that send
-    throttle_ms: int = 0  # as reported by the controller in this process
+    throttle_ms: int = 0  # reported by the controller, if it is in this process
 
 
 class _Message(NamedTuple):

@@ -35,5 +35,5 @@ class LearnedAcls:
         self._seen(pattern, entries, version)
 
     def acls_are_of(self, zxid: int | None) -> None:
-        """Record the zxid at which the ACLs were read."""
+        """Record that these are the ACLs at `zxid`; None if they were read at different zxids."""
         self.as_of = zxid

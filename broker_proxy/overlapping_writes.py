@@ -136,7 +136,8 @@ class OverlappingWrites:
                 request = self._connection.open_request(frame, self._now_ns())
             except (UnsupportedVersionError, WireError):
                 return  # It is answered in its turn.
-            may_overlap = self._dispatcher.may_overlap(request)  # Quotas and fault rules change.
+            # This can change from request to request: it depends on quotas and fault rules.
+            may_overlap = self._dispatcher.may_overlap(request)
             elements = self._independent(request, in_progress) if may_overlap else None
             if elements is None:
                 self._opened = request

@@ -17,7 +17,7 @@ _VERSIONS: Final = (1, 0)
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """Two ephemeral znodes. `found` has a stat for each of `paths`; None: the znode is missing."""
+    """Two ephemeral znodes. `found`: the stat of each of `paths`, None if the znode is missing."""
 
     broker: BrokerRegistration
     address: NodeAddress
@@ -40,10 +40,10 @@ class Registration:
         return all(_as_written(found)) and self.foreign(found, session_id) is None
 
     def operations(self, found: Sequence[Stat | None], now_ms: int) -> Sequence[Operation]:
-        """Return the multi that registers the broker; all znodes in `found` are its own.
+        """Return the multi that registers the broker. This session owns all znodes in `found`.
 
-        A znode that was changed is replaced. One that was not stays: with `zookeeper.set.acl` the
-        broker session may create znodes in the two folders, but delete none.
+        A znode that was changed is deleted and created again; with `zookeeper.set.acl`, ZooKeeper
+        does not permit this. An unchanged znode is kept.
 
         As in Kafka, /brokers/ids/<id> is created empty and then set, so it has data version 1. Its
         czxid is the broker epoch (docs/kafka/znodes.md#broker-registration).

@@ -58,7 +58,7 @@ class RequestMemory(Generic[R]):
 
     @property
     def is_exhausted(self) -> bool:
-        """True at the limit."""
+        """True if the limit is reached."""
         return self.used >= self.bytes_max
 
     @property
@@ -108,7 +108,7 @@ class RequestMemory(Generic[R]):
         return released
 
     def take_excess(self) -> list[R]:
-        """Return the readers to close if the limit is exceeded by more than one frame."""
+        """Return the readers to close if the limit is exceeded by more than the largest frame."""
         if self.used <= self._excess_from:
             return []
         return self._take(tuple(self._partial), self._excess_from)

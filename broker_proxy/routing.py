@@ -40,10 +40,10 @@ def route(
 ) -> Route | None:
     """Return where a request goes; None if this broker does not serve the API.
 
-    The active controller's own broker forwards within the process. Without forwarding a client must
-    find the active controller itself, as before KIP-590. With `writes_itself` this broker is below
-    KIP-590's bridge release: it writes configs, quotas, ACLs and tokens itself, even if it is the
-    active controller.
+    The active controller's own broker forwards within the process. Without forwarding, a client
+    must find the active controller itself, as before KIP-590. With `writes_itself` this broker is
+    below KIP-590's bridge release: it writes configs, quotas, ACLs and tokens itself, even if it is
+    the active controller.
     """
     way = routes[dialect].get(api_key)
     if way is Route.ON_CONTROLLER:

@@ -195,7 +195,7 @@ class KafkaServer:
         self._admission.look_again()
 
     def _close_excess(self) -> None:
-        """Close the least recently used connections over the limit, as Kafka does.
+        """Close the least recently used connections until the limit is met, as Kafka does.
 
         Connections on the inter-broker listener stay open.
         """

@@ -1,7 +1,7 @@
 """Reads metadata from ZooKeeper for a client's request.
 
 Without a connection to ZooKeeper a request waits until there is one, as in Kafka
-(KafkaZkClient.retryRequestsUntilConnected). A client may stop waiting at any time.
+(KafkaZkClient.retryRequestsUntilConnected).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""This broker's delegation tokens, for logins with `tokenauth` and DescribeDelegationToken.
+"""This broker's delegation tokens, for DescribeDelegationToken and for logins with `tokenauth`.
 
 ZooKeeper's change notifications keep the cache current. The active controller's own broker uses the
 tokens of the controller's image instead, which are newer.
@@ -32,15 +32,15 @@ class TokenCache:
 
         `active_tokens` returns the tokens of the active controller, or None if the controller in
         this process is not active. `seen` is called for each token that was read or has
-        disappeared, with the token's id and the token, or None if there is no such token.
+        disappeared, with the token's id and the token, or None if it has disappeared.
         """
         self.secret = secret
         self._new_salt = new_salt
         self._active_tokens = active_tokens
         self._seen = seen
         self._learned: dict[str, DelegationToken] = {}
-        # A credential is built at the first login with its token: that takes milliseconds, and most
-        # tokens are never used to log in.
+        # A credential is built at the first login with its token, because this takes milliseconds
+        # and most tokens are never used to log in.
         self._credentials: dict[tuple[str, int], ScramCredential] = {}
 
     @property

@@ -58,7 +58,7 @@ class TokenFollower:
                 for change in changes
                 if isinstance(change, ZnodeData)
             }
-            # A token id with a slash would name another znode.
+            # An id with a slash would name a znode elsewhere, so it is ignored.
             wanted = [each for each in ids if each and "/" not in each and "\0" not in each]
             found = await read_some_tokens(session.read, wanted)
             for token_id in wanted:

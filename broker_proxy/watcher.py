@@ -53,7 +53,7 @@ Answer = TypeVar("Answer")
 
 
 class RegistrationRefusedError(Exception):
-    """Another broker has this broker's id, or ZooKeeper refused. The operator sees the text."""
+    """The broker id is in use, or ZooKeeper refused the znodes. The operator sees the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,8 @@ class Callbacks:
 
     controller_changed: Callable[[ControllerAddress | None], None]
     config_changed: Callable[[ConfigResource, Mapping[str, str]], None]
-    users_read: Callable[[Mapping[str, Mapping[str, str]]], None]  # by stored name
-    ips_read: Callable[[Mapping[str, Mapping[str, str]]], None]  # by stored name
+    users_read: Callable[[Mapping[str, Mapping[str, str]]], None]  # by name in ZooKeeper
+    ips_read: Callable[[Mapping[str, Mapping[str, str]]], None]  # by name in ZooKeeper
     registered: Callable[[int], None]  # argument: the broker epoch
     session_changed: Callable[[SessionState], None]
     # None without a data plane: then no quota on records is enforced.
@@ -140,7 +140,8 @@ class ZooKeeperWatcher:
         """Connect. Raises ConnectionLostError when no server answers in time."""
         session = self._new_session()
         await session.open(self._connection_timeout_ms / 1000)
-        if session.state is SessionState.LOST:  # `_state_changed` ignored it: `_session` was None.
+        if session.state is SessionState.LOST:
+            # `_state_changed` ignored the loss, because `_session` was None.
             raise ConnectionLostError("the new ZooKeeper session is lost again")
         self._session = session
         self._log.append(SessionOpened(role="broker", session=f"0x{session.session_id:x}"))
@@ -412,7 +413,7 @@ class ZooKeeperWatcher:
         await self.watch()
 
     def _start(self, step: Callable[[], Awaitable[None]]) -> None:
-        """Run a step until it succeeds. A broken connection only delays the step."""
+        """Run a step until it succeeds, or leave it to `watch` if the session must reconnect."""
 
         async def persist() -> None:
             while not self._stopped:

@@ -211,7 +211,7 @@ class _Split:
     def merge(
         self, request: ClientRequest, message: Any, local: LocalResults, forwarded: Any | None
     ) -> Any:
-        """See SplitApi.merge. A resource that the forwarded response lacks gets error -1."""
+        """See SplitApi.merge. Resources that `forwarded` lacks get UNKNOWN_SERVER_ERROR."""
         remote = {_name_of(each): each for each in forwarded.responses} if forwarded else {}
         missing = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
         rows = []

@@ -1,8 +1,9 @@
 """ApiVersions, key 18, versions 0 to 4: the APIs of this listener (docs/kafka/metadata.md).
 
-Lists exactly the APIs of the routing table. For a forwarded API, lists the versions that both this
-broker and the controller support (KAFKA-10674). While the controller's versions are unknown, lists
-every version that this broker supports. The dispatcher answers unsupported versions of ApiVersions.
+Lists the APIs of the routing table. For a forwarded API, lists the versions that both this broker
+and the controller support (KAFKA-10674); the API is omitted if there are none. While the
+controller's versions are unknown, lists every version that this broker supports. The dispatcher
+answers unsupported versions of ApiVersions.
 
 Version notes:
     3: the client names its software; features are tagged fields.
@@ -31,7 +32,7 @@ _NOTHING: Final = (0, -1)
 
 
 def names_software(version: int, message: ApiVersionsRequest) -> bool:
-    """Return whether the client's software name and version are valid; version 3 requires them."""
+    """Return whether the client's software name and version are valid; True before version 3."""
     return version < _SOFTWARE_FROM or (
         _SOFTWARE.match(message.client_software_name) is not None
         and _SOFTWARE.match(message.client_software_version) is not None
@@ -51,8 +52,8 @@ class ApiVersions:
     ) -> None:
         """`served` maps each dialect (shipped, drafted) to its routing table.
 
-        `controller_ranges` returns the API versions of the controller if it runs on another node;
-        {} while they are unknown.
+        `controller_ranges` returns the API versions of a controller on another node. It returns {}
+        if the controller is on this node or its versions are unknown.
         """
         self._served = {dialect: sorted(table.items()) for dialect, table in served.items()}
         self._features_epoch = features_epoch

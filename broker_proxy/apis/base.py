@@ -40,7 +40,7 @@ class Progress:
     message: Any = None  # None until it is decoded
     response: Any = None  # a message, or a relayed body; None closes the connection
     throttle_ms: int = 0  # how long the connection is muted after the response
-    controller_throttle_ms: int = 0  # of the controller in this process
+    controller_throttle_ms: int = 0  # reported by the controller, if it is in this process
     is_never_answered: bool = False  # see NeverAnsweredError
     needs_no_response: bool = False  # Produce with acks=0
     executed_ns: int = 0

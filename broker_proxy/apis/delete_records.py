@@ -57,7 +57,9 @@ class DeletableLogs(Protocol):
         """
 
     async def delete_before(self, topic: str, partition: int, offset: int, timeout_s: float) -> int:
-        """Delete the records, wait for the live replicas; return the smallest log start offset.
+        """Delete the records before `offset` on all live replicas.
+
+        Return the smallest log start offset of these replicas.
 
         Raises:
             ApiError: the offset is out of range, a replica did not delete in time, or this broker

@@ -33,7 +33,7 @@ from cluster_model.authorization import CLUSTER_NAME, OPERATION_CODES
 
 @dataclass(frozen=True, slots=True)
 class DescribeAcls:
-    """Answers DescribeAcls requests. Without an authorizer there are no ACLs."""
+    """Answers DescribeAcls requests. Without an authorizer the answer is SECURITY_DISABLED."""
 
     acls: Callable[[], AclSet]
     authorize_for: AuthorizeFor

@@ -49,7 +49,7 @@ class DescribeConfigs:
     api_key: ClassVar[ApiKey] = ApiKey.DESCRIBE_CONFIGS
 
     async def handle(self, request: ClientRequest, message: DescribeConfigsRequest) -> Any:
-        """Return a result per resource, those that the client may not describe last.
+        """Return a result per resource. Resources that the client may not describe come last.
 
         An unknown resource type fails the whole request.
         """
@@ -158,7 +158,7 @@ class DescribeConfigs:
 
 
 def _ignored(invalid: list[str]) -> str:
-    """Return the message of a success: a warning if configs are ignored. Kafka's is empty."""
+    """Return a warning if stored configs are ignored, else "". Kafka gives no such warning."""
     if not invalid:
         return ""
     return (

@@ -95,7 +95,7 @@ class Fetch:
     api_key: ClassVar[ApiKey] = ApiKey.FETCH
 
     async def handle(self, request: ClientRequest, message: FetchRequest) -> Any:
-        """Return results for a session's partitions: all of them, or only those with news."""
+        """Return a result per partition; for an incremental request, only if there is news."""
         version = request.header.api_version
         now_ms = time.monotonic_ns() // 1_000_000
         try:
@@ -191,7 +191,7 @@ class Fetch:
         wanted: Sequence[_Wanted],
         answers: Sequence[PartitionData],
     ) -> None:
-        """Settle the partitions of which the follower now knows everything."""
+        """Settle the partitions that the follower now has completely (see fetch_sessions)."""
         for each, answer in zip(wanted, answers, strict=True):
             if answer.error_code != ErrorCode.NONE or answer.diverging_epoch.end_offset >= 0:
                 continue

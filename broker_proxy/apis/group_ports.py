@@ -1,4 +1,4 @@
-"""The interface between group APIs and coordinator; NoGroups is for a broker without groups."""
+"""The group coordinator as group APIs see it; `NoGroups` is for brokers without a data plane."""
 
 from __future__ import annotations
 

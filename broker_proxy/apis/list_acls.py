@@ -29,7 +29,7 @@ _ANY: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class ListAcls:
-    """Answers ListAcls requests. Without an authorizer there are no ACLs."""
+    """Answers ListAcls requests. Without an authorizer the answer is SECURITY_DISABLED."""
 
     acls: Callable[[], AclSet]
     authorize_for: AuthorizeFor

@@ -73,7 +73,7 @@ class OffsetsOfLog(Protocol):
         """Return timestamp, offset and leader epoch of the first record at or after a time."""
 
     def newest(self) -> tuple[int, int, int] | None:
-        """Return the same three values for the first record with the largest timestamp."""
+        """Return the same values as `at_time`, for the first record with the largest timestamp."""
 
     def segment_times(self) -> Sequence[tuple[int, int]]:
         """Return (first offset, time of last change) per segment, then (log end, now)."""

@@ -257,7 +257,7 @@ def _requested_names(message: MetadataRequest) -> Iterable[str | None]:
 
 
 def _order(topic: CachedTopic) -> Iterable[int]:
-    """Yield partition numbers in Kafka's order. Those that never had a leader are missing."""
+    """Return the partition numbers in Kafka's order, without those that never had a leader."""
     numbers = topic.partitions
     if max(numbers) + 1 == len(numbers):
         return partition_order(len(numbers))

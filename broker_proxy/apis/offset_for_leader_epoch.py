@@ -57,7 +57,8 @@ class OffsetForLeaderEpoch:
     def _end(self, topic: str, wanted: OffsetForLeaderPartition) -> EpochEndOffset:
         try:
             partition = self.partitions.get(topic, wanted.partition)
-            if wanted.current_leader_epoch < _NO_EPOCH:  # Fetch ignores such an epoch
+            # As in Kafka, Fetch ignores such an epoch, but this API rejects it.
+            if wanted.current_leader_epoch < _NO_EPOCH:
                 raise ApiError(ErrorCode.FENCED_LEADER_EPOCH)
             partition.require_leader(wanted.current_leader_epoch)
         except ApiError as refusal:

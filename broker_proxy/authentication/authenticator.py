@@ -103,7 +103,7 @@ class SaslAuthenticator:
         build_principal: Callable[[str, SaslResult], KafkaPrincipal],
         wall_ms: Callable[[], int],
     ) -> None:
-        """`mechanisms` are in the order that clients see.
+        """`mechanisms` are in the order in which clients see them.
 
         `build_principal` gets the mechanism and its result. If it raises anything, the login fails.
         `wall_ms` returns milliseconds since 1970; credentials expire by this clock.
@@ -263,7 +263,7 @@ class SaslAuthenticator:
             raise SaslError(f"the principal builder failed: {type(error).__name__}") from error
 
     def _begin_session(self, now_ms: int) -> int:
-        """Start a session. Return its lifetime in milliseconds; 0: it does not expire."""
+        """Start a session. Return its lifetime in ms; 0 if it never expires or is over already."""
         assert self.mechanism is not None
         self._state = _State.COMPLETE
         wall_ms = self._wall_ms()

@@ -3,8 +3,8 @@
     sasl.server.callback.handler.class=…oauthbearer.OAuthBearerValidatorCallbackHandler
     sasl.oauthbearer.jwks.endpoint.url=file:///etc/keys.json
 
-Only files can hold the keys: this code contacts no server. If a token names an unknown key, the
-validator reads the file again in case it has changed.
+Only files can hold the keys: this code contacts no server. If a token names an unknown key and the
+file has changed, the validator reads the file again.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _TIME_MAX: Final = 1e12  # seconds since 1970
 
 
 class JwksValidator:
-    """Validates a token and returns its claims."""
+    """Validates a token; returns its principal name and its expiry."""
 
     def __init__(self, properties: Mapping[str, str], now_ms: Callable[[], int]) -> None:
-        """`properties`: those of the listener. Raises SecurityConfigError if they are invalid."""
+        """Read the listener's `properties`. Raises SecurityConfigError if they are invalid."""
         self._file = _file_of(properties.get(_URL, "").strip())
         self._now_ms = now_ms
         self._scope_claim = properties.get("sasl.oauthbearer.scope.claim.name", "scope").strip()
@@ -122,7 +122,7 @@ class JwksValidator:
 
 
 def _is_time(value: Any) -> bool:
-    """Return whether a claim is a number of seconds; JSON numbers such as 1e999 are infinite."""
+    """Return whether a claim is a finite number of seconds. The JSON number 1e999 is infinite."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return is_number and abs(value) < _TIME_MAX
 

@@ -98,7 +98,7 @@ def read_security(name: str, protocol: str, properties: Mapping[str, str]) -> Li
 
 
 def login_requirements(security: ListenerSecurity, sources: Sources) -> LoginRequirements:
-    """Return the login requirements of a listener. This reads its key stores.
+    """Read the key stores of a listener; return its login requirements.
 
     Raises:
         SecurityConfigError: a store or a class cannot be used.
@@ -111,7 +111,7 @@ def login_requirements(security: ListenerSecurity, sources: Sources) -> LoginReq
 
 
 def build_mechanisms(security: ListenerSecurity, sources: Sources) -> Mapping[str, Mechanism]:
-    """Return the mechanisms of a listener in the order that clients see."""
+    """Return the mechanisms of a listener in the order in which clients see them."""
     return {
         name: Mechanism(_new_server(name, settings, sources), settings.max_reauth_ms)
         for name, settings in security.sasl.items()
@@ -227,7 +227,7 @@ def _signed_tokens(name: str, own: Mapping[str, str]) -> Mapping[str, str] | Non
 
 
 def java_hash_set_order(mechanisms: list[str]) -> list[str]:
-    """Return distinct mechanisms in the order of a Java HashSet, which clients see."""
+    """Return distinct mechanisms as a Java HashSet orders them; clients see this order."""
     slots = [(_slot(name), name) for name in dict.fromkeys(mechanisms)]
     return [name for _, name in sorted(slots, key=lambda each: each[0])]
 

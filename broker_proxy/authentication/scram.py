@@ -37,7 +37,7 @@ _CLIENT_FINAL: Final = re.compile(
     rf"(?P<without_proof>c={_BASE64},r=(?P<nonce>{_PRINTABLE}){_EXTENSIONS})"
     rf",p=(?P<proof>{_BASE64})"
 )
-# In Kafka sasl.server.max.receive.size is the limit. This limit is lower, because the regular
+# Kafka's limit is sasl.server.max.receive.size. This limit is lower, because the regular
 # expressions run on input from unauthenticated clients.
 MESSAGE_BYTES_MAX: Final = 8 * 1024
 
@@ -72,7 +72,7 @@ class ScramServer:
         tokens: TokenCredentials | None,
         new_nonce: Callable[[], str],
     ) -> None:
-        """`mechanism` is Kafka's number, 1 or 2. `new_nonce` returns printable text, no comma."""
+        """`mechanism` is 1 or 2, as in Kafka. `new_nonce` returns printable text without commas."""
         self._mechanism = mechanism
         self._hash = HASH_NAMES[mechanism]
         self._users = users

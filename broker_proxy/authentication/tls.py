@@ -1,7 +1,7 @@
 """TLS of a listener, from Kafka's `ssl.*` properties. Stores are PEM or PKCS12 files, or PEM text.
 
-Python's TLS loads keys only from files. A key that is given as text is therefore written to a
-private temporary file, which is deleted before the function returns.
+Python's TLS loads keys only from files. `load_key_pem` therefore writes the key, in whatever form
+it is configured, to a private temporary file, and deletes the file before it returns.
 """
 
 from __future__ import annotations

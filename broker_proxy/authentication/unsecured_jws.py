@@ -24,7 +24,7 @@ _DEPTH_BYTES_MAX: Final = 32 * 1024  # json.loads recurses, so this bounds the n
 
 
 class UnsecuredJwsValidator:
-    """Validates a token and returns its claims, with the options of Kafka's login module."""
+    """Validates a token by the options of Kafka's login module; returns its name and expiry."""
 
     def __init__(self, options: Mapping[str, str], now_ms: Callable[[], int]) -> None:
         """Parse the options. Raises SecurityConfigError if they are invalid."""

@@ -27,13 +27,13 @@ class UserCredentialCache:
         return self._credentials.get(user, {}).get(mechanism)
 
     def replace_all(self, users: Mapping[str, Mapping[str, str]]) -> None:
-        """Replace all users' stored configs; the keys of `users` are stored names."""
+        """Replace all users' stored configs; the keys of `users` are the names in ZooKeeper."""
         self._credentials = {}
         for stored_name, configs in users.items():
             self.update(stored_name, configs)
 
     def update(self, stored_name: str, configs: Mapping[str, str]) -> None:
-        """Replace one user's stored configs. Entities that are not a single user are ignored."""
+        """Replace one user's stored configs. The default user and user-client pairs are ignored."""
         user = desanitize(stored_name)
         if user is None or "/" in stored_name:
             return
