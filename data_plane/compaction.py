@@ -30,7 +30,7 @@ class Compaction:
         self._stopped = threading.Event()
 
     def stop(self) -> None:
-        """End a compaction that is in progress; its log stays as it was."""
+        """End a compaction that is in progress. Its log is not changed."""
         self._stopped.set()
 
     async def compact(self, keys_max: int) -> int:
@@ -53,7 +53,7 @@ class Compaction:
         return count
 
     def _is_current(self, work: Plan) -> bool:
-        """Return whether the log exists and is as it was planned."""
+        """Return whether the log still exists and has not changed since it was planned."""
         return self._partitions.directories.logs.get(work.log.name) is work.log and work.is_current
 
     async def _next(self) -> Plan | None:

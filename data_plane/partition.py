@@ -155,7 +155,7 @@ class Partition:
             raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     def check_epoch(self, epoch: int) -> None:
-        """Compare the client's leader epoch with the replica's (KIP-320). Negative means none.
+        """Compare the client's leader epoch with our own (KIP-320). A negative epoch means none.
 
         Raises:
             ApiError: the client's epoch is older (FENCED_LEADER_EPOCH) or newer
@@ -169,7 +169,7 @@ class Partition:
     # --- Appending -----------------------------------------------------------------------
 
     def append(self, records: bytes, acks: int, now_ms: int) -> AppendInfo:
-        """Append as the leader.
+        """Append records as the leader.
 
         Raises:
             ApiError: nothing was appended.
@@ -292,7 +292,7 @@ class Partition:
     def append_as_follower(
         self, records: bytes, high_watermark: int, log_start_offset: int, now_ms: int
     ) -> None:
-        """Append what the leader sent, and learn its high watermark and the start of its log.
+        """Append what the leader sent; adopt the leader's high watermark and log start offset.
 
         Raises:
             ApiError: a size is invalid (CORRUPT_MESSAGE), or the disk failed (KAFKA_STORAGE_ERROR).

@@ -88,7 +88,7 @@ class Partitions:
         self._listeners: list[Listener] = []
 
     def add_listener(self, listener: Listener) -> None:
-        """Report to `listener` the partitions that this broker leads, and changes of roles."""
+        """Tell `listener` which partitions this broker leads, now and after each change."""
         self._listeners.append(listener)
         for partition in list(self.by_name.values()):
             if partition.is_leader:
@@ -166,8 +166,8 @@ class Partitions:
         """Return this broker's replica.
 
         Raises:
-            ApiError: UNKNOWN_TOPIC_OR_PARTITION, or NOT_LEADER_OR_FOLLOWER for a partition of other
-                brokers.
+            ApiError: UNKNOWN_TOPIC_OR_PARTITION, or NOT_LEADER_OR_FOLLOWER if only other brokers
+                have replicas of the partition.
         """
         found = self.by_name.get((topic, partition))
         if found is not None:
@@ -177,7 +177,7 @@ class Partitions:
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
     def take_changed(self) -> set[LogName]:
-        """Return the replicas that were dropped, or got a new leader or epoch, since last time."""
+        """Return replicas that were dropped or got a new leader or epoch since the last call."""
         changed, self._changed = self._changed, set()
         return changed
 
@@ -219,7 +219,7 @@ class Partitions:
     def read(
         self, topic: str, partition: int, offset: int, max_bytes: int, *, up_to: Limit
     ) -> bytes:
-        """Return whole batches from the one that contains `offset` on; at least one if it exists.
+        """Return whole batches, the first of which contains `offset`; b"" at the end.
 
         Raises:
             ApiError: OFFSET_OUT_OF_RANGE or an error of `get`.

@@ -19,7 +19,7 @@ _UNKNOWN: Final = -1
 
 
 class RecordDeletion:
-    """See DeletableLogs in broker_proxy.apis.delete_records. `is_live`: is a broker registered."""
+    """See DeletableLogs in apis/delete_records.py. `is_live` tells if a broker is registered."""
 
     def __init__(self, partitions: Partitions, is_live: Callable[[int], bool]) -> None:
         self._partitions = partitions

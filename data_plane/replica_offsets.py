@@ -39,7 +39,7 @@ class ReplicaOffsets:
         return self._log.offset_of_time(timestamp)
 
     def newest(self) -> tuple[int, int, int] | None:
-        """Return the same three values for the first record with the largest timestamp."""
+        """Return the same values as `at_time`, for the first record with the largest timestamp."""
         return self._log.newest_timestamp()
 
     def segment_times(self) -> list[tuple[int, int]]:

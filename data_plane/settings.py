@@ -49,7 +49,7 @@ class TopicSettings:
 
     @property
     def segment_ms(self) -> int:
-        """How long a segment may be active. In a compacted topic its records must not wait."""
+        """segment.ms; in a compacted topic at most max.compaction.lag.ms."""
         longest = self.number("segment.ms")
         return min(longest, self.number("max.compaction.lag.ms")) if self.is_compacted else longest
 
@@ -58,7 +58,7 @@ class TopicSettings:
         return isinstance(policies, tuple) and policy in policies
 
     def rules(self, partition: str) -> Rules:
-        """Return what producers must respect; `partition` is topic-number."""
+        """Return the rules for records of producers. `partition`, such as topic-0, is for messages."""
         # The older config replaces each of the two newer limits that is at its default (KIP-937).
         both = self.number("message.timestamp.difference.max.ms")
         before = self.number("message.timestamp.before.max.ms")
@@ -82,7 +82,7 @@ class OverrideReader(Protocol):
 
 
 class SettingsCache:
-    """The settings of the topics of which this broker has logs.
+    """The settings of all topics that have a log on this broker.
 
     As in Kafka, they are read from ZooKeeper once; notifications report changes.
     """

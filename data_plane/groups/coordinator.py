@@ -1,7 +1,7 @@
 """The group coordinator of one broker, without I/O and without a clock.
 
-The caller sets `table.now`, calls one of the parts, and then carries out the effects that
-`table.take_effects()` returns (see `table`).
+The caller sets `table.now`, calls a method such as `membership.join`, and then carries out the
+effects that `table.take_effects()` returns (see `table`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CLASSIC: Final = "classic"
 
 
 class GroupCoordinator:
-    """The parts that decide, over one table of groups."""
+    """Decides about the groups of one table. Each kind of decision has its own object."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Evidence about committed offsets: those that were committed or removed, and all stored ones.
+"""Evidence about committed offsets: commits, removals, and reports of all stored offsets.
 
 A coordinator reports all offsets of a partition of `__consumer_offsets` after it has loaded them,
 and when it stops. There is no evidence if acknowledged commits may be lost: if
@@ -24,7 +24,7 @@ _OFFSETS_PER_EVENT: Final = 500
 
 
 class GroupEvidence:
-    """Writes the events of one broker. `is_kept`: commits have acks=all."""
+    """Writes the events of one broker. `is_kept` is True if commits are appended with acks=all."""
 
     def __init__(self, log: EventLog, partitions: Partitions, *, is_kept: bool) -> None:
         self._log = log

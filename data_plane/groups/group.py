@@ -52,7 +52,7 @@ class Member:
 
     @property
     def may_expire(self) -> bool:
-        """True unless the member waits for an answer. A new member may expire while it waits."""
+        """True if the member is new, or does not wait for a response."""
         waits = self.join_ticket is not None or self.sync_ticket is not None
         return self.is_new or not waits
 
@@ -121,7 +121,7 @@ class Group:
 
     @property
     def all_have_joined(self) -> bool:
-        """True when every known member waits for the rebalance."""
+        """True when every member waits for the rebalance, and no member id is pending."""
         waits = all(each.join_ticket is not None for each in self.members.values())
         return waits and not self.pending_members
 
@@ -234,7 +234,8 @@ class Group:
     ) -> dict[TopicPartition, CommittedOffset]:
         """Make written offsets visible; return those that are visible now.
 
-        The others were removed while they were written, or a later commit in the log is visible.
+        An offset stays invisible if it was removed while it was written, or if a commit that is
+        later in the log is already visible.
         """
         visible = {}
         for key, committed in offsets.items():

@@ -1,4 +1,4 @@
-"""Loads groups from the log of a partition of `__consumer_offsets`, and drops them."""
+"""Loads the groups of a partition of `__consumer_offsets` from its log, and unloads them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Replay:
     )
 
     def apply(self, record: GroupRecord, log_offset: int) -> None:
-        """Take the next record; `log_offset` is that of the first record of its batch."""
+        """Take the next record; `log_offset` is the offset of the first record of its batch."""
         match record.key, record.value:
             case GroupKey(group_id), GroupValue() as value:
                 self._groups[group_id] = value

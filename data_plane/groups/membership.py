@@ -266,7 +266,7 @@ class Membership:
                     return
                 failed = _joined(group, NO_MEMBER_ID, error=error, leader=old_leader)
                 self._answer_join(member, failed)
-                # As in Kafka, the protocols stay: a member may have joined that depends on them.
+                # As in Kafka, the new protocols stay: a member that joined meanwhile may need them.
                 member.rebalance_timeout_ms, member.session_timeout_ms = before
                 self._swap_ids(group, instance_id, new_id, old_id)
 

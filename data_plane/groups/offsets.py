@@ -147,7 +147,7 @@ class Offsets:
         return error, errors
 
     def delete_groups(self, group_ids: Iterable[str]) -> dict[str, ErrorCode]:
-        """Handle a DeleteGroups: return an error for each group. Only empty ones are deleted."""
+        """Handle a DeleteGroups: return an error for each group. Only empty groups are deleted."""
         return {group_id: self._delete_group(group_id) for group_id in group_ids}
 
     def _delete_group(self, group_id: str) -> ErrorCode:

@@ -36,7 +36,7 @@ from data_plane.records.batch import NewRecord, decode_batches, encode_batch
 _log = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
 _LOAD_RETRY_S: Final = 1.0
-# The log's errors when this broker has just resigned.
+# The errors of the log after this broker has lost the leadership of the partition.
 _RESIGNED: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 

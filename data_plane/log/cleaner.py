@@ -3,7 +3,7 @@
 `plan` and `finish` run on the event loop, `clean` in another thread: it reads segments that no
 longer change, through its own file descriptors, and writes new files beside them. The active
 segment and records above the high watermark are never read. Memory is bounded by a limit on the
-number of keys; a log with more keys takes several rounds.
+number of keys; a log with more keys is compacted in several passes.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _SLICE_S: Final = 0.001
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to compact in one log: `segments`. Those before `first_dirty` are compacted already."""
+    """The segments to compact in a log. Records before `first_dirty` are compacted already."""
 
     log: PartitionLog
     folder: Path
-    truncations: int  # of the log, until now
+    truncations: int  # how often the log was truncated before
     segments: tuple[Segment, ...]
     end_offset: int  # the first offset after `segments`
-    first_dirty: int
+    first_dirty: int  # an offset
     dirty_ratio: float
     is_due: bool  # `dirty_ratio` or the age of the records exceeds its limit
     terms: Terms
@@ -154,7 +154,7 @@ def clean(
 
 
 def _groups(work: Plan) -> Iterator[tuple[Segment, ...]]:
-    """Yield groups of segments, each of which fits into one segment."""
+    """Yield adjacent segments in groups. Together, those of a group fit into one segment."""
     group: list[Segment] = []
     for segment, following in _with_end(work.segments, work.end_offset):
         is_full = group and (
@@ -187,7 +187,7 @@ class _Cleaning:
         self._paused_s = time.monotonic()
 
     def fill(self, table: LastOffsets) -> LastOffsets:
-        """Add the keys of the part that is not compacted yet, as far as there is room."""
+        """Add the keys of the records that are not compacted yet, while there is room."""
         work = self._work
         for segment, end in _with_end(work.segments, work.end_offset):
             if end <= work.first_dirty:

@@ -29,7 +29,7 @@ class LeaderEpochs:
         return self.entries[-1].epoch if self.entries else UNDEFINED_EPOCH
 
     def assign(self, epoch: int, start_offset: int) -> bool:
-        """Begin an epoch; return whether anything changed. Later entries are replaced."""
+        """Begin an epoch; drop entries that do not precede it. Return whether anything changed."""
         if epoch < 0 or epoch == self.latest:
             return False
         while self.entries and (

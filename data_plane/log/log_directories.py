@@ -44,7 +44,7 @@ class LogDirectories:
         self.paths = tuple(Path(path) for path in paths)
         self.logs: dict[LogName, PartitionLog] = {}
         self._numbers: dict[str, set[int]] = {}  # partitions by topic
-        # High watermarks of the last run. Each is used when its partition gets a role.
+        # High watermarks from the checkpoints. Each is used when its partition gets a role.
         self.high_watermarks: dict[LogName, int] = {}
         self._settings_of = settings_of
         self.files = OpenFiles()
@@ -107,7 +107,7 @@ class LogDirectories:
         return lambda: self._settings_of(topic)
 
     def get_or_create(self, topic: str, number: int, topic_id: bytes) -> PartitionLog:
-        """Return the log of a partition. The log of a deleted topic of the same name is removed."""
+        """Return the log of a partition. A log of a deleted topic with the same name is removed."""
         name = (topic, number)
         log = self.logs.get(name)
         if log is not None and log.topic_id not in (topic_id, bytes(16)):
@@ -216,5 +216,5 @@ class LogDirectories:
 
 
 def _doomed(folder: Path, name: LogName) -> Path:
-    """Return Kafka's name of a deleted log. It is cut, because topic names may be long."""
+    """Return the folder that Kafka would rename a deleted log to. Long topic names are cut."""
     return folder.with_name(f"{name[0][:200]}-{name[1]}.{uuid.uuid4().hex}{_DELETED}")

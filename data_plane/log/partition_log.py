@@ -34,10 +34,10 @@ UNKNOWN_OFFSET: Final = -1
 
 
 class AppendInfo(NamedTuple):
-    """The result of an append. `crc` is that of the first appended batch.
+    """The result of an append. `crc` is the CRC of the first appended batch.
 
-    `append_time` is the broker's time if the topic uses it, else -1. For a duplicate, `append_time`
-    is the largest timestamp of the batch, and `crc` is -1.
+    `append_time` is the broker's time if the topic has LogAppendTime, else -1. For a duplicate,
+    `append_time` is the largest timestamp of the batch, and `crc` is -1.
     """
 
     base_offset: int
@@ -461,7 +461,7 @@ class PartitionLog:
             segment.relocate(folder)
 
     def close(self) -> None:
-        """Store indexes and producers and flush everything, so the next start trusts the files.
+        """Store indexes and producers and flush everything. The next start then trusts the files.
 
         Raises:
             OSError: the disk is full or broken.

@@ -1,9 +1,9 @@
 """Completes or undoes a replacement that a kill interrupted, as Kafka's `LogLoader` does.
 
 Compaction writes files with the suffix `.cleaned`, renames them to `.swap` when they are complete,
-gives the segments that they replace the suffix `.deleted`, and then drops the suffix `.swap`. Any
-file that still has the suffix `.cleaned` therefore undoes the replacement; otherwise `.swap` files
-complete it.
+gives the segments that they replace the suffix `.deleted`, and then drops the suffix `.swap`. If a
+segment still has a `.cleaned` file, its replacement and those of later segments are undone. Any
+other `.swap` file completes its replacement.
 """
 
 from __future__ import annotations

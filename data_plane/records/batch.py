@@ -95,7 +95,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def codec(self) -> Codec:
-        """The compression codec. For validated batches only: others may have an unknown one."""
+        """The compression codec. Only for validated batches: the codec of others may be unknown."""
         return Codec(self.attributes & CODEC_MASK)
 
     @property

@@ -28,7 +28,7 @@ KEY_BYTES: Final = 200  # the approximate memory of one key in the table
 
 
 class LastOffsets:
-    """The last offset of each key in a range of the log, by the key's digest; `limit` keys."""
+    """The last offset of each key in a range of the log, for up to `limit` keys, by digest."""
 
     def __init__(self, first_offset: int, limit: int) -> None:
         self._first_offset = first_offset

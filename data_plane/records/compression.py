@@ -14,7 +14,7 @@ from typing import Final
 
 import cramjam
 
-# The most that the records of one batch may take; Kafka has no limit (docs/differences.md).
+# The largest size of a decompressed batch; Kafka has no limit (docs/differences.md).
 DECOMPRESSED_BYTES_MAX: Final = 100 * 1024 * 1024
 _FIRST_BUFFER_BYTES: Final = 64 * 1024
 _GROWTH: Final = 8
@@ -46,7 +46,7 @@ def decompress(codec: Codec, data: bytes, limit: int = DECOMPRESSED_BYTES_MAX) -
     """Return the decompressed bytes, if they are at most `limit`.
 
     Raises:
-        DecompressionError: the data are damaged, or larger.
+        DecompressionError: the data are damaged, or expand to more than `limit`.
     """
     if codec is Codec.NONE:
         return data
@@ -181,7 +181,7 @@ _DECOMPRESSORS: Final[Mapping[Codec, Callable[[bytes, int], bytes]]] = {
 
 
 def _xxh32_short(data: bytes) -> int:
-    """Return XXH32, seed 0, of fewer than 16 bytes. With its magic, a header has at most 14."""
+    """Return XXH32 with seed 0 of up to 15 bytes. A header with its magic has at most 14 bytes."""
     prime1, prime2, prime3, prime4, prime5 = (
         0x9E3779B1,
         0x85EBCA77,

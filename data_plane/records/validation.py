@@ -228,13 +228,14 @@ def _check_records(
 ) -> None:
     """Check keys and timestamps; report the position of every bad record.
 
-    `says_append_time`: the producer says that the timestamps are those of a broker.
+    `says_append_time`: the producer set LogAppendTime, which only brokers may set.
     """
     errors: list[RecordError] = []
     has_bad_time = False
     oldest, newest = now_ms - rules.before_max_ms, now_ms + rules.after_max_ms
     shown = f"[{_as_int64(oldest)}, {_as_int64(newest)}]"
-    newest = min(newest, _TIMESTAMP_MAX)  # A base timestamp plus a delta may be larger.
+    # A record's timestamp, which is base plus delta, can exceed int64; it is then out of range.
+    newest = min(newest, _TIMESTAMP_MAX)
     for index, record in enumerate(found):
         if rules.is_compacted and record.key is None:
             errors.append(

@@ -101,7 +101,7 @@ class _LeaderFetcher:
             await self._pause(self._owner._limits.backoff_ms)
 
     def _failed(self, error: AdminError) -> None:
-        """Log a cause once. A leader that is down is retried until the metadata names another."""
+        """Log a cause once. A leader that is down is tried until the metadata has a new leader."""
         if str(error) != self._last_failure:
             _log.info("cannot fetch from broker %d: %s", self._leader, error)
         self._last_failure = str(error)
@@ -121,7 +121,7 @@ class _LeaderFetcher:
             peer.close()
 
     async def _round(self, peer: PeerConnection) -> None:
-        """Send the ListOffsets and Fetch requests that are due, or wait until one is."""
+        """Send the ListOffsets and Fetch requests that are due. If there is none, wait."""
         self._changed.clear()
         fetching, timeout_s = self.fetching, self._owner._timeout_s
         asked = fetching.offsets_request(_now_ms())

@@ -53,7 +53,7 @@ class Follower:
         self.fetched_ms = now_ms
 
     def had_all_records(self, at_ms: int) -> None:
-        """Record that the follower had all records at this time, without a fetch of its own."""
+        """Record that the follower had all records at `at_ms`; its fetch omitted this partition."""
         self.caught_up_ms = max(self.caught_up_ms, at_ms)
 
     def is_caught_up(self, leader_end_offset: int, now_ms: int, lag_max_ms: int) -> bool:

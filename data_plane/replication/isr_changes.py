@@ -86,7 +86,7 @@ class IsrChanges:
         return time.monotonic_ns() // 1_000_000
 
     def propose(self, partition: Partition, isr: Replicas) -> None:
-        """Begin a change of a partition that this broker leads."""
+        """Propose an ISR for a partition that this broker leads."""
         state = partition.isr_state
         assert state is not None
         change = _Change(partition, state, state.propose(isr), state.isr)

@@ -1,9 +1,9 @@
 """Finds where a follower's log diverges from its leader's. KIP-101, KIP-279, KIP-595. Pure.
 
 A follower names the leader epoch of its last record. If the leader's log differs, the leader
-answers with the largest of its own epochs that is not greater than the follower's, and with the
-offset where that epoch ends. The follower's records after that offset come from a leader that
-failed before they were committed.
+answers with its own largest epoch up to the named epoch, and with the offset where its own epoch
+ends. The follower's records after that offset come from a leader that failed before they were
+committed.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ def truncation(
 ) -> int:
     """Return where a log must end after its leader's answer (`leader_epoch`, `leader_end_offset`).
 
-    `epochs` and `end_offset` are those of the follower. If it lacks the epoch `leader_epoch`, only
-    its records up to the end of its largest smaller epoch are kept. The next fetch compares again.
+    `epochs` and `end_offset` are those of the follower. If its log lacks the epoch `leader_epoch`,
+    the log is cut after its largest epoch below `leader_epoch`. The next fetch compares again.
     """
     own_epoch, own_end = epochs.end_offset(leader_epoch, end_offset)
     if own_end == UNDEFINED_OFFSET:
