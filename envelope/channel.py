@@ -36,7 +36,7 @@ class Stream(Protocol):
     """A connection to one controller."""
 
     def exchange(self, batches: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """Send the batches; yield those of the controller.
+        """Send these batches; yield the controller's batches.
 
         Raises:
             grpc.aio.AioRpcError: the connection broke.
@@ -108,7 +108,7 @@ class ControllerChannel:
         self._task = asyncio.create_task(self._run(), name=f"channel to {address}")
 
     def send(self, envelope: Envelope) -> asyncio.Future[EnvelopeReply]:
-        """Queue an Envelope; return a future of its reply, which may raise ChannelClosedError."""
+        """Queue an Envelope; return a future that has its reply or raises ChannelClosedError."""
         future: asyncio.Future[EnvelopeReply] = asyncio.get_running_loop().create_future()
         if self._closed:
             future.set_exception(ChannelClosedError("the channel is closed"))

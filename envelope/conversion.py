@@ -23,7 +23,7 @@ _UPDATE: Final = [field.name for field in fields(MetadataUpdate)]
 
 
 class MalformedMessageError(Exception):
-    """A text in a message is too long or not printable. A broker of ours sends no such text."""
+    """A text in a message is too long or not printable. Our brokers send no such texts."""
 
 
 def envelope_to_pb(envelope: Envelope, into: Any) -> None:

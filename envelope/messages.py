@@ -49,8 +49,9 @@ class EnvelopeReply:
     """The reply to an Envelope. If `error_code`, the outer error, is set, `response_data` is None.
 
     For a write, `zxid` is the zxid of its commit. For other requests it is the zxid of the
-    controller's image. `throttle_ms` is not on the wire. As in Kafka, other brokers take the
-    throttle time from the response, if the response's version has that field.
+    controller's image. Only the controller's own broker gets `throttle_ms`, which is not on the
+    wire. As in Kafka, other brokers take the throttle time from the response, if its version has
+    that field.
     """
 
     error_code: int

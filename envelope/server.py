@@ -64,7 +64,7 @@ class EnvelopeHandler(Protocol):
     """Handles Envelopes, whether the controller is active or not."""
 
     async def handle(self, envelope: Envelope, sender: BrokerPeer) -> EnvelopeReply:
-        """Handle one Envelope in its own task, which outlives the stream."""
+        """Handle one Envelope in its own task, which continues if the stream ends."""
 
     def connected(self, peer: BrokerPeer) -> None:
         """A broker opened a stream. An older stream of the same broker may still be open."""
@@ -88,7 +88,7 @@ class EnvelopeServicer(ControllerServicer):
         self._served = served
         self._count = 0
         self.address = ""  # the server's address, once it is bound
-        # A task outlives its stream: the broker resends the request under the same identity.
+        # A task continues if its stream ends: a resend with the same identity gets its result.
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def Channel(  # noqa: N802  # the method's name in the .proto

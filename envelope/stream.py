@@ -2,8 +2,8 @@
 
 A gRPC message costs 100 to 200 microseconds regardless of its size, so each message contains
 everything that is queued. With 32 Envelopes in flight, a stream carries 92,000 Envelopes per second
-instead of 6,100. A frozen peer does not close its connection. Heartbeats detect a frozen peer
-within two seconds; gRPC's keepalive takes a minute.
+instead of the 6,100 that it carries with one Envelope per message. A frozen peer does not close its
+connection. Heartbeats detect a frozen peer within two seconds; gRPC's keepalive takes a minute.
 """
 
 from __future__ import annotations
