@@ -40,7 +40,7 @@ class AclListener(Protocol):
         """One pattern was read again. `version` is its znode's version; None: it was deleted."""
 
     def acls_are_of(self, zxid: int | None) -> None:
-        """The ACLs are those at `zxid`. `zxid` is None if they were read at different zxids."""
+        """The ACLs are those at this zxid. It is None if they were read at different zxids."""
 
 
 class _Seen(NamedTuple):

@@ -43,7 +43,7 @@ from data_plane.records.down_conversion import for_version
 from metrics import names
 from metrics.node_metrics import NodeMetrics
 
-_SINGLE_LIMIT_THROUGH: Final = 2  # up to here the first record batch may be incomplete
+_SINGLE_LIMIT_THROUGH: Final = 2  # through this version the first batch may be incomplete
 _ZSTD: Final = "zstd"
 _ZSTD_FROM: Final = 10  # the first version whose consumers know zstd
 _FORMAT_2_FROM: Final = 4

@@ -84,7 +84,7 @@ Effect = Answer | Append | Committed | Removed
 
 
 class GroupTable:
-    """All groups whose coordinator is this broker, timers, and effects to be taken."""
+    """The groups that this broker coordinates, their timers, and effects that are not taken yet."""
 
     def __init__(
         self, settings: GroupSettings, partition_of: Callable[[str], int], now: Moment

@@ -404,7 +404,7 @@ class PartitionLog:
 
     @property
     def unflushed(self) -> list[Path]:
-        """The files of the segments that have ended since the recovery point."""
+        """The files of the completed segments that are not flushed to the disk yet."""
         ended = zip(self.segments, self.segments[1:], strict=False)
         return [
             path

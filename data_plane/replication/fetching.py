@@ -38,7 +38,8 @@ _log = logging.getLogger(__name__)
 # The timestamps of ListOffsets that mean the end and the start of the log.
 _LATEST: Final = -1
 _EARLIEST: Final = -2
-# The epoch of a request that names all partitions and begins a session, and the largest epoch.
+# The session epoch of a request that names all partitions and begins a session; the largest session
+# epoch.
 _FULL: Final = 0
 _EPOCH_MAX: Final = 2**31 - 1
 # These errors are expected: leader and follower learn of a change at different times.
@@ -100,7 +101,7 @@ class Fetching:
         self._limits = limits
         self._followed: dict[LogName, _Followed] = {}
         self._session_id = 0
-        self._epoch = _FULL  # of the next request
+        self._epoch = _FULL  # the session epoch of the next request
         self._sent: dict[LogName, _Sent] = {}
         self._names: dict[tuple[bytes, int], LogName] = {}  # of `_sent`, by topic id and partition
         # The next request can differ from the leader's session only in these partitions.
