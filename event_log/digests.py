@@ -1,9 +1,9 @@
-"""Digests that broker and controller record of a request; F2 (bytes_are_preserved) compares them.
+"""Digests of requests and responses, which brokers and controllers record in their events.
 
-Messages that can contain secrets have no digest, because it would help to guess the secret.
-AlterConfigs and IncrementalAlterConfigs can contain passwords. Their digests would
-not be equal anyway: the receiving broker answers a part of such a request itself and forwards only
-the rest.
+The property F2 (bytes_are_preserved) compares them. Messages that can contain secrets have no
+digest, because it would help to guess the secret. AlterConfigs and IncrementalAlterConfigs can
+contain passwords. Their digests would not be equal anyway: the receiving broker answers a part of
+such a request itself and forwards only the rest.
 """
 
 from __future__ import annotations

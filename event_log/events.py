@@ -100,7 +100,7 @@ class AuthenticationFailed(Event):
 
 @dataclass(frozen=True, slots=True)
 class ChannelRefused(Event):
-    """A gRPC stream was closed: its certificate did not prove the broker id that it claimed."""
+    """A gRPC stream was closed: the certificate did not prove the claimed broker id."""
 
     broker_id: int  # the claimed id
     principal: str | None  # of the certificate
@@ -229,7 +229,7 @@ class RequestDecided(Event):
     principal: str
     epoch: int
     image_zxid: int
-    zxid: int  # of the commit with the changes
+    zxid: int  # of the commit; without a commit, of the image; 0 if `error` is set
     elements: list[tuple[str, int]]
     unchanged: list[str]  # elements that needed no write
     error: int  # of the whole request, if it failed as a whole; elements is then empty
@@ -334,7 +334,7 @@ class BecameActive(Event):
 
 @dataclass(frozen=True, slots=True)
 class Resigned(Event):
-    """An elected controller resigned. It may not have become active."""
+    """An elected controller resigned, possibly before it became active."""
 
     epoch: int
     reason: str
@@ -427,7 +427,7 @@ class MetricsSnapshot(Event):
 
 @dataclass(frozen=True, slots=True)
 class FaultInjected(Event):
-    """The test harness injected a fault."""
+    """The harness injected a fault."""
 
     action: str  # kill, freeze, expire, cut_from_peers, slow_peers, …
     target: str  # a node id, or another target
@@ -435,7 +435,7 @@ class FaultInjected(Event):
 
 @dataclass(frozen=True, slots=True)
 class NodeEnded(Event):
-    """The test harness saw a node's process end; a killed boot has this event and no `stopped`."""
+    """The harness saw a node's process end; a killed boot has this event and no `stopped`."""
 
     ended_node: str
     ended_boot: str  # its incarnation
@@ -444,7 +444,7 @@ class NodeEnded(Event):
 
 @dataclass(frozen=True, slots=True)
 class FaultHealed(Event):
-    """The test harness removed a fault."""
+    """The harness removed a fault."""
 
     action: str
     target: str

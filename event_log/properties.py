@@ -247,7 +247,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         witnesses=("events",),
         row="executions of requests with a digest, and responses with a digest that brokers got",
         key="<node>/<boot>/<seq> of the execution or of the forward_answered",
-        gap_blocks_fail=True,  # the gap may hold the decision on the response
+        gap_blocks_fail=True,  # the gap may hold the decision that made the response
     ),
     PropertySpec(
         id="F4",

@@ -41,7 +41,7 @@ TOPIC_BY_ID: Final = "id:"  # prefix of an element: the request names the topic 
 
 
 def required_rights(api_key: int, element: str) -> tuple[Right, ...] | None:
-    """Return rights, any one of which suffices; () for an API whose rights are not known.
+    """Return the rights; any one of them suffices. Return () for an API that RIGHTS lacks.
 
     Return None if the element is not judged: its API needs no ACL, or the request named the topic
     only by its id.

@@ -1,8 +1,8 @@
 """A log file in Kafka's layout: `[time] LEVEL message (logger)`.
 
 Lines are buffered until `flush`. Files roll over by size as with log4j's RollingFileAppender: the
-newest is NAME, then NAME.1 and so on. Unlike the event log, a text log may lose lines: those in
-the buffer of a killed process, and all lines while the disk is full.
+newest is NAME, then NAME.1 and so on. A text log may lose lines: those in the buffer of a killed
+process and, unlike the event log, all lines while the disk is full.
 """
 
 from __future__ import annotations
@@ -87,13 +87,14 @@ class TextLog:
             self._roll()
 
     def _roll(self) -> None:
-        """Begin a new file. If this fails, the full one stays in use: it must not be closed first.
+        """Begin a new file. If this fails, the full file stays in use.
 
-        The number of a closed file may soon be that of a socket or of the event log.
+        The full file is therefore closed last. Otherwise a socket or the event log might get its
+        file descriptor, and lines of this log would be written there.
         """
         full = self._file
         try:
-            if self._path.exists():  # It does not if an earlier call could not open a new file.
+            if self._path.exists():  # False if an earlier call renamed it but opened no new file.
                 self._rename_older()
             self._open()
         except OSError as error:

@@ -86,7 +86,7 @@ def witness_of(file_kind: str) -> str:
 
 
 def out_of_reach(manifest: Manifest) -> dict[str, str]:
-    """Return a sentence for each of `events` and `commits` that the run lacks."""
+    """Return a sentence for each of the witnesses `events` and `commits` that the run lacks."""
     found = {}
     if not any(each.kind == "node" for each in manifest.files):
         found["events"] = "the run has no events of any node"
