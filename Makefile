@@ -69,10 +69,10 @@ bench: setup ## run the benchmarks (ARGS="--quick" or "--only NAME")
 
 # One worker for each core of a two-core machine; use more on a larger one.
 TEST_WORKERS ?= 2
-# pytest-xdist 3.8 can wait forever after it replaced a crashed worker: a crash ends the run.
+# pytest-xdist 3.8 can wait forever after it has replaced a crashed worker, so a crash ends the run.
 PARALLEL = -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
-test: setup ## every test that needs no Docker, except the long ones
+test: setup ## every test that needs neither Docker nor a live Kafka, except the long ones
 	@$(BIN)/python -m pytest -m "not docker and not long and not live" $(PARALLEL) $(ARGS)
 
 test-fast: setup ## unit tests: no processes, no network, under a minute
@@ -87,7 +87,7 @@ test-soak: setup ## more clients and listeners under kills than CI has time for
 test-docker: setup ## tests in containers; needs a Docker engine
 	@$(BIN)/python -m pytest tests/docker -m "docker and not long" $(ARGS)
 
-chaos-docker: setup ## kill, pause and disconnect brokers and ZooKeeper members; judge twice
+chaos-docker: setup ## kill, pause and disconnect brokers and ZooKeeper members; both judges judge each run
 	@$(BIN)/python -m pytest tests/docker -m "docker and long" $(ARGS)
 
 fidelity: setup ## compare with recordings of Kafka 3.9.1; LIVE=1: with a live one (ARGS="--seed N")
@@ -155,7 +155,7 @@ fmt: setup ## format and fix
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-check: lint proto-check test test-long ## lint, and all tests that need no Docker
+check: lint proto-check test test-long ## ruff, mypy, import contracts, generated code, then make test and make test-long
 
 KAFKA_JARS = $(HOME)/.cache/bridgehead/kafka-3.9.1
 
