@@ -39,10 +39,11 @@ A broker serves these APIs and lists them in ApiVersions. The table is derived f
   controller's broker ([upgrade](upgrade.md)).
 - On a listener with `bridgehead.dialect=shipped`, the default, a change of the configs of one
   broker or of its loggers must be sent to that broker. The broker changes the levels of its loggers
-  itself; it checks changes of its configs and forwards them. On a drafted listener only changes
-  of loggers must be sent to their broker.
-- `drafted:` in a cell marks what applies to listeners with `bridgehead.dialect=drafted` instead.
-- A listener with `bridgehead.dialect=drafted` forwards only KIP-590's eight APIs, and only below
+  itself; it checks changes of its configs and forwards them. On a listener with
+  `bridgehead.dialect=drafted` (a *drafted listener*) only changes of loggers must be sent to their
+  broker.
+- In a cell, the text after `drafted:` says what is different on drafted listeners.
+- A drafted listener forwards only KIP-590's eight APIs, and only below
   these versions: {bumps}.
   A broker that is not the active controller answers all other FORWARD requests with
   NOT_CONTROLLER.
@@ -58,8 +59,8 @@ A broker serves these APIs and lists them in ApiVersions. The table is derived f
   Requests of older versions are executed, and the client is throttled afterwards. Without a
   data plane, only two client quotas are enforced: `controller_mutation_rate` and
   `connection_creation_rate`; [differences](differences.md) has the reason.
-- Without an authorizer everything is allowed. Only the column *without the rights* has the
-  authorization errors.\
+- Without an authorizer everything is allowed. The authorization errors are in the column *without
+  the rights*, not in the column *errors*.\
 """
 _QUARANTINE: Final = (
     "A line of evidence that cannot be judged is quarantined, and its witness has a gap. Only",
@@ -331,7 +332,7 @@ def metrics_page() -> str:
 
 
 def _fields(event: type) -> Iterator[tuple[str, str, str]]:
-    """Yield name, type and comment of each field, in the order of the line's keys."""
+    """Yield name, type and comment of each field, in the order of the JSON keys."""
     lines = inspect.getsource(event).splitlines()
     (definition,) = ast.parse("\n".join(lines)).body
     assert isinstance(definition, ast.ClassDef)

@@ -1,4 +1,4 @@
-"""Generates the page that shows what proves that the checks can fail."""
+"""Generates the page about the changes, histories and bugs that make each check fail."""
 
 from __future__ import annotations
 

@@ -111,8 +111,8 @@ file.
 _TOPIC_INTRODUCTION: Final = """\
 ## Topic configs
 
-A topic config that is not set takes the value of its broker config. If that is not set either, or
-if there is none, the value is the one in the column *default*.
+A topic config that is not set takes the value of its broker config. If the broker config is not set
+either, or if there is none, the value is the one in the column *default*.
 """
 _API_INTRODUCTION: Final = """\
 Programs may import the names on this page. Everything else is internal and can change in any

@@ -1,8 +1,8 @@
 """Every kind of event. Each kind is a dataclass; its fields are the fields of the JSON line.
 
-A boot is one run of a process. The writer adds run_id, node, boot, seq (starts at 0 in each boot,
-without gaps), mono_ns, wall_ms, host_boot_id, kind and schema_version. `identity` is (broker id,
-incarnation, sequence number); a resend keeps it. Errors are Kafka's error codes. Sessions are
+A boot is the life of one process. The writer adds run_id, node, boot, seq (starts at 0 in each
+boot, without gaps), mono_ns, wall_ms, host_boot_id, kind and schema_version. `identity` is (broker
+id, incarnation, sequence number); a resend keeps it. Errors are Kafka's error codes. Sessions are
 hexadecimal, as in ZooKeeper's transaction log. Fields with a default were added later: evidence
 without them is valid.
 """
@@ -116,7 +116,7 @@ class SessionExpired(Event):
 
 @dataclass(slots=True)
 class RequestReceived(Event):
-    """A broker read a request. Fetch requests of replicas are not recorded."""
+    """A broker read a request. Fetch requests of followers are not recorded."""
 
     request_id: str
     connection: str

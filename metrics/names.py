@@ -1,7 +1,7 @@
 """Every metric: its name, its name in KIP-590 or in Kafka, and its meaning.
 
 KIP-590's draft names five metrics (§Monitoring Metrics) that Kafka never shipped. For these five,
-the original name is the KIP's, but without its misprint `fowarding`.
+the original name is the KIP's name, with its misprint `fowarding` corrected.
 """
 
 from __future__ import annotations
@@ -177,8 +177,8 @@ BROKER_ACCEPT_RATE: Final = Metric(
     "kafka_server_socket_server_broker_connection_accept_rate",
     "kafka.server:type=socket-server-metrics,name=broker-connection-accept-rate",
     Kind.GAUGE,
-    "New connections per second, without those of the inter-broker listener; if it is the only "
-    "listener, with them",
+    "New connections per second; those of the inter-broker listener count only if it is the only "
+    "listener",
 )
 LISTENER_ACCEPT_RATE: Final = Metric(
     "kafka_server_socket_server_connection_accept_rate",

@@ -47,7 +47,7 @@ def in_background(call: Callable[P, Plan[T]]) -> Callable[Concatenate[AdminClien
 
 
 class AdminClient:
-    """A client for a cluster's metadata (KIP-117). Any number of threads may call.
+    """A client for a cluster's metadata (KIP-117). Any number of threads may use it.
 
     Calls block, except `alter_config`, which returns a future.
 
@@ -82,10 +82,10 @@ class AdminClient:
     def pinned_to(self, broker_id: int) -> AdminClient:
         """Return a client that sends every request to one broker, over the same connections.
 
-        The client does not look for the controller. It sends elements with NOT_CONTROLLER, such as
-        topics, to the broker again until the call's timeout. It does not repeat an election of
-        leaders, or a request whose response has NOT_CONTROLLER as a whole. Closing either client
-        closes both.
+        The client does not look for the controller. If single elements, such as topics, get
+        NOT_CONTROLLER, it sends them to the broker again until the call's timeout. It does not
+        repeat an election of leaders, or a request whose response has one NOT_CONTROLLER for all
+        elements. Closing either client closes both.
         """
         return self._variant(_broker=broker_id)
 
