@@ -9,8 +9,8 @@ from docs.kip_rows import Row, rows
 
 _MARK: Final = "<!-- Generated from kips.md (`make docs`); edit that page instead. -->"
 _INTRODUCTION: Final = """\
-This page lists where Bridgehead differs from the five KIPs that it implements, and why. The row
-numbers are those of [kips](kips.md), which has all statements with their tests.
+This page lists where Bridgehead differs from the five KIPs that it implements, and why. The rows
+have the numbers of [kips](kips.md), which has all statements with their tests.
 [differences](differences.md) lists the differences from Kafka 3.9.1.\
 """
 _IN_PART: Final = "Bridgehead follows only a part of these statements."

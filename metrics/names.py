@@ -177,8 +177,8 @@ BROKER_ACCEPT_RATE: Final = Metric(
     "kafka_server_socket_server_broker_connection_accept_rate",
     "kafka.server:type=socket-server-metrics,name=broker-connection-accept-rate",
     Kind.GAUGE,
-    "New connections per second; those of the inter-broker listener count only if it is the only "
-    "listener",
+    "New connections per second, except on the inter-broker listener (unless it is the only "
+    "listener)",
 )
 LISTENER_ACCEPT_RATE: Final = Metric(
     "kafka_server_socket_server_connection_accept_rate",
