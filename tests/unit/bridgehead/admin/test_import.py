@@ -1,4 +1,4 @@
-"""`import bridgehead.admin` is quick, for commands and scripts."""
+"""`import bridgehead.admin` is fast, so that commands and scripts start fast."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ print(json.dumps([seconds, sorted(sys.modules)]))
 
 
 def test_the_import_takes_less_than_80_ms_and_imports_no_large_package() -> None:
-    """Compares the least processor time of five runs, because other processes share the machine."""
+    """The test uses the fastest of five runs, because other processes can slow a run down."""
     least = 1.0
     for _ in range(5):
         command = [sys.executable, "-c", MEASURE]

@@ -34,7 +34,7 @@ METADATA = MetadataResponse(
 
 
 def after_first_answer(code: ErrorCode) -> tuple[Plan[Any], Any]:
-    """Return a call after the leader has answered: an error for A, the offset 5 for B."""
+    """Return a call and its next step. The leader answered an error for A, and offset 5 for B."""
     plan = list_offsets({A: LATEST, B: LATEST})
     next(plan)
     plan.send([Try.new_value(Answer(METADATA, 12))])
@@ -73,7 +73,7 @@ def test_results_are_kept_if_metadata_cannot_be_fetched_again() -> None:
 @pytest.mark.parametrize(
     "code", [ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.INVALID_TOPIC_EXCEPTION]
 )
-def test_a_topics_error_is_that_of_its_partitions(code: ErrorCode) -> None:
+def test_the_error_of_a_topic_is_the_error_of_its_partitions(code: ErrorCode) -> None:
     wanted = TopicPartition("t", 0)
     plan = list_offsets({wanted: LATEST})
     next(plan)

@@ -1,7 +1,7 @@
-"""The client's names and codes of ACL operations are those of the brokers.
+"""The client and the brokers have the same names and codes of ACL operations.
 
-The brokers' names are a Literal, so that mypy can check authorizers. A Literal cannot be made from
-the client's enum.
+The client has an enum. The brokers have a Literal, so that mypy can check authorizers; a Literal
+cannot be made from an enum.
 """
 
 from __future__ import annotations

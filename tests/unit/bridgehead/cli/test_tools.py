@@ -131,7 +131,7 @@ def test_topic_option_is_a_regular_expression() -> None:
 
 
 class _OverQuota:
-    """An admin client that records how topics are created, changed and deleted."""
+    """An admin client that records whether a change of topics may be retried over the quota."""
 
     def __init__(self) -> None:
         self.retries: list[bool] = []
@@ -327,7 +327,7 @@ def test_proposal_spreads_replicas_over_racks() -> None:
 
 
 class _Topics:
-    """An admin client of a cluster with one broker, without topics."""
+    """An admin client of a cluster with one broker and no topics."""
 
     def describe_topics(self, names: list[str]) -> dict[str, Try[object]]:
         unknown = KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -393,7 +393,7 @@ def test_id_option_belongs_to_unregister() -> None:
 
 
 class _Kraft:
-    """An admin client of a KRaft cluster, one of whose brokers does not answer."""
+    """An admin client of a KRaft cluster. Broker 1 does not answer."""
 
     def get_all_broker_versions(self) -> dict[Node, Try[NodeApiVersions]]:
         key = int(ApiKey.UNREGISTER_BROKER)
@@ -409,7 +409,7 @@ def test_unregister_names_kafkas_tool_on_a_kraft_cluster() -> None:
         cluster.TOOL.run(cast(AdminClient, _Kraft()), given, Output(as_json=True))
 
 
-def test_metadata_versions_are_those_of_the_brokers() -> None:
+def test_the_tool_knows_the_metadata_versions_of_the_brokers() -> None:
     """The list is a copy, because the commands do not import the nodes' packages."""
     assert LEVELS[LEVELS.index("3.0-IV1") :] == features.METADATA_VERSIONS
     for text in ("3.0", "3.3", "3.3.2", "3.3-IV1", "3.9", "4.0-IV0"):
@@ -447,7 +447,7 @@ def test_partitions_of_a_member_are_counted_from_its_assignment() -> None:
 
 
 class _Groups:
-    """An admin client of a cluster with consumer groups in these states, and one other group."""
+    """An admin client of a cluster with consumer groups in `states`, and a group of Connect."""
 
     def __init__(self, states: dict[str, str]) -> None:
         self.states = states

@@ -52,7 +52,7 @@ def test_user_certificate_is_invalid_for_servers(tmp_path: Path) -> None:
         handshake(alice, alice, authority.certificate_file, "127.0.0.1")
 
 
-def test_authority_is_kept_and_foreign_ones_are_rejected(tmp_path: Path) -> None:
+def test_authority_is_kept_and_users_of_another_authority_are_rejected(tmp_path: Path) -> None:
     alice = Authority(tmp_path / "tls").issue_user("alice")
     again = Authority(tmp_path / "tls")
     brokers = again.issue_brokers(["127.0.0.1"])

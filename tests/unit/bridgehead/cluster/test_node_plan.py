@@ -89,7 +89,7 @@ def test_chosen_ports_are_distinct_and_free() -> None:
 
 
 def test_properties_of_one_broker_are_used_as_given() -> None:
-    """Listeners that are set for one broker take no port from the sequence."""
+    """Listeners that are set for one broker take no port of the sequence 9092, 9093, ..."""
     plans = plan(
         brokers=2, taken=(9093,), node_properties={2: {"listeners": "X://127.0.0.1:7", "a": "b"}}
     )

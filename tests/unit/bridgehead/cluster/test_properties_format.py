@@ -34,12 +34,12 @@ from bridgehead.cluster.properties import format_properties, parse_properties
         ("  a  =  b c  ", {"a": "b c  "}),
     ],
 )
-def test_parse_properties_like_java(text: str, expected: dict[str, str]) -> None:
+def test_properties_are_parsed_as_in_java(text: str, expected: dict[str, str]) -> None:
     assert parse_properties(text) == expected
 
 
 def test_malformed_unicode_escape_is_rejected() -> None:
-    """Java rejects it, too."""
+    """Java also rejects such an escape."""
     with pytest.raises(ValueError, match="Malformed"):
         parse_properties("a=\\u12")
 
@@ -55,5 +55,5 @@ _TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
 
 
 @given(st.dictionaries(_TEXT, _TEXT, max_size=5))
-def test_properties_round_trip(properties: dict[str, str]) -> None:
+def test_formatted_properties_are_parsed_to_the_same_properties(properties: dict[str, str]) -> None:
     assert parse_properties(format_properties(properties)) == properties

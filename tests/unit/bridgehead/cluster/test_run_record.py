@@ -54,7 +54,7 @@ def test_the_end_of_a_node_is_recorded_when_the_disk_has_space_again(
 def test_a_cluster_stops_completely_while_the_disk_is_full(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise ZooKeeper keeps running, and cluster.json and the control socket stay."""
+    """If it stopped only in part, ZooKeeper would keep running, and cluster.json would stay."""
     said: list[str] = []
     cluster = RunningCluster(ClusterSettings(data_dir=tmp_path), said.append)
     cluster.record = started(tmp_path, said)

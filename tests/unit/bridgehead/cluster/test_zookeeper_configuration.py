@@ -36,7 +36,7 @@ def test_three_members_list_each_other() -> None:
 @pytest.mark.parametrize(
     ("text", "seconds"), [("5s", 5.0), ("500ms", 0.5), ("1m", 60.0), ("2", 2.0), ("1.5s", 1.5)]
 )
-def test_parse_duration(text: str, seconds: float) -> None:
+def test_duration_is_parsed(text: str, seconds: float) -> None:
     assert duration_seconds(text) == seconds
 
 

@@ -1,4 +1,4 @@
-"""Our tables and codecs equal those of Kafka's own classes (tests/data/README.md)."""
+"""Our tables and codecs agree with Kafka's own classes (tests/data/README.md)."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_tables_equal_kafkas_schemas(api: dict[str, Any]) -> None:
         assert spec.response_header_version(version) == row["response_header"]
 
 
-def test_defaults_are_kafkas() -> None:
+def test_defaults_are_the_same_as_in_kafka() -> None:
     """A struct that is built without arguments has the same field values as in Kafka."""
     compared = 0
     for row in lines("defaults.jsonl.gz"):
@@ -178,7 +178,7 @@ def test_defaults_are_kafkas() -> None:
     assert compared > 4000
 
 
-def test_error_codes_are_kafkas() -> None:
+def test_error_codes_are_the_same_as_in_kafka() -> None:
     """Compares codes, names, default texts and retriability."""
     theirs = list(lines("errors.jsonl.gz"))
     assert [(code.value, code.name) for code in ErrorCode] == [
@@ -190,7 +190,7 @@ def test_error_codes_are_kafkas() -> None:
         assert code.retriable == row["retriable"], code.name
 
 
-def test_api_table_is_that_of_a_zookeeper_broker() -> None:
+def test_api_table_equals_the_table_of_a_zookeeper_broker() -> None:
     """Compares key, both names and versions of every API, and whether a broker forwards it."""
     theirs = {row["key"]: row for row in lines("apis.jsonl.gz") if "ZK_BROKER" in row["listeners"]}
     assert set(API_SPECS) == set(theirs)
@@ -198,12 +198,12 @@ def test_api_table_is_that_of_a_zookeeper_broker() -> None:
         spec = API_SPECS[key]
         assert (spec.name, spec.enum_name) == (row["name"], row["enum"])
         assert (spec.min_version, spec.max_version) == (row["min"], row["max"])
-        # The excluded APIs are not served, or only brokers send them.
+        # Other APIs are not served, or only brokers send them.
         if spec.route not in (None, Route.ON_CONTROLLER):
             assert (spec.route is Route.FORWARD) == row["forwardable"]
 
 
-def test_api_keys_are_kafkas() -> None:
+def test_api_keys_are_the_same_as_in_kafka() -> None:
     drafted = {ApiKey.ALTER_TOPICS, ApiKey.LIST_ACLS, ApiKey.ALTER_ACLS}
     theirs = {row["key"]: row["enum"] for row in lines("apis.jsonl.gz")}
     assert theirs == {key: key.name for key in set(ApiKey) - drafted}

@@ -38,7 +38,7 @@ def test_rejection_is_definite(error: ErrorCode) -> None:
     assert error.definite
 
 
-def test_message_is_null_for_a_server_error_or_the_default_text() -> None:
+def test_the_default_text_and_the_text_of_a_server_error_become_a_null_message() -> None:
     exists = ErrorCode.TOPIC_ALREADY_EXISTS
     assert api_message(exists, "Topic 'a' already exists.") == "Topic 'a' already exists."
     assert api_message(exists, exists.default_text) is None

@@ -107,6 +107,6 @@ def test_invalid_utf8_in_a_client_id_becomes_u_fffd() -> None:
 
 @pytest.mark.parametrize("client_id", ["x" * 40_000, "\ud800"])
 def test_client_id_that_cannot_be_encoded_raises_wire_error(client_id: str) -> None:
-    """It is too long or has a lone surrogate."""
+    """The client id is too long or has a lone surrogate."""
     with pytest.raises(WireError):
         encode_request_header(RequestHeader(19, 7, 1, client_id))

@@ -1,9 +1,9 @@
 """Our codec round-trips random messages of every API and agrees with kio and kafka-python.
 
-kio and kafka-python are oracles for the APIs and versions that they implement. Their differences
-are known. kio 0.5.0 stores error codes as an enumeration and times as datetimes (in whole seconds
-in the delegation token and Produce APIs). kafka-python 3.0.12 decodes every ApiVersions response
-with an error as version 0, and its DeleteTopicsRequest does not encode a decoded message.
+kio and kafka-python are oracles for the APIs and versions that they implement. They differ from
+Kafka in known ways. kio 0.5.0 stores error codes as an enumeration and times as datetimes (in whole
+seconds in the delegation token and Produce APIs). kafka-python 3.0.12 decodes every ApiVersions
+response with an error as version 0, and its DeleteTopicsRequest does not encode a decoded message.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def field_values(field: Wire, version: int, tame: bool) -> st.SearchStrategy[Any
 
 @cache
 def messages(target: type[Any], version: int, tame: bool = False) -> st.SearchStrategy[Any]:
-    """Any message of `version`. `tame`: only values that kio's Python types can hold."""
+    """Return a strategy for messages. `tame`: only values that kio's Python types can hold."""
     present = [field for field in fields_of(target) if version in field.versions]
     return st.builds(
         target, **{field.name: field_values(field, version, tame) for field in present}

@@ -110,14 +110,14 @@ def replicated(*partitions: Sequence[int]) -> RequestedTopicState:
     ],
 )
 def test_limits_of_replicas_apply_to_every_partition(after: RequestedTopicState, text: str) -> None:
-    """A reassignment may change another partition than the first."""
+    """A reassignment may change partitions other than the first."""
     policy = limits(replication_factor_min=2, replication_factor_max=2)
     alter(policy, replicated((1, 2), (2, 3)), replicated((1, 2), (1, 2)))
     with pytest.raises(PolicyViolationException, match=text):
         alter(policy, after, replicated((1, 2), (1, 2)))
 
 
-def test_a_topic_with_too_few_replicas_may_get_more_partitions_like_the_first() -> None:
+def test_a_topic_with_too_few_replicas_may_get_partitions_with_as_few_replicas() -> None:
     policy = limits(replication_factor_min=2)
     alter(policy, replicated((1,), (2,), (3,)), replicated((1,), (2,)))
 
