@@ -10,7 +10,7 @@ from cluster_model.client import Client
 
 
 def a_client(**fields: Any) -> Client:
-    """An anonymous client on listener PLAINTEXT; `fields` are those of Client."""
+    """An anonymous client on listener PLAINTEXT; `fields` set other fields of Client."""
     defaults: dict[str, Any] = {
         "host": "127.0.0.1",
         "listener_name": "PLAINTEXT",

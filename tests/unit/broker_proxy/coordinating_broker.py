@@ -1,4 +1,4 @@
-"""Broker 1 of three with a metadata cache, for APIs of coordinators and partition leaders.
+"""Broker 1 of three, to test APIs that find coordinators and the leaders of partitions.
 
 `CoordinatingBroker.create` creates a topic whose partition n is led by the first broker of
 `assignment[n]`; `call` returns a response as JSON.
@@ -40,7 +40,7 @@ def apply_image(
 
 
 class CoordinatingBroker:
-    """Brokers 1, 2 and 3 are alive; 3 has no listener INNER."""
+    """Brokers 1, 2 and 3 are alive; broker 3 has no listener INNER."""
 
     def __init__(self) -> None:
         brokers = {

@@ -1,4 +1,4 @@
-"""The ACL follower reads every changed pattern and keeps one watch per parent."""
+"""The ACL follower reads every changed pattern, and watches each parent of notifications once."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ async def test_acl_follower_keeps_one_watch_per_parent_and_misses_nothing() -> N
 
 
 def test_acls_that_were_deleted_between_two_sessions_are_reported() -> None:
-    """Otherwise the controller of this process would go on to use them."""
+    """If they were not reported, the controller in this process would keep using them."""
     gone, kept = (ResourcePattern("TOPIC", "LITERAL", name) for name in ("gone", "kept"))
     seen: list[tuple[ResourcePattern, Entries, int | None]] = []
     learned = LearnedAcls(lambda *each: seen.append(each))
@@ -160,7 +160,7 @@ async def test_acl_follower_applies_acls_but_reports_no_zxid_when_writes_never_s
     assert learned.acls.entries(patterns[0]) == (RULE,)
 
 
-async def test_notifications_are_listed_once_for_a_change_and_not_without_one() -> None:
+async def test_notifications_are_listed_once_for_a_change_and_never_without_a_change() -> None:
     fake, learned = FakeSession(), RecordedAcls()
     follower, session = AclFollower(learned), cast(ZooKeeperSession, fake)
 

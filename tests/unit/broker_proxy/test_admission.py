@@ -44,7 +44,7 @@ def test_a_connection_that_arrives_after_the_close_is_aborted() -> None:
 
 
 def test_a_connection_that_cannot_be_recorded_is_closed_and_takes_no_slot() -> None:
-    """Otherwise its client waits for a broker that never reads its requests."""
+    """If it stayed open, its client would wait for a broker that never reads its requests."""
     admission, entered = new_admission(), []
     admission.quotas.limits = ConnectionLimits(listeners={"PLAINTEXT": 1})
     first, second = Socket(), Socket()

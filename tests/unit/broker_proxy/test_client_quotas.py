@@ -49,7 +49,7 @@ def test_a_client_above_its_byte_rate_is_throttled_until_the_rate_fits() -> None
     assert produced.produced.charge(a_client(principal=ALICE, client_id="other"), 10**9) == 0
 
 
-def test_the_users_quota_precedes_that_of_the_client_id() -> None:
+def test_a_quota_of_the_user_precedes_a_quota_of_the_client_id() -> None:
     clock = Clock()
     every = quotas(clock)
     every.replace_all("clients", {"app": RATE})

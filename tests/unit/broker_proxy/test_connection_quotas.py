@@ -13,7 +13,7 @@ LOOPBACK_6 = host_text(bytes(15) + b"\x01")  # as the server names a client
 
 
 class Broker:
-    """Counts connections; `now_s` is moved by hand."""
+    """The connection quotas of a broker. Tests set the clock `now_s`."""
 
     def __init__(self, *listeners: str, **properties: str) -> None:
         self.now_s = 1000.0
@@ -62,7 +62,7 @@ def test_an_address_override_raises_or_lowers_the_limit() -> None:
 
 
 def test_the_inter_broker_listener_is_exempt_from_max_connections() -> None:
-    """Its connections count, so a connection of another listener may have to close."""
+    """Its connections count for the limit, so another listener's connection may have to close."""
     broker = Broker(max_connections="2")
     broker.connect(2)
     assert not broker.quotas.has_slot(OUTSIDE)
@@ -80,7 +80,7 @@ def test_a_single_listener_is_not_exempt() -> None:
     assert not broker.quotas.has_slot(INSIDE)
 
 
-def test_the_limit_of_a_listener_overrides_that_of_the_broker() -> None:
+def test_the_limit_of_a_listener_overrides_the_limit_of_the_broker() -> None:
     broker = Broker()
     own = "listener.name.outside.max.connections"
     broker.configure({"max.connections": "3", own: "1"})
@@ -91,7 +91,7 @@ def test_the_limit_of_a_listener_overrides_that_of_the_broker() -> None:
 
 
 def test_stored_limits_override_static_ones() -> None:
-    """A broker's value overrides the cluster default, which overrides the static value."""
+    """A broker's stored value overrides the cluster default. Both override the static value."""
     broker = Broker(max_connections="9")
     broker.connect(4)
     broker.configure({"max.connections": "9"}, {"max.connections": "3"}, {"max.connections": "2"})

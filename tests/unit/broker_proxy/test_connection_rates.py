@@ -1,7 +1,7 @@
 """The quota connection_creation_rate of an IP address.
 
-With a rate of 1 per second, a live Kafka 3.9.1 accepted ten connections at once. It delayed the
-close of each further connection by a second.
+With a rate of 1 per second, a live Kafka 3.9.1 accepted ten connections at once. It closed each
+further connection, but only after a second.
 """
 
 from __future__ import annotations

@@ -394,7 +394,7 @@ async def test_api_versions_in_an_unknown_version_is_answered_in_version_0() -> 
 
 
 async def test_all_unsupported_versions_have_one_label_in_the_metrics() -> None:
-    """Clients choose the version, and need not be logged in."""
+    """Otherwise a client could create any number of labels, even before it logs in."""
     broker = Broker()
     for version in range(90, 99):
         broker.dispatcher.handle_unsupported(_request(18, version, b""))

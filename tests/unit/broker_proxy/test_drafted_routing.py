@@ -34,7 +34,7 @@ def way_of(key: int, version: int, *, controller: bool, forwards: bool = True) -
     )
 
 
-def test_the_version_bumps_are_those_of_kip_590() -> None:
+def test_the_version_bumps_equal_the_list_in_kip_590() -> None:
     bumped = [spec for spec in DRAFTED_SPECS.values() if spec.forwarded_below is not None]
     assert {spec.name: spec.forwarded_below for spec in bumped} == BUMPED
     assert all(spec.max_version == spec.forwarded_below for spec in bumped)

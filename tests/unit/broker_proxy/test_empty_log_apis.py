@@ -25,7 +25,7 @@ from tests.unit.broker_proxy.coordinating_broker import CoordinatingBroker
 
 
 class Broker(CoordinatingBroker):
-    """Broker 1 with the APIs and the configs that it would read from ZooKeeper."""
+    """Broker 1 with both APIs. It reads configs from the image instead of ZooKeeper."""
 
     def __init__(self, *, allowed: bool = True, **properties: str) -> None:
         super().__init__()

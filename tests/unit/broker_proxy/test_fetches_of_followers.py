@@ -1,4 +1,4 @@
-"""A leader reads a follower's partitions only when they change, and loses no news by that."""
+"""A leader reads a follower's partitions only when they change; the follower misses no change."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ async def test_find_coordinator_requests_the_creation_of_a_missing_internal_topi
 async def test_find_coordinator_returns_the_leader_of_the_keys_partition(
     version: int, key_type: int, topic: str
 ) -> None:
-    """The key "g" is in partition 3 of 4, the key "h" in partition 0."""
+    """The topic has four partitions. The key "g" is in partition 3, the key "h" in partition 0."""
     broker = CoordinatingBroker()
     broker.create(topic, (2,), (1,), (1,), (3,))
     api, requested = an_api(broker)
@@ -108,7 +108,7 @@ async def test_a_leader_without_the_clients_listener_is_not_a_coordinator() -> N
 
 @pytest.mark.parametrize(("version", "code"), [(4, 42), (5, 42), (6, 15)])
 async def test_a_share_group_has_no_coordinator(version: int, code: int) -> None:
-    """The response is that of a Kafka without share groups."""
+    """A Kafka without share groups returns the same response."""
     broker = CoordinatingBroker()
     api, requested = an_api(broker)
     request = FindCoordinatorRequest(key_type=SHARE, coordinator_keys=["g"])

@@ -1,7 +1,7 @@
 """OffsetFetch, DescribeProducers and AlterReplicaLogDirs.
 
-The expected values are from a live Kafka 3.9.1 with ZooKeeper. Its groups "g" and "h" had
-coordinators but no members.
+The expected values are from a live Kafka 3.9.1 with ZooKeeper. There the group "h" had a
+coordinator, but no members.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ KAFKA_LISTS = {*range(52), 56, 57, 58, 60, 61, *range(65, 70)}
 
 
 def a_broker() -> CoordinatingBroker:
-    """Broker 1 is the coordinator of "h". Topic t has partitions on 1, on 2 and on both."""
+    """Broker 1 coordinates "h". The partitions of t are on broker 1, on broker 2, and on both."""
     broker = CoordinatingBroker()
     broker.create("__consumer_offsets", (1,), (2,))
     broker.create("__transaction_state", (1,), (2,))

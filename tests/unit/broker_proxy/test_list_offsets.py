@@ -1,4 +1,4 @@
-"""ListOffsets on empty logs, as a live Kafka 3.9.1 answered."""
+"""ListOffsets on empty logs. The expected values are from a live Kafka 3.9.1."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ async def one(
 
 
 @pytest.mark.parametrize("version", range(1, 10))
-async def test_list_offsets_of_an_empty_log(version: int) -> None:
+async def test_list_offsets_answers_for_an_empty_log_as_kafka_does(version: int) -> None:
     epoch = EPOCH if version >= 4 else -1
     begins: Result = (0, 0, epoch, [])
     nothing: Result = (0, -1, -1, [])
@@ -103,7 +103,8 @@ async def test_list_offsets_v0_returns_the_start_of_the_only_segment() -> None:
     assert await one(0, -3) == (35, -1, -1, [])
 
 
-# replica id, leader epoch and timestamp of a request -> error, offset and leader epoch
+# Replica id, leader epoch and timestamp of a request, and error, offset and leader epoch of its
+# response.
 FOLLOWER = [
     ((-1, -1, -1), (6, -1, -1)),
     ((-1, 1, -1), (74, -1, -1)),

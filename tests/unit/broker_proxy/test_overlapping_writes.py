@@ -24,7 +24,7 @@ from cluster_model.client import Client
 
 
 class Writes:
-    """A connection, and its dispatcher, whose requests end when the test calls `end`."""
+    """A connection and its dispatcher. A request ends when the test calls `end`."""
 
     def __init__(self) -> None:
         self.executing: list[int] = []
@@ -88,7 +88,7 @@ async def turns() -> None:
 
 
 async def two_overlapping_writes() -> tuple[Writes, asyncio.Task[list[bytes | None]]]:
-    """Return a connection with two writes in progress, of which the second arrived later."""
+    """Return a connection with two writes in progress. The second arrived after the first began."""
     broker = Writes()
     broker.create(1, "t1")
     work = asyncio.create_task(broker.work())
@@ -190,7 +190,7 @@ async def test_a_request_without_known_topics_overlaps_with_none(
 
 
 async def test_writes_that_may_not_overlap_are_executed_one_after_another() -> None:
-    """With quotas, policies or fault rules no writes overlap, because these may count requests."""
+    """No writes overlap while a quota, a policy or a fault rule is set: each may count requests."""
     broker = Writes()
     broker.is_allowed = False
     for number in (1, 2):
@@ -205,7 +205,7 @@ async def test_writes_that_may_not_overlap_are_executed_one_after_another() -> N
 
 
 async def test_writes_stop_overlapping_when_a_quota_is_set() -> None:
-    """Even if the client always sends the next request before the previous response."""
+    """This holds even if the client always sends a request before the previous response."""
     broker, work = await two_overlapping_writes()
     broker.is_allowed = False
     broker.create(3, "t3")

@@ -41,7 +41,7 @@ ALICE = Principal("User", "alice")
 
 
 class Cluster:
-    """Broker 1 leads partition 0 of each topic, broker 2 partition 1. `gone` is being deleted."""
+    """Brokers 1 and 2 lead partitions 0 and 1 of each topic. The topic `gone` is being deleted."""
 
     def __init__(self) -> None:
         self.requested: list[Any] = []
@@ -84,7 +84,7 @@ class Cluster:
     async def delete(
         self, topic: str, offsets: Mapping[int, int], principal: Principal = ALICE
     ) -> dict[int, tuple[int, int]]:
-        """Return code and low watermark of each partition."""
+        """Return the error code and the low watermark of each partition."""
         effective = EffectiveBrokerConfig.of(config())
         policy = RecordsPolicy(self, self.cache, self)
         api = DeleteRecords(1, self.cache, lambda: effective, self, allow_all, policy)

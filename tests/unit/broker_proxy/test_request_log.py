@@ -1,6 +1,6 @@
 """kafka-request.log: Kafka's keys, order and levels, without secrets.
 
-The expected lines are from a live Kafka 3.9.1, with our times, ids and ports.
+The tests use the times, ids and ports of a line that a live Kafka 3.9.1 wrote.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def logged(key: int, version: int, request: Any, response: Any = None) -> dict[s
     return values
 
 
-def test_a_line_equals_kafkas() -> None:
+def test_a_line_equals_the_line_that_kafka_wrote() -> None:
     """A Kafka controller wrote the line for a forwarded creation above the mutation quota."""
     assert request_line(creation()) == REQUEST_LOG_OF_KAFKA
 
@@ -202,7 +202,7 @@ def test_credentials_tokens_and_logins_are_hidden(key: int, request_: Any, respo
 def test_sensitive_config_values_are_hidden(
     api: Any, resource_type: int, name: str, hidden: bool
 ) -> None:
-    """Values of unknown configs are hidden too: the name may be a misspelled sensitive one."""
+    """Values of unknown configs are hidden too: a sensitive config may be misspelled."""
     config = api.AlterableConfig(name=name, value="v")
     resource = api.AlterConfigsResource(resource_type, "r", [config])
     request = (
@@ -250,7 +250,7 @@ def test_a_large_log_is_rolled_over(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_a_log_that_cannot_be_rolled_over_writes_to_no_other_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Afterwards it is rolled over as soon as a file can be opened."""
+    """The log is rolled over as soon as a file can be opened again."""
     monkeypatch.setattr("event_log.text_log.FILE_BYTES_MAX", 100)
     log = TextLog(tmp_path / "x.log", "l", Level.DEBUG)
     log.append(Level.INFO, b"1" * 100, 0)
@@ -258,7 +258,7 @@ def test_a_log_that_cannot_be_rolled_over_writes_to_no_other_file(
         patch.setattr("event_log.text_log.os.open", raise_full)
         log.flush()
     other = tmp_path / "other"
-    with other.open("wb"):  # may get the number of a file that was closed
+    with other.open("wb"):  # may get the descriptor of a file that was closed
         with monkeypatch.context() as patch:
             patch.setattr("event_log.text_log.os.open", raise_full)
             log.append(Level.INFO, b"2" * 100, 0)

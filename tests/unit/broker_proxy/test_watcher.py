@@ -176,7 +176,7 @@ async def test_a_config_change_is_not_lost_with_the_connection(lost: int) -> Non
 
 
 async def test_without_the_folder_of_config_changes_the_broker_still_follows_acls() -> None:
-    """It may be deleted by hand. Then the broker follows everything but configs."""
+    """If somebody deletes that znode, the broker follows everything but configs."""
 
     class WithoutFolder(Session):
         async def children(self, path: str, _watch: Callable[[], None]) -> list[str]:

@@ -88,7 +88,7 @@ def credential(password: str, iterations: int = 4096) -> ScramCredential:
 
 
 class ScramClient:
-    """RFC 5802's client with SHA-256; `tamper` changes the proof."""
+    """The client of RFC 5802 with SHA-256. The argument `tamper` of `final` changes the proof."""
 
     def __init__(self, user: str, password: str, extensions: str = "", nonce: str = "cn") -> None:
         self.bare = f"n={user},r={nonce}{extensions}"

@@ -1,6 +1,6 @@
-"""Failed logins for which Kafka closes the connection without a response.
+"""Failed logins: some get an error, for others Kafka closes the connection without a response.
 
-Kafka 3.9.1 does so for a SCRAM proof of the wrong length and for an OAUTHBEARER scheme other than
+Kafka 3.9.1 closes it for a SCRAM proof of the wrong length and for an OAUTHBEARER scheme other than
 Bearer. A malformed OAUTHBEARER message gets SASL_AUTHENTICATION_FAILED, like a wrong credential.
 """
 

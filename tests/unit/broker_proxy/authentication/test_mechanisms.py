@@ -49,7 +49,7 @@ USERS = Credentials({"alice": credential("pencil")})
         ),
     ],
 )
-def test_plain_errors_are_kafkas(message: bytes, results: str) -> None:
+def test_plain_errors_are_the_same_as_in_kafka(message: bytes, results: str) -> None:
     server = PlainServer({"alice": "pencil", "empty": ""})
     with pytest.raises(SaslAuthenticationError, match=results.replace("/", ".")):
         server.evaluate(message)
