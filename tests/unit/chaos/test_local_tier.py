@@ -1,4 +1,4 @@
-"""Runs of the tier `local` that break off, without a cluster."""
+"""Runs of the tier `local` that break off. The tests start no cluster."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from event_log.verdicts import Verdict
 async def test_a_crashed_run_has_a_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Otherwise `junit.xml` would not name it, and the runs after it would not be played."""
+    """Without a result, `junit.xml` would lack the run, and the runs after it would not start."""
 
     async def crash(*_: object) -> None:
         raise AssertionError("the controller changed before its session ended")
@@ -32,7 +32,7 @@ async def test_evidence_that_cannot_be_read_does_not_hide_why_the_run_broke_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def hang(*_: object) -> None:
-        (tmp_path / "run" / "evidence").mkdir(parents=True)  # without a run
+        (tmp_path / "run" / "evidence").mkdir(parents=True)  # a folder without a run
         raise NoProgressError("no operation was acknowledged")
 
     monkeypatch.setattr(run, "_play", hang)

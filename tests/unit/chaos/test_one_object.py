@@ -11,7 +11,7 @@ from chaos.workloads.one_object import OneObject, _Entries
 
 
 class Broker:
-    """Answers DescribeConfigs with these values; None: it does not know the topic."""
+    """Answers DescribeConfigs with a value for each topic; it does not know a topic with None."""
 
     def __init__(self, **values: str | None) -> None:
         self._values = values
@@ -29,14 +29,14 @@ class Broker:
 
 
 async def test_a_broker_that_does_not_know_a_topic_yet_describes_no_entries() -> None:
-    """The comparison is then repeated; an exception would end the scenario."""
+    """The comparison is repeated later. An exception would end the scenario."""
     load = OneObject(MagicMock(brokers=(1,)))
     broker: Any = Broker(known="0:1,1:2", new=None, unset="")
     found = await load._described_configs(broker, 1)
     assert found == {"known": ["0:1", "1:2"], "new": [], "unset": []}
 
 
-def test_entries_must_be_those_of_the_clients() -> None:
+def test_acknowledged_entries_must_be_there_once_and_entries_never_sent_must_not() -> None:
     entries = _Entries(sent={"a", "b"}, acknowledged={"a"})
     found = (["a"], ["a", "b"], ["b"], ["a", "a"], ["a", "c"])
     assert [entries.wrong(each) for each in found] == [False, False, True, True, True]

@@ -1,4 +1,4 @@
-"""The registries of chaos are complete, and their values well-formed."""
+"""The registries of chaos are complete, and their values are well-formed."""
 
 from __future__ import annotations
 

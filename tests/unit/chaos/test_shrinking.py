@@ -31,7 +31,10 @@ def test_only_the_faults_and_operations_that_are_needed_remain() -> None:
 
 
 def test_a_seeded_bug_is_reduced_to_one_fault_and_its_file_fails_alike(tmp_path: Path) -> None:
-    """The bug: in every term, the controller begins again with the same topic ids."""
+    """The bug: in every term, the controller begins with the same topic ids.
+
+    The file is the reduced scenario as Python source.
+    """
     steps = tuple(Step(fault=each, after=8, hold=Acknowledged(5)) for each in FAULTS)
     topology = replace(SCENARIO.topology, seeded_bugs=("repeats_topic_ids",))
     scenario = replace(SCENARIO, steps=steps, topology=topology, after=20)

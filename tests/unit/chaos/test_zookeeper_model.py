@@ -37,7 +37,7 @@ def test_model_passes_the_case(case: Case, seed: int) -> None:
 
 @pytest.mark.parametrize("version", [1, ANY_VERSION])
 def test_the_log_has_the_version_that_a_check_found(version: int) -> None:
-    """Also if the check accepts any version: PrepRequestProcessor.checkAndIncVersion."""
+    """As in PrepRequestProcessor.checkAndIncVersion, even if the check accepts any version."""
     model = ZooKeeperModel(lambda: 0)
     session = model.open_session(2, 0)
     for operation in (Create("/a"), SetData("/a", b"x"), Check("/a", version)):

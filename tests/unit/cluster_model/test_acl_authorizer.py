@@ -1,4 +1,4 @@
-"""The default authorizer decides like Kafka's AclAuthorizer."""
+"""Our AclAuthorizer decides like Kafka's AclAuthorizer."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_super_users_are_always_allowed() -> None:
         super_users_of({"super.users": "alice"})
 
 
-def test_the_reason_of_a_verdict_is_kafkas() -> None:
+def test_the_reason_of_a_verdict_has_kafkas_text() -> None:
     """The reason names the operation of the matching ACL."""
     action = Action("DESCRIBE", "TOPIC", "orders")
     reason = AclAuthorizer({}).authorize(a_requester(), action, acls(allow("DELETE"))).reason
@@ -167,7 +167,7 @@ def test_the_reason_of_a_verdict_is_kafkas() -> None:
         ([allow("READ", name="a")], False),
     ],
 )
-def test_authorize_by_resource_type(rules: list[Rule], expected: bool) -> None:
+def test_a_right_on_any_topic_is_found_by_resource_type(rules: list[Rule], expected: bool) -> None:
     """The check for idempotent producers: is WRITE allowed on any topic?"""
     verdict = AclAuthorizer({}).authorize_by_resource_type(
         a_requester(), "WRITE", "TOPIC", acls(*rules)

@@ -1,4 +1,4 @@
-"""The znodes of ACLs are equal to those of Kafka 3.9.1."""
+"""The znodes of ACLs have the paths and contents that Kafka 3.9.1 writes."""
 
 from __future__ import annotations
 

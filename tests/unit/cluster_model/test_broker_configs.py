@@ -25,7 +25,7 @@ from cluster_model.topic_configs import TopicDefaults, effective_topic_configs
 LIVE = Path(__file__).parents[2] / "data" / "describe_broker_3.9.1.jsonl.gz"
 
 
-def test_configs_equal_those_of_a_live_kafka() -> None:
+def test_configs_equal_the_configs_of_a_live_kafka() -> None:
     """The 314 configs are equal in order, value, source, type, read-only flag and synonyms."""
     with gzip.open(LIVE, "rt") as lines:
         recorded = [json.loads(line) for line in lines]
@@ -61,7 +61,7 @@ def test_values_have_types_and_unknown_names_are_kept() -> None:
 
 
 def test_a_config_with_a_listener_prefix_takes_precedence() -> None:
-    """Without such a config, the one without the prefix applies."""
+    """For any other listener, the config without the prefix applies."""
     config = BrokerConfig.from_properties({"listener.name.plaintext.max.connections": "9"})
     assert config.int("listener.name.plaintext.max.connections") == 9
     assert config.int("listener.name.other.max.connections") == 2**31 - 1

@@ -95,9 +95,9 @@ USERS = "/config/users"
     [
         # A client below a user creates its parents.
         ([("users", "u/clients/c", SOME)], ["u", "u/clients", "u/clients/c"]),
-        # Removing a client removes the parents,
+        # If the last client of a user is removed, its parents are removed.
         ([("users", "u/clients/c", SOME), ("users", "u/clients/c", NONE)], []),
-        # unless there is another client
+        # They stay while the user has another client.
         (
             [
                 ("users", "u/clients/c", SOME),
@@ -106,12 +106,12 @@ USERS = "/config/users"
             ],
             ["u", "u/clients", "u/clients/d"],
         ),
-        # or the user has configs.
+        # A user with configs stays.
         (
             [("users", "u", SOME), ("users", "u/clients/c", SOME), ("users", "u/clients/c", NONE)],
             ["u"],
         ),
-        # An empty user with clients is kept until the last client is removed.
+        # A user without configs is kept until its last client is removed.
         (
             [("users", "u", SOME), ("users", "u/clients/c", SOME), ("users", "u", NONE)],
             ["u", "u/clients", "u/clients/c"],
@@ -131,10 +131,10 @@ USERS = "/config/users"
         ([("users", "<default>/clients/<default>", SOME)], None),
     ],
 )
-def test_znodes_of_users_equal_kafkas(
+def test_znodes_of_users_are_the_same_as_in_kafka(
     changes: list[tuple[str, str, Mapping[str, str]]], left: list[str] | None
 ) -> None:
-    """The expected znodes are Kafka's (docs/kafka/znodes.md#scram-and-quota-values)."""
+    """See docs/kafka/znodes.md#scram-and-quota-values."""
     tree, _ = after(*changes)
     if left is None:
         left = ["<default>", "<default>/clients", "<default>/clients/<default>"]
@@ -188,7 +188,7 @@ def test_the_image_equals_the_loaded_znodes(
 
 
 async def test_invalid_configs_count_as_none_and_can_be_replaced() -> None:
-    """As in Kafka. The znode exists, so the next write sets it at the znode's version."""
+    """Kafka does the same. The next write replaces the znode at the version that it has."""
     resource = ConfigResource("topics", "t")
 
     async def read(reads: Sequence[Read]) -> list[ReadResult]:

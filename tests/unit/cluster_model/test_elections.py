@@ -73,7 +73,7 @@ def test_leader_and_isr_change_with_the_live_brokers(name: str) -> None:
 def test_reactions_keep_the_invariants_and_converge(
     isr: set[int], live: set[int], led: bool, unclean: bool
 ) -> None:
-    """A leader is live and in the ISR. Only unclean election chooses one from outside the ISR."""
+    """A leader is live and in the ISR. Only unclean elections choose a leader outside the ISR."""
     assignment = (4, 2, 1, 3)
     members = tuple(replica for replica in assignment if replica in isr)
     before = state(members[0] if led else NO_LEADER, members)

@@ -25,7 +25,7 @@ GOOD = "broker.id=1\nzookeeper.connect=127.0.0.1:2181\n"
     ],
 )
 def test_levels_are_parsed_as_in_kafka(text: str, level: str | None) -> None:
-    """The levels are those that `MetadataVersion.fromVersionString` returns in 3.9.1."""
+    """In Kafka 3.9.1, `MetadataVersion.fromVersionString` returns the expected levels."""
     assert level_of(text) == level
 
 
@@ -67,9 +67,9 @@ def test_each_broker_follows_its_own_level() -> None:
 @pytest.mark.parametrize("is_controller", [False, True])
 @pytest.mark.parametrize("dialect", ["shipped", "drafted"])
 def test_a_broker_below_the_bridge_writes_directly(dialect: str, is_controller: bool) -> None:
-    """Every other API has the same route as in a broker whose forwarding is only disabled.
+    """Such a broker executes the APIs in WRITTEN_BY_BROKERS itself.
 
-    Brokers execute the APIs in WRITTEN_BY_BROKERS themselves.
+    Every other API has the route that it has in a broker with forwarding disabled.
     """
     for key, way in WITHOUT_DATA_PLANE[dialect].items():
         found = route(

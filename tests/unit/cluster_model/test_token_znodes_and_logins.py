@@ -23,7 +23,7 @@ from tests.unit.controller.test_delegation_tokens import ALICE, BOB, SECRET, Clu
 ZNODES = Path(__file__).parents[2] / "recordings" / "znodes-direct-secured.jsonl.gz"
 
 
-def test_the_hmac_of_a_token_equals_kafkas() -> None:
+def test_the_hmac_of_a_token_is_the_same_as_in_kafka() -> None:
     """The secret key and the token id are from a recording."""
     hmac = SECRET.hmac("E9iyqWWOTOGWxBReP8CvcQ")
     assert base64.b64encode(hmac).decode() == (
@@ -129,7 +129,7 @@ def test_the_active_controller_uses_the_tokens_of_its_image() -> None:
 
 
 def test_tokens_that_changed_between_two_sessions_are_reported() -> None:
-    """Otherwise the controller of this process would not know them."""
+    """If they were not reported, the controller in this process would not know the changes."""
     old, new = (DelegationToken("kept", ALICE, ALICE, (), 1, end, 3) for end in (2, 3))
     gone = replace(old, token_id="gone")
     seen: list[tuple[str, DelegationToken | None]] = []

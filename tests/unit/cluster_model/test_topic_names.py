@@ -19,7 +19,7 @@ CHARACTERS = "contains one or more characters other than ASCII alphanumerics, '.
 
 
 @pytest.mark.parametrize("name", ["a", "...", "A.b_c-9", "x" * 249, "__consumer_offsets"])
-def test_valid_names(name: str) -> None:
+def test_valid_names_are_accepted(name: str) -> None:
     check_topic_name(name)
 
 
@@ -67,13 +67,13 @@ def test_the_image_indexes_colliding_names() -> None:
 
 
 @pytest.mark.parametrize("name", ["", ".", "a/../b", "a//b", "a\x00", "\x7f", "\ue000", "𝄞"])
-def test_topic_names_that_give_an_invalid_znode_path(name: str) -> None:
+def test_some_topic_names_give_an_invalid_znode_path(name: str) -> None:
     """A node name is empty or relative, or has an invalid character, such as a Java surrogate."""
     assert not has_valid_path(name)
 
 
 @pytest.mark.parametrize("name", ["a", "bad name", "a/b", "ü☃", "...", ".a"])
-def test_topic_names_that_give_a_valid_znode_path(name: str) -> None:
+def test_other_topic_names_give_a_valid_znode_path(name: str) -> None:
     assert has_valid_path(name)
 
 
@@ -90,6 +90,6 @@ def test_topic_names_that_give_a_valid_znode_path(name: str) -> None:
         ("/c/\xa0\ud7ff\uf900\uffef", None),
     ],
 )
-def test_path_errors_are_those_of_zookeepers_client(path: str, error: str | None) -> None:
-    """The errors are those of PathUtils.validatePath."""
+def test_path_errors_have_the_texts_of_zookeepers_client(path: str, error: str | None) -> None:
+    """The texts are from PathUtils.validatePath."""
     assert path_error(path) == error

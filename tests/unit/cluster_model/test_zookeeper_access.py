@@ -13,13 +13,13 @@ READER = "bridgehead.zookeeper.broker.credential"
 SECURE = f"{GOOD}zookeeper.set.acl=true\n"
 
 
-def test_a_digest_identity_equals_zookeepers() -> None:
+def test_a_digest_identity_has_zookeepers_digest() -> None:
     """The digest is the example in ZooKeeper's documentation."""
     assert Credential("super", "admin").digest_id == "super:xQJmxLMiHGwaqBvst5y6rkB6HQs="
 
 
 def test_only_nodes_can_read_sensitive_znodes() -> None:
-    """Paths are matched as string prefixes, as in Kafka; /consumers stays open."""
+    """As in Kafka, paths are matched as string prefixes, and everyone may write /consumers."""
     broker = Credential("b", "x")
     access = ZooKeeperAccess(Credential("c", "y"), broker)
     creator, everyone = ZnodeAcl(31, "auth", ""), ZnodeAcl(1, "world", "anyone")
