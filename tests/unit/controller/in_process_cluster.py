@@ -98,8 +98,8 @@ class _Receiver:
 class InProcessCluster:
     """Broker 1 is the active controller. Every broker has these `properties`.
 
-    If `forwards` is false, brokers 2 and 3 do not forward writes. They answer NOT_CONTROLLER,
-    except to the APIs in WRITTEN_BY_BROKERS.
+    If `forwards` is false, brokers 2 and 3 do not forward writes. They answer NOT_CONTROLLER, but
+    execute the APIs in WRITTEN_BY_BROKERS.
     """
 
     def __init__(self, properties: str, *, forwards: bool = True) -> None:

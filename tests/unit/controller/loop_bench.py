@@ -181,7 +181,7 @@ class Term:
         client_id: str | None = None,
         principal: KafkaPrincipal = ANONYMOUS,
     ) -> asyncio.Future[EnvelopeReply]:
-        """Queue a request. It is a resend if `sequence` is that of an earlier request."""
+        """Queue a request. It is a resend if an earlier request had the same `sequence`."""
         self._sequence += 1
         reply: asyncio.Future[EnvelopeReply] = asyncio.get_running_loop().create_future()
         self.loop.submit(

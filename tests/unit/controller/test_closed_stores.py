@@ -73,7 +73,7 @@ async def _close_while_waiting(
 
 
 async def test_an_election_ends_when_its_session_is_closed() -> None:
-    """Otherwise the node would take part in no further election."""
+    """If it went on waiting, the node would take part in no further election."""
     store = _Store()
     election = asyncio.create_task(store.elect(1, 0))
     await _close_while_waiting(store, election)

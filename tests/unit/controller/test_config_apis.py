@@ -187,7 +187,7 @@ def test_lists_change_as_in_a_live_kafkas_znode(
     ("stored", "value", "after"), [("0:1", ",", "0:1"), (",", "0:1", "0:1"), (",", ",", "")]
 )
 def test_a_text_of_commas_has_no_items(stored: str, value: str, after: str) -> None:
-    """As with Java's String.split."""
+    """Java's String.split returns no items for such a text, either."""
     name = "leader.replication.throttled.replicas"
     change = [Operation(name, APPEND, value)]
     assert apply_operations({name: stored}, change, TOPIC_CONFIGS.get) == {name: after}
@@ -267,7 +267,7 @@ async def test_a_logger_level_changes_at_the_receiving_broker() -> None:
 
 
 async def test_a_wrapped_request_is_forwarded_whole_except_for_loggers() -> None:
-    """KIP-590's draft: the controller rejects duplicates. Each broker changes its own loggers."""
+    """On a drafted listener the controller rejects duplicates; a broker changes its own loggers."""
     split = IncrementalAlterConfigsSplit(checks({"broker.id": "1"}))
     message = request_to_set("a", "a")
     message.resources.append(incremental.AlterConfigsResource(4, "2", []))
@@ -338,7 +338,7 @@ async def test_describe_configs_checks_rights_for_each_resource() -> None:
         False,
     )
     answer = await api.handle(client_request(), message)
-    described, denied = answer.results  # As in Kafka, the denied ones are last.
+    described, denied = answer.results  # As in Kafka, denied resources are last.
     error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     assert (denied.error_code, denied.error_message) == (error, error.default_text)
     assert [config.name for config in described.configs] == ["flush.ms"]

@@ -149,7 +149,7 @@ async def test_after_a_conflict_the_later_multis_are_tried_again() -> None:
 async def test_every_pending_request_gets_not_controller_when_the_term_ends(
     lost: type[Exception],
 ) -> None:
-    """They are in flight, queued or delayed. Some of them may have been committed."""
+    """The requests are in flight, queued or delayed. Some of them may have been committed."""
     term = Term()
     waiting = term.submit(create_topics(), creation(topic("vast", 900), timeout_ms=60_000))
     term.store.unknown_from = 2 if lost is UnknownOutcomeError else None
@@ -222,7 +222,7 @@ def configured(name: str, value: str) -> Record:
 async def test_a_conflict_is_attributed_to_the_right_element(
     culprit: int,
 ) -> None:
-    """In the multi, the operations of the elements follow the one that creates the outcomes."""
+    """In the multi, the operation that creates the outcomes precedes the elements' operations."""
     term = Term()
     term.store.znodes[f"/config/brokers/{culprit}"] = b"external"
     quiet = [ConfigRecord(ConfigResource("brokers", f"{n}"), {}, notify=False) for n in range(3)]
@@ -243,7 +243,7 @@ async def test_a_fault_in_a_decision_fails_its_own_request_only() -> None:
 
 
 class LimitsMessages(Term):
-    """A term that encodes the error messages of CreateTopics as Kafka's protocol does."""
+    """A term that also encodes CreateTopics responses in Kafka's protocol, which limits texts."""
 
     def _respond(
         self, pending: PendingRequest, unfinished: frozenset[str], image: MetadataImage
@@ -256,7 +256,7 @@ class LimitsMessages(Term):
 
 @pytest.mark.parametrize("version", [4, 7])
 async def test_a_response_that_cannot_be_encoded_fails_its_own_request_only(version: int) -> None:
-    """The error message contains the name, and is longer than a string may be."""
+    """The error message contains the name, so it is longer than the protocol allows."""
     term = LimitsMessages()
     broken = term.submit(create_topics(), created("a" * 0x7FFF), version=version)
     fine = term.submit(create_topics(), created("orders"), version=version)

@@ -240,7 +240,7 @@ def test_an_expired_token_can_only_be_removed() -> None:
 
 
 def test_an_expiry_is_limited_by_the_maximum_lifetime() -> None:
-    """A period of 0 expires the token now. It stays until the controller removes it."""
+    """A period of 0 expires the token now. The token stays until the controller removes it."""
     cluster = Cluster()
     answer = cluster.issue()
     for period_ms, left_ms in ((1000, 1000), (30 * DAY, 7 * DAY), (0, 0)):
@@ -276,7 +276,7 @@ def test_outcomes_that_an_earlier_release_wrote_without_times_are_read() -> None
 
 
 def test_a_node_without_the_key_returns_no_hmac() -> None:
-    """By mistake, one node may be configured without the key."""
+    """Somebody may forget to configure the key on one node."""
     outcome = Outcome(ErrorCode.NONE, numbers=(1, 2, 3))
     answer = Cluster(None).call(38, creation(), committed={"id": outcome})
     assert (name_of(answer), answer.hmac, answer.token_id) == ("AUTH_DISABLED", b"", "")

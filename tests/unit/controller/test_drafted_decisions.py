@@ -168,7 +168,7 @@ def test_the_controller_alters_the_configs_of_any_registered_broker(verb: str, d
 
 
 def test_the_controller_validates_its_own_brokers_configs_and_the_defaults() -> None:
-    """The error is that of a release. There, a broker validates the configs before it forwards."""
+    """Releases return the same error, but there a broker validates before it forwards."""
     text = (
         "Invalid value org.apache.kafka.common.config.ConfigException: Log cleaner threads cannot "
         "be increased to more than double the current value 1 for configuration Invalid dynamic "
@@ -183,7 +183,7 @@ def test_the_controller_validates_its_own_brokers_configs_and_the_defaults() -> 
 
 
 def test_the_controller_checks_the_entries_of_a_wrapped_request() -> None:
-    """It rejects duplicate and null entries. In releases a broker does so before it forwards."""
+    """It rejects duplicate and null entries. In releases the receiving broker rejects them."""
     api = IncrementalAlterConfigs(BrokerConfig.from_properties({"broker.id": "1"}))
     old = AlterConfigs(BrokerConfig.from_properties({"broker.id": "1"}))
     for configs, text in (
@@ -243,7 +243,7 @@ def test_alter_topics_case_1_reassigns_and_adds_partitions_and_ignores_the_numbe
 
 
 def test_alter_topics_case_2_places_all_partitions_again() -> None:
-    """Case 2.1 also adds partitions. Case 2.2 removes replicas, which is also a reassignment."""
+    """Case 2.1 of KIP-4 also adds partitions. Case 2.2 removes replicas: also a reassignment."""
     check("""
     > topic t 1,2 2,3
     > alter t partitions=4 rf=3 drafted

@@ -1,4 +1,4 @@
-"""The events of an election are written before the claim is sent to ZooKeeper."""
+"""The events of an election are written before its multi (the claim) is sent to ZooKeeper."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ async def test_caught_up_waits_until_the_image_has_the_change() -> None:
 
 
 async def test_acls_that_were_deleted_and_created_again_reach_the_image() -> None:
-    """Their znode has the same version as the earlier one."""
+    """The new znode has the same version as the deleted one."""
     pattern = ResourcePattern("TOPIC", "LITERAL", "t")
     before, after = (
         (AccessControlEntry("User:alice", "*", "READ", permission),)

@@ -113,7 +113,7 @@ def test_each_client_id_has_a_bucket_but_a_null_or_empty_client_id_has_none() ->
 def test_rates_that_never_fill_a_bucket_give_a_throttle_time_of_zero(
     rate: str, first: str, later: str
 ) -> None:
-    """A rate of 0 accepts one request, a negative rate none. Older versions are always accepted."""
+    """Rate 0 accepts one request, a negative rate accepts none. Old versions are never rejected."""
     client = Client(rate)
     assert client.create(1, at_s=1000) == ([first], 0)
     assert client.create(1, at_s=1001) == ([later], 0)
@@ -178,7 +178,7 @@ def test_the_quota_of_the_most_specific_entity_applies(
     level: tuple[str, str | None],
     rate: float | None,
 ) -> None:
-    """The order is KIP-55's. As in Kafka, an empty client id gets its user's quota."""
+    """The order is from KIP-55. As in Kafka, an empty client id gets its user's quota."""
     known = {entity(text): float(value) for text, value in rates.items()}
     assert governing_level(known, user, client_id) == (Level(*level), rate)
 
@@ -199,7 +199,7 @@ def test_topics_are_charged_in_the_order_of_kafkas_hash_table() -> None:
 async def test_a_topic_above_the_quota_is_not_created_and_the_response_has_the_throttle_time() -> (
     None
 ):
-    """Earlier topics are created. A request of version 5 is accepted and adds throttle time."""
+    """The topic before it in the request is created. Version 5 is accepted but also throttled."""
     term = Term(before=limited({("clients", "app"): "1.0"}))
     api = create_topics()
     reply = term.submit(api, creation(topic("big", 20), topic("one")), client_id="app", version=6)

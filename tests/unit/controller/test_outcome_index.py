@@ -116,7 +116,7 @@ def test_a_commit_is_prunable_when_its_requests_are_finished_or_their_brokers_ar
 
 
 def test_pruning_stores_the_floor_in_the_multi_that_deletes_the_outcomes() -> None:
-    """Otherwise the next controller could execute a late resend."""
+    """Without the stored floor, the next controller could execute a late resend."""
     index = index_of(ended(1), ended(2), ended(3))
     index.raise_floor(ME, 3)
     commits = index.prunable(NONE)

@@ -172,7 +172,7 @@ def test_a_preferred_leader_must_be_live_and_in_sync() -> None:
 
 
 def test_an_unclean_election_takes_any_live_replica() -> None:
-    """It takes place only if there is no live leader. The new ISR is the new leader alone."""
+    """Such an election needs a partition without a live leader. The new leader is the whole ISR."""
     check("""
     > topic t 1,2,3 1,2,3
     > state t-0 -1 1
@@ -344,7 +344,7 @@ def test_a_dead_target_delays_only_its_partition() -> None:
 
 
 def test_a_cancelled_reassignment_restores_the_old_replicas() -> None:
-    """If an election made a new replica leader, an old replica becomes leader again."""
+    """If a new replica has become the leader, an old replica becomes the leader again."""
     check("""
     > topic t 1,3
     > brokers 1 2
@@ -373,7 +373,7 @@ def test_a_cancelled_reassignment_restores_the_old_replicas() -> None:
 
 
 def test_a_reassignment_replaces_a_running_one() -> None:
-    """The new one keeps the original replicas and drops those that only the old one added."""
+    """The original replicas stay. Those added only by the replaced reassignment are removed."""
     check("""
     > topic t 1,9
     > brokers 1 2 3

@@ -37,7 +37,7 @@ from tests.unit.controller.topic_decisions import (
     with_topic,
 )
 
-CREATED, VIOLATION = "REQUEST_TIMED_OUT", "POLICY_VIOLATION"  # No broker elects leaders here.
+CREATED, VIOLATION = "REQUEST_TIMED_OUT", "POLICY_VIOLATION"  # with the timeout of 0 ms
 
 
 class BlockedStore(MemoryStore):
@@ -63,7 +63,7 @@ class Limits:
     def __init__(self, topics_max: int) -> None:
         self.policy = TopicLimits()
         self.policy.configure({"bridgehead.policy.limits.topics.max": str(topics_max)})
-        self.checked: list[tuple[str, int, bool]] = []  # topic, topics before, accepted
+        self.checked: list[tuple[str, int, bool]] = []  # topic, number of topics before, accepted
         self.on_check: Callable[[str], None] = lambda name: None
 
     async def evaluate(self, check: Any, cluster: ClusterState) -> ApiError | None:
@@ -97,7 +97,7 @@ async def until(is_met: Callable[[], bool]) -> None:
 async def run_blocked(
     term: Term, store: BlockedStore, limits: Limits, count: int
 ) -> list[dict[str, str]]:
-    """Create t0; during its commit, let the policy check t1 and following; then run all."""
+    """Create t0. During its commit the policy checks t1 and the following topics; then run all."""
     answers: list[asyncio.Future[EnvelopeReply]] = []
 
     def submit_the_rest(name: str) -> None:
@@ -144,7 +144,10 @@ async def test_a_limit_holds_for_requests_that_share_a_commit(
 async def test_requests_after_a_failed_commit_are_checked_again(
     checks_again: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The policy rejected t3 because of t0, which cannot be created. A seeded bug keeps results."""
+    """The policy rejected t3 because of t0, which cannot be created.
+
+    The seeded bug keeps this rejection.
+    """
     if not checks_again:
         monkeypatch.setattr(PolicyEvaluation, "check_again", lambda *_: None)
     store, limits = BlockedStore(), Limits(3)
@@ -160,7 +163,7 @@ async def test_requests_after_a_failed_commit_are_checked_again(
 async def test_requests_after_one_that_is_decided_differently_are_checked_again(
     compares: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The policy accepts t1, but its time has passed when the loop decides it."""
+    """The policy accepts t1, but the deadline of t1 has passed when the loop decides it."""
     if not compares:
         monkeypatch.setattr(PolicyEvaluation, "decided", lambda *_: None)
     store, limits = BlockedStore(), Limits(2)
@@ -215,7 +218,7 @@ async def test_unexpected_decisions_do_not_multiply_checks() -> None:
 
 @pytest.fixture
 def decisions(monkeypatch: pytest.MonkeyPatch) -> Callable[[Term], list[str]]:
-    """Return a function that returns a list of the requests decided for a term's policies."""
+    """Return a function. It returns the growing list of decisions for the policies of a term."""
 
     def of(term: Term) -> list[str]:
         decided: list[str] = []
@@ -234,9 +237,10 @@ def decisions(monkeypatch: pytest.MonkeyPatch) -> Callable[[Term], list[str]]:
 async def test_rejections_do_not_multiply_decisions(
     decisions: Callable[[Term], list[str]],
 ) -> None:
-    """A rejection ends a series. 100 decisions for the checks, at most 200 in vain.
+    """A rejection ends a series: the requests after it in the series were decided in vain.
 
-    If each series had 64 checks, there would be over 4,000.
+    100 requests need 100 decisions for their checks. At most 200 decisions are in vain. If each
+    series had 64 checks, over 4,000 would be in vain.
     """
     limits = Limits(0)
     term = Term(policies=limits)
@@ -250,7 +254,7 @@ async def test_rejections_do_not_multiply_decisions(
 async def test_a_request_is_not_decided_again_for_each_of_its_checks(
     decisions: Callable[[Term], list[str]],
 ) -> None:
-    """Each rejection ends a series. The time would grow with the square of the number of topics."""
+    """Each rejection ends a series. A decision for each series would take quadratic time."""
     limits = Limits(0)
     term = Term(policies=limits)
     decided = decisions(term)
@@ -375,7 +379,7 @@ async def test_checks_continue_after_a_checked_topic_has_disappeared() -> None:
 
 
 async def test_checks_continue_after_an_expected_topic_has_disappeared() -> None:
-    """The policy has accepted new partitions of t. Its znodes disappear before the loop decides."""
+    """The policy has accepted new partitions of t. The topic vanishes before the loop decides."""
     store, limits = BlockedStore(), Limits(10)
     term = Term(store, before=with_topic("t"), policies=limits)
     grow = CreatePartitionsRequest([CreatePartitionsTopic("t", 2, None)], 0, False)

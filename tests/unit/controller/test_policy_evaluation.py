@@ -141,7 +141,10 @@ async def test_a_limit_holds_over_concurrent_requests() -> None:
 
 
 async def test_topics_are_checked_in_sequence_against_the_cluster_before_the_request() -> None:
-    """KIP-108: in sequence. KIP-201: ClusterState is the one "before the request takes effect"."""
+    """KIP-108: topics are checked in sequence.
+
+    KIP-201: ClusterState shows the cluster "before the request takes effect".
+    """
     seen: list[tuple[str, str, set[str]]] = []
     policies = RecordingPolicies()
 
@@ -190,7 +193,7 @@ async def test_one_request_cannot_exceed_a_limit_on_topics() -> None:
 async def test_a_slow_policy_delays_its_own_request_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """After TURN_S the next request is evaluated meanwhile. Requests without checks never wait."""
+    """After TURN_S the next request is evaluated. Requests without checks never wait."""
     monkeypatch.setattr(policy_evaluation, "TURN_S", 0.01)
     slow = RecordingPolicies()
     go = asyncio.Event()
@@ -212,10 +215,10 @@ async def test_a_slow_policy_delays_its_own_request_only(
     assert set(term.loop.image.topics) == {"quick", "slow"}
 
 
-async def test_policies_are_checked_again_after_an_unexpected_error(
+async def test_a_check_is_repeated_after_an_unexpected_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Otherwise no further request of the term that needs a policy would be answered."""
+    """If it was not, no further request of the term that needs a policy would be answered."""
     monkeypatch.setattr(policy_evaluation, "_RETRY_S", 0.0)
     errors = [RuntimeError("can't start new thread")]
 

@@ -1,4 +1,4 @@
-"""Full images in parts, with changes in between; changes may wait for the next reply."""
+"""Full images are sent in parts, with changes in between. A change may wait for a reply."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quirks are off by default; an enabled one behaves as in Kafka."""
+"""Quirks are off by default; an enabled quirk behaves as in Kafka."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_a_deletion_by_id_reveals_which_ids_exist() -> None:
 
 
 def test_a_denial_has_kafkas_text() -> None:
-    """Except for numbers and hashes, the texts of direct and forwarded requests equal Kafka's."""
+    """Except for numbers and hashes, direct and forwarded requests get the texts of Kafka."""
     here = DumpedRequest("127.0.0.1:1-127.0.0.1:2-3", "SASL_PLAINTEXT", "SASL_PLAINTEXT", "0a", 43)
     texts = {denial_text(here, None), denial_text(here, here)}
     not_forwarded = denial_text(replace(here, size=None), None)

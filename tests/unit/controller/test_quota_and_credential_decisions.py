@@ -218,7 +218,7 @@ async def test_host_lookups_are_limited(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.parametrize("name", ["a..b", "a" * 64])
 async def test_a_name_that_is_no_host_name_does_not_resolve(name: str) -> None:
-    """A label is empty, or longer than 63 characters: asking for it raises UnicodeError."""
+    """A label of the name is empty or too long, so that Python's lookup raises UnicodeError."""
     assert await resolvable([name]) == frozenset()
 
 

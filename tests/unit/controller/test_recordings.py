@@ -1,6 +1,6 @@
 """Recorded requests, replayed in one process, get the responses of a live Kafka 3.9.1.
 
-tests/integration/test_fidelity.py makes the same comparison on a cluster; this one takes seconds.
+tests/integration/test_fidelity.py makes the same comparison on a cluster; these tests take seconds.
 The cases about malformed frames and logins are left out.
 """
 
@@ -66,7 +66,9 @@ def znodes(recording: str, below: str) -> Mapping[str, Any]:
 
 
 @pytest.mark.parametrize(("recording", "steps"), STEPS.items())
-def test_responses_equal_kafkas_or_are_known_differences(recording: str, steps: int) -> None:
+def test_responses_equal_kafkas_responses_or_differ_in_known_ways(
+    recording: str, steps: int
+) -> None:
     _, report = replayed(recording)
     assert not report.differences, "\n".join(report.differences)
     assert report.sent.total() == report.equal + report.known.total() == steps

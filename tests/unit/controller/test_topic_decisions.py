@@ -110,7 +110,7 @@ def test_create_topics_resend_creates_only_missing_topics() -> None:
 
 
 def test_the_order_of_a_hash_table_decides_which_of_two_colliding_topics_is_created() -> None:
-    """As in Kafka. The order of the request does not matter."""
+    """As in Kafka, the order of the request does not matter."""
     check("""
     > create x / a_b / a.b
     a.b: NONE
@@ -143,7 +143,7 @@ def test_create_topics_detects_collisions_within_a_request() -> None:
 
 
 def test_topics_of_a_dry_run_do_not_collide_with_each_other() -> None:
-    """As in Kafka: the first one is not created, so the second one could be."""
+    """As in Kafka: the first topic is not created, so the second topic could be created."""
     check("""
     > create a.b / a_b dry
     a.b: NONE
@@ -166,7 +166,7 @@ def test_the_last_assignment_of_a_partition_is_the_one_in_the_response() -> None
 
 
 def test_the_prohibited_topic_has_no_error_code_for_its_configs() -> None:
-    """Other topics have one if the client may not describe their configs."""
+    """Other topics have such a code if the client may not describe their configs."""
     check("""
     > create __cluster_metadata / t deny=CREATE:CLUSTER,CREATE:TOPIC,DESCRIBE_CONFIGS:TOPIC response
     __cluster_metadata: INVALID_REQUEST "Creation of internal topic __cluster_metadata is prohibited."

@@ -1,4 +1,4 @@
-"""The background job that deletes marked topics: in which steps and multis, and which stay."""
+"""The background job that deletes marked topics: its steps and multis, and which topics stay."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_one_multi_deletes_as_many_whole_topics_as_fit() -> None:
         assert operations[-1].path.startswith("/admin/delete_topics/")
 
 
-def test_a_topic_that_does_not_fit_in_a_multi_begins_its_own() -> None:
+def test_a_topic_that_does_not_fit_in_a_multi_begins_a_new_one() -> None:
     before = cluster(marked("a"), marked("b", 300), marked("c"))
     (records,) = delete_topics(lambda: before, ["a", "b", "c"])
     planned = list(plan_multis(records, before, OPERATIONS_PER_MULTI))

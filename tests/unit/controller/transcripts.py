@@ -2,9 +2,9 @@
 
     > create t partitions=2 rf=3 retention.ms=5
     t: NONE
-      topic t 3,1,2 1,2,3 retention.ms=5
-      state t-0 leader=3 isr=3,1,2 epochs=0,0
-      state t-1 leader=1 isr=1,2,3 epochs=0,0
+      topic t 1,2,3 2,3,1 retention.ms=5
+      state t-0 leader=1 isr=1,2,3 epochs=0,0
+      state t-1 leader=2 isr=2,3,1 epochs=0,0
     waits for LEADERS: t
 
 A command decides a request and applies its records. It prints the outcomes, the records and what
