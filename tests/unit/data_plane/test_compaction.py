@@ -49,7 +49,7 @@ def last_values(log: PartitionLog) -> dict[bytes | None, tuple[int, bytes | None
 
 
 def filled(folder: Path, count: int = 60, **configs: object) -> tuple[LogDirectories, PartitionLog]:
-    """Return a log in which each of five keys has `count` / 5 values."""
+    """Return a log in which each of five keys has `count` / 5 values, and its directories."""
     here = directories(folder, **{**CONFIGS, **configs})
     log = here.get_or_create("t", 0, TOPIC_ID)
     for number in range(count):
@@ -304,7 +304,7 @@ class Broker:
         self.create(TOPIC_ID)
 
     async def read(self, _topic: str) -> None:
-        """The settings of the topics are known."""
+        """Do nothing: the settings of the topics are known."""
 
     def forget(self, _topic: str) -> None:
         """See `read`."""
@@ -335,7 +335,7 @@ class Broker:
 async def test_records_that_replace_truncated_ones_are_compacted(
     tmp_path: Path, restarts: bool
 ) -> None:
-    """They are below the offset up to which the log was compacted before the truncation."""
+    """The new records are below the offset up to which the log was compacted before."""
     broker = Broker(tmp_path)
     broker.append(*KEYS * 12)
     assert await broker.compaction.compact(100) == 1
@@ -353,7 +353,7 @@ async def test_records_that_replace_truncated_ones_are_compacted(
 def test_a_log_that_was_truncated_in_its_last_compacted_segment_is_not_replaced(
     tmp_path: Path,
 ) -> None:
-    """Otherwise the removed records would return, under the offsets of later ones."""
+    """If it was replaced, truncated records would return, under the offsets of later records."""
     _, log = filled(tmp_path)
     work = planned(log)
     result = clean(work, lambda first: LastOffsets(first, 100), lambda: False)

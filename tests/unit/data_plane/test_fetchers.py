@@ -16,7 +16,7 @@ OWN = 1
 
 
 class Roles:
-    """The replicas of a broker. `changed`: those that the fetchers have not seen."""
+    """The replicas of a broker. `changed`: replicas with a change that no fetcher has seen."""
 
     broker_id = OWN
 

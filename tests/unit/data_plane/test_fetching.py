@@ -1,4 +1,4 @@
-"""A follower's log becomes equal to its leader's, whatever it contained before."""
+"""A follower's log becomes equal to the leader's log, whatever it contained before."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.unit.data_plane.replicas import LIMITS, Isrs, View, answer, append, r
 
 
 class Pair:
-    """Broker 1 leads, broker 2 follows."""
+    """Broker 1 leads the partition, and broker 2 follows."""
 
     def __init__(self, folder: Path, **configs: object) -> None:
         self.isrs = Isrs()
@@ -109,7 +109,7 @@ def test_answer_of_an_earlier_leader_epoch_is_ignored(pair: Pair) -> None:
 
 
 def test_answer_for_a_deleted_topic_of_the_same_name_is_ignored(pair: Pair) -> None:
-    """Both topics are in leader epoch 0, and their logs were empty at the time of the request."""
+    """Both topics are in leader epoch 0, and the follower's logs of both are empty."""
     append(pair.leader, b"of the deleted topic")
     request = pair.fetching.fetch_request(0, 7)
     assert request is not None
@@ -198,7 +198,7 @@ def test_leader_without_enough_replicas_commits_nothing(tmp_path: Path) -> None:
 
 
 def answered(pair: Pair, session: int = 7, **fields: Any) -> FetchRequest:
-    """Fetch; the leader keeps a session. `fields`: those of the partition in the response."""
+    """Fetch; the leader keeps a session. `fields` are set in the partition of the response."""
     request = pair.fetching.fetch_request(0, 7)
     assert request is not None
     response = FetchResponse(session_id=session)

@@ -67,7 +67,7 @@ def test_follower_leaves_after_the_maximum_lag() -> None:
     state = leader()
     state.fetched(2, 0, 10, 1_000)
     state.fetched(3, 0, 10, 1_000)
-    state.fetched(2, 10, 20, 6_000)  # it has all records that the leader had at 1,000
+    state.fetched(2, 10, 20, 6_000)  # it has all records that the leader had at 1,000 ms
     assert state.shrunk(20, LAG_MS, LAG_MS) is None
     assert state.shrunk(20, LAG_MS + 1, LAG_MS) == (1, 2)
     assert state.shrunk(20, LAG_MS + 1_001, LAG_MS) == (1,)

@@ -116,7 +116,7 @@ async def test_rejected_replica_may_join_later(tmp_path: Path) -> None:
 async def test_change_without_a_result_is_sent_again_after_a_pause(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise the broker would send requests as fast as the controller answers them."""
+    """Without the pause, the broker would send requests as fast as the controller answers them."""
     monkeypatch.setattr("data_plane.replication.isr_changes._RETRY_S", 1000)
     controller, sent = Controller(), 0
 
@@ -138,7 +138,7 @@ async def test_change_without_a_result_is_sent_again_after_a_pause(
 async def test_change_is_sent_again_after_an_unexpected_failure(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Otherwise its proposal would block every later change of this ISR."""
+    """If it was not, its proposal would block every later change of this ISR."""
     controller = Controller()
     alter, failures = controller.alter, [ValueError("a custom principal serde")]
 

@@ -286,7 +286,7 @@ def test_a_directory_that_another_process_uses_is_rejected(tmp_path: Path) -> No
 def test_a_log_that_could_not_be_moved_is_complete_after_a_restart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The directories are loaded in order: an incomplete copy would replace the log."""
+    """The second directory is loaded last, so an incomplete copy there would replace the log."""
     paths = [str(tmp_path / "1"), str(tmp_path / "2")]
     settings = TopicSettings.of({}, DEFAULTS)
     found = LogDirectories(paths, lambda _topic: settings)
@@ -319,7 +319,7 @@ def test_a_log_that_could_not_be_moved_is_complete_after_a_restart(
 def test_an_epoch_that_cannot_be_stored_leaves_no_records(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise the next batch of the leader would be a second one with the same offsets."""
+    """If the records stayed, the follower would store them twice, with the same offsets."""
     leader, follower = filled(tmp_path / "1", 1), filled(tmp_path / "2", 0)
     follower.append_as_follower(leader.read(0, 10**6, 2), NOW)
     leader.append(batch(b"c"), 4, NOW)
@@ -358,7 +358,7 @@ def test_an_epoch_that_cannot_be_stored_with_the_first_batch_is_stored_later(
 def test_a_leader_whose_epoch_cannot_be_stored_tries_again_at_the_next_update(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise it would accept records that no follower could ever commit."""
+    """If it led with an epoch that is not stored, its records could never be committed."""
     replicas = Partitions(1, directories(tmp_path), cast(SettingsCache, None), lambda: NOW, Isrs())
     topics: dict[str, Any] = {}
 

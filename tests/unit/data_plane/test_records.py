@@ -133,7 +133,7 @@ def test_a_producer_must_not_set_the_flag_of_append_times(magic: int) -> None:
 
 
 def test_a_timestamp_beyond_64_bits_is_rejected() -> None:
-    """A record's timestamp is the sum of two numbers. No batch could be stored with this one."""
+    """A timestamp is the sum of two fields. A batch with a larger sum could not be stored."""
     header = parse_header(encode_batch(RECORDS))._replace(base_timestamp=2**63 - 1)
     assert refusal(assemble(header, encode_batch(RECORDS)[61:])) is ErrorCode.INVALID_TIMESTAMP
 

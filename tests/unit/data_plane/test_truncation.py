@@ -33,7 +33,7 @@ def test_log_is_truncated_where_the_leader_differs(answer: tuple[int, int], expe
     assert truncation(own, 200, *answer) == expected
 
 
-# A history of leader epochs, each with the number of records that it appended.
+# The history of a log: the step from one leader epoch to the next, and the records appended then.
 HISTORIES = st.lists(st.tuples(st.integers(1, 3), st.integers(1, 4)), max_size=6)
 
 

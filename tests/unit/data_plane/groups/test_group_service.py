@@ -330,7 +330,7 @@ async def test_evidence_has_commits_deletions_and_offsets_at_load_and_stop(log: 
 async def test_a_load_that_fails_is_repeated(
     log: MemoryLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While it reads, the log start offset may move past it; the disk may fail for a moment."""
+    """During a load the log start may move beyond the offset to read, or the disk may fail."""
     monkeypatch.setattr("data_plane.groups.service._LOAD_RETRY_S", 0)
     before = a_service(log)
     await leads(before)
@@ -371,7 +371,7 @@ async def test_a_commit_is_answered_if_the_configs_of_the_topic_cannot_be_read(
 async def test_a_commit_is_answered_if_its_append_fails_unexpectedly(
     service: GroupService, log: MemoryLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """ZooKeeper may refuse to show the configs of the topic, for example."""
+    """For example, a ZooKeeper ACL may forbid the broker to read the configs of the topic."""
 
     async def fails(*_args: object, **_options: object) -> int:
         raise RuntimeError("no ACL permits this")
