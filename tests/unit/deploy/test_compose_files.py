@@ -190,7 +190,7 @@ def test_too_little_space_is_named_once_per_file_system() -> None:
 
 
 def test_prerequisites_need_no_installed_package() -> None:
-    """They run before anything is downloaded."""
+    """These modules run before anything is downloaded."""
     command = [sys.executable, "-S", "-c", "import deploy.prerequisites, deploy.compose_plugin"]
     subprocess.run(command, cwd=ROOT, check=True)
 
@@ -209,7 +209,7 @@ def test_machine_that_cannot_build_has_its_own_exit_status(
 
 
 def test_spark_worker_offers_configured_resources() -> None:
-    """Its work directory is in /tmp, because its container's root is read-only."""
+    """Its work directory is in /tmp, because the container's file system is read-only."""
     arguments = spark.command(
         "worker", "w", {"SPARK_WORKER_CORES": "3", "SPARK_WORKER_MEMORY": "2g"}
     )

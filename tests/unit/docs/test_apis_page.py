@@ -20,7 +20,7 @@ EVERY_RIGHT = ("ALL", "CLUSTER")  # the code checks each operation that ALL stan
 
 
 @pytest.mark.parametrize("spec", SERVED, ids=lambda spec: spec.name)
-def test_rights_of_an_api_are_those_that_its_code_checks(spec: Any) -> None:
+def test_rights_of_an_api_equal_the_rights_that_its_code_checks(spec: Any) -> None:
     rights, _ = rights_and_errors(spec.key)
     assert {*spec.rights, *spec.rights_to_see} - {EVERY_RIGHT} == rights
 

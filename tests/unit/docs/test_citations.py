@@ -1,4 +1,4 @@
-"""What code, tests and pages cite exists: pages, headings, ADRs, files, tests and names."""
+"""Everything that code, tests and pages cite exists: pages, headings, ADRs, files, tests, names."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_every_reference_names_a_page_and_a_heading() -> None:
     ] == []
 
 
-def test_no_citation_of_a_document_outside_the_repository() -> None:
+def test_no_document_outside_the_repository_is_cited() -> None:
     texts = {path: path.read_text("utf-8") for path in [*modules(), *pages()]}
     assert [str(path) for path, text in texts.items() if MISSING.search(text)] == []
 

@@ -1,4 +1,4 @@
-"""README links every page, `make first-hour` can follow the guides, and quotes are real."""
+"""README links every page, `make first-hour` can follow guides, and quoted messages exist."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_languages_of_the_guide_are_known() -> None:
     assert set(TOOLS) < sections
 
 
-def test_messages_that_the_guide_quotes_are_those_of_the_program() -> None:
+def test_messages_that_the_guide_quotes_are_in_the_code() -> None:
     guide = (ROOT / "docs/guides/troubleshooting.md").read_text("utf-8")
     quoted = [text for text in QUOTED.findall(guide) if not NOT_OURS.fullmatch(text)]
     assert len(quoted) > 8

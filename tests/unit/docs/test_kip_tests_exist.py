@@ -1,4 +1,4 @@
-"""docs/kips.md cites files and tests that exist, or gives the reason for having none."""
+"""docs/kips.md cites files and tests that exist, or gives a reason why there are none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a certificate permits its broker, and which Envelopes need no certificate."""
+"""Which identities a certificate permits a broker, and which Envelopes need no certificate."""
 
 from __future__ import annotations
 

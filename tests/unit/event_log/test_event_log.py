@@ -48,7 +48,7 @@ def _lines(folder: Path) -> list[dict[str, Any]]:
 
 
 def test_events_are_written_when_flushed(log: FileEventLog, tmp_path: Path) -> None:
-    """A broker flushes before it responds: no response exists without its evidence."""
+    """A broker flushes before it responds, so no response exists without its evidence."""
     log.append(ClaimSent(epoch=1))
     assert _lines(tmp_path) == []
     log.flush()

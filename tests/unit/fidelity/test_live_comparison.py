@@ -45,7 +45,7 @@ def answer(code: int) -> dict[str, Any]:
 
 def test_different_response_is_reported() -> None:
     """The report has the request and both responses. Equal responses are counted."""
-    _, case = random_cases(1, 1)  # the first one creates internal topics
+    _, case = random_cases(1, 1)  # the first case creates internal topics
     creations = {**case, "steps": case["steps"][:1]}
     equal = Ours(answer(0), Kafka(answer(0)))
     equal.run(creations)

@@ -54,7 +54,7 @@ def test_failed_operation_is_completed_as_unknown(tmp_path: Path) -> None:
     ],
 )
 def test_outcome_follows_from_error_codes(codes: dict[str, int], outcome: str) -> None:
-    """The outcome is unknown (`info`) without a code, or with one such as REQUEST_TIMED_OUT."""
+    """The outcome is unknown (`info`) without a code, or with a code such as REQUEST_TIMED_OUT."""
     operation = Operation("o1")
     operation.completed(codes)
     assert operation.outcome == outcome

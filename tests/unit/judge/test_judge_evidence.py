@@ -147,7 +147,7 @@ def test_unreadable_outcome_of_another_program_is_a_foreign_write(tmp_path: Path
     ],
 )
 def test_outcome_that_a_line_cannot_have_is_omitted(outcome: object) -> None:
-    """Otherwise the line would be quarantined, or the run could not be sealed."""
+    """With such an outcome, the line would be quarantined, or the run could not be sealed."""
     data = json.dumps({"outcomes": [outcome]}).replace('"deep"', "[" * 100_000).encode()
     operation = LoggedOperation("create", "/bridgehead/outcomes/1", data)
     line = commit_line(Transaction(1, 0xA, 0, 0, "multi", (operation,)))
@@ -310,7 +310,7 @@ def test_line_has_its_value_however_it_is_spelled(value: object) -> None:
 
 
 def test_nodes_create_exactly_the_start_up_paths() -> None:
-    """Nodes create them before there is a controller, so they do not count as unfenced writes."""
+    """Nodes create these paths before there is a controller, so no fence is required for them."""
     created: set[str] = set()
     ours = (*BRIDGEHEAD_PATHS, DIRECT_PARENT)
     for path in (*ACL_PATHS, *TOKEN_PATHS, *START_UP_PATHS, *ours):

@@ -75,7 +75,7 @@ def hide_violation(run: Path) -> None:
 
 
 def nothing(_: Path) -> None:
-    """No tampering."""
+    """Do not tamper with the run."""
 
 
 def remove_manifest(run: Path) -> None:

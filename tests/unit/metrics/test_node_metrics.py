@@ -122,7 +122,7 @@ def test_a_fetch_of_a_follower_counts_under_two_names_and_not_in_the_snapshot() 
     assert "FetchFollower" not in str(metrics.snapshot())
 
 
-def test_rates_equal_kafkas() -> None:
+def test_rates_are_the_same_as_in_kafka() -> None:
     """Kafka 3.9.1's own Rate gave the expected values of sixty histories."""
     recorded = Path(__file__).parents[2] / "data" / "rates.jsonl.gz"
     measured = 0
@@ -148,7 +148,7 @@ def test_a_rate_counts_missing_windows_as_empty() -> None:
     assert rate.measure(160.0) == 0.0
 
 
-def test_quantiles_are_those_of_the_last_values() -> None:
+def test_quantiles_are_computed_from_the_last_values() -> None:
     quantiles = Quantiles(size=100)
     assert quantiles.measure(0.5) == [0.0]
     for value in range(1000):

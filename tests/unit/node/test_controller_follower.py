@@ -131,7 +131,7 @@ async def test_a_node_that_is_about_to_stop_takes_part_in_no_election() -> None:
 
 
 class Channel:
-    """A channel whose events the test calls."""
+    """A channel whose callbacks the test calls."""
 
     def __init__(self, *_arguments: Any, **events: Any) -> None:
         self.welcome = events["on_welcome"]
@@ -153,7 +153,7 @@ async def test_the_versions_of_an_earlier_controller_do_not_count() -> None:
     channels[0].welcome({19: (0, 5)})
     assert follower.controller_ranges == {19: (0, 5)}
     follower.controller_changed(ME)
-    channels[0].welcome({19: (0, 5)})  # It had arrived, but was not processed yet.
+    channels[0].welcome({19: (0, 5)})  # It arrived before, but was processed only now.
     assert follower.controller_ranges == {}
     await follower.stop()
 

@@ -51,7 +51,7 @@ async def test_accepted_calls_reuse_one_thread() -> None:
 async def test_other_exceptions_are_unknown_server_errors(
     exception: BaseException,
 ) -> None:
-    """The exception is only in the log: it may contain secrets."""
+    """The error does not contain the exception, which may have secrets. The log has it."""
 
     def fail() -> None:
         raise exception
@@ -106,7 +106,7 @@ async def test_a_series_of_calls_ends_with_the_first_error() -> None:
 
 
 async def test_a_series_ends_after_a_slow_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise the results of a series could wait for many slow calls."""
+    """If it went on, the results of a series could wait for many slow calls."""
     monkeypatch.setattr(policy_runner, "SERIES_S", 0.0)
     results = await PolicyRunner("p", 1000).run_in_order([lambda: None] * 3, [])
     assert results == [None]
@@ -184,7 +184,7 @@ async def test_close_calls_the_policy_even_if_every_call_hangs() -> None:
 
 
 async def test_a_call_that_ends_while_its_timeout_expires_has_one_result() -> None:
-    """The event loop is blocked meanwhile. A second result would belong to the next call."""
+    """The event loop is blocked meanwhile. A second result would count for the next call."""
     runner, so_far = PolicyRunner("p", 50), list[ApiError | None]()
     evaluation = asyncio.ensure_future(runner.run_in_order([lambda: None], so_far))
     began = time.monotonic()

@@ -1,4 +1,4 @@
-"""An update of the metadata costs as much as it changes, however many partitions a broker has."""
+"""The work for an update of the metadata depends only on what the update changes."""
 
 from __future__ import annotations
 

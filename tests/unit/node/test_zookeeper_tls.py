@@ -44,7 +44,7 @@ def test_stores_are_ignored_without_tls() -> None:
     assert build_zookeeper_tls(None) is None
 
 
-def test_tls_defaults_are_those_of_kafka() -> None:
+def test_tls_defaults_are_the_same_as_in_kafka() -> None:
     """The version is TLSv1.2, the host name is checked, and file names give the types of stores."""
     wanted = read_config(f"{TLS}zookeeper.ssl.keystore.location=/k.p12\n").zookeeper_tls
     assert wanted is not None

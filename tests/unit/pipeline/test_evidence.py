@@ -25,7 +25,7 @@ REJECTED_BY_FILE = [
 
 @pytest.mark.parametrize("name", REJECTED_BY_FILE)
 def test_run_with_changed_files_is_rejected(name: str, tmp_path: Path) -> None:
-    """The message is that of the judge."""
+    """The pipeline prints the same message as the judge."""
     golden = golden_histories.load(name)
     folder = golden_histories.expand(golden, tmp_path / "run=golden")
     with pytest.raises(EvidenceError) as rejected:

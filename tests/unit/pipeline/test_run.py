@@ -53,7 +53,7 @@ def test_a_hanging_query_does_not_block_an_interrupt(
 def test_tables_that_no_thread_has_begun_do_not_delay_an_interrupt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`concurrent.futures.wait` never counts a future as done that `shutdown` cancelled."""
+    """`concurrent.futures.wait` never returns a future that `shutdown` cancelled as done."""
 
     def make(self: run.Pipeline, table: Table, runs: Sequence[str]) -> int:
         raise Interrupted

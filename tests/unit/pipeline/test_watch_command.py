@@ -16,7 +16,7 @@ from pipeline.watch.summary import Summary
 
 
 class SealedDuringThirdCall:
-    """A stream without Spark: the run is sealed while its third call runs."""
+    """A stream without Spark. The run is sealed during the third call of `advance`."""
 
     def __init__(self, run: Path) -> None:
         self.calls = 0

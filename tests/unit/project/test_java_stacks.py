@@ -1,4 +1,4 @@
-"""A test that exceeds its time limit reports the stacks of Java, if they can be had."""
+"""A test that exceeds its time limit reports the stacks of Java, if `jstack` returns them."""
 
 from __future__ import annotations
 

@@ -36,8 +36,8 @@ REGISTRY_HOSTS = re.compile(
             ("npmjs", ".com"),
             ("maven", ".org"),
             ("repo.maven", ".apache.org"),
-            ("docker", ".io/"),  # the slash excludes the name of a Debian package
-            ("docker", ".com/"),  # and our docker.compose
+            ("docker", ".io/"),  # with the slash, the name of a Debian package is allowed
+            ("docker", ".com/"),  # with the slash, our docker.compose is allowed
             ("ghcr", ".io"),
             ("gcr", ".io"),
             ("quay", ".io"),

@@ -22,7 +22,7 @@ def a_session(connect: str = "127.0.0.1:1") -> ZooKeeperSession:
 
 
 async def test_a_session_that_nobody_waits_for_is_not_opened_later() -> None:
-    """A caller whose time is over would leave a session and a thread until the node stops."""
+    """If it was opened later, the session and its thread would stay until the node stops."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         session = a_session(f"127.0.0.1:{silent.getsockname()[1]}")
         opening = asyncio.create_task(session.open(60))
