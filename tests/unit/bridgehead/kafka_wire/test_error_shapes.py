@@ -47,7 +47,7 @@ def test_not_controller_has_the_recorded_bytes(step: Any) -> None:
 
 
 def test_recordings_cover_every_version() -> None:
-    """They have all 8 versions of CreateTopics, 7 of DeleteTopics and 4 of CreatePartitions."""
+    """CreateTopics has 8 versions, DeleteTopics 7 and CreatePartitions 4; each has a recording."""
     assert len(list(_recorded_not_controller())) >= 19
 
 
