@@ -32,7 +32,7 @@ def test_values_that_differ_between_runs_are_masked() -> None:
 
 
 def test_first_line_of_a_stack_trace_is_kept_if_only_it_has_the_reason() -> None:
-    """If an earlier line has the reason, the first line is dropped. Tables of options are dropped."""
+    """The first line is dropped if an earlier line has the reason. Option tables are dropped."""
     assert without_java(
         ["It failed", "java.lang.A$BException: org.apache.CError: why", "\tat x", "Caused by: y"]
     ) == ["It failed", "java.lang.A$BException: org.apache.CError: why"]
