@@ -142,7 +142,7 @@ def pipeline_verdict(
         (False, hide_violation, (), REJECTED, ""),
         (False, remove_manifest, (), Verdict.UNKNOWN, UNSEALED),
         (False, remove_manifest, ("--unsealed",), Verdict.PASS, ""),
-        # The digests do not reveal that a run was sealed again. A key does.
+        # The digests do not reveal that a run was sealed again. A signature does.
         (False, seal_again, (), Verdict.PASS, ""),
         (False, nothing, ("--seal-key",), Verdict.FAIL, UNSIGNED),
         (True, nothing, ("--seal-key",), Verdict.FAIL, ""),

@@ -187,7 +187,7 @@ class ForTopicsAndConfigs(CreateTopicPolicy, AlterConfigPolicy):
 
 
 async def test_one_class_can_implement_both_older_policies() -> None:
-    """KIP-108: both properties must still be set. Each creates its own instance."""
+    """KIP-108: both properties must still be set. Each property creates its own instance."""
     policies = load(create="ForTopicsAndConfigs", alter="ForTopicsAndConfigs")
     assert ForTopicsAndConfigs.instances == 2
     created = await evaluated(policies, creation(ANONYMOUS, "t", ((1, 2),), {}, True))
