@@ -1,4 +1,4 @@
-"""The default authorizer. It decides like Kafka's AclAuthorizer (docs/kafka/acls.md#decision).
+"""The built-in authorizer. It decides like Kafka's AclAuthorizer (docs/kafka/acls.md#decision).
 
 DENY takes precedence over ALLOW. Without a matching ACL, access is denied, unless the resource has
 no ACLs and `allow.everyone.if.no.acl.found` is true. Super users may do everything.

@@ -102,7 +102,7 @@ class EnvelopeServicer(ControllerServicer):
         # Without TLS every broker is anonymous.
         identity = identify(context.auth_context()) if self._is_secure else PeerIdentity()
         if identity is None or not identity.may_be(hello.broker_id):
-            reason = f"its certificate is not that of broker {hello.broker_id}"
+            reason = f"its certificate does not name broker {hello.broker_id}"
             self._handler.refused(hello, identity.principal if identity else None, reason)
             await context.abort(grpc.StatusCode.PERMISSION_DENIED, reason)
             return

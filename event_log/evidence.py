@@ -177,7 +177,7 @@ QUARANTINE_REASONS: Final[Mapping[str, str]] = {
     "not_an_object": "the line is JSON but not an object",
     "duplicate_key": "an object has a duplicate key",
     "overflow": "an integer does not fit into 64 bits",
-    "wrong_run": "run_id is that of another run",
+    "wrong_run": "the line has the run_id of another run",
     "schema_newer": "schema_version is newer than this version supports",
     "unknown_kind": "the kind is unknown",
     "missing_field": "a required field is missing",

@@ -246,7 +246,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         "response bytes that the controller sent",
         witnesses=("events",),
         row="executions of requests with a digest, and responses with a digest that brokers got",
-        key="<node>/<boot>/<seq> of the execution or of the forward_answered",
+        key="<node>/<boot>/<seq> of the execution or of the forward_answered event",
         gap_blocks_fail=True,  # the gap may hold the decision that made the response
     ),
     PropertySpec(
@@ -450,7 +450,7 @@ UNJUDGED: Final[tuple[tuple[str, str], ...]] = (
     ),
     (
         "the node in /controller answers as controller",
-        "no event shows whether it does; `bridgehead status` and the scenarios check it, and "
+        "no event shows whether the node answers; `bridgehead status` and the scenarios check it, and "
         "`blocked_event_loop` fails if a controller that does not work stays in /controller",
     ),
     (
@@ -504,7 +504,7 @@ UNJUDGED: Final[tuple[tuple[str, str], ...]] = (
     ),
     (
         "a read at any broker shows every acknowledged write",
-        "it holds only with bridgehead.metadata.blocking=cluster or bridgehead.metadata.reads="
+        "this holds only with bridgehead.metadata.blocking=cluster or bridgehead.metadata.reads="
         "controller; the workload `read_after_write` compares responses",
     ),
     (

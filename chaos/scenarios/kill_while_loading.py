@@ -8,7 +8,7 @@ from chaos.workloads.topics import TOPICS
 
 KILL_WHILE_LOADING = Scenario(
     name="kill_while_loading",
-    aim="After a kill of a controller that loads its state, another one takes over.",
+    aim="If a controller is killed while it loads its state, another one takes over.",
     bug="KAFKA-4442: an election that ends halfway leaves no controller",
     catches=Catch(bugs=("splits_the_election",), found_by=("W4",)),
     workload=TOPICS,

@@ -100,7 +100,7 @@ def messages_of(message: Message) -> Iterator[Record]:
         if each.magic != message.magic or each.codec_number:
             raise ApiError(
                 ErrorCode.INVALID_RECORD,
-                "A compressed message holds messages of another format, or compressed ones.",
+                "A compressed message holds messages of another format, or compressed messages.",
             )
         if not each.is_intact:
             raise _corrupt("the checksum of a compressed message is wrong")

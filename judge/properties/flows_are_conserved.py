@@ -1,6 +1,6 @@
 """K2: every request gets one response, or its connection was lost.
 
-A boot is one run of a node's process. If a boot stopped cleanly, every request has a response and
+A boot is the life of one process. If a boot stopped cleanly, every request has a response and
 every forwarding attempt has an end, unless the client disconnected. If a boot was killed, requests
 may lack a response and attempts may lack an end. No boot answers a request that it did not receive,
 and no boot answers a request twice.

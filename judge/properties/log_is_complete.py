@@ -1,6 +1,6 @@
 """K3: every boot has all its events up to its end, written by one process.
 
-A boot is one run of a process. When the lines are read, missing events are recorded as gaps, which
+A boot is the life of one process. When the lines are read, missing events are recorded as gaps, which
 result in UNKNOWN. This check finds errors in the events that exist.
 """
 
