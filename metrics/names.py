@@ -34,8 +34,8 @@ class Metric(NamedTuple):
 class Dialect(Enum):
     """The spelling of Kafka's counters `…PerSec`. A dashboard assumes one spelling.
 
-    `CONFLUENT` is that of Confluent's jmx-monitoring-stacks, `…requestspersec`. `STRIMZI` is
-    that of jmx_exporter's examples, `…requests_total`. All other metrics have the same
+    `CONFLUENT` is the spelling of Confluent's jmx-monitoring-stacks, `…requestspersec`. `STRIMZI`
+    is the spelling of jmx_exporter's examples, `…requests_total`. All other metrics have the same
     spelling in both dialects.
     """
 

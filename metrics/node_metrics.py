@@ -112,7 +112,7 @@ class NodeMetrics(Collector):
         self._redirected.record(self._now_s())
 
     def queue_time(self, elapsed_ms: float) -> None:
-        """The time from a request's arrival to its first Envelope."""
+        """The time from the start of forwarding to a request's first Envelope."""
         self._queue_times.record(elapsed_ms)
 
     def remote_time(self, elapsed_ms: float) -> None:

@@ -23,7 +23,7 @@ class StoredAcls(NamedTuple):
 
 
 class StoredRules(NamedTuple):
-    """The rules of one pattern. `version`: that of the znode, None if there is no znode."""
+    """The rules of one pattern. `version` is its znode's version; None if there is no znode."""
 
     entries: Entries
     version: int | None

@@ -11,7 +11,10 @@ from zookeeper_client.wire import ReadChildren, ReadData, ReadMany, ZnodeData
 
 
 class StoredConfigs(NamedTuple):
-    """The stored configs. `invalid` names invalid znodes. As in Kafka, these count as empty."""
+    """The stored configs. `invalid` has an error for each invalid znode.
+
+    As in Kafka, an invalid znode counts as empty.
+    """
 
     configs: dict[ConfigResource, dict[str, str]]
     versions: dict[ConfigResource, int]  # the version of each znode
@@ -21,7 +24,7 @@ class StoredConfigs(NamedTuple):
 
 
 async def read_configs(read: ReadMany, entity_types: Sequence[str]) -> StoredConfigs:
-    """Return all configs of some entity types. Users include their clients.
+    """Return all configs of some entity types; with `users`, also those of each user's clients.
 
     Raises:
         ConnectionLostError: the connection broke.

@@ -50,7 +50,7 @@ from zookeeper_client.wire import (
 )
 
 _log = logging.getLogger(__name__)
-# Requests of 50 to 2,000 reads are equally fast. The reply to 20,000 exceeds jute.maxbuffer.
+# Requests of 50 to 2,000 reads are equally fast. The reply to 20,000 reads exceeds jute.maxbuffer.
 READS_PER_REQUEST: Final = 500
 _RECONNECT_DELAY_S: Final = 0.05
 _STOP_S: Final = 10.0
@@ -123,7 +123,10 @@ class _LoopWatch:
         self._has_run.set()
 
     def wait_if_blocked(self, is_stopped: Callable[[], bool]) -> None:
-        """Return at once if the loop has run recently, else when it runs or `is_stopped`."""
+        """Return at once if the loop has run recently. Otherwise wait until it runs.
+
+        The wait also ends when `is_stopped` returns True.
+        """
         now_s = time.monotonic()
         if self._has_run.is_set():
             self._asked_s = now_s
@@ -235,7 +238,7 @@ class ZooKeeperSession:
 
     @property
     def granted_timeout_ms(self) -> float:
-        """The session timeout: as requested, or shorter if ZooKeeper grants only less."""
+        """The shorter of the requested session timeout and the one that ZooKeeper granted."""
         return min(self.session_timeout_ms, self._connection.granted_ms)
 
     @property
@@ -267,8 +270,8 @@ class ZooKeeperSession:
     async def close(self) -> None:
         """End the session at the server, which removes its ephemeral znodes.
 
-        Without a connection this takes at most `_STOP_UNCONNECTED_S`: kazoo's attempt to connect
-        may take as long as the session timeout.
+        Without a connection this waits at most `_STOP_UNCONNECTED_S`, because kazoo's attempt to
+        connect may take as long as the session timeout.
         """
         is_connected = self.state is SessionState.CONNECTED
         ended = self._begin_to_stop()

@@ -12,7 +12,7 @@ from zookeeper_client.wire import ReadChildren, ReadData, ReadMany, ZnodeData
 
 
 class StoredTokens(NamedTuple):
-    """The stored tokens. `invalid` names znodes with invalid content."""
+    """The stored tokens. `invalid` has an error for each invalid znode."""
 
     tokens: dict[str, DelegationToken]  # by id
     invalid: tuple[str, ...]
@@ -29,7 +29,7 @@ async def read_tokens(read: ReadMany) -> StoredTokens:
 
 
 async def read_some_tokens(read: ReadMany, token_ids: Iterable[str]) -> StoredTokens:
-    """Return those of the tokens that exist. Raises ConnectionLostError."""
+    """Return the tokens that exist. Raises ConnectionLostError."""
     wanted = list(token_ids)
     found = await read([ReadData(TokenZnode.path(token_id)) for token_id in wanted])
     tokens: dict[str, DelegationToken] = {}
