@@ -35,7 +35,7 @@ def has_compose(environment: dict[str, str] | None = None) -> bool:
 
 
 def main_mirrors(sources: str) -> list[str]:
-    """Return the mirrors of the release's component main in apt's sources, in both formats."""
+    """Return the mirrors of RELEASE's component main that apt's sources name, in both formats."""
     found = re.findall(rf"^deb (?:\[[^]]*\] )?(\S+) {RELEASE}\S* .*\bmain\b", sources, re.MULTILINE)
     for paragraph in re.split(r"\n\s*\n", sources):
         fields = dict(re.findall(r"^(\w[\w-]*):\s*(.*)$", paragraph, re.MULTILINE))
@@ -83,7 +83,7 @@ def fetch_plugin(configuration: Path) -> None:
 
 
 def docker_config() -> str | None:
-    """Return a DOCKER_CONFIG with which `docker compose` works; None: the current one works.
+    """Return a DOCKER_CONFIG with which `docker compose` works; None if the current one works.
 
     Raises:
         CannotBuildError: Compose cannot be installed.

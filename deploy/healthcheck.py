@@ -1,7 +1,7 @@
 """The health check of a container: exits with 0 if the service works, else with 1 and the reason.
 
-A node is healthy if it knows the active controller, a ZooKeeper server if it serves requests. The
-check runs every second, so it imports little.
+A node is healthy if it knows the active controller. A ZooKeeper server is healthy if it serves
+requests. The check runs every second, so it imports little.
 """
 
 from __future__ import annotations

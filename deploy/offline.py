@@ -134,7 +134,7 @@ def make_wheels_image() -> None:
 
 
 def with_built_digests(lock: str, digests: dict[str, str]) -> str:
-    """Return the lock in which each package in `digests` has the digest of its wheel built here.
+    """Return the lock with new digests for the packages in `digests`, whose wheels were built here.
 
     Raises:
         CannotBuildError: the lock does not name such a package exactly once.

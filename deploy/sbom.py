@@ -59,7 +59,7 @@ def _jars(root: Path) -> Iterator[Component]:
 
 
 def _of_maven(jar: Path) -> Component | None:
-    """Read `pom.properties`; None if the jar has none or, like a shaded jar, many."""
+    """Read the jar's only `pom.properties`; None if there is none, or several (a shaded jar)."""
     with zipfile.ZipFile(jar) as archive:
         poms = [name for name in archive.namelist() if name.endswith("/pom.properties")]
         if len(poms) != 1:

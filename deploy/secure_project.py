@@ -1,8 +1,8 @@
-"""The one-shot services of docker-compose.secure.yml.
+"""Sets up the secured cluster of docker-compose.secure.yml.
 
-Before the first node starts, `write_secrets` generates properties and certificates from a cluster
-file. When all nodes run, `main` creates users and ACLs through the nodes' control sockets. These
-sockets are in volumes of the project.
+Before the first node starts, `deploy.prepare_run` calls `write_secrets`, which generates properties
+and certificates from a cluster file. When all nodes run, the service `main` creates users and ACLs
+through the nodes' control sockets. These sockets are in volumes of the project.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ADDRESSES = ("listeners", "listener.security.protocol.map", "advertised.listene
 def write_secrets(cluster_file: Path, folder: Path, hosts: list[str], user: str) -> None:
     """Write the nodes' properties and certificates below `folder`, readable by the owner only.
 
-    The brokers' principal is `User:<user>`. It becomes a super user.
+    The brokers' principal is `User:<user>`. If there is an authorizer, it becomes a super user.
 
     Raises:
         ClusterError: the cluster file is invalid.

@@ -74,7 +74,8 @@ def main() -> int:
     except (DumpError, EvidenceError, OSError) as error:
         sys.stderr.write(f"There is nothing to judge: {error}\n")
         return ExitCode.UNDECIDED
-    # Spark gets an IP address: `docker compose run` gives the container no name in the network.
+    # Spark gets the container's IP address, because `docker compose run` gives the container no
+    # name in the network.
     host = socket.gethostbyname(socket.gethostname())
     command = module_command(
         *("pipeline", "run", f"--evidence={run}", f"--out={TABLES}"),
