@@ -101,7 +101,7 @@ class Principal(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Requester:
-    """The client that sent the request, and the request, whether or not a broker forwarded it."""
+    """A request and the client that sent it, which is never the broker that forwarded it."""
 
     principal: Principal
     host: str  # the client's address

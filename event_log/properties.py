@@ -450,7 +450,7 @@ UNJUDGED: Final[tuple[tuple[str, str], ...]] = (
     ),
     (
         "the node in /controller answers as controller",
-        "no event shows whether the node answers; `bridgehead status` and the scenarios check it, and "
+        "no event shows whether the node answers; `bridgehead status` and the scenarios check it. "
         "`blocked_event_loop` fails if a controller that does not work stays in /controller",
     ),
     (

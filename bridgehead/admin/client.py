@@ -47,7 +47,7 @@ def in_background(call: Callable[P, Plan[T]]) -> Callable[Concatenate[AdminClien
 
 
 class AdminClient:
-    """A client for a cluster's metadata (KIP-117). Any number of threads may use it.
+    """A client for a cluster's metadata (KIP-117). Any number of threads may call.
 
     Calls block, except `alter_config`, which returns a future.
 
@@ -82,10 +82,10 @@ class AdminClient:
     def pinned_to(self, broker_id: int) -> AdminClient:
         """Return a client that sends every request to one broker, over the same connections.
 
-        The client does not look for the controller. If single elements, such as topics, get
-        NOT_CONTROLLER, it sends them to the broker again until the call's timeout. It does not
-        repeat an election of leaders, or a request whose response has one NOT_CONTROLLER for all
-        elements. Closing either client closes both.
+        The client does not look for the controller. If elements of a request, such as topics, fail
+        with NOT_CONTROLLER, it sends them to the broker again until the call times out. It does not
+        resend an election of leaders, or a request if NOT_CONTROLLER is the error of the whole
+        response. Closing either client closes both.
         """
         return self._variant(_broker=broker_id)
 

@@ -50,7 +50,7 @@ _TEXTS: Final = (
     "ssl.key.password",
     "ssl.endpoint.identification.algorithm",
 )
-# KIP-117 calls it try.backoff.ms, Kafka's clients call it retry.backoff.ms.
+# KIP-117 has the name try.backoff.ms for the property retry.backoff.ms of Kafka's clients.
 _ALIASES: Final[Mapping[str, str]] = {"try.backoff.ms": "retry.backoff.ms"}
 
 

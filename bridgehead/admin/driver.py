@@ -72,7 +72,7 @@ class Driver:
         self._step(lambda: self._core.cancel(number))
 
     def read_without_loop(self, descriptor: int) -> bool:
-        """Read from a socket; return False if the event loop must do it.
+        """Read from a socket; return False if the event loop must handle the socket.
 
         The event loop handles TLS, errors and the end of a connection.
         """
@@ -144,7 +144,8 @@ class Driver:
             result = advance()
             self._carry_out()
         except BaseException:
-            # A bug, or Ctrl-C in the thread that runs the loop: the core's state is incomplete.
+            # After a bug, or Ctrl-C in the thread that runs the loop, the core's state may be
+            # incomplete. So the client is closed.
             self._core.close()
             self._carry_out()
             for on_end in list(self._on_end.values()):

@@ -92,9 +92,9 @@ class Links(Generic[X]):
         self._next = 0
 
     def usable(self, address: Address, began_ms: float, now_ms: float) -> Link[X] | None:
-        """Return a link that can take a request now. If there is no link at all, open one.
+        """Return the link to `address` if it can take a request now, else None.
 
-        Returns None if no link can take a request now.
+        If there is no link, open one, unless the pause after a failure has not ended.
 
         Raises:
             AdminError: since `began_ms`, the login or the negotiation at this address has failed.
@@ -206,7 +206,7 @@ class Links(Generic[X]):
             self._close_if_done(link)
 
     def due(self, now_ms: float, *, waiting: bool) -> list[float]:
-        """Return the times at which `tick` has work. If `waiting`, some requests need a link."""
+        """Return the times at which `tick` has work. `waiting`: some requests wait for a link."""
         times: list[float] = []
         for link in self._links.values():
             if not link.is_ready:

@@ -1,4 +1,4 @@
-"""Names, signatures and texts for the methods of AdminClient and AsyncAdminClient."""
+"""Names, signatures and docstrings for the methods of AdminClient and AsyncAdminClient."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def describe(method: Any, call: Callable[..., Any], result: str = "{}") -> None:
-    """Give a method the call's name, signature and text, which `help` shows.
+    """Give a method the call's name, signature and docstring, which `help` shows.
 
     `result` is the method's return type, in which `{}` is replaced by the call's result type.
     """

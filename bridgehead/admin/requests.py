@@ -123,7 +123,7 @@ def error_codes(message: Any) -> list[ErrorCode]:
 
 @cache
 def _places_of_codes(kind: type[Any]) -> tuple[tuple[str, ...], bool]:
-    """Return which arrays have error codes in their elements, and whether the struct has one."""
+    """Return the arrays whose elements have error codes, and whether the struct itself has one."""
     fields = fields_of(kind)
     arrays = tuple(
         field.name

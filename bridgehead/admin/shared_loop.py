@@ -45,7 +45,7 @@ class SharedLoop:
     def __init__(self, properties: Mapping[str, object], token: Callable[[], str] | None) -> None:
         """Raises AdminConfigError."""
         self._driver = Driver(properties, token)
-        self._lock = threading.Lock()  # guards the attributes below, and calls
+        self._lock = threading.Lock()  # guards the attributes below, and each `_Call`
         self._changed = threading.Condition(self._lock)
         self._selector = selectors.DefaultSelector()  # of the loop
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -103,7 +103,8 @@ class SharedLoop:
             if self._loop is not None and runner is not None and not self._is_closing:
                 self._loop.call_soon_threadsafe(self._stop_to_close)
             self._changed.notify()
-        # A future's callback, which runs in the thread of the loop, may close the client.
+        # A future's callback may close the client. It runs in the thread that runs the loop, which
+        # must not wait for itself.
         if thread is not None and runner != threading.get_ident():
             thread.join()
 
@@ -115,7 +116,8 @@ class SharedLoop:
     def _run(self, loop: asyncio.AbstractEventLoop, call: _Call, request: _Request) -> None:
         """Execute a call in this thread. If the client is closed, return before the call ends."""
         if self._selector.select(0):
-            # Read first, in one pass of the loop: the broker may have closed the connection.
+            # A socket is ready, perhaps because the broker has closed the connection. So the loop
+            # reads in one pass before the call begins.
             loop.call_later(0, loop.call_soon, self._driver.submit, *request)
         else:
             self._driver.submit(*request)
@@ -135,7 +137,8 @@ class SharedLoop:
                 return False
             for key, events in ready:
                 if events != selectors.EVENT_READ or not driver.read_without_loop(key.fd):
-                    return call.outcome is not None  # if it has ended, nothing would stop the loop
+                    # After the call has ended, nothing would stop the loop.
+                    return call.outcome is not None
         return True
 
     def _begin(self) -> asyncio.AbstractEventLoop:

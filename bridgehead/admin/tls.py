@@ -14,7 +14,7 @@ _IDENTIFICATION: Final = "ssl.endpoint.identification.algorithm"
 
 
 def build_tls(config: AdminConfig) -> ssl.SSLContext | None:
-    """Return the context; None without TLS. The default trust store is that of the system.
+    """Return the context; None without TLS. The default trust store is the system's.
 
     Raises:
         AdminConfigError: a store is missing or is not PEM, or its password is wrong.
@@ -52,7 +52,7 @@ def _load_certificate(context: ssl.SSLContext, texts: Mapping[str, str]) -> None
     if location := texts.get("ssl.keystore.location"):
         context.load_cert_chain(location, password=password)
     elif chain := texts.get("ssl.keystore.certificate.chain"):
-        # Python reads certificates only from files. This file is private, and deleted at its close.
+        # Python reads certificates only from files. Closing this private file deletes it.
         with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
             file.write(f"{texts.get('ssl.keystore.key', '')}\n{chain}\n")
             file.flush()

@@ -1,7 +1,7 @@
 """K3: every boot has all its events up to its end, written by one process.
 
-A boot is the life of one process. When the lines are read, missing events are recorded as gaps, which
-result in UNKNOWN. This check finds errors in the events that exist.
+A boot is the life of one process. When the lines are read, missing events are recorded as gaps,
+which result in UNKNOWN. This check finds errors in the events that exist.
 """
 
 from __future__ import annotations

@@ -30,8 +30,8 @@ def _forwarded(content: Content) -> str:
     )
     return (
         "<h2>Forwarded requests by broker</h2><p class=quiet>A forwarded request is in two logs: "
-        "in the log of the broker that received it, and in the controller's, marked as forwarded.</p>"
-        f"{shares}<h3>Forwarded requests by client</h3>{clients}"
+        "in the log of the broker that received it, and in the controller's, marked as forwarded."
+        f"</p>{shares}<h3>Forwarded requests by client</h3>{clients}"
     )
 
 

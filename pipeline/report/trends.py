@@ -100,7 +100,8 @@ def _changes(runs: Sequence[Figures], changes: Sequence[Change]) -> str:
     rule = (
         "A verdict is compared with the last one on the same property. A time has changed if it is "
         f"more than {FACTOR - 1:.0%} above the highest of the {BEFORE} runs before it, or if the "
-        f"lowest of them is more than {FACTOR - 1:.0%} above this time. Runs on a busy machine are slower."
+        f"lowest of them is more than {FACTOR - 1:.0%} above this time. "
+        "Runs on a busy machine are slower."
     )
     if not changes:
         return f"<h2>What changed</h2><p>Nothing.</p><p class=quiet>{rule}</p>"

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class ClusterDescription(NamedTuple):
-    """The cluster. `controller` is None while there is none."""
+    """The cluster. `controller` is None while there is no active controller."""
 
     cluster_id: str | None
     controller: Node | None
@@ -29,7 +29,10 @@ class ClusterDescription(NamedTuple):
 
 
 class ApiVersionRange(NamedTuple):
-    """The versions of an API on a broker. `usable` is the newest one that this client supports."""
+    """The versions of an API on a broker.
+
+    `usable` is the newest version that the client also supports; None if there is none.
+    """
 
     api_key: int
     name: str
@@ -39,9 +42,10 @@ class ApiVersionRange(NamedTuple):
 
 
 class FeatureMetadata(NamedTuple):
-    """The lowest and highest level of each feature that the broker supports, or that is finalized.
+    """The supported and the finalized features, each with its lowest and highest level.
 
-    `epoch` is None if no feature is finalized.
+    `supported` has the levels that the broker supports. `finalized` has the levels that are in
+    effect in the cluster. `epoch` is None if no feature is finalized.
     """
 
     supported: dict[str, tuple[int, int]]

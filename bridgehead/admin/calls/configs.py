@@ -29,7 +29,10 @@ class ConfigResourceType(IntEnum):
 
 
 class ConfigResource(NamedTuple):
-    """A topic or a broker. A BROKER with the name "" holds the defaults of all brokers."""
+    """A topic, a broker, or a broker's loggers.
+
+    A BROKER with the name "" holds the defaults of all brokers.
+    """
 
     type: ConfigResourceType
     name: str

@@ -127,7 +127,7 @@ def delete_groups(groups: Collection[str]) -> Plan[dict[str, AdminError | None]]
 
 
 def list_group_offsets(group_name: str) -> Plan[dict[TopicPartition, CommittedOffset]]:
-    """Return the committed offsets of a group; none if the group does not exist.
+    """Return the committed offsets of a group. If there is no such group, the result is empty.
 
     Raises:
         KafkaError: GROUP_AUTHORIZATION_FAILED.

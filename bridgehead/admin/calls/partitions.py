@@ -27,7 +27,8 @@ T = TypeVar("T")
 class NewPartitions(NamedTuple):
     """The total number of partitions that a topic is to have.
 
-    `assignments` has the broker ids of each new partition; None: the controller chooses brokers.
+    `assignments` has the broker ids of each new partition. If it is None, the controller chooses
+    the brokers.
     """
 
     total_count: int
@@ -173,7 +174,10 @@ def alter_partition_reassignments(
 def list_partition_reassignments(
     partitions: Collection[TopicPartition] | None = None,
 ) -> Plan[dict[TopicPartition, PartitionReassignment]]:
-    """Return the reassignments in progress; None means those of all partitions (KIP-455)."""
+    """Return the reassignments of `partitions` that are in progress (KIP-455).
+
+    If `partitions` is None, return the reassignments of all partitions.
+    """
     from bridgehead.kafka_wire.messages.list_partition_reassignments import (
         ListPartitionReassignmentsRequest,
         ListPartitionReassignmentsTopics,

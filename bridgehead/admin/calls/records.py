@@ -27,7 +27,7 @@ _REPEATED: Final = (
 
 
 class OffsetInfo(NamedTuple):
-    """An offset of a partition. `timestamp` and `leader_epoch` are -1 if there is none."""
+    """An offset of a partition. `timestamp` and `leader_epoch` are -1 if the broker sends none."""
 
     offset: int
     timestamp: int
@@ -45,8 +45,8 @@ class TopicPartitionReplica(NamedTuple):
 class ReplicaInfo(NamedTuple):
     """A replica in a directory: its size in bytes, and its lag as a number of offsets.
 
-    A replica that is being moved into this directory has `is_future`, and lags behind the replica
-    that it will replace. Any other replica lags behind the high watermark.
+    `is_future` is true for a replica that is being moved into this directory. Its lag is relative
+    to the replica that it will replace. Any other replica's lag is relative to the high watermark.
     """
 
     size: int
@@ -55,7 +55,7 @@ class ReplicaInfo(NamedTuple):
 
 
 class LogDirDescription(NamedTuple):
-    """A log directory. Bytes are -1 if unknown."""
+    """A log directory. `total_bytes` and `usable_bytes` are -1 if the broker does not send them."""
 
     replicas: dict[TopicPartition, ReplicaInfo]
     total_bytes: int
@@ -143,7 +143,10 @@ def describe_log_dirs(
 def alter_replica_log_dirs(
     replicas: Mapping[TopicPartitionReplica, str],
 ) -> Plan[dict[TopicPartitionReplica, AdminError | None]]:
-    """Move replicas to other directories of their brokers; return the error of each (KIP-113)."""
+    """Move replicas to other directories of their brokers (KIP-113).
+
+    Return the error of each replica.
+    """
     from bridgehead.kafka_wire.messages.alter_replica_log_dirs import (
         AlterReplicaLogDir,
         AlterReplicaLogDirsRequest,

@@ -41,8 +41,8 @@ def create_delegation_token(
 
     A lifetime of -1 means the broker's maximum.
 
-    The response does not name the renewers: the result has those of the request, as in Kafka's
-    client.
+    The response does not name the renewers. As in Kafka's client, the result has the renewers of
+    the request.
 
     Raises:
         KafkaError: DELEGATION_TOKEN_AUTH_DISABLED if the brokers have no secret key,

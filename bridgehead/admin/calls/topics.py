@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     )
 
 _NO_ID: Final = bytes(16)
-# The leader is dead, or has no listener with this name. Kafka's client ignores both errors.
+# The leader is dead, or it has no listener with the name of the listener that the client uses.
+# Kafka's client ignores both errors.
 _NO_LEADER: Final = (ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.LISTENER_NOT_FOUND)
 
 
@@ -91,7 +92,7 @@ NewTopic = NewTopicWithReplication | NewTopicWithReplicaAssignments
 
 
 class TopicPartitionInfo(NamedTuple):
-    """A partition. `leader` is None while there is none; a dead broker has an empty host."""
+    """A partition. `leader` is None if it has no leader; a dead broker has an empty host."""
 
     partition: int
     leader: Node | None
@@ -147,7 +148,7 @@ def create_topics(
             build,
             min_version=least,
             because=because,
-            unread=("configs",),  # versions 5+ have about 36 for each topic
+            unread=("configs",),  # versions 5 and later have about 36 configs for each topic
         )
 
     def results(answer: Answer) -> Iterator[tuple[str, Try[None]]]:
@@ -317,7 +318,7 @@ def topic_id_bytes(text: str) -> bytes:
         value = base64.urlsafe_b64decode(text + "==")
     except (binascii.Error, ValueError):
         value = b""
-    # The decoder skips characters that base64 does not have, and unused bits.
+    # The decoder ignores invalid characters and unused bits, so only the encoder's text is valid.
     if len(value) != len(_NO_ID) or base64.urlsafe_b64encode(value).decode() != text + "==":
         raise InvalidCallError(f"{text!r} is not a topic id: a topic id has 22 characters.")
     return value
