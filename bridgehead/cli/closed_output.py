@@ -31,6 +31,6 @@ def quiet_when_output_is_closed() -> Iterator[None]:
 
 
 def _exit() -> None:
-    # The interpreter flushes standard output once more when it exits.
+    # The interpreter flushes standard output once more when it exits. This must not fail.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     sys.exit(ExitCode.OUTPUT_CLOSED)

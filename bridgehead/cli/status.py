@@ -96,7 +96,7 @@ def logs(
 
 
 def _print_last(path: Path, count: int, *, prefix: bool, whole: bool) -> int:
-    """Print the last lines, with `whole` only complete ones; return where they end."""
+    """Print the last lines (with `whole`, only complete lines); return the offset of their end."""
     data = path.read_bytes()
     if whole:
         data = data[: data.rfind(b"\n") + 1]
@@ -106,7 +106,7 @@ def _print_last(path: Path, count: int, *, prefix: bool, whole: bool) -> int:
 
 
 def _print_new(path: Path, start: int, *, prefix: bool) -> int:
-    """Print the complete lines after byte `start`; return where they end."""
+    """Print the complete lines after the offset `start`; return the offset of their end."""
     with path.open("rb") as log:
         log.seek(start)
         data = log.read()

@@ -32,7 +32,7 @@ _SUPPORTED: Final = _RELEASED[_RELEASED.index("3.3-IV0") :]
 
 
 def check(options: Options) -> None:
-    """Raise UsageFault if the action is missing, or does not take `--metadata`."""
+    """Raise UsageFault if the action is missing, or if it does not take the given `--metadata`."""
     action = options.text("action")
     if action not in _ACTIONS:
         raise UsageFault(f"Write one of the actions {', '.join(_ACTIONS)}.")

@@ -37,7 +37,7 @@ OPTIONS: Final = (
 
 
 class Position(NamedTuple):
-    """One row of --describe. An offset is None if there is none."""
+    """One row of --describe. `committed` and `end` are None if there is no such offset."""
 
     topic: str
     partition: int

@@ -206,7 +206,7 @@ def _describe(admin: AdminClient, options: Options, out: Output) -> None:
                 ],
             }
         )
-        # A broker that has stopped since it answered is no longer listed.
+        # A coordinator that started after the brokers were listed is not in `nodes`.
         coordinator = nodes.get(group.coordinator, Node(group.coordinator, "", -1))
         _show(admin, group, coordinator, options, out)
 

@@ -28,7 +28,7 @@ def parse_brokers(text: str) -> set[int]:
 def directories(
     found: Mapping[int, Mapping[str, Try[LogDirDescription]]], topics: Collection[str]
 ) -> dict[str, Any]:
-    """Return the document that the tool prints. If `topics` is empty, it has all replicas."""
+    """Return the document that the tool prints. If `topics` is empty, it shows all replicas."""
     from bridgehead.admin import KafkaError
     from bridgehead.cli.tools.connection import java_name
 

@@ -208,7 +208,7 @@ def proposal(current: Assignment, brokers: Sequence[Node]) -> dict[TopicPartitio
 
 
 def _by_rack(brokers: Sequence[Node]) -> list[Node]:
-    """Return the brokers in an order that keeps those of one rack as far apart as possible."""
+    """Return the brokers in an order in which brokers of one rack are as far apart as possible."""
     positions: dict[object, int] = {}
     keyed = []
     for each in sorted(brokers):

@@ -35,8 +35,8 @@ _ARGUMENTS: Final = "bridgehead.cli.tools.arguments"
 class Option:
     """An option of a tool, by Kafka's name without the dashes.
 
-    An option of the kind `texts` may be repeated. The text of an option of the kind `optional` may
-    be omitted; its metavar is in brackets.
+    An option of the kind `texts` may be repeated. An option of the kind `optional` may have no
+    text; its metavar is in brackets.
     """
 
     name: str
@@ -66,7 +66,7 @@ def optional(name: str, metavar: str, help: str) -> Option:
 
 
 class Options:
-    """The options of one command line. An option that was not given is None or an empty list."""
+    """The options of one command line. An option that was not given is None, False or []."""
 
     def __init__(self, values: Mapping[str, Any], arguments: Sequence[str] = ()) -> None:
         self._values = values

@@ -293,7 +293,7 @@ def _names_of_all(admin: AdminClient) -> list[str]:
 def _reassignments(
     admin: AdminClient, partitions: list[TopicPartition]
 ) -> Mapping[TopicPartition, PartitionReassignment]:
-    """Return the reassignments; none if the client may not list them, as in Kafka's tool."""
+    """Return the reassignments. As in Kafka's tool, {} if the client may not list them."""
     from bridgehead.admin import ErrorCode, KafkaError
 
     try:
