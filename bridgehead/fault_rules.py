@@ -1,7 +1,7 @@
 """Fault rules make selected requests of clients, or their Envelopes, fail. No I/O.
 
 A rule has an action and conditions. Every broker counts its own matches of a rule; the rule acts on
-the `nth` match and on the next `times - 1` matches.
+the `nth` match and on the next `times - 1` matches. If `times` is 0, it acts on all later matches.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def main() -> int:
     log_path = DataDirectory(settings.data_dir).supervisor_log
 
     def announce(sentence: str) -> None:
-        # The disk may be full.
+        # If the disk is full, the sentence is lost and the cluster keeps running.
         with contextlib.suppress(OSError), log_path.open("a", encoding="utf-8") as log:
             log.write(sentence + "\n")
 

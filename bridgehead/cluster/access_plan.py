@@ -45,7 +45,7 @@ class AccessPlan:
     users: tuple[PlannedUser, ...] = ()
     acls: tuple[PlannedAcl, ...] = ()
     principal: str = "User:ANONYMOUS"  # of the requests that create users and ACLs
-    certificates: tuple[str, ...] | None = None  # None: no listener uses TLS
+    certificates: tuple[str, ...] | None = None  # None: no certificates are generated
 
     @staticmethod
     def from_json(document: Mapping[str, Any]) -> AccessPlan:

@@ -1,7 +1,7 @@
 """`Cluster`: a cluster of broker processes, for tests and programs.
 
-Its supervisor stops when this process exits, even if SIGKILL ends it. Every method except
-`freeze_controller` blocks until its effect is complete.
+When this process exits, even because of SIGKILL, the supervisor stops the cluster. Every method
+except `freeze_controller` blocks until its effect is complete.
 
     with Cluster(brokers=3) as cluster:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
@@ -204,7 +204,7 @@ class Cluster(StartStop):
         return self._client.status()
 
     def controller_id(self) -> int | None:
-        """Return the controller that every broker knows; None while there is none."""
+        """Return the active controller's id; None unless every broker that answers knows it."""
         controller_id = self._client.controller()["controller_id"]
         return None if controller_id is None else int(controller_id)
 
@@ -256,7 +256,7 @@ class Cluster(StartStop):
 
         Raises:
             ClusterError: the brokers do not serve in time, or the cluster cannot be reset, for
-                example after an upgrade: start a new cluster.
+                example after an upgrade. Start a new cluster in this case.
         """
         self._client.heal(reset=reset)
 

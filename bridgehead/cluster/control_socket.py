@@ -74,7 +74,7 @@ async def serve(path: Path, handler: Handler) -> asyncio.Server:
     listening = listen(path)
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        # `readline` raises ValueError if a line is longer than the limit.
+        # `readline` raises ValueError if a line is longer than the limit; this ends the connection.
         with suppress(ConnectionError, ValueError, EOFError):
             while line := await reader.readline():
                 if control_http.is_http(line):

@@ -76,7 +76,7 @@ class DataDirectory:
         return descriptor
 
     def _make_private(self) -> None:
-        """Make the files of earlier runs private; the folder too, if it has only our files."""
+        """Make the files of earlier runs private, and the folder if it has only our files."""
         own = [self.root / name for name in _ENTRIES]
         make_private(own)
         if set(self.root.iterdir()) <= set(own):
@@ -110,7 +110,10 @@ class DataDirectory:
 
 
 def _lock(descriptor: int) -> bool:
-    """Lock a file; False if another process keeps it locked. `is_claimed` locks it for a moment."""
+    """Lock a file; return False if another process keeps it locked.
+
+    `is_claimed` locks the file for a moment, so one failed attempt means nothing.
+    """
     for attempt in range(_LOCK_ATTEMPTS):
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -125,8 +128,8 @@ def _lock(descriptor: int) -> bool:
 def make_private(paths: Iterable[Path]) -> None:
     """Remove other users' access to `paths`, to everything below them, and to all new files.
 
-    The umask applies to this process and the ones that it starts. Paths that do not exist are
-    ignored, symbolic links are not followed.
+    New files are private because of the umask of this process, which its children inherit. Paths
+    that do not exist are ignored; symbolic links are not followed.
     """
     os.umask(0o077)
     for path in paths:

@@ -71,7 +71,7 @@ class ForkServer:
     """The process that forks nodes, as their supervisor sees it."""
 
     def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
-        """Start the process for the cluster in `folder`; `environment` is that of the nodes."""
+        """Start the process for the cluster in `folder`, with the `environment` of the nodes."""
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket.settimeout(_ANSWER_TIMEOUT_S)
         with theirs:
@@ -86,7 +86,7 @@ class ForkServer:
             )
 
     def wait_until_ready(self) -> None:
-        """Return when the process has imported the modules, or does not answer; blocks."""
+        """Block until the process has imported the modules. If it does not answer, kill it."""
         if not self._receive():
             self.close()
 

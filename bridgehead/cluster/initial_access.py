@@ -67,7 +67,8 @@ def with_certificates(settings: ClusterSettings, folder: Path) -> ClusterSetting
     """Generate the planned certificates in `folder`; return the settings that refer to them.
 
     Raises:
-        ClusterError: existing certificates cannot be used. OSError: the folder cannot be written.
+        ClusterError: existing certificates cannot be used.
+        OSError: the folder cannot be written.
     """
     names = settings.access.certificates
     if names is None:
@@ -199,7 +200,8 @@ async def request(
     node: CommandedNode, api: tuple[int, int], body: Mapping[str, Any], principal: str
 ) -> dict[str, Any]:
     """Make a node execute a request for `principal`; return the response. Raises ControlError."""
-    from bridgehead.kafka_wire import decode_body, encode_body  # most clusters create no users
+    # Imported here, because most clusters create no users.
+    from bridgehead.kafka_wire import decode_body, encode_body
 
     key, version = api
     answer = await node.command(

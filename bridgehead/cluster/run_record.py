@@ -25,7 +25,7 @@ from bridgehead.cluster.settings import ClusterSettings
 from bridgehead.cluster.zookeeper_credentials import with_credentials
 
 _HARNESS: Final = "supervisor"
-# The properties for access to ZooKeeper.
+# Prefixes of the properties for access to ZooKeeper.
 _ZOOKEEPERS = ("bridgehead.zookeeper.", "zookeeper.ssl.", "zookeeper.clientCnxnSocket")
 # A dump of 300,000 znodes takes some seconds.
 _DUMP_TIMEOUT_S: Final = 60.0
@@ -97,7 +97,8 @@ class RunRecord:
             "brokers": self._settings.brokers,
             "request_timeout_ms": self._request_timeout_ms(),
             "session_timeout_ms": int(properties.get("zookeeper.session.timeout.ms", "6000")),
-            # The judge knows only the rules of Kafka's own authorizer.
+            # The judge knows only the rules of Kafka's own authorizer. With any other authorizer
+            # this field is null, and the judge does not check authorization.
             "super_users": [each for each in super_users if each]
             if authorizer.endswith(".AclAuthorizer")
             else None,

@@ -93,7 +93,9 @@ class RunningCluster:
         return state if state is not None and state.get("is_controller") else None
 
     async def is_complete(self) -> bool:
-        """Return whether the wanted controller is active and every node knows every other.
+        """Return whether a controller is active and every node knows every other.
+
+        If there is a pinned controller, it must be the active one.
 
         A broker that registers while the controller loads its state becomes known a moment after
         the controller becomes active; until then it gets no replicas.

@@ -83,6 +83,8 @@ class SecuritySections(BaseModel):
     def merge_into(self, given: Mapping[str, str]) -> dict[str, str]:
         """Return `given` and the properties of the sections; `given` takes precedence.
 
+        Only `super.users` combines both.
+
         Raises:
             ClusterError: the sections and `given` contradict each other.
         """

@@ -25,7 +25,7 @@ class RunSettings:
     expected: tuple[str, ...] | None = None
     """Ids of the properties that decide the verdict (docs/properties.md); None: all that apply."""
     operations_min: int = 0
-    """The number of operations that must succeed before and after the faults of a scenario."""
+    """How many operations must succeed before the first fault, and again after the last one."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """The embedded ZooKeeper: the real server, with one or three members.
 
-Its jars are in our wheel; a checkout uses those of PySpark (docs/adr/0010-jars-in-the-wheel.md).
+Its jars are in our wheel; a checkout uses PySpark's jars (docs/adr/0010-jars-in-the-wheel.md).
 
 Metadata and transaction logs stay in the data folder, so that the next start finds them. The logs
 are neither purged nor rolled at snapshots, so that the judge can read every write. The servers
@@ -93,7 +93,7 @@ def class_path(jars: Path | None = None) -> str:
 
 
 def _installed_jars() -> Path:
-    """Return the folder of the jars: the wheel's, or in a checkout that of PySpark."""
+    """Return the folder of the jars: in the wheel, or in a checkout PySpark's folder."""
     if _WHEEL_JARS.is_dir():
         return _WHEEL_JARS
     spec = importlib.util.find_spec("pyspark")  # importing it would take a second

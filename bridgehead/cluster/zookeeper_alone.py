@@ -1,7 +1,7 @@
 """One ZooKeeper server in the foreground, for containers, configured by `ZOO_*` variables.
 
-The variables, their defaults and the folders for data and logs are those of the official image, so
-that a compose file can use that image or ours. Unsupported variables are errors.
+The variables, their defaults and the folders for data and logs are the same as in the official
+image, so that a compose file can use that image or ours. Unsupported variables are errors.
 """
 
 from __future__ import annotations
