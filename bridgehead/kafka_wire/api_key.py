@@ -1,4 +1,4 @@
-"""The numbers of Kafka 3.9's APIs, and those of KIP-4's three APIs, which Kafka never numbered."""
+"""The keys of Kafka 3.9's APIs, and our keys of KIP-4's three APIs, to which Kafka gave none."""
 
 from __future__ import annotations
 

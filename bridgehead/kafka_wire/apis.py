@@ -1,6 +1,6 @@
 """Every API in one table: versions, messages, route, rights and the shape of its errors.
 
-Versions are those of Kafka 3.9's ZooKeeper broker. Two dialects are derived from the table.
+The table has the versions of Kafka 3.9's ZooKeeper broker. Two dialects are derived from it.
 `shipped` is the dialect of that broker. `drafted` is what KIP-4, KIP-201 and KIP-590 specified
 before they were implemented: other fields in some versions, versions that were never released, and
 three APIs of KIP-4 under keys of our own. Each API has a module with its messages, such as
@@ -80,8 +80,8 @@ class ApiSpec:
     rights: tuple[Right, ...] = ()
     # Rights that only decide what a response shows.
     rights_to_see: tuple[Right, ...] = ()
-    # KIP-590 §Protocol Bumps: the drafted dialect forwards only versions below this one. The APIs
-    # with this limit are those for which a broker below the bridge release writes to ZooKeeper.
+    # KIP-590 §Protocol Bumps: the drafted dialect forwards only versions below this one. A broker
+    # below the bridge release handles the APIs with this limit itself and writes to ZooKeeper.
     forwarded_below: int | None = None
     # The controller mutation quota rejects requests of this version and of newer versions. It
     # only throttles requests of older versions.
@@ -127,7 +127,7 @@ class ApiSpec:
         return 2 if self.is_flexible(version) else 1
 
     def response_header_version(self, version: int) -> int:
-        """Return 0 or 1. Always 0 for ApiVersions, whose reader does not know the version yet."""
+        """Return 0 or 1. Always 0 for ApiVersions, so that a client can read any version."""
         return 1 if self.is_flexible(version) and self.key is not ApiKey.API_VERSIONS else 0
 
 
@@ -339,7 +339,7 @@ _ROWS: Final = (
     _forward(K.ALTER_CLIENT_QUOTAS, 1, 1,
              per("entries", nested=per("entity", "entity_type entity_name"), text=default_text),
              rights="ALTER_CONFIGS CLUSTER", forwarded_below=1),
-    # Kafka fails on a null list of users and never answers it.
+    # If the list of users is null, Kafka fails to build this error response, and never answers.
     _local(K.DESCRIBE_USER_SCRAM_CREDENTIALS, 0, 0, per("users", into="results"),
            rights="DESCRIBE CLUSTER"),
     _forward(K.ALTER_USER_SCRAM_CREDENTIALS, 0, 0, per(scram_users, "user", into="results"),

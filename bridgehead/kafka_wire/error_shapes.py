@@ -1,8 +1,8 @@
 """How a response reports an error that fails the whole request: one shape per API.
 
-The table in `apis` builds the shapes with two functions: `whole` returns the shape of a response
-with one code, `per` the shape of a response with a code for each element of the request. Fields
-that a shape does not name keep the default of the schema, as in Kafka.
+The table in `apis` builds the shapes with two functions. `whole` returns the shape of a response
+with one code. `per` returns the shape of a response with a code for each element of the request.
+Fields that a shape does not name keep the default of the schema, as in Kafka.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def default_text(failure: Failure) -> str:
 
 
 def no_text(_failure: Failure) -> None:
-    """Return null."""
+    """Return None: the response has no message."""
 
 
 def default_when_not_controller(failure: Failure) -> str | None:
@@ -64,7 +64,7 @@ def default_when_not_controller(failure: Failure) -> str | None:
 
 
 def empty_when_not_controller(failure: Failure) -> str | None:
-    """Return the message of the failure; for NOT_CONTROLLER Kafka leaves the schema's default."""
+    """Return the message of the failure; for NOT_CONTROLLER, as in Kafka, the schema's default."""
     return "" if failure.is_not_controller else failure.message
 
 
@@ -81,7 +81,7 @@ class Per:
     """
 
     elements: Elements
-    copied: Mapping[str, str]  # field of the response's element to field of the request's
+    copied: Mapping[str, str]  # from fields of the response's element to fields of the request's
     into: str
     nested: Per | None
     text: Text
@@ -126,7 +126,7 @@ def per(
         copied: fields that are copied from the request's element, separated by spaces; "a=b" if
             the field is `a` in the response and `b` in the request. An element that is a name or a
             number is copied to the only field.
-        into: the response's list, if its name differs from that of the request's list.
+        into: the response's list, if its name is not the name of the request's list.
         nested: the shape of a list within each element.
         text: the error message.
         constants: values that fields of the response's element have instead of the schema's
@@ -215,7 +215,7 @@ def altered_topics(request: Any) -> Iterable[str]:
 def fetched_groups(request: Any) -> Iterable[str]:
     """Return the groups of OffsetFetch 8+, each once, in the order of Kafka's hash table.
 
-    With more than NAMES_MAX groups, the order is that of the request.
+    With more than NAMES_MAX groups, the order is the request's.
     """
     distinct = list(dict.fromkeys(group.group_id for group in request.groups))
     if len(distinct) > NAMES_MAX:
@@ -235,7 +235,7 @@ def fetched_topics(request: Any) -> Iterable[FetchedTopic]:
     """Return the topics of OffsetFetch 0 and 1 as Kafka's two hash tables order them.
 
     Kafka puts every partition into the first table. In that table's order it puts the topics into
-    the second one. With more than NAMES_MAX topics, the order is that of the request.
+    the second one. With more than NAMES_MAX topics, the order is the request's.
     """
     requested: dict[str, dict[int, None]] = {}
     for topic in request.topics or ():

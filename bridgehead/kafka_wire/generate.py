@@ -243,7 +243,7 @@ class Generator:
             source.add(depth + 1, f"{add}(element)")
 
     def _skipper(self, target: type[Any]) -> Skipper:
-        """Return `skip(data, at, end, count) -> at` for structs without nested ones."""
+        """Return `skip(data, at, end, count) -> at` for structs without nested structs."""
         source = _Source("def skip_structs(data, at, end, count):")
         source.add(1, "for _ in range(count):")
         plain, tagged = self._present(target)

@@ -1,7 +1,7 @@
 """Generates functions from message to JSON values, one for each struct and version.
 
 Interpreting the tables would be ten times slower, and the request log writes every request and
-response. Names and their order are those of Kafka's own converters.
+response. Names and their order are the same as in Kafka's own converters.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class JsonGenerator:
         return self._version in field.nullable or field.type is RECORDS
 
     def _value(self, target: type[Any], field: Wire, of: str, names: dict[str, Any]) -> str:
-        # A drafted message may extend a shipped one.
+        # A drafted class that extends a shipped class inherits its secrets.
         if any(field.name in self._secrets.get(each, ()) for each in target.__mro__):
             return "HIDDEN"
         return self._expression(field.type, of, names)

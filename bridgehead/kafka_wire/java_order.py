@@ -1,7 +1,7 @@
 """The iteration order of Java's HashMap, on which some of Kafka's responses depend.
 
 Recorded responses are compared byte for byte. The order follows the published behaviour of
-java.util.HashMap. No bucket of these maps becomes a tree.
+java.util.HashMap, except that buckets never become trees.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def java_hash(text: str) -> int:
 
 
 def topic_partition_hash(topic_hash: int, partition: int) -> int:
-    """Return the hashCode of Kafka's TopicPartition, from that of its topic's name."""
+    """Return the hashCode of Kafka's TopicPartition, from the hashCode of its topic's name."""
     return (31 * (31 + partition) + topic_hash) & _WORD
 
 

@@ -51,7 +51,7 @@ def decode_varint(data: bytes, at: int) -> tuple[int, int]:
 def decode_compact_length(data: bytes, at: int) -> tuple[int, int]:
     """Return a compact length (a varint minus one) and the offset of its end. Below 0 is null."""
     value, at = decode_varint(data, at)
-    # 32-bit arithmetic wraps around.
+    # Java's 32-bit arithmetic wraps around.
     return (value - 1 if value > -_HALF else _HALF - 1), at
 
 

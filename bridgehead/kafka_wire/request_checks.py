@@ -12,7 +12,7 @@ _UNKNOWN: Final = 0  # rejected in ACL requests, unlike codes that Kafka does no
 _ACL: Final = ("resource_type", "resource_pattern_type", "operation", "permission_type")
 _FILTER: Final = ("resource_type_filter", "pattern_type_filter", "operation", "permission_type")
 _SECURITY_PROTOCOLS: Final = range(4)  # PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL
-# These versions of UpdateMetadata have no listener names; Kafka uses the protocol's name.
+# These versions of UpdateMetadata have no listener names; Kafka uses the name of the protocol.
 _LISTENERS_FROM_PROTOCOLS: Final = (1, 2)
 
 

@@ -26,7 +26,7 @@ class TopicPartitions:
 
 @dataclass(slots=True)
 class Assignment:
-    """An element of `groups.members.assignment` of the response."""
+    """The struct `groups.members.assignment` of the response."""
 
     topic_partitions: list[TopicPartitions] = wire(Array(TopicPartitions))
 
@@ -42,7 +42,7 @@ class MemberAssignmentTopicPartitions:
 
 @dataclass(slots=True)
 class MemberAssignment:
-    """An element of `groups.members.target_assignment` of the response."""
+    """The struct `groups.members.target_assignment` of the response."""
 
     topic_partitions: list[MemberAssignmentTopicPartitions] = wire(
         Array(MemberAssignmentTopicPartitions)

@@ -42,7 +42,7 @@ class AssignmentTopicPartitions:
 
 @dataclass(slots=True)
 class Assignment:
-    """An element of `assignment` of the response."""
+    """The struct `assignment` of the response."""
 
     topic_partitions: list[AssignmentTopicPartitions] = wire(Array(AssignmentTopicPartitions))
 

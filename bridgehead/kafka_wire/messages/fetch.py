@@ -78,7 +78,7 @@ class ForgottenTopic:
 
 @dataclass(slots=True)
 class ReplicaState:
-    """An element of `replica_state` of the request. Versions 15+."""
+    """The struct `replica_state` of the request. Versions 15+."""
 
     replica_id: int = wire(INT32, default=-1)
     replica_epoch: int = wire(INT64, default=-1)
@@ -112,7 +112,7 @@ class AbortedTransaction:
 
 @dataclass(slots=True)
 class EpochEndOffset:
-    """An element of `responses.partitions.diverging_epoch` of the response. Versions 12+."""
+    """The struct `responses.partitions.diverging_epoch` of the response. Versions 12+."""
 
     epoch: int = wire(INT32, default=-1)
     end_offset: int = wire(INT64, default=-1)
@@ -120,7 +120,7 @@ class EpochEndOffset:
 
 @dataclass(slots=True)
 class LeaderIdAndEpoch:
-    """An element of `responses.partitions.current_leader` of the response. Versions 12+."""
+    """The struct `responses.partitions.current_leader` of the response. Versions 12+."""
 
     leader_id: int = wire(INT32, default=-1)
     leader_epoch: int = wire(INT32, default=-1)
@@ -128,7 +128,7 @@ class LeaderIdAndEpoch:
 
 @dataclass(slots=True)
 class SnapshotId:
-    """An element of `responses.partitions.snapshot_id` of the response. Versions 12+."""
+    """The struct `responses.partitions.snapshot_id` of the response. Versions 12+."""
 
     end_offset: int = wire(INT64, default=-1)
     epoch: int = wire(INT32, default=-1)

@@ -58,7 +58,7 @@ class BatchIndexAndErrorMessage:
 
 @dataclass(slots=True)
 class LeaderIdAndEpoch:
-    """An element of `responses.partition_responses.current_leader` of the response. Versions 10+."""
+    """The struct `responses.partition_responses.current_leader` of the response. Versions 10+."""
 
     leader_id: int = wire(INT32, default=-1)
     leader_epoch: int = wire(INT32, default=-1)
