@@ -18,7 +18,7 @@ class CreateTopicPolicy(Configurable, ABC):
 
         `num_partitions` and `replication_factor` have the broker's default if the client gave none.
         They are None if the client gave `replicas_assignments` (partition -> broker ids); otherwise
-        `replicas_assignments` is None. `configs` are those of the request.
+        `replicas_assignments` is None. `configs` has the configs of the request.
         """
 
         topic: str
