@@ -5,8 +5,8 @@ queue, in the order of arrival. With the two threads of kazoo's default handler,
 overtake an older watch event. If the loop is blocked for some seconds, the thread stops pinging:
 a node that does not work must lose its session, so that another controller is elected.
 
-A lost session is not replaced. kazoo would open a new session, in which a superseded controller
-would continue to write. Here the client stops, and its owner opens another session.
+A lost session is not replaced automatically. kazoo would open a new session, in which a superseded
+controller would continue to write. Here the client stops, and its owner can open another session.
 """
 
 from __future__ import annotations

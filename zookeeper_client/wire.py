@@ -2,8 +2,8 @@
 
 kazoo can send any object that has a `type` and a method `serialize`. It passes the reply to the
 object's method `deserialize`, on the connection's thread. Encoding a multi in one pass takes a
-quarter of the time that kazoo's transactions take. This matters because a multi can be large: a
-request that creates 1,000 topics needs 5,000 operations.
+quarter of the time that kazoo's transactions take. This matters for large requests: the creation of
+1,000 topics needs 5,000 operations.
 """
 
 from __future__ import annotations
