@@ -1,1 +1,1 @@
-"""The programs in the images, and those that build images without an image registry."""
+"""Programs that run in the images, and programs that build images without an image registry."""

@@ -35,7 +35,10 @@ def has_compose(environment: dict[str, str] | None = None) -> bool:
 
 
 def main_mirrors(sources: str) -> list[str]:
-    """Return the mirrors of RELEASE's component main that apt's sources name, in both formats."""
+    """Return the mirrors that apt's sources name for the component main of RELEASE.
+
+    A source is either one line, or a paragraph of fields.
+    """
     found = re.findall(rf"^deb (?:\[[^]]*\] )?(\S+) {RELEASE}\S* .*\bmain\b", sources, re.MULTILINE)
     for paragraph in re.split(r"\n\s*\n", sources):
         fields = dict(re.findall(r"^(\w[\w-]*):\s*(.*)$", paragraph, re.MULTILINE))

@@ -1,7 +1,7 @@
 """`python -m deploy.prepare_run`: prepares a compose project before its first node starts.
 
 This one-shot service generates secrets, describes the run and dumps ZooKeeper's contents. The judge
-starts from this dump. If the run exists already, the service does nothing. With the argument
+starts from this dump. If the run exists already, the service does not change it. With the argument
 `--secrets-only` it only generates secrets and needs no ZooKeeper; bridgehead.testing uses this.
 """
 
