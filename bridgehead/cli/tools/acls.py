@@ -49,7 +49,7 @@ _PRODUCER: Final = ("WRITE", "DESCRIBE", "CREATE")
 
 
 def check(options: Options) -> None:
-    """Raise UsageFault unless the options fit together, as AclCommandOptions does."""
+    """Raise UsageFault if the options break the rules of Kafka's AclCommandOptions."""
     if len(options.given(_ACTIONS)) != 1:
         raise UsageFault("Command must include exactly one action: --list, --add, --remove. ")
     principals = ("allow-host", "allow-principal", "deny-host", "deny-principal")

@@ -81,7 +81,7 @@ def entity_names(options: Options) -> list[str]:
 
 
 def check(options: Options) -> None:
-    """Raise UsageFault unless the options fit together, as ConfigCommandOptions does."""
+    """Raise UsageFault if the options break the rules of Kafka's ConfigCommandOptions."""
     if len(options.given(("describe", "alter"))) != 1:
         raise UsageFault("Command must include exactly one action: --describe, --alter")
     forbid(options, "describe", "add-config", "delete-config")
@@ -461,7 +461,7 @@ def _alter_loggers(
 def check_user_keys(
     types: Sequence[str], names: Sequence[str], added: Iterable[str], deleted: Iterable[str]
 ) -> None:
-    """Raise ToolError if the entity cannot have a config, or if quotas and SCRAM are mixed."""
+    """Raise ToolError if the entity cannot have one of the configs, or for quotas with SCRAM."""
     clients = types[0] == "clients" or len(types) == 2
     kind, which = ("clients", "quota") if clients else ("users", "quota and SCRAM credential")
     for verb, keys in (("added", added), ("deleted", deleted)):

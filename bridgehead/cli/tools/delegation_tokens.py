@@ -34,7 +34,7 @@ _PERIODS: Final = ("max-life-time-period", "renew-time-period", "expiry-time-per
 
 
 def check(options: Options) -> None:
-    """Raise UsageFault unless the options fit together, as DelegationTokenCommandOptions does."""
+    """Raise UsageFault if the options break the rules of Kafka's DelegationTokenCommandOptions."""
     if len(options.given(_ACTIONS)) != 1:
         raise UsageFault(
             "Command must include exactly one action: --create, --renew, --expire or --describe"

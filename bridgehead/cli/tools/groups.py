@@ -32,7 +32,7 @@ _WIDTH: Final = 15  # the least width of a column
 
 
 def check(options: Options) -> None:
-    """Raise UsageFault unless the options fit together, as ConsumerGroupCommandOptions does."""
+    """Raise UsageFault if the options break the rules of Kafka's ConsumerGroupCommandOptions."""
     actions = options.given(_ACTIONS)
     for action in ("describe", "delete"):
         if options.has(action) and not options.given(("group", "all-groups")):

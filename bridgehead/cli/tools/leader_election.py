@@ -25,7 +25,7 @@ _SCOPES: Final = ("topic", "all-topic-partitions", "path-to-json-file")
 
 
 def check(options: Options) -> None:
-    """Raise UsageFault unless the options fit together, as LeaderElectionCommandOptions does."""
+    """Raise UsageFault if the options break the rules of Kafka's LeaderElectionCommandOptions."""
     if not options.has("election-type"):
         raise UsageFault("Missing required option(s): election-type")
     chosen = options.needed("election-type")

@@ -62,7 +62,7 @@ _VERIFY: Final = (
 
 
 def check(options: Options) -> None:
-    """Raise UsageFault unless the options fit together, as validateAndParseArgs does."""
+    """Raise UsageFault if the options break the rules of Kafka's `validateAndParseArgs`."""
     actions = options.given(_ACTIONS)
     if len(actions) != 1:
         words = ", ".join(f"--{each}" for each in _ACTIONS)

@@ -186,7 +186,7 @@ class ToolCommand(TyperCommand):
         except typer.Exit:
             raise
         except Exception as error:
-            if not hasattr(error, "format_message"):  # every usage error has it
+            if not hasattr(error, "format_message"):  # every usage error has this method
                 raise
             _explain(str(error.format_message()), str(self.name))
             raise typer.Exit(ExitCode.FAILED) from None

@@ -49,7 +49,7 @@ _NO_TOPIC_ID: Final = "A" * 22
 
 
 def check(options: Options) -> None:
-    """Raise UsageFault unless the options fit together, as TopicCommandOptions does."""
+    """Raise UsageFault if the options break the rules of Kafka's TopicCommandOptions."""
     if len(options.given(_ACTIONS)) != 1:
         raise UsageFault(
             "Command must include exactly one action: "
