@@ -1,4 +1,4 @@
-"""The exit codes of every command. docs/commands.md is generated from this module."""
+"""The exit codes of every command. The table in docs/commands.md is generated from this module."""
 
 from __future__ import annotations
 

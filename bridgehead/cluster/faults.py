@@ -38,7 +38,7 @@ class Faults:
         return list(self._client.list_faults()["rules"])
 
     def hits(self, name: str) -> int:
-        """Return how often a rule has acted, at all brokers together."""
+        """Return how often a rule has acted, summed over the brokers."""
         return sum(int(each["hits"]) for each in self.list() if each["name"] == name)
 
     def remove(self, name: str | None = None) -> int:

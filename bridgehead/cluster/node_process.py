@@ -71,7 +71,7 @@ class NodeProcess:
     def start(self, fork_server: ForkServer | None = None) -> None:
         """Start the process; `ready` returns a document once it serves.
 
-        It is forked if `fork_server` answers, else executed.
+        If `fork_server` answers, it forks the process. Otherwise the program is executed.
 
         Raises:
             ClusterError: it is running already.

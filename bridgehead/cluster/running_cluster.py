@@ -179,7 +179,7 @@ class RunningCluster:
         for node in self.nodes.values():
             node.request_stop()
         await asyncio.gather(*(asyncio.to_thread(node.stop) for node in self.nodes.values()))
-        with contextlib.suppress(OSError):  # The disk may be full.
+        with contextlib.suppress(OSError):  # A full disk must not prevent the stop.
             self.record.note_ends(self.nodes.values())
         kept = self.settings.keep_evidence
         exits = self.zookeeper.exits() if self.zookeeper is not None else {}

@@ -232,7 +232,7 @@ class Supervisor:
         """Announce each process that exits unexpectedly; the cluster keeps running."""
         problem: str | None = None
         while True:
-            with contextlib.suppress(OSError):  # The disk may be full.
+            with contextlib.suppress(OSError):  # If the disk is full, the next pass tries again.
                 self._cluster.record.note_ends(self._cluster.nodes.values())
             for node in self._cluster.nodes.values():
                 status = node.exit_status()
