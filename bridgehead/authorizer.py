@@ -50,7 +50,7 @@ PatternType = Literal["LITERAL", "PREFIXED"]
 
 
 class ResourcePattern(NamedTuple):
-    """The resources that ACLs apply to. The literal `*` is every resource of the type."""
+    """The resources that ACLs apply to. A literal `*` stands for every resource of the type."""
 
     resource_type: ResourceType
     pattern_type: PatternType

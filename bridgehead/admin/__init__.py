@@ -6,10 +6,10 @@
         errors = admin.create_topics([NewTopicWithReplication("orders", 3, 3)])
         assert errors["orders"] is None  # success
 
-`AdminClient` blocks, except in `alter_config`; `AsyncAdminClient` has the same methods as
-coroutines. A call that changes several topics or other resources returns the error of each one, or
-None for success. A call that reads several of them returns a `Try` for each. So one failure does
-not hide the other results.
+`AdminClient` blocks, except in `alter_config`. The methods of `AsyncAdminClient` are coroutines. A
+call that changes several topics or other resources returns the error of each one, or None for
+success. A call that reads several of them returns a `Try` for each. So one failure does not hide
+the other results.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # asyncio is slow to import. `AdminClient` imports it only when a client is created.
+    # The module of AsyncAdminClient imports asyncio, which is slow, so it is imported on first use.
     if name != "AsyncAdminClient":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from bridgehead.admin.asynchronous import AsyncAdminClient

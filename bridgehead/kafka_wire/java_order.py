@@ -1,7 +1,7 @@
 """The iteration order of Java's HashMap, on which some of Kafka's responses depend.
 
 Recorded responses are compared byte for byte. The order follows the published behaviour of
-java.util.HashMap, except that buckets never become trees.
+java.util.HashMap. Java turns a crowded bucket into a tree; this is not reproduced.
 """
 
 from __future__ import annotations

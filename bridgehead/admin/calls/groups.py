@@ -250,7 +250,10 @@ def _describe(name: str) -> Plan[GroupDescription]:
 
 
 def _at_coordinator(name: str, key: ApiKey, request: Any, elements: Any) -> Plan[tuple[int, Any]]:
-    """Send a request about one group to its coordinator; return the broker and the element."""
+    """Send a request about one group to its coordinator.
+
+    Return the coordinator's id, and the element of the response that describes the group.
+    """
 
     def read(answer: Answer) -> Any:
         (element,) = elements(answer.message)

@@ -18,8 +18,8 @@ T = TypeVar("T")
 LATEST: Final = -1  # timestamps for `list_offsets`
 EARLIEST: Final = -2
 _PAUSE_MS: Final = 100
-# Errors after which the partition is asked again. Some are temporary, others mean that the leader
-# has changed.
+# After these errors the request for a partition is sent again. Some are temporary, others mean that
+# the leader has changed.
 _REPEATED: Final = (
     *(ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.LEADER_NOT_AVAILABLE),
     *(ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.OFFSET_NOT_AVAILABLE),
