@@ -42,7 +42,7 @@ _PARTITIONS_PER_MULTI: Final = 160
 # bounds the step to some 10 ms without changes, and to some 100 ms with changes.
 _EXAMINED_PER_STEP: Final = 5_000
 _CHANGES_PER_STEP: Final = 2_400
-# The most operations in a step of topic deletions. A topic with more takes a step of its own.
+# The most operations in a step of topic deletions. A topic that needs more has a step of its own.
 _DELETE_OPERATIONS_PER_STEP: Final = 4_800
 # Removing a token takes two operations: one deletes its znode, one creates a notification.
 _TOKENS_PER_MULTI: Final = 200
@@ -159,7 +159,7 @@ def delete_topics(image_now: ImageNow, names: Iterable[str]) -> Job:
 
 
 def _delete_operations(image: MetadataImage, name: str) -> int:
-    """Return the maximum number of operations that delete a topic.
+    """Return how many operations the deletion of a topic takes at most.
 
     Each partition has two znodes. The other znodes are the topic, its config, its marker and the
     parent of its partitions.
@@ -219,7 +219,7 @@ def remove_expired_tokens(image_now: ImageNow, now_ms: int) -> Job:
     for start in range(0, len(expired), _TOKENS_PER_MULTI):
         tokens = image_now().tokens
         batch = expired[start : start + _TOKENS_PER_MULTI]
-        # A request may have removed some tokens meanwhile. A renewal never revives an expired one.
+        # A request may have removed some tokens meanwhile. Expired tokens cannot be renewed.
         yield [TokenRemovalRecord(token_id) for token_id in batch if token_id in tokens]
 
 

@@ -1,10 +1,10 @@
 """Holds the response to a committed request until its conditions are met.
 
-As in Kafka, a response can wait for the controller's own image
-(docs/kafka/requests.md#waiting-for-a-result). With `bridgehead.metadata.blocking=cluster` it also
-waits until every live broker has applied the change, as KIP-4 requires: after a successful response
-a client sees the change on every broker. A failed broker delays responses until ZooKeeper removes
-its registration.
+As in Kafka, a response can wait until the controller's own image meets a condition, for example
+until a new topic has leaders (docs/kafka/requests.md#waiting-for-a-result). With
+`bridgehead.metadata.blocking=cluster` it also waits until every live broker has applied the change,
+as KIP-4 requires: after a successful response a client sees the change on every broker. A failed
+broker delays responses until ZooKeeper removes its registration.
 """
 
 from __future__ import annotations
@@ -116,14 +116,14 @@ class DelayedResponses:
             asyncio.get_running_loop().call_later(timeout_s, self._time_out_image_wait, pending)
 
     def published(self, changed: Iterable[str]) -> None:
-        """The image has changed in these topics."""
+        """Send the responses whose conditions are met after a change of these topics."""
         image = self._image()
         for pending in self._image_waits.reached(image, changed):
             pending.zxid = image.zxid  # the transaction that met the last condition
             self._reply(pending, frozenset())
 
     def applied(self, broker_id: int, incarnation: str, zxid: int) -> None:
-        """A broker has applied `zxid`."""
+        """Record that a broker has applied `zxid`, and send what is now complete."""
         if self._zxids is not None and self._zxids.report(broker_id, incarnation, zxid):
             self.brokers_changed()
 

@@ -57,7 +57,8 @@ class ExternalWrites:
     def acl_seen(self, pattern: ResourcePattern, entries: Entries, version: int | None) -> None:
         """The broker read a pattern's ACL znode. `version` is None if there is no such znode.
 
-        A znode that was deleted and created again may have the version of the earlier one.
+        The entries are compared as well as the version, because a znode that was deleted and
+        created again may have the same version as before.
         """
         if self._loop is None:
             return
@@ -66,7 +67,7 @@ class ExternalWrites:
             self._schedule(partial(_read_acl, pattern=pattern))
 
     def config_seen(self, resource: ConfigResource, configs: Mapping[str, str]) -> None:
-        """The broker read the configs of a resource; empty if its znode does not exist."""
+        """The broker read the configs of a resource. They are empty if there is no such znode."""
         if self._loop is not None and self._loop.image.configs.get(resource, {}) != configs:
             self._schedule(partial(_read_config, resource=resource))
 
@@ -116,8 +117,8 @@ async def _read_token(loop: ControllerLoop, read: ReadMany, *, token_id: str) ->
 async def _read_config(loop: ControllerLoop, read: ReadMany, *, resource: ConfigResource) -> None:
     """Read the configs of one resource.
 
-    For a quota of a user's client, also read the user and all its clients: the first such quota
-    creates the user's znodes, and the removal of the last one deletes them.
+    For a quota of a user's client, also read the user's configs and the names of all its clients:
+    the first such quota creates the user's znodes, and the removal of the last one deletes them.
     """
     resources, user = [resource], ""
     if resource.entity_type == "users":

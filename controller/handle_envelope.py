@@ -238,7 +238,7 @@ def _log_invalid_elements(pending: PendingRequest) -> None:
         if outcome.error is ErrorCode.INVALID_REQUEST
     ]
     for element, text in invalid[:_INVALID_LINES_MAX]:
-        shown = ascii(element[:_SHOWN_MAX])  # It may contain any character, also a line break.
+        shown = ascii(element[:_SHOWN_MAX])  # It may contain any character.
         _log.info("%s %s: INVALID_REQUEST for %s: %s", pending.request_id, name, shown, text)
     if (more := len(invalid) - _INVALID_LINES_MAX) > 0:
         _log.info("%s %s: INVALID_REQUEST for %d more elements", pending.request_id, name, more)

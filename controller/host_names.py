@@ -18,7 +18,7 @@ from controller.apis.alter_client_quotas import host_names
 from controller.pending_request import PendingRequest
 
 _HOST_NAME: Final = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,252})")
-# Bounds for one request. Names beyond the bounds count as unknown.
+# Limits for one request. Names that are not tried because of them count as unresolvable.
 HOSTS_MAX: Final = 50
 WITHIN_S: Final = 5.0
 
@@ -56,5 +56,5 @@ async def _has_address(name: str) -> bool:
     loop = asyncio.get_running_loop()
     try:
         return bool(await loop.getaddrinfo(name, None, type=socket.SOCK_STREAM))
-    except (OSError, UnicodeError):  # The latter for a label that is empty or too long.
+    except (OSError, UnicodeError):  # UnicodeError: a label is empty or too long.
         return False

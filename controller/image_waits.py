@@ -46,7 +46,7 @@ class ImageWaits:
         """Wait for `keys` (see Wait.topics); False if all their conditions are met already."""
         missing = {e: key for e, key in keys.items() if not _is_met(pending, key, image)}
         if pending.wait.timeout_ms <= 0:
-            # As in Kafka, every success is reported as timed out if the timeout is 0.
+            # As in Kafka, every success is then reported as timed out.
             missing = dict(keys)
         if not missing:
             return False
@@ -72,7 +72,7 @@ class ImageWaits:
         return done
 
     def give_up(self, pending: PendingRequest) -> frozenset[str] | None:
-        """Pop a timed-out request. Return the elements that waited; None if it was not waiting."""
+        """Pop a timed-out request. Return its unfinished elements; None if it was not waiting."""
         missing = self._missing.get(pending)
         if missing is None:
             return None

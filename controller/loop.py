@@ -152,7 +152,7 @@ class ControllerLoop:
         self._responses.brokers_changed()
 
     def applied(self, broker_id: int, incarnation: str, zxid: int) -> None:
-        """A broker has applied `zxid`."""
+        """Record that a broker has applied `zxid`; see DelayedResponses."""
         self._responses.applied(broker_id, incarnation, zxid)
 
     async def run(self) -> None:
@@ -192,7 +192,7 @@ class ControllerLoop:
         entries: list[Entry] = []
         for pending in requests:
             image = self._decide_or_fail(pending, image, entries)
-        # The policies may finish during the commit: such requests belong to the next round.
+        # If the policy checks of a request end during the commit, it belongs to the next round.
         requests = [each for each in requests if not self._policies.holds(each)]
         multis = list(split_into_multis(entries))
         self._in_commit = image
@@ -221,7 +221,8 @@ class ControllerLoop:
         started = [
             r.topic for r in records if isinstance(r, AssignmentRecord) and starts_reassignment(r)
         ]
-        if self._stores_records:  # A leader may have added the last target replica to the ISR.
+        if self._stores_records:
+            # A leader may have added the last target replica, so the reassignment can be completed.
             changed = {r.topic for r in records if isinstance(r, PartitionRecord)}
             started += sorted(name for name in changed if self._is_reassigned(name))
         if started:
@@ -278,7 +279,7 @@ class ControllerLoop:
             return image
         decision = self._policies.judge(pending, self._propose(pending, image))
         if decision is None:
-            return image  # Submitted again after the policy checks.
+            return image  # The request is submitted again after the policy checks.
         pending.draws.clear()
         pending.image_zxid = self.image.zxid
         self._log.append(execution_started(pending, self._fence.epoch, image.zxid))
@@ -300,7 +301,7 @@ class ControllerLoop:
                 pending.without_effect.add(decided.element)
                 continue
             if any(isinstance(record, ConfigRecord) for record in decided.records):
-                # Elements of one request may share znodes, as quotas of a user and its clients do.
+                # Later elements may share znodes with this one (quotas of a user and its clients).
                 planned = planned.replay(decided.records)
             entries.append(Entry(pending, decided, operations))
             pending.uncommitted.add(decided.element)
@@ -325,7 +326,7 @@ class ControllerLoop:
         return done, None
 
     def _effects(self, multi: Sequence[Entry], number: int) -> list[bytes]:
-        """Return the operations of a multi. The first one creates the outcomes' znode."""
+        """Return the effects of a multi. The first one creates the outcomes' znode."""
         content = encode_outcomes(self._fence.epoch, outcomes_of(multi))
         effects = [self._store.encode(Create(OutcomeZnode.path(number), content))]
         for entry in multi:
@@ -366,7 +367,8 @@ class ControllerLoop:
             index -= len(operations)
         for pending in requests:
             if not pending.reply.done():
-                # Elements without records were decided on an image that was not committed.
+                # Elements without records were decided on an image that was not committed, so they
+                # are decided again.
                 for element in pending.without_effect:
                     del pending.outcomes[element]
                 pending.uncommitted |= pending.without_effect

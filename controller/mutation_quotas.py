@@ -28,7 +28,7 @@ from controller.apis.base import Decided, Outcome, RequestContext
 # Kafka keeps the topics of these requests in hash tables, and charges them in that order.
 _CHARGED_IN_HASH_ORDER: Final = (ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS)
 EXCEEDED: Final = Outcome(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
-# A bucket that was not used for an hour is full again.
+# A bucket that was not used for an hour counts as full.
 _EXPIRES_AFTER_MS: Final = 3_600_000
 # Bounds the memory, because clients choose their ids. The least recently used bucket is dropped.
 _BUCKETS_MAX: Final = 10_000

@@ -1,8 +1,8 @@
 """The checks of an Envelope, in Kafka's order. KIP-590 §EnvelopeRequest Handling.
 
 The comments number the checks as docs/kafka/forwarding.md#checks-on-the-controller does. An
-Envelope's response has no error message, so the reason of a failed check goes into the event log
-only.
+Envelope's response has no error message, so the reason of a failed check is only in the
+controller's event log and node log.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ class PendingRequest:
     wait: Wait = field(default_factory=Wait)
     zxid: int = 0
     image_zxid: int = 0
-    asked_policies: bool = False  # was decided for policies, so its authorizations are logged
+    asked_policies: bool = False  # an earlier decision has logged the authorizations
     # Results of policy checks, and the random draws of the decision that they checked.
     verdicts: dict[PolicyCheckKey, tuple[PolicyCheck, ApiError | None]] = field(
         default_factory=dict

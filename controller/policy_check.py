@@ -1,8 +1,8 @@
 """Policy checks: the arguments that policies get for a decision. Pure.
 
 For each element that a policy may reject, an API provides a function that builds the check. The
-function is called only if a policy is configured, because it takes long for a topic with many
-partitions.
+function is called only if a policy is configured, because the check of a topic with many partitions
+takes long to build.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def _requested(
 
 
 class _TopicNames(AbstractSet[str]):
-    """An image's topic names, except `left_out`. Not copied: a policy may only count them."""
+    """An image's topic names, except `left_out`. Not a copy: many policies only count them."""
 
     def __init__(self, topics: Mapping[str, Topic], left_out: frozenset[str]) -> None:
         self._topics = topics

@@ -10,11 +10,11 @@ All elements of a request are checked on the image before that request (KIP-201)
 longer than `TURN_S`, the next request is checked without the changes of the slow one.
 
 The image for a check includes accepted changes that are not committed yet, so that one multi can
-commit many requests. If the loop decides or commits one of them differently, the policies check
-all later requests again. The thread gets the checks of several requests as one series. The image
-for a request assumes that the policies accept all requests before it in the series. The thread ends
-the series at the first rejection, or after some milliseconds. A series has at most twice as many
-checks as the previous one had results.
+commit many requests. If the loop then decides one of these requests differently, or does not commit
+it, the policies check all later requests again. The thread gets the checks of several requests as
+one series. The image for a request assumes that the policies accept all requests before it in the
+series. The thread ends the series at the first rejection, or after some milliseconds. A series has
+at most twice as many checks as the previous one had results.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Policies(Protocol):
     async def evaluate(self, calls: Sequence[PolicyCall], results: Results) -> Results:
         """Call the policy in order; return each rejection, or None for an accepted check.
 
-        Stops after a rejection, or after the call during which some milliseconds have passed; the
-        remaining calls then have no result. Each result is also added to `results` after its call.
+        Stops after a rejection, and after a call if some milliseconds have passed since the start.
+        The remaining calls have no result. Each result is also added to `results` after its call.
         Never raises.
         """
         ...
@@ -61,7 +61,7 @@ class Policies(Protocol):
 
 @dataclass(slots=True)
 class _Proposal:
-    """A request in the queue, decided on an image with the changes of the requests ahead of it."""
+    """A waiting request, decided on an image with the changes of the waiting requests before it."""
 
     pending: PendingRequest
     elements: Sequence[tuple[Decided, PolicyCheck | None]]
@@ -127,7 +127,7 @@ class PolicyEvaluation:
         self._expected: dict[PendingRequest, list[Record]] = {}
         self._base: MetadataImage | None = None
         self._proposed = MetadataImage()  # `_base` with all expected records
-        self._redone = 0  # how often checked requests were not decided as expected
+        self._redone = 0  # how often checked requests were not decided or committed as expected
         # The first request of the line, if some of its checks have results.
         self._partial: _Proposal | None = None
         self._series_max = _CHECKS_MAX  # how many checks the next series has
@@ -169,7 +169,7 @@ class PolicyEvaluation:
         return None
 
     def decided(self, pending: PendingRequest, records: list[Record]) -> None:
-        """The loop has decided this request, and will commit these records."""
+        """Compare the records of the loop's decision with the expected ones."""
         if self._policies is None or pending not in self._expected:
             return
         if self._expected.pop(pending) != records:
@@ -239,7 +239,7 @@ class PolicyEvaluation:
             evaluation = self._spawn(policies.evaluate(calls, so_far))
             is_done = bool((await asyncio.wait((evaluation,), timeout=TURN_S))[0])
             results = evaluation.result() if is_done else list(so_far)
-            # The requests after the last result were decided in vain.
+            # Requests after the last result were decided in vain, so the next series is limited.
             self._series_max = min(2 * max(len(results), 1), _CHECKS_MAX)
             checked = _with_all_results(series, results)
             rest = series[len(checked)] if len(checked) < len(series) else None

@@ -1,7 +1,7 @@
 """The controller's part of kafka-request.log: forwarded requests.
 
-As in Kafka, a line shows the client's principal, client id and request. The connection is that of
-the Envelope. The client's software is not shown.
+As in Kafka, a line shows the client's principal, client id and request, but the connection on which
+the Envelope arrived. The client's software is not shown.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from controller.pending_request import PendingRequest
 from event_log.text_log import Level, TextLog
 
 _log = logging.getLogger(__name__)
-# Envelopes do not arrive on a Kafka listener.
+# Shown as the listener, because Envelopes do not arrive on a Kafka listener.
 ENVELOPE_LISTENER = "ENVELOPE"
 
 
@@ -31,7 +31,7 @@ class ForwardedRequestLog:
     def completed(
         self, pending: PendingRequest, connection_id: str | None, received_s: float
     ) -> None:
-        """Write the line, unless this node's broker received the request and writes the line."""
+        """Write the line, unless this node's broker received the request and writes it itself."""
         level = Level.INFO if is_deprecated(pending.header) else Level.DEBUG
         if connection_id is None or level < self._lines.level or pending.response is None:
             return

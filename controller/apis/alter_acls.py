@@ -2,8 +2,8 @@
 
 KIP-4 §Alter ACLs Request. The client needs every operation on Cluster. The deletions of a resource
 are applied before its additions, all in one write. A resource that occurs twice is rejected. An
-invalid action does not fail the other actions. Patterns are literal. Deleting a missing ACL is no
-error, nor is adding an existing one. If the authorizer fails, every ACL gets UNKNOWN_SERVER_ERROR.
+invalid action does not fail the other actions. Patterns are literal. Deleting a missing ACL or
+adding an existing one is no error. If the authorizer fails, every ACL gets UNKNOWN_SERVER_ERROR.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class AlterAcls(AdminApi):
     def response(
         self, context: RequestContext, request: AlterAclsRequest, results: Results
     ) -> AlterAclsResponse:
-        """See AdminApi.response. A duplicate resource has one row, with its first action."""
+        """See AdminApi.response. A duplicate resource is listed once, with its first action."""
         responses = []
         for element, same in _by_resource(request).items():
             resource, outcome = same[0], results.outcomes[element]

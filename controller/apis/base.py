@@ -59,7 +59,7 @@ WHOLE_REQUEST: Final = ""
 class Decided:
     """The outcome of one element, and its records (none if it is rejected or a dry run).
 
-    `element` is unique within the request: a topic name, or `type:name` of a resource.
+    `element` is unique within the request, for example a topic name or `type:name` of a resource.
     `records` are committed in one multi. `following` are committed afterwards, in further multis if
     needed. If this controller fails before that, the next controller commits them.
     `mutations`: partitions charged to the controller mutation quota; None bypasses the quota.

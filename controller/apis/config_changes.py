@@ -95,7 +95,7 @@ class ConfigApi(AdminApi):
         image: MetadataImage,
         committed: Mapping[str, Outcome],
     ) -> Decision:
-        """See AdminApi.decide. A dry run has no records and does not check passwords."""
+        """See AdminApi.decide. A dry run has no records and does not reject passwords."""
         decided: list[Decided] = []
         counts = Counter(element_of(resource) for resource in request.resources)
         seen = set(committed)
@@ -119,7 +119,7 @@ class ConfigApi(AdminApi):
                     continue
                 self._reject_passwords(resource, record)
                 decided.append(Decided(element, DONE, (record,), policy_check=check))
-                if resource.resource_type == BROKER:  # `1` and `01` are the same broker.
+                if resource.resource_type == BROKER:  # A later `01` must see the change of `1`.
                     image = image.replay((record,))
             except ApiError as error:
                 message = api_message(error.error, error.message)
@@ -127,7 +127,7 @@ class ConfigApi(AdminApi):
         return Decision(decided)
 
     def conflict(self, element: str) -> Outcome:
-        """See AdminApi.conflict: a topic was deleted."""
+        """See AdminApi.conflict. A conflict of a topic means that it was deleted."""
         resource_type, _, name = element.partition(":")
         if resource_type == str(TOPIC):
             text = f"The topic '{name}' does not exist."

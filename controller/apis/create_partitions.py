@@ -1,7 +1,8 @@
 """CreatePartitions, key 37, versions 0 to 3 (docs/kafka/topics.md#createpartitions). KIP-195.
 
-`count` is the new total. The controller continues the placement that starts at partition 0's first
-replica. The response waits until every partition has a leader.
+`count` is the new total. As in Kafka, added partitions are placed as if the placement of the whole
+topic had started at partition 0's first replica. The response waits until every partition has a
+leader.
 """
 
 from __future__ import annotations
@@ -94,9 +95,9 @@ class CreatePartitions(AdminApi):
         counts: Mapping[str, int],
         image: MetadataImage,
     ) -> bool:
-        """True if Kafka's ZooKeeper client fails the whole request.
+        """True if Kafka fails the whole request with an unexpected exception.
 
-        Either only some of the brokers have a rack, or a name is not a valid path.
+        The cause is that only some of the brokers have a rack, or that a name is not a valid path.
         """
         if len({broker.rack is None for broker in image.brokers.values()}) > 1:
             return True

@@ -345,7 +345,7 @@ class CreateTopics(AdminApi):
             if not late:
                 result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             return result
-        # The row of a created topic that timed out has both its id and the error.
+        # If a created topic timed out, its result has both its id and the error.
         if outcome.topic_id is not None:
             result.topic_id = outcome.topic_id
         if late or not outcome.succeeded:
@@ -363,7 +363,8 @@ class CreateTopics(AdminApi):
 def _in_order(topics: Sequence[CreatableTopic]) -> Sequence[CreatableTopic]:
     """Return the topics in the order of the request.
 
-    If names collide, only the first topic is created. Then the order is that of Kafka's hash table.
+    If names collide, the order is that of Kafka's hash table instead, because only the first topic
+    of those that collide is created.
     """
     names = {topic.name for topic in topics if may_collide(topic.name)}
     if len(set(map(collision_key, names))) == len(names):

@@ -6,8 +6,8 @@ DELETE gets the same error whether or not the topic exists.
 
 In the drafted dialect a topic that is given by name gets INVALID_TOPIC_EXCEPTION if it does not
 exist, or if the client has neither DELETE nor DESCRIBE on it. The response lists a duplicate once
-(KIP-4). An entry with the name and one with the id of a topic are no duplicates: a client that
-sends an id looks for the id in the response. From v2 on, the request has validate_only and the
+(KIP-4). If one entry has a topic's name and another has its id, they are no duplicates: a client
+that sends an id looks for the id in the response. From v2 on, the request has validate_only and the
 response has error messages (KIP-201).
 
 Version notes:

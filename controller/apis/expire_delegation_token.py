@@ -1,4 +1,4 @@
-"""ExpireDelegationToken, key 40: shortens the life of a token, or removes it (KIP-48)."""
+"""ExpireDelegationToken, key 40: sets the expiry of a token, or removes the token (KIP-48)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ExpireDelegationToken(TokenChangeApi):
     def change(
         self, token: DelegationToken, request: ExpireDelegationTokenRequest, now_ms: int
     ) -> Decision:
-        """See TokenChangeApi.change. A negative period removes the token, expired or not."""
+        """See TokenChangeApi.change. A negative period removes the token, even an expired one."""
         if request.expiry_time_period_ms < 0:
             return removal(token, now_ms)
         return new_expiry(token, now_ms, request.expiry_time_period_ms)

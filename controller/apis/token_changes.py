@@ -23,7 +23,7 @@ from cluster_model.image import MetadataImage
 from cluster_model.records import Record, TokenRecord, TokenRemovalRecord
 from controller.apis.base import AdminApi, Decided, Decision, Outcome, RequestContext, Results
 
-# The element of a request whose token was not found.
+# The element of a request that is rejected before its token is found.
 _NOTHING_FOUND: Final = "nothing"
 _NOT_FOUND: Final = Outcome(ErrorCode.DELEGATION_TOKEN_NOT_FOUND)
 _NO_TIME: Final = -1

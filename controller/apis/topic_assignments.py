@@ -14,7 +14,8 @@ from cluster_model.reassignments import PartitionAssignment, begin, complete
 from cluster_model.records import PartitionRecord, Replicas
 from cluster_model.scala_order import mutable_int_order
 
-# If a topic has more partitions than this, all its states are committed in later multis.
+# If a request writes more partition states of a topic than this, the states of new partitions are
+# committed in later multis.
 PARTITIONS_IN_ONE_MULTI: Final = 150
 # The topic znode, the config znode and the states share a multi of at most 900,000 bytes.
 _ZNODE_BYTES_MAX: Final = 500_000
@@ -59,7 +60,7 @@ def given_assignment(topic: CreatableTopic) -> dict[int, Replicas]:
         raise invalid_assignment("All partitions should have the same number of replicas")
     if any(len(set(replicas)) != len(replicas) for replicas in by_number.values()):
         raise invalid_assignment(f"Duplicate replica assignment found: {_scala(by_number)}")
-    # Kafka only compares the sum of the numbers, without negative ones, with that of 0 to n-1.
+    # Kafka only compares the sum of the positive numbers with the sum of 0 to n-1.
     if sum(number for number in by_number if number > 0) != sum(range(len(by_number))):
         raise _not_consecutive()
     return by_number
@@ -111,7 +112,10 @@ def _scala(assignment: Mapping[int, Replicas]) -> str:
 def place_partitions(
     topic: Topic, first: int, count: int, factor: int, image: MetadataImage
 ) -> tuple[Replicas, ...]:
-    """Place `count` partitions from number `first` on, starting at partition 0's first replica."""
+    """Place `count` partitions from number `first` on.
+
+    As in Kafka, the whole topic is placed as if partition 0's first replica had been the start.
+    """
     racks = {broker_id: broker.rack for broker_id, broker in image.brokers.items()}
     leaders = [replicas[0] for replicas in topic.assignment[:1] if replicas]
     start = start_index(list(racks), leaders[0]) if leaders else 0

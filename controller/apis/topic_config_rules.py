@@ -22,8 +22,8 @@ from cluster_model.topic_configs import (
 class TopicConfigRules:
     """Checks and shows the configs of topics for CreateTopics.
 
-    Inherited configs are computed once for each version of the broker's configs: a request may
-    create a thousand topics.
+    Inherited configs are computed again only when the broker's configs have changed, because a
+    request may create a thousand topics.
     """
 
     def __init__(self, current: Callable[[], EffectiveBrokerConfig]) -> None:

@@ -2,8 +2,8 @@
 
 Such a write has no controller epoch and no fence: the versions of the znodes detect concurrent
 writes. The first operation of each multi writes the outcomes into the session's own znode, and
-checks that znode's known version. If a reply is lost, the multi can therefore be resent safely.
-ZooKeeper's log shows the request of each write.
+checks that znode's known version. If a reply is lost, the multi can therefore be resent safely. The
+outcomes also show in ZooKeeper's log which request made each write.
 """
 
 from __future__ import annotations
@@ -160,8 +160,8 @@ class DirectSession:
             return result.zxid
         if result.failed_index > 0:
             raise ContentConflictError(result.failed_index - 1, result.error_code)
-        # The session's znode has changed. After a lost reply this means that the first copy of the
-        # multi was applied.
+        # The session's znode has changed. If a reply was lost and the version is the next one, the
+        # first copy of the multi was applied.
         stat = await self._own_stat(session)
         if not sent_before or stat is None or stat[0] != self._version + 1:
             self._session = None  # Another process changed or deleted the znode.

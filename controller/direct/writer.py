@@ -1,9 +1,9 @@
 """Decides and writes the requests of a broker below the bridge release.
 
 The controller's APIs make the decisions, on the current state of ZooKeeper. No election is needed.
-As in a Kafka broker below the bridge release, each element is written in its own multi. The multi
-checks the znode versions that the decision read. After a conflict the request is decided again, so
-no update is lost.
+As in a Kafka broker below the bridge release, each element is written in its own multi. Except for
+tokens (docs/upgrade.md), the multi checks the znode versions that the decision read. After a
+conflict the request is decided again, so no update is lost.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ class OutcomeIndex:
         return self.committed.get(identity, {})
 
     def raise_floor(self, incarnation: Incarnation, floor: int) -> None:
-        """The broker has finished all its requests with a sequence below `floor`."""
+        """Record that the broker has finished all its requests with a sequence below `floor`."""
         if floor > self.floors.get(incarnation, 0):
             self.floors[incarnation] = floor
 

@@ -164,7 +164,7 @@ def _write_config(record: ConfigRecord, image: MetadataImage) -> list[Operation]
 
 
 def _write_acls(record: AclRecord, image: MetadataImage) -> list[Operation]:
-    """Return the operations. As in Kafka they check the znode's version: others write ACLs too."""
+    """Return the operations. As in Kafka, they check the version, because others write ACLs too."""
     path, version = AclZnode.path(record.pattern), image.acl_versions.get(record.pattern)
     write: Operation
     if not record.entries:

@@ -7,7 +7,10 @@ from typing import NamedTuple
 
 
 class ControllerMovedError(Exception):
-    """Another controller was elected, or the commit counter was changed. Definite: no write."""
+    """Another controller was elected, or another process changed the commit counter.
+
+    Definite: nothing was written.
+    """
 
 
 class UnknownOutcomeError(Exception):
