@@ -90,7 +90,7 @@ def bridgehead_config_errors(properties: Mapping[str, str]) -> list[str]:
                 f"{name} is not a config; the configs are {', '.join(BRIDGEHEAD_CONFIGS)}."
             )
         elif listener and listener[1] != listener[1].lower():
-            # As in Kafka the name of the listener is in lower case; otherwise it is never found.
+            # As in Kafka, a listener prefix is looked up in lower case only.
             right = f"listener.name.{listener[1].lower()}.{listener[2]}"
             errors.append(f"{name} has no effect: write {right}.")
         elif listener and "listener" not in key.set_for:
@@ -176,5 +176,5 @@ class BridgeheadConfig:
 
     @property
     def zookeeper_credentials(self) -> tuple[str, str]:
-        """The user:password for metadata writes, and that of the broker session; may be empty."""
+        """The `user:password` for metadata writes and for the broker session; empty if not set."""
         return self.text(ZOOKEEPER_WRITE), self.text(ZOOKEEPER_READ)

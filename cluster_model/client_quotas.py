@@ -56,7 +56,7 @@ def in_hash_order(entity: QuotaEntity, capacity: int) -> list[tuple[str, str | N
 def quota_resource(
     parts: list[tuple[str, str | None]], resolvable: Container[str] = ()
 ) -> ConfigResource:
-    """Return where an entity's quotas are stored. Host names in `resolvable` are valid as an ip.
+    """Return where an entity's quotas are stored. An ip may be a host name in `resolvable`.
 
     Raises:
         ApiError: INVALID_REQUEST with Kafka's text for the first invalid part;

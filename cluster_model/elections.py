@@ -60,7 +60,7 @@ def react_to_live_brokers(
 def elect_preferred(
     state: PartitionState, assignment: Replicas, live: Container[int], controller_epoch: int
 ) -> PartitionState | None:
-    """Return the state led by the first replica; None unless it is live and in sync."""
+    """Return the state led by the first replica; None unless that replica is live and in sync."""
     preferred = assignment[0] if assignment else NO_LEADER
     if state.partition_epoch < 0 or preferred not in live or preferred not in state.isr:
         return None
@@ -88,7 +88,7 @@ def elect_unclean(
 
 
 def _without_replicas(state: PartitionState, controller_epoch: int) -> PartitionState | None:
-    """Return the state of an offline partition, which keeps its last in-sync replica."""
+    """Return the state without a leader, with one in-sync replica; None if it had no leader."""
     if state.leader == NO_LEADER:
         return None
     kept = state.isr if len(state.isr) <= 1 else (state.leader,)

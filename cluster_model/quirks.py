@@ -27,7 +27,7 @@ DELETE_BY_ID_TELLS_EXISTENCE: Final = "delete-topics-by-id-tells-existence"
 
 @dataclass(frozen=True, slots=True)
 class Quirk:
-    """One behaviour. `rows`: the rows of docs/differences.md that do not apply with it."""
+    """One behaviour. `rows`: the rows of docs/differences.md that do not apply with the quirk."""
 
     name: str
     apis: str

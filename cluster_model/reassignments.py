@@ -50,7 +50,7 @@ class PartitionAssignment(NamedTuple):
     def reassign_to(self, target: Replicas) -> PartitionAssignment:
         """Return the assignment that starts a reassignment to `target`.
 
-        Overriding a running reassignment keeps its origin.
+        If a reassignment is running, the new one keeps its origin.
         """
         origin = self.origin
         replicas = tuple(dict.fromkeys(target + origin))
@@ -91,8 +91,7 @@ def begin(
     """Return the partition's state at the start of the reassignment `after`.
 
     If `after` overrides an earlier reassignment, replicas that only the earlier one added leave the
-    ISR.
-    The leader epoch always increases; this is how Kafka notifies the replicas.
+    ISR. The leader epoch always increases; this is how Kafka notifies the replicas.
     """
     return _narrowed(state, after.replicas, after.target, live, controller_epoch)
 

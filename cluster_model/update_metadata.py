@@ -22,7 +22,7 @@ from cluster_model.image import MetadataImage, Topic
 from cluster_model.records import Replicas
 
 LEADER_DURING_DELETE: Final = -2
-# Encoding or decoding one message takes about 20 ms, which does not delay heartbeats.
+# Encoding or decoding a message of this size takes about 20 ms, which does not delay heartbeats.
 PARTITIONS_PER_MESSAGE_MAX: Final = 5_000
 PROTOCOL_CODES: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 

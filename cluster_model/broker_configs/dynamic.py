@@ -1,7 +1,8 @@
 """Validation of dynamic broker configs, before they are stored.
 
 The checks have Kafka's order and Kafka's texts, which were recorded live
-(docs/kafka/configs.md#dynamic-broker-configs). The error code is always INVALID_REQUEST.
+(docs/kafka/configs.md#dynamic-broker-configs). If a check fails, the receiving broker responds with
+INVALID_REQUEST.
 """
 
 from __future__ import annotations
