@@ -137,7 +137,7 @@ class NodeConfig:
 
     @property
     def inter_broker_listener(self) -> str:
-        """The inter-broker listener, by its name or its protocol."""
+        """The name of the inter-broker listener; its protocol if no name is configured."""
         if self.opens_replication_listener:
             return REPLICATION
         name = self.broker.string("inter.broker.listener.name")

@@ -132,7 +132,7 @@ class ControllerFollower:
 
     @property
     def controller_ranges(self) -> ApiRanges:
-        """The versions that another node's controller accepts; empty until it is connected."""
+        """The versions that another node's controller accepts; empty until it has sent them."""
         return self._ranges
 
     def report_applied(self) -> None:

@@ -2,8 +2,8 @@
 
 Standard input is a socket. The process sends `ready` when it has imported the modules of a node.
 Then it receives one message for each node: the arguments as JSON, with two file descriptors, which
-become the node's standard input and its output. The answer is the pid. The process ends with its
-standard input. BLANKS is never read: it reserves memory for the command lines of the nodes.
+become the node's standard input and its output. The answer is the pid. The process ends at the end
+of its standard input. BLANKS is never read: it reserves memory for the command lines of the nodes.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _PID_BYTES_MAX: Final = 16
 
 
 def main() -> int:
-    """Fork nodes until the supervisor has exited. In each node, run it and return its exit code."""
+    """Fork nodes until the input ends. In a forked process, run the node; return its exit code."""
     gc.disable()  # Imports leave little garbage; looking for it takes a tenth of their time.
     from node.__main__ import main as run_node
 
     set_command_line(module_command("node.fork_server", sys.argv[1]))
     gc.collect()
-    gc.freeze()  # The garbage collectors of nodes would write to objects that all nodes share.
+    gc.freeze()  # Otherwise the nodes' garbage collectors would write to the shared objects.
     gc.enable()
     control = socket.socket(fileno=os.dup(sys.stdin.fileno()))
     control.send(b"ready")
@@ -41,7 +41,7 @@ def main() -> int:
 
 
 def _next_arguments(control: socket.socket) -> list[str] | None:
-    """Fork a node for each message. Return its arguments in the node, None at the end of input."""
+    """Fork for each message. Return its arguments in the forked process; None after the last."""
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, _MESSAGE_BYTES_MAX, 2)
         if not message:

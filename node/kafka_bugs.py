@@ -140,7 +140,7 @@ class _NoOutcomes(OutcomeIndex):
 
 
 class ForgetfulController(Controller):
-    """A controller that does not end its terms properly. A subclass has the names of its bugs."""
+    """A controller that does not end its terms properly. A subclass names the bugs in `bugs`."""
 
     bugs: ClassVar[frozenset[str]] = frozenset()
 

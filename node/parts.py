@@ -1,4 +1,4 @@
-"""Builds the parts of a node, each with exactly the parts that it needs.
+"""Builds the parts of a node. Each part gets exactly the other parts that it needs.
 
 Broker and controller candidate share one process, as in Kafka. Everything is built here or in the
 modules imported here; `node.server` adds the Kafka listeners once the cluster id is known.

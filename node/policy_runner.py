@@ -19,7 +19,7 @@ from bridgehead.policy import PolicyViolationException
 
 _log = logging.getLogger(__name__)
 CALLS_MAX: Final = 8
-# A slow policy delays the results of the calls before it, so a series is short.
+# A slow call delays the results of the earlier calls in its series, so a series is short.
 SERIES_S: Final = 0.005
 _CLOSE_MS: Final = 2_000
 

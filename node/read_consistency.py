@@ -57,11 +57,11 @@ class ReadConsistency:
         return silent_s * 1000 < self._watcher.session_timeout_ms * 2 / 3
 
     def registered(self, _epoch: int) -> None:
-        """The broker session has registered."""
+        """Record that the broker session has registered."""
         self._membership.registered()
 
     def session_changed(self, state: SessionState) -> None:
-        """The broker session has changed."""
+        """Record the new state of the broker session."""
         if state is SessionState.LOST:
             self._membership.lost()
 

@@ -40,7 +40,7 @@ def producers_of(partitions: Partitions) -> ProducersOf:
 
 
 def build_record_apis(parts: Parts) -> tuple[LocalApi, ...]:
-    """Return these APIs. They replace APIs of the same key that a node without data plane has."""
+    """Return these APIs. DescribeProducers replaces the one of nodes without a data plane."""
     plane = parts.broker.data_plane
     if plane is None:
         return ()

@@ -60,7 +60,7 @@ class PingingStore(ZooKeeperStore):
 
 
 class HastyController(Controller):
-    """Resigns without need, or forgets brokers. A subclass has the names of its bugs."""
+    """Resigns without need, or forgets brokers. A subclass names the bugs in `bugs`."""
 
     bugs: ClassVar[frozenset[str]] = frozenset()
 

@@ -179,7 +179,7 @@ def skip_policy_on_retry(api: AdminApi, resent: Set[str]) -> AdminApi:
 
 @dataclass(frozen=True, slots=True)
 class _FaultyApi:
-    """Another API with changed requests or responses."""
+    """An API whose requests or responses are changed."""
 
     api: AdminApi
     change_request: Callable[[Any], Any] = lambda request: request
@@ -198,7 +198,7 @@ class _FaultyApi:
 
 
 def _without_validate_only(request: Any) -> Any:
-    """ignores_validate_only: what is only to be validated is also written."""
+    """ignores_validate_only: a request that should only be validated is executed."""
     return replace(request, validate_only=False)
 
 

@@ -1,7 +1,7 @@
 """`python -m node.znode_dump CONNECT RUN NAME`: dump all znodes below a chroot.
 
 The dump is a snapshot at one zxid: all znodes are read again until no write happens during a read.
-If writes never pause, there is no dump. The judge's properties that need it are then NODATA.
+If writes never pause, there is no dump, and properties that need the dump are NODATA.
 Exit code: 0, or 2 if there is no dump.
 """
 
