@@ -31,14 +31,14 @@ CREATE_TOPICS, INCREMENTAL_ALTER_CONFIGS = 19, 44
 PROPERTIES_OF_BROKERS = {
     "zookeeper.session.timeout.ms": str(int(SESSION_TIMEOUT_S * 1000)),
 }
-# Brokers 2 and 3 name themselves as controller in Metadata, so their clients' writes go to them and
-# are forwarded. Broker 1 is the controller until it is killed. It names broker 2, so that no client
-# sends it a write: a write in flight to it at the kill would fail.
+# In Metadata, brokers 2 and 3 name themselves as controller, so their clients' writes go to them
+# and are forwarded. Broker 1 is the controller until it is killed. It names broker 2, so that no
+# client sends writes to broker 1: a write in flight to broker 1 at the kill would fail.
 CONTROLLER = 1
 CONTROLLER_IN_METADATA = {1: "2", 2: "self", 3: "self"}
 # The properties that decide the result of the demo (docs/properties.md). D2, D4, A1 and A10 cannot
-# be among them: they need rejections, timeouts, an authorizer or a login. Nor can F7: it needs
-# resends, and whether there are any depends on timing.
+# be among them: they need rejections, timeouts, an authorizer or a login. F7 cannot either, because
+# it needs resends, and whether there are any depends on timing.
 PROVES = (
     *("W1", "W2", "W3", "W4", "W5", "W6", "D1", "D3", "D5", "F1", "F2", "F5", "R2"),
     *("K1", "K2", "K3", "K6", "K7"),
@@ -94,8 +94,8 @@ def _show(console: Console, data_dir: Path) -> int:
 def _forward(console: Console, cluster: Cluster, receiver: int) -> None:
     title(console, 2, f"confluent-kafka sends two writes to broker {receiver}, which forwards them")
     address = cluster.bootstrap_server(receiver)
-    # A new client for each write asks this broker first. An older one may have refreshed its
-    # Metadata at another broker, and would send the write there.
+    # A new client for each write asks this broker first. An older client may have refreshed its
+    # Metadata at another broker; it would send the write there.
     create_topic(admin(address), TOPIC, partitions=3, replicas=3)
     alter_config(admin(address), TOPIC, {"retention.ms": "86400000"})
     events = list(read_events(cluster.evidence_dir))

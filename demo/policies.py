@@ -79,7 +79,7 @@ RECORDS: Final[Body] = {
     "topics": [{"name": "ledger", "partitions": [{"partitionIndex": 0, "offset": -1}]}],
 }
 FEW_REPLICAS: Final = "orders needs two replicas."
-# Description, API, version, body, expected result, brokers (the others do not serve the request).
+# Description, API, version, body, expected result, the brokers that get the request.
 # fmt: off
 REQUESTS: Final[tuple[tuple[str, int, int, Body, str, tuple[int, ...]], ...]] = (
     ("create orders, 1 replica", CREATE, 7, create_topic_body("orders"),
