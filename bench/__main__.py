@@ -1,6 +1,6 @@
 """`python -m bench [--only NAME] [--quick]`: runs the benchmarks one after another.
 
-Results go to standard output, progress to standard error. No benchmark requires a speed.
+Results go to standard output, progress to standard error. A slow result is not an error.
 """
 
 from __future__ import annotations

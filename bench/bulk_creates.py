@@ -82,7 +82,7 @@ def znodes_of(zookeeper: KazooClient, topics: Sequence[str]) -> list[tuple[str, 
 def prepare(
     zookeeper: KazooClient, znodes: Sequence[tuple[str, bytes]], old: str, new: str
 ) -> list[EncodedTransaction]:
-    """Return multis that create `znodes` with `old` replaced by `new` (of equal length)."""
+    """Return multis that create `znodes` with `new` instead of `old` (of equal length) in paths."""
     epoch_version = zookeeper.get("/controller_epoch")[1].version
     check = CheckVersion("/controller_epoch", epoch_version)
     size = _OPERATIONS - 1

@@ -1,8 +1,8 @@
 """Failover step by step: detection, election, loading, first write, a leader for every partition.
 
 Why: the configured session timeout is a fixed part of a failover; the rest depends on our code, and
-may grow with the state that the next controller loads. The moment of the detection, the duration of
-the election and that of loading are read from the nodes' events.
+may grow with the state that the next controller loads. The moment of the detection and the
+durations of the election and of loading are read from the nodes' events.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One small create in a small cluster and in a large one: the time must not grow with the topics.
 
-One client sends CreateTopics with one topic per request to a broker that forwards, one after
-another. The topics between the two sizes are created in bulk.
+One client sends CreateTopics requests with one topic each to a broker that forwards, one request
+after another. The topics that make the clusters small and large are created in bulk.
 """
 
 from __future__ import annotations

@@ -41,8 +41,8 @@ from raw_client.codec import decode_message, encode_message
 _SAMPLES_PER_S: Final = 200
 _SMALL, _BULK_ROUNDS, _TOPICS, _CONNECTIONS = 6_000, 8, 200, 64
 _TOPIC_RESOURCE: Final = 2
-# py-spy counts a thread as active even while it waits in one of these frames. Such threads are
-# kazoo's, those of compiled code (gRPC), and idle threads of executors and policies.
+# py-spy counts a thread as active even while it waits in one of these frames. The threads of kazoo
+# and of gRPC's compiled code wait there, and idle threads of executors and policies.
 _WAITING: Final = ("EpollSelector.select ", "Thread.run ", "_worker ", "_Worker._work ")
 _REST: Final = "event loop, sockets, other"
 

@@ -1,7 +1,7 @@
 """`python -m bench.pipeline_profile [--evidence DIR]`: the cost of each table.
 
 Reads Spark's own event log. Tables are built one after another. The time without a running job is
-therefore that of the driver: analysis, planning, code generation, listing and committing files.
+therefore spent in the driver: analysis, planning, code generation, listing and committing files.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ from pipeline.session import open_session
 Findings = dict[str, tuple[str, int, dict[str, list[str]]]]
 _WAIT_S: Final = 1800
 _POLL_S: Final = 0.2
-# The rows of bronze tables depend on the blocks in which Spark reads the files.
+# Not the bronze tables: their rows depend on the blocks in which Spark reads the files.
 _COMPARED: Final = [table.name for table in TABLES if not table.name.startswith("bronze/")]
 
 
@@ -209,7 +209,7 @@ def _unequal(folders: Sequence[Pipeline]) -> list[str]:
 
 
 def cluster(options: argparse.Namespace, folder: Path) -> bool:
-    """Compare the tables of two workers with those of one process."""
+    """Compare the tables that two workers build with the tables that one process builds."""
     with (
         storage(options.on, folder) as held,
         standalone_spark(folder, workers=2) as master,
@@ -230,7 +230,7 @@ def cluster(options: argparse.Namespace, folder: Path) -> bool:
 
 
 def _evidence(events: int, folder: Path, held: Storage, spark: SparkSession) -> Place:
-    """Generate a history; return its only copy, which is on the file system of the proof."""
+    """Generate a history; return its copy on the proof's file system, the only one kept."""
     generate(folder / "generated", events, plant=1)
     there = held.upload(folder / "generated", "evidence", spark)
     shutil.rmtree(folder / "generated")

@@ -1,11 +1,13 @@
-"""`python -m bench.pipeline_scale [--millions 1,4,16] [--rounds 3] [--busiest 0.9]`: its growth.
+"""How the pipeline's time grows with the number of events.
+
+    python -m bench.pipeline_scale [--millions 1,4,16] [--rounds 3] [--busiest 0.9]
 
 Each generated history is judged in its own process. Sizes alternate; the results are medians of the
 rounds. Prints events per second and core, from JSON to silver and for all tables; the memory of the
 JVM; and from each size to the next the exponent of growth: time is proportional to this power of
 the size (1 is linear). For comparison, the same process first reads the events with Spark's JSON
-reader and counts their kinds. On a busy machine the processor time of the JVM says more.
-With `--busiest 0.9`, one of the three brokers reads 90 % of the requests.
+reader and counts their kinds. On a busy machine the JVM's processor time is more reliable.
+With `--busiest 0.9`, one of the three brokers receives 90 % of the requests.
 """
 
 from __future__ import annotations

@@ -89,8 +89,8 @@ def _s3(folder: Path) -> Iterator[Storage]:
     properties.write_text(
         f"s3proxy.endpoint={endpoint}\ns3proxy.authorization=none\n"
         "s3proxy.ignore-unknown-headers=true\n"
-        # `transient` keeps objects in memory. If they were files, each folder, which is only a
-        # prefix of names in S3, would exist as an object.
+        # `transient` keeps objects in memory. If objects were files, folders would exist as objects
+        # too; in S3 a folder is only a prefix of names.
         "jclouds.provider=transient\njclouds.identity=unused\njclouds.credential=unused\n",
         encoding="utf-8",
     )
@@ -109,7 +109,7 @@ def _s3(folder: Path) -> Iterator[Storage]:
             "spark.hadoop.fs.s3a.connection.ssl.enabled": "false",
             "spark.hadoop.fs.s3a.access.key": "unused",
             "spark.hadoop.fs.s3a.secret.key": "unused",
-            # Fewer requests for each file: no search for a folder of its name, or above it.
+            # Fewer requests for each file: no check for folders with its name or above it.
             "spark.hadoop.fs.s3a.performance.flags": "create,delete,mkdir",
             # The default stream is made for large files: it has its own client and threads.
             "spark.hadoop.fs.s3a.input.stream.type": "classic",

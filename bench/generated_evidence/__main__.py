@@ -27,7 +27,7 @@ def generate(
     """Write a sealed run of about `events` events below `folder`.
 
     Each kind of violation is planted `plant` times. `planted.json` beside the run lists them.
-    `busiest` is the share of the requests that one of the three brokers reads.
+    `busiest` is the share of the requests that one of the three brokers receives.
     """
     run = folder / f"run={run_id}"
     shutil.rmtree(run, ignore_errors=True)

@@ -28,7 +28,7 @@ Planted = tuple[str, str, str]  # property, key, one of its rows
 
 
 def _creation(world: World) -> Write:
-    """Return a topic creation that no client has recorded; execute the writes drawn before it."""
+    """Return a topic creation that no client records; execute other writes until there is one."""
     while True:
         write = world.new_write()
         if write.api_key == CREATE_TOPICS and write.code == 0 and write.op_id is None:

@@ -66,7 +66,7 @@ class Counters:
 class World:
     """The generated cluster. `planted` lists the violations: property, key, one of the rows.
 
-    `busiest` is the share of the requests that the first broker reads; by default, an equal share.
+    `busiest` is the share of the requests that the first broker receives; None: an equal share.
     """
 
     def __init__(
