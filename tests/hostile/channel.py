@@ -1,7 +1,8 @@
 """Attempts on the gRPC channel between brokers, with messages written by hand.
 
 An outcome is `answer CODE` with the outer error code of an Envelope, `welcome` when the stream
-opens, or the status with which gRPC ended the stream. A batch is a `BrokerBatch` of the stream.
+opens, `closed`, or the status with which gRPC ended the stream. A batch is a `BrokerBatch` of the
+stream.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ class Stream:
         self._call = call(iter(self._outgoing.get, None), timeout=_WITHIN_S)
 
     def outcome(self, answers: int) -> str:
-        """Wait for `answers` responses to Envelopes, or with 0 until the stream opens."""
+        """Wait for `answers` responses to Envelopes; if it is 0, until the stream opens."""
         codes: list[str] = []
         try:
             for batch in self._call:

@@ -1,7 +1,7 @@
 """Attempts to log in without the right credential. The outcomes are Kafka's error codes.
 
-`served` means that a request after the attempt was answered, so the attacker is logged in. The
-first rows log in with good credentials. They show that the attacker's own SASL and TLS work.
+`served` means that a request after the attempt was answered, so the attacker is logged in. Some
+rows log in with the right credentials, to show that the attacker's own SASL and TLS work.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Mutated frames on every listener, over connections that are used until the node closes them.
+"""Mutated frames on every listener but TOKENS. A connection is used until the node closes it.
 
 A frame counts as decoded if it gets a response, and as refused if the node closes the connection.
 On the gRPC channel a frame is a batch, sent with a broker's certificate. On the metrics port it is

@@ -62,7 +62,7 @@ def _value(fields: list[Field], source: random.Random) -> None:
 
 
 def _structure(fields: list[Field], source: random.Random) -> None:
-    """Replace any field, also a length or tagged fields, by a wrong one."""
+    """Replace a field, which may be a length or the tagged fields, by a wrong one."""
     at = source.randrange(len(fields))
     kind, data = fields[at]
     if kind == "tags":

@@ -118,7 +118,7 @@ WRITES: Final = (
         lambda: [*create_topics(LOOT)[:-1], i8(1)], "4 4 s e", _DENIED_TOPIC,
     ),
     Request(
-        "DeleteTopics", 20, 1, False,  # the newest version that is the same as drafted
+        "DeleteTopics", 20, 1, False,  # the newest version that is the same in both dialects
         lambda: flat(array(text(TARGET)), i32(10_000)), "4 4 s e", _DENIED_TOPIC,
     ),
     Request(
