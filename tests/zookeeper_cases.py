@@ -1,6 +1,7 @@
-"""What a ZooKeeper session must do, as cases that run on the model and on a real ZooKeeper.
+"""What a ZooKeeper session must do, as cases for the simulated and for a real ZooKeeper.
 
-A case gets a function that opens sessions. It returns what it observed, which must equal EXPECTED.
+A case gets a function that opens sessions. It returns what it observed, which must equal the case's
+value in EXPECTED.
 """
 
 from __future__ import annotations
@@ -161,7 +162,7 @@ async def an_expired_session_is_lost_and_refuses_requests(open_session: OpenSess
 async def _fired(
     open_session: OpenSession, set_watch: Callable[[ZooKeeperSession, Any], Awaitable[Any]]
 ) -> list[str]:
-    """Return which changes fire a watch that is set again before each."""
+    """Return which changes fire a watch that is set again before each change."""
     session, other = await open_session(), await open_session()
     await write(other, Create("/w", b"0"), Create("/w/old"))
     changes: list[tuple[str, Operation]] = [

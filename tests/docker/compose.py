@@ -202,7 +202,7 @@ def compose_cluster(
         compose.start()
         yield ComposeCluster(project, compose, ports)
     finally:
-        # Services of inactive profiles would not be removed.
+        # Otherwise the services of this profile would not be removed.
         os.environ["COMPOSE_PROFILES"] = "pipeline"
         compose.stop(down=True)
         os.environ.clear()

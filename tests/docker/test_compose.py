@@ -47,7 +47,7 @@ def test_clients_on_the_host_and_in_containers_are_served(images: None) -> None:
             client.close()
         names = {"from-aiokafkaadmin", "from-confluentadmin", "from-kafkapythonadmin", "inside"}
         assert names <= set(json.loads(_from_inside(cluster, names)))
-        # Without ZooKeeper there is no controller and the container must be unhealthy.
+        # Without ZooKeeper there is no controller, so the brokers' containers must be unhealthy.
         cluster.compose("kill", "zookeeper")
         wait_until(
             lambda: {cluster.state_of_health(broker) for broker in (1, 2, 3)} == {"unhealthy"},
@@ -57,7 +57,7 @@ def test_clients_on_the_host_and_in_containers_are_served(images: None) -> None:
 
 
 def _from_inside(cluster: ComposeCluster, expected: set[str]) -> str:
-    """Run kafka-python, which is pure Python, in a container on the project's network."""
+    """Run the host's kafka-python (pure Python) in a container on the project's network."""
     import kafka
 
     library = Path(kafka.__file__).parent

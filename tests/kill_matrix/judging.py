@@ -13,7 +13,7 @@ from tests.kill_matrix.evidence_mutants import EvidenceMutant
 
 
 def verdict_on(mutant: EvidenceMutant, folder: Path) -> tuple[tuple[str, ...], str]:
-    """Return the properties with violations, and the verdict on the run, written to `folder`."""
+    """Write the run to `folder`; return the properties with violations, and the run's verdict."""
     judgements = judge(History(read_sealed(golden_histories.expand(mutant.apply(), folder))))
     violated = tuple(each.row.property for each in judgements if each.violations)
     return violated, str(worst([each.row for each in judgements]))

@@ -1,6 +1,7 @@
-"""`make prove-bugs`: runs find each bug that is seeded into nodes, and pass without it.
+"""`make prove-bugs`: chaos runs find each bug that is seeded into nodes, and pass without it.
 
-This takes about half an hour, most of it in the tier `local`. ARGS="-k polite_stop" selects some.
+This takes about half an hour, most of it for runs with real processes (the tier `local`).
+ARGS="-k polite_stop" selects the tests whose names contain `polite_stop`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from chaos.simulated.run import run
 from event_log.verdicts import Verdict
 
 _TIMEOUT_S = 900  # hundred_failovers takes 300 s on a busy machine
-# Some bugs are in two of the registries.
+# Each bug once: some are in two of the registries.
 BUGS = {
     (bug.scenario, bug.bugs, bug.found_by): bug
     for bug in (*KAFKA_BUGS, *OTHER_BUGS, *bugs_of_scenarios())

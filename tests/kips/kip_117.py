@@ -1,4 +1,4 @@
-"""KIP-117: AdminClient; and the rows of other KIPs about the client."""
+"""KIP-117: AdminClient. Also has the mutants for other KIPs' rows about the client."""
 
 from __future__ import annotations
 

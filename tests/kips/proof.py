@@ -74,7 +74,7 @@ class Proof:
         return results
 
     def _tests(self, rows: Iterable[str]) -> list[str]:
-        """Return the tests of some rows, the cheapest first."""
+        """Return the tests of these rows, the cheapest first."""
         tests = {test for number in rows for test in self._rows[number].tests}
         return sorted(tests, key=_cheapest_first)
 
@@ -129,5 +129,5 @@ def _is_slow(test: str) -> bool:
 
 
 def _cheapest_first(test: str) -> tuple[bool, str]:
-    """Unit tests, then the tests that start clusters, file by file."""
+    """Return a sort key: unit tests, then the tests that start clusters, file by file."""
     return _is_slow(test), test
