@@ -48,10 +48,10 @@ class Authorize(Protocol):
     """(operation, resource type, resource name) -> allowed, for the client of one request.
 
     `count` is how often the request names the resource; it is logged. If `log_if_denied` is False,
-    a denial is logged at TRACE only; if `log_if_allowed` is False, an allowed operation is. Both
-    are False for example if the check only filters a list (docs/kafka/logs.md#authorizer-log). If
-    the authorizer fails, the operation is denied; with `may_raise`, AuthorizerFailedError is raised
-    instead.
+    a denial is logged at TRACE only. If `log_if_allowed` is False, an allowed operation is logged
+    at TRACE only. Both are False, for example, if the check only filters a list
+    (docs/kafka/logs.md#authorizer-log). If the authorizer fails, the operation is denied; with
+    `may_raise`, AuthorizerFailedError is raised instead.
     """
 
     def __call__(

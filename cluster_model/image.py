@@ -70,7 +70,7 @@ class BrokerRegistration:
     epoch: int
     endpoints: tuple[Endpoint, ...]
     rack: str | None = None
-    incarnation: str = ""  # from /bridgehead/nodes/<id>; empty if there is none
+    incarnation: str = ""  # from /bridgehead/nodes/<id>; empty without that znode
 
 
 @dataclass(frozen=True, slots=True)

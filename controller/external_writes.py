@@ -57,8 +57,8 @@ class ExternalWrites:
     def acl_seen(self, pattern: ResourcePattern, entries: Entries, version: int | None) -> None:
         """The broker read a pattern's ACL znode. `version` is None if there is no such znode.
 
-        The entries are compared as well as the version, because a znode that was deleted and
-        created again may have the same version as before.
+        Both the entries and the version are compared, because a znode that was deleted and created
+        again may have the same version as before.
         """
         if self._loop is None:
             return

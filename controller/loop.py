@@ -192,7 +192,7 @@ class ControllerLoop:
         entries: list[Entry] = []
         for pending in requests:
             image = self._decide_or_fail(pending, image, entries)
-        # If the policy checks of a request end during the commit, it belongs to the next round.
+        # A request whose policy checks end during the commit belongs to the next round.
         requests = [each for each in requests if not self._policies.holds(each)]
         multis = list(split_into_multis(entries))
         self._in_commit = image

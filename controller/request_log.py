@@ -1,7 +1,7 @@
 """The controller's part of kafka-request.log: forwarded requests.
 
-As in Kafka, a line shows the client's principal, client id and request, but the connection on which
-the Envelope arrived. The client's software is not shown.
+As in Kafka, a line shows the client's principal, client id and request. The connection is the one
+on which the Envelope arrived. The client's software is not shown.
 """
 
 from __future__ import annotations

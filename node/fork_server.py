@@ -41,7 +41,7 @@ def main() -> int:
 
 
 def _next_arguments(control: socket.socket) -> list[str] | None:
-    """Fork for each message. Return its arguments in the forked process; None after the last."""
+    """Fork for each message. Return its arguments in the forked process; None at the end."""
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, _MESSAGE_BYTES_MAX, 2)
         if not message:

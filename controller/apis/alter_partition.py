@@ -176,7 +176,7 @@ def _error(
     version: int,
     image: MetadataImage,
 ) -> ErrorCode | None:
-    """Make our checks and Kafka's, which are in Kafka's order; return the first error."""
+    """Make Kafka's checks in Kafka's order, and our own; return the first error."""
     epochs, known = proposal.leader_epoch, state.leader_epoch
     if proposal.partition_epoch > state.partition_epoch or epochs > known:
         return ErrorCode.NOT_CONTROLLER  # The leader has a state from a newer controller.

@@ -345,7 +345,7 @@ class CreateTopics(AdminApi):
             if not late:
                 result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             return result
-        # If a created topic timed out, its result has both its id and the error.
+        # If the creation of a topic timed out, the result has both the id and the error.
         if outcome.topic_id is not None:
             result.topic_id = outcome.topic_id
         if late or not outcome.succeeded:

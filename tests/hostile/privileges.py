@@ -59,8 +59,8 @@ IDENTITIES: Final[dict[str, Open]] = {
 }
 
 
-# The drafted protocol requires CREATE on Cluster instead of CREATE on the topic. A deletion without
-# DESCRIBE on the topic gets the error of a missing topic.
+# The drafted protocol requires CREATE on Cluster instead of CREATE on the topic. It answers a
+# deletion without DESCRIBE on the topic with the error of a missing topic.
 DRAFTED: Final = {19: ("31",), 20: ("17",)}
 
 
