@@ -55,8 +55,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     names = in_tier if _ALL in options.names else options.names
     unknown = [name for name in names if name not in scenarios]
     if unknown or options.seeds < 1:
-        problem = f"There is no scenario {unknown[0]!r}" if unknown else "--seeds is less than 1"
-        print(f"{problem}: `bridgehead chaos list` shows all scenarios.", file=sys.stderr)
+        problem = "--seeds must be 1 or more."
+        if unknown:
+            list_shows = "`bridgehead chaos list` shows all scenarios"
+            problem = f"There is no scenario {unknown[0]!r}: {list_shows}."
+        print(problem, file=sys.stderr)
         return _USAGE
     if options.shrink and options.tier != SIMULATED:
         print(
@@ -161,7 +164,8 @@ def _shrink(scenario: Scenario, first: Result, folder: Path) -> None:
     print("  reducing the scenario", flush=True)
     smallest = shrink(scenario.of_seed(first.seed), fails)
     shutil.rmtree(candidate_folder, ignore_errors=True)
-    print(f"  chaos/scenarios/{name}.py, which fails with --seed {first.seed}:")
+    print(f"  save this as chaos/scenarios/{name}.py and add it to SCENARIOS;")
+    print(f"  it fails with --seed {first.seed}:")
     print(as_file(smallest, name), flush=True)
 
 

@@ -24,7 +24,10 @@ class Load(Protocol):
         """Start no further operation."""
 
     async def wrong(self) -> list[str]:
-        """Return, in sentences, how the brokers' descriptions differ from the clients' results."""
+        """Return a sentence for each thing that is wrong.
+
+        It is an unexpected result, or a state read from a broker that contradicts the results.
+        """
 
 
 @dataclass(slots=True)

@@ -16,8 +16,9 @@ have the numbers of [kips](kips.md), which has all statements with their tests.
 _IN_PART: Final = "Bridgehead follows only a part of these statements."
 _NOT_FOLLOWED: Final = "Bridgehead follows no part of these statements."
 _REPLACED: Final = """\
-The KIPs themselves dropped or superseded these statements. "Rejected" begins an alternative that
-the KIP rejects; "Future work" begins what it leaves for later.\
+The KIPs themselves dropped or superseded these statements. Statements that
+begin with "Rejected" are alternatives that the KIP rejects. The KIP leaves those that begin with
+"Future work" for later.\
 """
 _DRAFTED: Final = """\
 These statements hold only on a listener with `bridgehead.dialect=drafted`. Kafka implemented them

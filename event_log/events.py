@@ -140,8 +140,8 @@ class RequestReceived(Event):
 class TopicsAutoCreated(Event):
     """A broker sent a CreateTopics request because a client used topics that do not exist.
 
-    The `request_decided` event with this `request_id` has the outcomes. The client gets at most an
-    error code.
+    The `request_decided` event with this `request_id` has the outcomes. The response to the
+    client's own request has no error message, and not always an error code.
     """
 
     request_id: str
@@ -197,7 +197,7 @@ class ExecutionStarted(Event):
     """The controller started to decide a request, on the image with `image_zxid`.
 
     A broker below the bridge release writes this event too, with epoch 0; `image_zxid` is then the
-    zxid of its ACLs, or -1 if they change faster than the broker reads them.
+    zxid of its ACLs, or -1 if the ACLs changed while the broker read them.
     """
 
     request_id: str

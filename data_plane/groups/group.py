@@ -336,7 +336,7 @@ class Group:
 
 
 def _subscription(metadata: bytes) -> set[str]:
-    """Return the topics of a ConsumerProtocolSubscription. They follow the version (int16).
+    """Return the topics of a ConsumerProtocolSubscription. They stand after its version (int16).
 
     Raises:
         struct.error, ValueError: the bytes are not a subscription.

@@ -45,7 +45,10 @@ def is_closed(client: socket.socket) -> bool:
 
 @pytest.mark.long
 def test_unfinished_requests_take_no_more_memory_than_the_limit() -> None:
-    """Meanwhile a normal client is served. Idle connections are closed until memory is free."""
+    """Meanwhile the broker serves a normal client.
+
+    It closes idle connections, one after another, until memory is free.
+    """
     with Cluster(brokers=1) as cluster, ExitStack() as opened:
         address = cluster.bootstrap_server(1)
         host, _, port = address.rpartition(":")
