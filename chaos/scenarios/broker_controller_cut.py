@@ -11,7 +11,7 @@ BROKER_CONTROLLER_CUT = Scenario(
     aim="Once a cut between brokers and the controller has ended, the brokers forward again; no "
     "election takes place.",
     bug="a client gets NOT_CONTROLLER; a request is executed twice after the cut",
-    catches=Catch(bugs=("forgets_outcomes",), found_by=("D5", "F7")),
+    catches=Catch(bugs=("forgets_outcomes",), found_by=("D2", "F7")),
     workload=TOPICS,
     steps=(Step(fault=CUT_CONTROLLER_FROM_PEERS, hold=Sessions(5)),),
     expects=Expectation(elections=(0, 0)),

@@ -10,7 +10,7 @@ CONTROLLER_KILLED = Scenario(
     name="controller_killed",
     aim="Requests of every write API are executed once, although controllers are killed.",
     bug="a response before the commit; a resend that is executed twice",
-    catches=Catch(bugs=("forgets_outcomes",), found_by=("D3", "F7")),
+    catches=Catch(bugs=("forgets_outcomes",), found_by=("D3",)),
     workload=EVERY_WRITE_API,
     # A killed broker restarts before its old session expires, and registers again as soon as that
     # session has expired. It is hardly ever unregistered, so partitions can be moved to it.
