@@ -10,7 +10,7 @@ CONTROLLER_ZNODE_DELETED = Scenario(
     name="controller_znode_deleted",
     aim="If another session deletes /controller, the controller resigns and the judge reports it.",
     bug="KAFKA-2729: another process writes to ZooKeeper",
-    catches=Catch(bugs=("fence_off", "never_superseded"), found_by=("W1", "W3", "K7")),
+    catches=Catch(bugs=("fence_off", "never_superseded"), found_by=("W2", "K7")),
     workload=TOPICS,
     steps=(Step(fault=DELETE_CONTROLLER_ZNODE, hold=Acknowledged(8)),),
     expects=Expectation(elections=(1, 2), violates=("W5", "W6")),
