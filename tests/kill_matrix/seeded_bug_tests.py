@@ -166,7 +166,7 @@ SEEDED_BUG_TESTS: Final[tuple[SeededBugTest, ...]] = (
     ),
     SeededBugTest(
         "registers_once",
-        "brokers that do not know each other",
+        "unknown outcomes",
         "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
     ),
     SeededBugTest(
