@@ -1,8 +1,9 @@
 """The listener that a broker opens for other brokers if the properties name none.
 
 In that case Kafka does not start unless `listeners` has a listener named PLAINTEXT. The listener
-here uses SSL, a free port, the host of bridgehead.grpc.listener, and the certificates of the channel
-between brokers. The authority of these certificates signs nothing else, so only brokers can connect.
+here uses SSL, a free port, the host of bridgehead.grpc.listener, and the certificates of the
+channel between brokers. The authority of these certificates signs nothing else, so only brokers can
+connect.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 A fault without effect proves nothing, so a violation results in NODATA, not FAIL. The harness
 injects the fault, so evidence other than its `fault_injected` must show the effect.
 
-The effect of a kill, stop, expiry or disconnection must come after the fault. For a stop, expiry or
-disconnection it must also come before the last operation of the clients completes, because at the
-end of a run every node stops and every session ends.
+The effect of a kill, stop, expiry, disconnection or deletion of /controller must come after the
+fault. Except for a kill, it must also come before the last operation of the clients completes,
+because at the end of a run every node stops and every session ends.
 """
 
 from __future__ import annotations
@@ -37,12 +37,17 @@ def _work_ended_ns(history: History) -> int:
     return max((o.completed["mono_ns"] for o in history.operations if o.completed), default=0)
 
 
-def _was_stopped(history: History, fault: Event, _healed: Event | None) -> bool:
-    until = _work_ended_ns(history)
-    return any(
-        e["node"] == fault["target"] and fault["mono_ns"] <= e["mono_ns"] < until
-        for e in history.of_kind["stopped"]
-    )
+def _event_while_clients_worked(kind: str) -> Callable[[History, Event, Event | None], bool]:
+    """Return a check that the target has an event of this kind before the clients' work ended."""
+
+    def check_kind(history: History, fault: Event, _healed: Event | None) -> bool:
+        until = _work_ended_ns(history)
+        return any(
+            e["node"] == fault["target"] and fault["mono_ns"] <= e["mono_ns"] < until
+            for e in history.of_kind[kind]
+        )
+
+    return check_kind
 
 
 def _session_ended(history: History, fault: Event, _healed: Event | None) -> bool:
@@ -193,7 +198,7 @@ def _commits_were_slow(history: History, fault: Event, healed: Event | None) -> 
 
 EFFECTS: Final[Mapping[str, Callable[[History, Event, Event | None], bool]]] = {
     "kill": _was_killed,
-    "stop": _was_stopped,
+    "stop": _event_while_clients_worked("stopped"),
     "expire": _session_ended,
     "freeze": _was_silent,
     "disconnect": _session_ended,
@@ -203,7 +208,8 @@ EFFECTS: Final[Mapping[str, Callable[[History, Event, Event | None], bool]]] = {
     "kill_zookeeper_leader": _zookeeper_elected,
     "freeze_zookeeper_leader": _zookeeper_elected,
     "disconnect_zookeeper_leader": _zookeeper_elected,
-    "delete_controller_znode": _event_of_target("resigned"),
+    # Healing does not restore the znode: it only says how long the harness waited.
+    "delete_controller_znode": _event_while_clients_worked("resigned"),
     "fill_disk": _event_of_target("resigned"),
     "lose_commit": _event_of_target("commit_unknown"),
     "cut_from_peers": _envelopes_were_held,

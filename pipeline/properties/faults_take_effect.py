@@ -15,8 +15,8 @@ LEADER_FAULTS: Final = (
 )
 # Faults whose effect the events of nodes show, between injection and healing.
 EVENT_FAULTS: Final = (
-    *("delete_controller_znode", "fill_disk", "lose_commit"),
-    *("cut_from_peers", "corrupt_envelope", "slow_peers", "move_clock", "slow_fsync"),
+    *("fill_disk", "lose_commit", "cut_from_peers", "corrupt_envelope", "slow_peers"),
+    *("move_clock", "slow_fsync"),
 )
 # Faults during which ZooKeeper commits nothing.
 STILL_FAULTS: Final = ("freeze_zookeeper", "fill_disk_of_zookeeper")
@@ -49,7 +49,8 @@ stopped AS (
   FROM faults f JOIN worked w ON f.run = w.run
   JOIN events e ON f.run = e.run AND f.target = e.node
     AND e.mono_ns >= f.mono_ns AND e.mono_ns < w.until
-  WHERE f.action = 'stop' AND e.kind = 'stopped'),
+  WHERE (f.action = 'stop' AND e.kind = 'stopped')
+    OR (f.action = 'delete_controller_znode' AND e.kind = 'resigned')),
 expired AS (
   SELECT DISTINCT f.run, f.node, f.boot, f.seq
   FROM faults f JOIN worked w ON f.run = w.run
@@ -93,7 +94,6 @@ shown AS (
       AND f.seq = m.seq WHERE f.action IN {EVENT_FAULTS}) w
   JOIN events e ON e.run = w.run AND e.mono_ns > w.mono_ns AND e.mono_ns < w.healed_ns
     AND CASE w.action
-      WHEN 'delete_controller_znode' THEN e.kind = 'resigned' AND e.node = w.target
       WHEN 'fill_disk' THEN e.kind = 'resigned' AND e.node = w.target
       WHEN 'lose_commit' THEN e.kind = 'commit_unknown' AND e.node = w.target
       WHEN 'move_clock' THEN e.node = w.target
@@ -138,6 +138,7 @@ shown AS (
 judged AS (
   SELECT f.*, concat(f.action, ' of ', f.target) AS name, m.healed_ns,
     CASE f.action WHEN 'kill' THEN k.run IS NOT NULL WHEN 'stop' THEN s.run IS NOT NULL
+      WHEN 'delete_controller_znode' THEN s.run IS NOT NULL
       WHEN 'expire' THEN x.run IS NOT NULL
       WHEN 'disconnect' THEN x.run IS NOT NULL
       WHEN 'freeze' THEN m.run IS NOT NULL AND p.run IS NULL
