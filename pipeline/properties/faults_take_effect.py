@@ -121,7 +121,7 @@ shown AS (
     FROM faults f JOIN healed m ON f.run = m.run AND f.node = m.node AND f.boot = m.boot
       AND f.seq = m.seq WHERE f.action = 'cut_from_peers') w
   JOIN events s ON s.run = w.run AND s.kind = 'forward_sent' AND s.node != w.target
-    AND s.mono_ns > w.mono_ns AND s.mono_ns < w.healed_ns
+    AND s.mono_ns < w.healed_ns
   JOIN events a ON a.run = s.run AND a.kind = 'forward_answered' AND a.node = s.node
     AND a.boot = s.boot AND a.request_id = s.request_id AND a.attempt = s.attempt
     AND a.error IS NULL
