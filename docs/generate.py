@@ -32,8 +32,8 @@ A broker serves these APIs and lists them in ApiVersions. The table is derived f
 
 - LOCAL: the receiving broker answers. FORWARD: the active controller decides, and a broker that is
   not the controller forwards the request; with `bridgehead.forwarding.enable=false` it answers
-  NOT_CONTROLLER. ON_CONTROLLER: only the active controller's broker answers, all others answer
-  NOT_CONTROLLER.
+  NOT_CONTROLLER. ON_CONTROLLER: only the active controller's broker executes the request, all
+  others answer NOT_CONTROLLER.
 - A broker below the bridge release forwards nothing. It writes configs, quotas, ACLs and delegation
   tokens itself. It answers other FORWARD requests with NOT_CONTROLLER, unless it is the active
   controller's broker ([upgrade](upgrade.md)).

@@ -60,7 +60,7 @@ Properties are set
 The prefix `listener.name.<listener>.` sets a property for one listener. Kafka's configs allow
 this where Kafka does, and Bridgehead's own properties where the column *set for* says `listener`.
 A node does not start with an unknown `bridgehead.*` name, an invalid value or a missing class. It
-keeps all other unknown names for plug-ins, as Kafka does.
+accepts all other unknown names, as Kafka does, because plug-ins may read them.
 
 ## Most useful
 

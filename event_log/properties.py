@@ -441,7 +441,7 @@ UNJUDGED: Final[tuple[tuple[str, str], ...]] = (
     ),
     (
         "the controller's queue becomes empty after the load",
-        "only snapshots of metrics have its length, and no load triggers a snapshot",
+        "only metrics_snapshot events have its length, and the end of a load writes none",
     ),
     (
         "the images of all brokers become equal",

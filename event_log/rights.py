@@ -33,7 +33,8 @@ RIGHTS: Final[Mapping[int, tuple[tuple[str, str], ...]]] = {
     10001: (("Alter", "Cluster"),),  # AlterTopics
     10003: (("Alter", "Cluster"),),  # AlterAcls, which also requires all other cluster operations
 }
-# CreateDelegationToken, RenewDelegationToken, ExpireDelegationToken: a token belongs to its owner.
+# CreateDelegationToken, RenewDelegationToken, ExpireDelegationToken: a client needs no ACL for its
+# own tokens.
 WITHOUT_ACLS: Final = (38, 39, 40)
 WRITES_ACLS: Final = (30, 31, 10003)  # CreateAcls, DeleteAcls, AlterAcls
 TOPIC_CONFIG: Final = "2:"

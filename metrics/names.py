@@ -65,13 +65,13 @@ CLIENTS_FORWARDING: Final = Metric(
     "num_client_forwarding_to_controller_count",
     "num-client-forwarding-to-controller-count",
     Kind.GAUGE,
-    "Client connections that now wait for a forwarded request",
+    "Client connections that now wait for the response to a forwarded request",
 )
 CLIENTS_FORWARDING_RATE: Final = Metric(
     "num_client_forwarding_to_controller_rate",
     "num-client-forwarding-to-controller-rate",
     Kind.GAUGE,
-    "Client connections that began to wait for a forwarded request, per second",
+    "Client connections that began to wait for the response to a forwarded request, per second",
 )
 MESSAGES_REDIRECTED: Final = Metric(
     "num_messages_redirected_count",

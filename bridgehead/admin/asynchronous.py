@@ -65,7 +65,7 @@ class AsyncAdminClient:
         self._broker: int | None = None
 
     async def close(self) -> None:
-        """End every call with ClientClosedError; return when the connections are closed."""
+        """Close the connections, and wait for this. Calls in progress raise ClientClosedError."""
         await self._driver.close()
 
     def pinned_to(self, broker_id: int) -> AsyncAdminClient:
@@ -73,7 +73,7 @@ class AsyncAdminClient:
         return self._variant(_broker=broker_id)
 
     def with_timeout(self, timeout_ms: int) -> AsyncAdminClient:
-        """Return a client whose calls end after `timeout_ms`; see AdminClient."""
+        """Return a client whose calls time out after `timeout_ms`; see AdminClient."""
         return self._variant(_timeout_ms=timeout_ms)
 
     async def __aenter__(self) -> Self:

@@ -47,7 +47,7 @@ def in_background(call: Callable[P, Plan[T]]) -> Callable[Concatenate[AdminClien
 
 
 class AdminClient:
-    """A client for a cluster's metadata (KIP-117). Any number of threads may call.
+    """A client for a cluster's metadata (KIP-117). Any number of threads may share it.
 
     Calls block, except `alter_config`, which returns a future.
 
@@ -76,7 +76,7 @@ class AdminClient:
         self._broker: int | None = None
 
     def close(self) -> None:
-        """End every call with ClientClosedError, close the connections, stop the I/O thread."""
+        """Close the connections. Calls in progress raise ClientClosedError."""
         self._loop.close()
 
     def pinned_to(self, broker_id: int) -> AdminClient:
@@ -90,7 +90,7 @@ class AdminClient:
         return self._variant(_broker=broker_id)
 
     def with_timeout(self, timeout_ms: int) -> AdminClient:
-        """Return a client whose calls end after `timeout_ms`, over the same connections.
+        """Return a client with the same connections whose calls time out after `timeout_ms`.
 
         Closing either client closes both.
         """

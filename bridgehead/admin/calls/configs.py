@@ -31,7 +31,7 @@ class ConfigResourceType(IntEnum):
 class ConfigResource(NamedTuple):
     """A topic, a broker, or a broker's loggers.
 
-    A BROKER with the name "" holds the defaults of all brokers.
+    A BROKER with the name "" stands for the defaults of all brokers.
     """
 
     type: ConfigResourceType
@@ -140,7 +140,8 @@ def alter_configs(
 ) -> Plan[dict[ConfigResource, AdminError | None]]:
     """Replace all configs of resources; return the error of each resource (KIP-133 AlterConfigs).
 
-    Configs that are not named are reset to their defaults; `incremental_alter_configs` keeps them.
+    Configs that are not named are reset to their defaults; `incremental_alter_configs` does not
+    change them.
     """
     from bridgehead.kafka_wire.messages.alter_configs import (
         AlterableConfig,
