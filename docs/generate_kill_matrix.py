@@ -23,7 +23,7 @@ A check that cannot fail shows nothing. This page lists what makes each of the
 change, history or bug no other property detects.
 
 `make prove-judge` makes each change of the first table and judges the result with
-`bridgehead judge`. The tests do the same.
+`bridgehead judge`.
 
 ## Changes of evidence
 

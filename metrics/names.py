@@ -170,7 +170,7 @@ CLIENT_SOFTWARE: Final = Metric(
     "kafka.server:type=socket-server-metrics,clientSoftwareName=,clientSoftwareVersion=,listener=",
     Kind.GAUGE,
     "Clients connected now, by client software (KIP-511): `unknown` if the client sent "
-    "no name, `other` beyond a hundred kinds",
+    "no name, `other` for all software after the first hundred",
     ("client_software_name", "client_software_version", "listener"),
 )
 BROKER_ACCEPT_RATE: Final = Metric(
@@ -399,7 +399,9 @@ NUM_GROUPS_PREPARING: Final = _group_manager(
 NUM_GROUPS_COMPLETING: Final = _group_manager(
     "NumGroupsCompletingRebalance", "Groups that wait for their leader's assignment"
 )
-NUM_GROUPS_STABLE: Final = _group_manager("NumGroupsStable", "Groups whose members are assigned")
+NUM_GROUPS_STABLE: Final = _group_manager(
+    "NumGroupsStable", "Groups whose members have their assignments"
+)
 NUM_GROUPS_EMPTY: Final = _group_manager("NumGroupsEmpty", "Groups without members")
 OFFSET_COMMITS: Final = _group_count(
     "offset-commit-count", "Offsets committed since this broker started"

@@ -1,4 +1,4 @@
-"""ZooKeeper's leader cannot write to any file, as if its disk were full, and ends."""
+"""ZooKeeper's leader cannot write to any file, as if its disk were full, and exits."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ async def _inject(target: Target) -> AsyncIterator[None]:
 
 FILL_DISK_OF_ZOOKEEPER = Fault(
     name="fill_disk_of_zookeeper",
-    does="ZooKeeper's leader cannot write to any file, as if its disk were full, and ends.",
+    does="ZooKeeper's leader cannot write to any file, as if its disk were full, and exits.",
     inject=_inject,
 )

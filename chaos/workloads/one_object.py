@@ -171,7 +171,7 @@ async def _described_hosts(client: ClusterClient, broker: int) -> Mapping[str, l
 
 ONE_OBJECT = Workload(
     name="one_object",
-    does="A client at each broker appends to one topic's list config and creates ACLs of it.",
+    does="A client at each broker appends to one topic's list config and creates ACLs on it.",
     start=OneObject,
     properties={
         "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
