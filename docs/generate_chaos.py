@@ -55,8 +55,8 @@ The simulated ZooKeeper (`chaos/simulated/zookeeper.py`) is one server that appl
 once: it has no members that lag, fail or elect a leader. It passes the same test cases as a real
 ZooKeeper (`tests/zookeeper_cases.py`). In the simulation too, connections to ZooKeeper break,
 requests and replies are lost, sessions expire and move to other connections. The simulated network
-delays messages at random, so messages of different connections overtake each other. A node's
-computations take 1 µs each, there is no TLS, and disks neither fail nor take time.
+delays messages at random, so messages of different connections overtake each other. Each callback
+of the event loop takes 1 µs, there is no TLS, and disks neither fail nor take time.
 
 In the tier `local`, `slow_fsync` needs `strace` and the right to trace processes, and
 `wall_clock_jumps` needs `libfaketime`. A disk is not really filled: the size limit of the process's

@@ -85,7 +85,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         witnesses=("commits",),
         row="applied transactions that write metadata, except those that W6 allows brokers",
         key="<zxid>",
-        gap_blocks_fail=True,  # the gap may hold the election
+        gap_blocks_fail=True,  # the gap may hide the election
     ),
     PropertySpec(
         id="W2",
@@ -131,7 +131,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         witnesses=("commits", "events"),
         row="applied transactions with a write below the chroot, except ends of sessions",
         key="<zxid>",
-        gap_blocks_fail=True,  # the gap may hold the session's owner
+        gap_blocks_fail=True,  # the gap may hide the session's owner
     ),
     PropertySpec(
         id="W7",
@@ -140,7 +140,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         witnesses=("events",),
         row="executions, decisions and sent commits of controllers",
         key="<node>/<boot>/<seq>",
-        gap_blocks_fail=True,  # the gap may hold the election
+        gap_blocks_fail=True,  # the gap may hide the election
     ),
     PropertySpec(
         id="D1",
@@ -193,7 +193,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         row="partitions of acknowledged produce requests, if a leader that stopped cleanly "
         "reported the partition's log in the leader epoch of the acknowledgement or a later one",
         key="<node>/<boot>/<seq>",
-        gap_blocks_fail=True,  # the gap may hold batches of the log
+        gap_blocks_fail=True,  # the gap may hide batches of the log
     ),
     PropertySpec(
         id="D7",
@@ -229,7 +229,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         row="committed offsets of a group at each report of its coordinator, unless the last "
         "change was a deletion or expiry",
         key="<node>/<boot>/<seq>/<group>/<topic>-<partition>",
-        gap_blocks_fail=True,  # the gap may hold a deletion
+        gap_blocks_fail=True,  # the gap may hide a deletion
     ),
     PropertySpec(
         id="F1",
@@ -247,7 +247,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         witnesses=("events",),
         row="executions of requests with a digest, and responses with a digest that brokers got",
         key="<node>/<boot>/<seq> of the execution or of the forward_answered event",
-        gap_blocks_fail=True,  # the gap may hold the decision that made the response
+        gap_blocks_fail=True,  # the gap may hide the decision that made the response
     ),
     PropertySpec(
         id="F4",
@@ -272,7 +272,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         witnesses=("events",),
         row="responses to requests whose last Envelope failed",
         key="<request id>",
-        gap_blocks_fail=True,  # the gap may hold a later attempt
+        gap_blocks_fail=True,  # the gap may hide a later attempt
     ),
     PropertySpec(
         id="F7",
@@ -289,7 +289,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         witnesses=("events",),
         row="attempts to forward requests of clients, except those of frozen brokers",
         key="<node>/<boot>/<seq>",
-        gap_blocks_fail=True,  # the gap may hold the record of the freeze
+        gap_blocks_fail=True,  # the gap may hide the record of the freeze
     ),
     PropertySpec(
         id="F10",
@@ -298,7 +298,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         witnesses=("events",),
         row="executions of Envelopes, except those of killed brokers",
         key="<node>/<boot>/<seq> of the execution",
-        gap_blocks_fail=True,  # the gap may hold the attempt
+        gap_blocks_fail=True,  # the gap may hide the attempt
     ),
     PropertySpec(
         id="A1",
@@ -307,7 +307,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         witnesses=("commits", "events"),
         row="committed elements of requests with a known principal, in runs with an authorizer",
         key="<request id>/<element>",
-        gap_blocks_fail=True,  # the gap may hold the ACL that allowed it
+        gap_blocks_fail=True,  # the gap may hide the ACL that allowed it
     ),
     PropertySpec(
         id="A10",
@@ -316,7 +316,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         witnesses=("events",),
         row="requests received from clients whose login expires",
         key="<request id>",
-        gap_blocks_fail=True,  # the gap may hold a reauthentication
+        gap_blocks_fail=True,  # the gap may hide a reauthentication
     ),
     PropertySpec(
         id="R2",
@@ -396,7 +396,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         witnesses=("events",),
         row="images of brokers",
         key="<node>/<boot>/<seq>",
-        gap_blocks_fail=True,  # the gap may hold the resignation
+        gap_blocks_fail=True,  # the gap may hide the resignation
     ),
     PropertySpec(
         id="L1",
@@ -405,7 +405,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         witnesses=("events",),
         row="forwarded requests, except those to frozen brokers",
         key="<request id>",
-        gap_blocks_fail=True,  # the gap may hold the response
+        gap_blocks_fail=True,  # the gap may hide the response
         violated="HANG",
     ),
     PropertySpec(
@@ -415,7 +415,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         witnesses=("commits", "events"),
         row="elections",
         key="<zxid>",
-        gap_blocks_fail=True,  # the gap may hold a fault
+        gap_blocks_fail=True,  # the gap may hide a fault
     ),
     PropertySpec(
         id="T1",

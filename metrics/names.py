@@ -170,7 +170,7 @@ CLIENT_SOFTWARE: Final = Metric(
     "kafka.server:type=socket-server-metrics,clientSoftwareName=,clientSoftwareVersion=,listener=",
     Kind.GAUGE,
     "Clients connected now, by client software (KIP-511): `unknown` if the client sent "
-    "no name, `other` for all software after the first hundred",
+    "no name, `other` if it is too long or a hundred combinations exist",
     ("client_software_name", "client_software_version", "listener"),
 )
 BROKER_ACCEPT_RATE: Final = Metric(
