@@ -69,8 +69,8 @@ _QUARANTINE: Final = (
 _UNSERVED_INTRODUCTION: Final = (
     "## Unserved APIs",
     "",
-    "Bridgehead does not serve these APIs of Kafka 3.9. A broker that gets such a request closes the",
-    "connection.",
+    "Bridgehead does not serve these APIs of Kafka 3.9. A broker that gets such a request closes",
+    "the connection.",
 )
 # Errors that any API of a route can return.
 ALWAYS: Final[Mapping[Route, Set[str]]] = {
