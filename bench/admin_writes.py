@@ -1,7 +1,7 @@
-"""Four admin writes from 64 connections to a broker that forwards: one topic or ACL per request.
+"""The rates of four admin APIs, from 64 connections to a broker that forwards.
 
-The jobs take turns. CreatePartitions and IncrementalAlterConfigs change topics that exist before
-the clock starts.
+Each request changes one topic or one ACL. In each round the APIs are measured one after another.
+CreatePartitions and IncrementalAlterConfigs change topics that exist before the clock starts.
 """
 
 from __future__ import annotations

@@ -95,7 +95,8 @@ class _Client:
 def measure(bootstrap: str, kill: Callable[[], int], options: dict[str, Any]) -> Outcome:
     """Create a topic, kill the controller, and create a second topic once the client has noticed.
 
-    A request that is in flight at the kill fails with _TRANSPORT, whatever the settings.
+    Without this wait, the second request could be in flight at the kill. It would then fail with
+    _TRANSPORT, whatever the settings.
     """
     client = _Client(bootstrap, options)
     assert client.create("before") == "success"
@@ -119,7 +120,8 @@ def run(plan: Plan) -> list[str]:
         with Cluster(brokers=3, properties=properties) as cluster:
             controller = cluster.wait_for_controller()
             other = next(each for each in cluster.brokers if each != controller)
-            # With `self`, the broker that answers the client names itself as the controller.
+            # With `self`, the client regards its bootstrap broker as the controller, so the client
+            # must not start with the broker that is killed.
             servers = cluster.bootstrap_server(other) if properties else cluster.bootstrap_servers
             outcome = measure(servers, cluster.kill_controller, options)
             lines.append(outcome.line(name))

@@ -83,8 +83,8 @@ async def _leaderless(connection: AsyncConnection, topics: int, every: int, dead
 async def all_led_s(address: str, topics: int, dead: int) -> float:
     """Wait until Metadata shows a live leader for every partition; return the time in seconds.
 
-    Polls ten topics first, among them the last one: polling 100,000 partitions from the start would
-    slow down the nodes.
+    First polls only ten topics, among them the last one, until all their partitions have a leader:
+    polling 100,000 partitions all the time would slow down the nodes.
     """
     began = time.monotonic()
     connection = await AsyncConnection.open(address)

@@ -1,8 +1,8 @@
 """The cost of forwarding: the same CreateTopics sent to the controller and to another broker.
 
-Why: forwarding adds a network hop. With one request at a time it should add at most 0.25 ms to the
-median latency; with many, throughput should be nearly the same. Every request creates a new topic
-of one partition.
+Why: forwarding adds a network hop. With one request outstanding, it should add at most 0.25 ms to
+the median latency. With many requests outstanding, it should hardly reduce the throughput. Every
+request creates a new topic of one partition.
 """
 
 from __future__ import annotations

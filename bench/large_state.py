@@ -1,6 +1,6 @@
 """Writes the state of a large cluster to ZooKeeper, as a controller would.
 
-`elements` yields topics, ACLs, quotas and others as steps of records; `write` commits them in
+`elements` yields topics, ACLs, configs, quotas, credentials and tokens. `write` commits them in
 fenced multis and returns the image that a controller would then have in memory.
 """
 
@@ -37,7 +37,8 @@ _OPERATIONS_PER_MULTI: Final = 480
 _MULTIS_AT_ONCE: Final = 16
 _SCRAM: Final = "salt=c2FsdA==,stored_key=c3RvcmVk,server_key=c2VydmVy,iterations=4096"
 
-# The steps of one element. Each is planned on the state that the previous step leaves.
+# The steps of one element; a step is a sequence of records. Each step is planned on the state that
+# the previous step leaves.
 Steps = Sequence[Sequence[Record]]
 
 

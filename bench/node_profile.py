@@ -3,7 +3,8 @@
 py-spy samples the nodes while a job runs. `STEPS` maps stack frames to the numbered steps of
 "One request, file by file" in ARCHITECTURE.md, and to other work such as the request log. A sample
 counts for the step of its innermost frame that matches a path in `STEPS`. The operating system
-measures the processor time per process. Sampling slows the nodes down, so only the shares count.
+measures the processor time per process. Sampling slows the nodes down, so the shares of the steps
+are more reliable than their times.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ from raw_client.codec import decode_message, encode_message
 _SAMPLES_PER_S: Final = 200
 _SMALL, _BULK_ROUNDS, _TOPICS, _CONNECTIONS = 6_000, 8, 200, 64
 _TOPIC_RESOURCE: Final = 2
-# py-spy counts a thread as active even while it waits in one of these frames. The threads of kazoo
-# and of gRPC's compiled code wait there, and idle threads of executors and policies.
+# py-spy counts a thread as active even while it waits in one of these frames. These are the frames
+# of kazoo's threads, of gRPC's compiled code, and of idle executor and policy threads.
 _WAITING: Final = ("EpollSelector.select ", "Thread.run ", "_worker ", "_Worker._work ")
 _REST: Final = "event loop, sockets, other"
 

@@ -7,8 +7,8 @@ kills:   the pipeline, killed with SIGKILL at random moments and resumed, leaves
 cluster: a standalone master with two workers builds the same tables as one process.
 
 With `--on hdfs` or `--on s3`, `kills` and `cluster` keep evidence and tables in an HDFS or an S3 on
-loopback (`make storage-jars` fetches the servers). Then workers and driver share no disk: the
-generated evidence is deleted as soon as it is uploaded.
+loopback (`make storage-jars` fetches the servers). The local copy of the generated evidence is
+deleted as soon as it is uploaded, so workers and driver share no file on the local disk.
 
 Exit code 0 if the proof succeeds, 1 if not.
 """
@@ -168,7 +168,7 @@ def _written(out: Place) -> int:
 
 
 def _wait_for_tables(process: subprocess.Popen[Any], out: Place, *, more_than: int) -> None:
-    """Wait until a pipeline has written more tables, or ends."""
+    """Wait until a pipeline has written more than `more_than` tables, or ends."""
     deadline_s = time.monotonic() + _WAIT_S
     while process.poll() is None and _written(out) <= more_than:
         if time.monotonic() > deadline_s:
@@ -230,7 +230,7 @@ def cluster(options: argparse.Namespace, folder: Path) -> bool:
 
 
 def _evidence(events: int, folder: Path, held: Storage, spark: SparkSession) -> Place:
-    """Generate a history; return its copy on the proof's file system, the only one kept."""
+    """Generate a history, upload it to the proof's file system, and delete the local copy."""
     generate(folder / "generated", events, plant=1)
     there = held.upload(folder / "generated", "evidence", spark)
     shutil.rmtree(folder / "generated")

@@ -3,10 +3,11 @@
     python -m bench.pipeline_scale [--millions 1,4,16] [--rounds 3] [--busiest 0.9]
 
 Each generated history is judged in its own process. Sizes alternate; the results are medians of the
-rounds. Prints events per second and core, from JSON to silver and for all tables; the memory of the
-JVM; and from each size to the next the exponent of growth: time is proportional to this power of
-the size (1 is linear). For comparison, the same process first reads the events with Spark's JSON
-reader and counts their kinds. On a busy machine the JVM's processor time is more reliable.
+rounds. Prints the events per second and core, from JSON to the silver tables and for all tables;
+the memory of the JVM; and how the time grows from each size to the next, as an exponent of the size
+(1 is linear growth). For comparison, the same process first reads the events with Spark's JSON
+reader and counts the events of each kind. On a busy machine the JVM's processor time is more
+reliable than the elapsed time.
 With `--busiest 0.9`, one of the three brokers receives 90 % of the requests.
 """
 
@@ -107,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="bench.pipeline_scale", description=__doc__)
     parser.add_argument("--millions", default="1,4,16")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--busiest", type=float, help="share of the requests that one broker reads")
+    parser.add_argument("--busiest", type=float, help="share of the requests to one broker")
     options = parser.parse_args(arguments)
     sizes = [float(each) for each in options.millions.split(",")]
     cores = os.cpu_count() or 1

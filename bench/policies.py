@@ -1,7 +1,7 @@
 """Small creates with a policy, compared with the same creates without one.
 
-Two clusters run at the same time and take turns. One has `TopicLimits` with limits on a topic and
-on the number of topics; it accepts every request.
+Two clusters run at the same time and take turns. One has the policy `TopicLimits`, with a maximum
+number of topics and of partitions per topic that no request exceeds.
 """
 
 from __future__ import annotations

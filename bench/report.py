@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much to measure. If `quick`, there are fewer rounds and less or no large state."""
+    """How much to measure. If `quick`: fewer rounds, and a smaller state or none."""
 
     quick: bool = False
 

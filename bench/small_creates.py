@@ -1,7 +1,7 @@
 """CreateTopics of one topic each, from 64 connections through a broker that forwards.
 
-Many independent programs cause this load. The client shares the processors with the nodes, so its
-own processor time per request is also reported.
+Many independent programs would cause such a load. The client shares the processors with the nodes,
+so its own processor time per request is also reported.
 """
 
 from __future__ import annotations

@@ -109,7 +109,8 @@ def _s3(folder: Path) -> Iterator[Storage]:
             "spark.hadoop.fs.s3a.connection.ssl.enabled": "false",
             "spark.hadoop.fs.s3a.access.key": "unused",
             "spark.hadoop.fs.s3a.secret.key": "unused",
-            # Fewer requests for each file: no check for folders with its name or above it.
+            # Saves requests: S3A then creates a file without looking for a folder of the same name
+            # or for the folders above the file.
             "spark.hadoop.fs.s3a.performance.flags": "create,delete,mkdir",
             # The default stream is made for large files: it has its own client and threads.
             "spark.hadoop.fs.s3a.input.stream.type": "classic",

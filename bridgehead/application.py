@@ -17,7 +17,7 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def application_root() -> Path:
-    """Return the folder of the application tree: the checkout's root, or the wheel's data.
+    """Return the folder of the application tree.
 
     Raises:
         FileNotFoundError: there is no such folder, because the installation is broken.

@@ -1,7 +1,7 @@
 """Fault rules make selected requests of clients, or their Envelopes, fail. No I/O.
 
 A rule has an action and conditions. Every broker counts its own matches of a rule; the rule acts on
-the `nth` match and on the next `times - 1` matches. If `times` is 0, it acts on all later matches.
+`times` matches, beginning with the `nth`. If `times` is 0, it acts on the `nth` and all later ones.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class FaultRule:
     principal: str | None = None
     topic: str | None = None
     nth: int = 1
-    times: int = 1  # 0: always
+    times: int = 1  # 0: no limit
 
     def matches(self, side: Side, subject: Subject) -> bool:
         """Return whether the rule applies to a request."""

@@ -41,7 +41,7 @@ class Znode:
 
 
 class Boot:
-    """One boot of one process. `seq` counts its events, as the writer does."""
+    """One boot of one process. `seq` is the number of its next event."""
 
     def __init__(self, folder: Path, run_id: str, node: str, clock: ManualClock) -> None:
         self.node = node

@@ -28,7 +28,7 @@ Planted = tuple[str, str, str]  # property, key, one of its rows
 
 
 def _creation(world: World) -> Write:
-    """Return a topic creation that no client records; execute other writes until there is one."""
+    """Return the next topic creation that no client records; execute the writes before it."""
     while True:
         write = world.new_write()
         if write.api_key == CREATE_TOPICS and write.code == 0 and write.op_id is None:
@@ -48,14 +48,14 @@ def unknown_session_writes(world: World) -> Iterator[Planted]:
 
 
 def fence_is_missing(world: World) -> Iterator[Planted]:
-    """W2: the controller omits the check."""
+    """W2: the controller omits the epoch check from a multi."""
     session = world.sessions[world.controller]
     zxid = world.log.commit(session, [("create", f"/config/topics/x-{world.log.zxid}", "{}")])
     yield "W2", str(zxid), f"zxid/{zxid}"
 
 
 def zombie_writes(world: World) -> Iterator[Planted]:
-    """W1, W3: the former controller writes once more, with a valid check."""
+    """W1, W3: the former controller writes once more, with a valid epoch check."""
     old = world.sessions[world.controller]
     world.elect(str(int(world.controller) % 3 + 1))
     version = world.log.znodes["/controller_epoch"].version
@@ -82,7 +82,7 @@ def epoch_is_skipped(world: World) -> Iterator[Planted]:
 
 
 def controller_znode_is_deleted(world: World) -> Iterator[Planted]:
-    """W5, W6: an unknown session deletes /controller; nothing is written until an election."""
+    """W5, W6: an unknown session deletes /controller; the next write is an election."""
     zxid = world.log.commit("0xbad", [("delete", "/controller", "")], kind="delete")
     yield "W5", str(zxid), f"zxid/{zxid}"
     yield "W6", str(zxid), f"zxid/{zxid}"

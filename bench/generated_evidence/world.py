@@ -64,7 +64,7 @@ class Counters:
 
 
 class World:
-    """The generated cluster. `planted` lists the violations: property, key, one of the rows.
+    """The generated cluster. `planted` lists each violation: property, key, one of its rows.
 
     `busiest` is the share of the requests that the first broker receives; None: an equal share.
     """
@@ -173,7 +173,10 @@ class World:
         return zxid
 
     def new_write(self, node: str | None = None) -> Write:
-        """Return the next write: usually of a new topic, else a change, deletion or duplicate."""
+        """Return the next write: usually it creates a new topic.
+
+        Some writes create an existing topic, change a config or delete a topic instead.
+        """
         node = node or self._any_node()
         boot = self.boots[node]
         self.sequences[node] += 1

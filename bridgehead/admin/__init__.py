@@ -174,7 +174,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # The module of AsyncAdminClient imports asyncio, which is slow, so it is imported on first use.
+    # The module of AsyncAdminClient is imported on first use, because importing asyncio is slow.
     if name != "AsyncAdminClient":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from bridgehead.admin.asynchronous import AsyncAdminClient

@@ -1,7 +1,8 @@
 """One connection to a broker: version negotiation, login, responses by correlation id. No I/O.
 
 ApiVersions comes first, in version 3. If the broker rejects that version, the client uses one that
-the broker supports (KIP-511). A login follows on a SASL listener. Then requests may be sent.
+the broker supports (KIP-511). On a SASL listener, the login comes next. After that, the core may
+send requests.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ class BrokerConnection:
         least = max(spec.min_version, request.min_version)
         most = spec.max_version if request.max_version is None else request.max_version
         if request.broker is not None and self.dialect == "drafted" and spec.forwarded_below:
-            most = min(most, spec.forwarded_below - 1)  # only the controller accepts newer ones
+            most = min(most, spec.forwarded_below - 1)  # only the controller has newer versions
         version = min(most, served[1])
         if version < max(least, served[0]):
             raise UnsupportedVersionError(

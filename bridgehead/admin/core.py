@@ -47,7 +47,9 @@ from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataResponse
 from bridgehead.kafka_wire.primitives import WireError
 
-_MARGIN_MS: Final = 1_000  # the broker must answer before the client gives up
+# The timeout in a request is shorter than the client's by this time, or by a tenth if that is less,
+# so that the broker answers before the client gives up.
+_MARGIN_MS: Final = 1_000
 
 
 @dataclass(slots=True, eq=False)

@@ -36,7 +36,7 @@ class Driver:
     def __init__(
         self, properties: Mapping[str, object], token: Callable[[], str] | None = None
     ) -> None:
-        """Raises AdminConfigError. Opens nothing yet."""
+        """Check the properties, but open no connection. Raises AdminConfigError."""
         self._config: AdminConfig = read_config(properties)
         self._tls = build_tls(self._config)
         self._core = AdminCore(self._config, login_source(self._config, token), random.randrange)
@@ -99,7 +99,7 @@ class Driver:
 
     async def close(self) -> None:
         """End every call and connection; return when all sockets are closed."""
-        self.loop = asyncio.get_running_loop()  # perhaps there was no call before
+        self.loop = asyncio.get_running_loop()  # not yet set if there was no call
         self._step(self._core.close)
         tasks = list(self._opening.values())
         for task in tasks:
@@ -203,7 +203,7 @@ class Driver:
 
     def _tick(self) -> None:
         self._timer = None
-        # A timer may fire early, by at most the clock's resolution.
+        # A timer may fire early by the clock's resolution, which is less than 1 ms.
         self._step(lambda: self._core.tick(_now_ms() + 1))
 
     async def _open(self, number: int, address: Address) -> None:

@@ -31,7 +31,7 @@ _SESSION_USED: Final = 0.85  # after this share of a login's lifetime the connec
 
 @dataclass(slots=True, eq=False)
 class Flight(Generic[X]):
-    """A request on a link. An abandoned request got no response in time; a late one is ignored."""
+    """A request on a link. `abandoned`: no response came in time, and a late one is ignored."""
 
     exchange: X
     deadline_ms: float

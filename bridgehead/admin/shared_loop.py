@@ -1,7 +1,8 @@
 """The event loop of a blocking client. The loop runs in one thread at a time.
 
-A single call runs the loop in the caller's own thread: no other thread has to be woken, neither to
-send the request nor to return the result. While one caller runs the loop, other callers only wait.
+A call runs the loop in the caller's own thread, unless another thread runs it already: so no thread
+has to be woken to send the request or to return the result. While one caller runs the loop, it also
+executes the calls of the other callers, whose threads wait.
 If the call only has to wait for data on connections without TLS, the caller's thread reads the data
 without the loop: a pass of the loop would take a fifth of the call's processor time.
 In every other case the client's I/O thread runs the loop: for calls that return a future, for calls
@@ -103,8 +104,8 @@ class SharedLoop:
             if self._loop is not None and runner is not None and not self._is_closing:
                 self._loop.call_soon_threadsafe(self._stop_to_close)
             self._changed.notify()
-        # A future's callback may close the client. It runs in the thread that runs the loop, which
-        # must not wait for itself.
+        # A future's callback may close the client. The callback runs in the thread that runs the
+        # loop. If this is the I/O thread, it must not wait for its own end.
         if thread is not None and runner != threading.get_ident():
             thread.join()
 
@@ -114,7 +115,7 @@ class SharedLoop:
         self._changed.notify()
 
     def _run(self, loop: asyncio.AbstractEventLoop, call: _Call, request: _Request) -> None:
-        """Execute a call in this thread. If the client is closed, return before the call ends."""
+        """Execute a call in this thread. If the client is closed, return without its outcome."""
         if self._selector.select(0):
             # A socket is ready, perhaps because the broker has closed the connection. So the loop
             # reads in one pass before the call begins.
@@ -137,7 +138,7 @@ class SharedLoop:
                 return False
             for key, events in ready:
                 if events != selectors.EVENT_READ or not driver.read_without_loop(key.fd):
-                    # After the call has ended, nothing would stop the loop.
+                    # If the call has ended, the loop must not run: nothing would stop it.
                     return call.outcome is not None
         return True
 

@@ -14,7 +14,7 @@ from bridgehead.exit_codes import ExitCode
 def quiet_when_output_is_closed() -> Iterator[None]:
     """Exit with OUTPUT_CLOSED and without a message if standard output is closed.
 
-    The default action of SIGPIPE would also end a simple command, but it would kill a supervisor
+    The default action of SIGPIPE would also end a command quietly, but it would kill a supervisor
     that writes to a closed socket.
     """
     try:

@@ -74,7 +74,7 @@ def seal_options(seal_key: Path | None, *, unsealed: bool = False) -> list[str]:
 
 
 def run_module(module: str, *arguments: str) -> NoReturn:
-    """Run a module of the application tree in this process, which then gets all signals.
+    """Replace this command by a module of the application tree, which then gets all signals.
 
     Raises:
         ClusterError: this installation does not contain the module.

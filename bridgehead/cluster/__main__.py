@@ -2,8 +2,8 @@
 
 The first line of standard input contains the settings, so that secrets are not in the process list.
 The supervisor answers with one line on standard output, `{"ready": cluster.json}` or
-`{"error": ...}`. After that it writes only to `supervisor.log`. Unless `"detached"` is true, it
-stops at the end of standard input, that is, when its parent exits.
+`{"error": ...}`. After that it writes only to `supervisor.log`. Unless `"detached"` is true in
+the first line, the supervisor stops at the end of standard input, that is, when its parent exits.
 """
 
 from __future__ import annotations

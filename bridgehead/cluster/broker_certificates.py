@@ -5,9 +5,9 @@
         broker-ID.pem .key       a broker's certificate and its key
         made.json                brokers, user and expiry
 
-The common name of a certificate is the inter-broker user, which `super.users` can name. Its host
-name, `broker-ID.bridgehead`, identifies the broker; both ends of a connection check it. The
-authority signs no client certificates.
+The common name of a certificate is the inter-broker user, which `super.users` can name. The host
+name of a certificate, `broker-ID.bridgehead`, identifies the broker; both ends of a connection
+check the other's host name. The authority signs no certificates of clients.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     DIR/tls/           mode 0700, every file in it 0600
         ca.pem ca.key  the authority, generated once
-        brokers.pem    key and certificate of all brokers, for their addresses
+        brokers.pem    a key and a certificate for the addresses of all brokers
         users/NAME.pem key and certificate of a user, CN=NAME
 
 At every start, brokers and users get new certificates, which are valid for a year. The authority's

@@ -1,8 +1,8 @@
 """The folder of one cluster: its layout and its owner.
 
 The owner locks `supervisor.pid`. The kernel releases the lock when the process exits, so a stale
-pid file blocks no later owner. Only the owner's user has access to the files: ZooKeeper's log holds
-SCRAM keys, and properties hold passwords.
+pid file blocks no later owner. Only the user who runs the owner has access to the files, because
+ZooKeeper's log contains SCRAM keys, and properties contain passwords.
 
     cluster.json            while the cluster is ready
     supervisor.pid  supervisor.log  control.sock
@@ -76,7 +76,7 @@ class DataDirectory:
         return descriptor
 
     def _make_private(self) -> None:
-        """Make the files of earlier runs private, and the folder if it has only our files."""
+        """Make the files of earlier runs private. Also the folder, if it has no other files."""
         own = [self.root / name for name in _ENTRIES]
         make_private(own)
         if set(self.root.iterdir()) <= set(own):

@@ -1,9 +1,9 @@
 """Runs a program that dies with its parent: `die_with_parent.py PARENT_PID COMMAND...`.
 
-It asks Linux to send SIGKILL when the parent dies, because a Java server cannot request this
-itself. Then it replaces itself with COMMAND, under the same pid. On other systems it only runs
-COMMAND; if the supervisor is killed there, the next `up` stops its processes. Uses the standard
-library only.
+The script asks Linux to send it SIGKILL when the parent dies, because a Java server cannot request
+this itself. Then it replaces itself with COMMAND, under the same pid. On other systems it only runs
+COMMAND: if the parent is killed, COMMAND keeps running until the next `up` stops it. The script
+uses only the standard library.
 """
 
 from __future__ import annotations

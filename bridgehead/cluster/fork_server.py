@@ -1,9 +1,10 @@
 """Forks nodes from a process that has already imported their modules (`node.fork_server`).
 
 Imports take most of the time that a node needs to start, and forked nodes share the memory of what
-was imported. The process forks twice, and the supervisor is a *subreaper*. So each node becomes a
-child of the supervisor. Only Linux has subreapers. The process ends when the cluster has started,
-to free its memory; nodes that start later are executed.
+was imported. For each node the process forks a child, which forks the node and exits. The node is
+then adopted by the supervisor, because the supervisor is a *subreaper*. Only Linux has subreapers.
+The process ends when the cluster has started, to free its memory; a node that starts later is a new
+Python process.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Creates users and ACLs in a cluster that has just started, through its own APIs.
 
 The requests use the principal of a super user and are sent to a node's control socket. Only the
-owner of the data directory can open that socket, so the first user needs no password.
+owner of the data directory can open that socket, so the requests need no login.
 `apply_access` returns when every broker knows all users and ACLs, so that users can log in at every
 broker once the cluster is ready.
 """

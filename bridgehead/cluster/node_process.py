@@ -71,7 +71,7 @@ class NodeProcess:
     def start(self, fork_server: ForkServer | None = None) -> None:
         """Start the process; `ready` returns a document once it serves.
 
-        If `fork_server` answers, it forks the process. Otherwise the program is executed.
+        If `fork_server` answers, it forks the process. Otherwise this starts a new Python process.
 
         Raises:
             ClusterError: it is running already.

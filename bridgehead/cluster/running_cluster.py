@@ -97,8 +97,8 @@ class RunningCluster:
 
         If there is a pinned controller, it must be the active one.
 
-        A broker that registers while the controller loads its state becomes known a moment after
-        the controller becomes active; until then it gets no replicas.
+        An active controller may not know every node yet: a broker that registers while the
+        controller loads its state becomes known a moment later. Until then it gets no replicas.
         """
         controller = await self.active_controller()
         if controller is None or self.pinned not in (None, controller["id"]):

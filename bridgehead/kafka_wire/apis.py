@@ -127,7 +127,7 @@ class ApiSpec:
         return 2 if self.is_flexible(version) else 1
 
     def response_header_version(self, version: int) -> int:
-        """Return 0 or 1; always 0 for ApiVersions, whose response may have another version."""
+        """Return 0 or 1; always 0 for ApiVersions: the broker may answer in another version."""
         return 1 if self.is_flexible(version) and self.key is not ApiKey.API_VERSIONS else 0
 
 

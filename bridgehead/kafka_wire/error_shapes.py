@@ -38,9 +38,9 @@ class Failure:
 # Takes the response class, the request and the failure, and returns the response. Returns None if
 # this version of the response has no field for an error of the whole request.
 ErrorShape = Callable[[type[Any], Any, Failure], Any]
-# The error message that Kafka sends for a failure.
+# Returns the error message that Kafka sends for a failure.
 Text = Callable[[Failure], str | None]
-# The elements of a request: structs, or names and numbers.
+# Returns the elements of a request: structs, names or numbers.
 Elements = Callable[[Any], Iterable[Any]]
 
 
@@ -81,7 +81,7 @@ class Per:
     """
 
     elements: Elements
-    copied: Mapping[str, str]  # from fields of the response's element to fields of the request's
+    copied: Mapping[str, str]  # the source of each field: its name in the request's element
     into: str
     nested: Per | None
     text: Text

@@ -114,7 +114,11 @@ _PATTERNS = "a prefixed name"
 
 
 def describe_acls(filter: AclBindingFilter = EVERY_ACL) -> Plan[list[AclBinding]]:
-    """Return the ACLs that match. Raises KafkaError SECURITY_DISABLED without an authorizer."""
+    """Return the ACLs that match.
+
+    Raises:
+        KafkaError: SECURITY_DISABLED if the brokers have no authorizer.
+    """
     from bridgehead.kafka_wire.messages.describe_acls import DescribeAclsRequest
 
     message = DescribeAclsRequest(*filter)
@@ -176,7 +180,7 @@ def delete_acls(
 def list_acls(
     principal: str | None = None, resource_type: ResourceType | None = None, resource_name: str = ""
 ) -> Plan[list[AclBinding]]:
-    """Return the ACLs of a principal and a resource; None means any (KIP-4 ListAcls).
+    """Return the ACLs of a principal on a resource; None means any (KIP-4 ListAcls).
 
     Raises:
         UnsupportedVersionError: the listener's dialect is not `drafted`.

@@ -69,7 +69,7 @@ class UpgradeType(IntEnum):
 
 
 class FeatureUpdate(NamedTuple):
-    """A new level of a feature; 0 removes it."""
+    """A new level of a feature; level 0 removes the feature from the finalized ones."""
 
     max_version_level: int
     upgrade_type: UpgradeType = UpgradeType.UPGRADE
@@ -95,13 +95,13 @@ def describe_cluster(include_authorized_operations: bool = False) -> Plan[Cluste
 def get_all_broker_versions() -> Plan[dict[Node, Try[NodeApiVersions]]]:
     """Return the API versions of every broker (KIP-117 getAllBrokerVersions).
 
-    A broker that does not answer has an error; the others have their versions.
+    For a broker that does not answer, the `Try` has the error.
     """
     return (yield from of_every_broker(_api_versions_request, _node_api_versions))
 
 
 def describe_features() -> Plan[FeatureMetadata]:
-    """Return the features of one broker (KIP-584)."""
+    """Return the supported and finalized features, as any one broker reports them (KIP-584)."""
     answer = yield from one(_api_versions_request(None))
     return _node_api_versions(answer).features
 

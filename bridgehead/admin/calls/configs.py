@@ -48,7 +48,7 @@ class ConfigResource(NamedTuple):
 
 
 class ConfigSynonym(NamedTuple):
-    """The value of a config in one of its sources, with the name that the config has there."""
+    """The value of a config in one source, with the config's name in that source."""
 
     name: str
     value: str | None
@@ -232,7 +232,7 @@ def alter_config(
 def _alter(
     key: ApiKey, changes: Mapping[ConfigResource, Any], message: Callable[[Any], Any]
 ) -> Plan[dict[ConfigResource, AdminError | None]]:
-    """Send each named broker its resources in one request; send all others in one more request."""
+    """Send each named broker a request with its resources; other resources share one request."""
 
     def results(answer: Answer) -> Iterator[tuple[ConfigResource, Try[None]]]:
         for each in answer.message.responses:

@@ -185,11 +185,11 @@ def _at_leaders(
 ) -> Plan[dict[TopicPartition, Try[T]]]:
     """Send a request to the leader of each partition; if a leader changes, ask the new one.
 
-    If metadata cannot be fetched again after the first responses, the partitions that are left
-    keep the errors that they have got.
+    If metadata cannot be fetched again later, the partitions that are still without success have
+    the errors of their last responses.
 
     Raises:
-        AdminError: metadata cannot be fetched, and there is no response yet.
+        AdminError: metadata cannot be fetched before the first request.
     """
     done: dict[TopicPartition, Try[T]] = {}
     left = dict(values)

@@ -92,7 +92,7 @@ NewTopic = NewTopicWithReplication | NewTopicWithReplicaAssignments
 
 
 class TopicPartitionInfo(NamedTuple):
-    """A partition. `leader` is None if it has no leader; a dead broker has an empty host."""
+    """A partition. `leader` is None if there is none. The `Node` of a dead broker has no host."""
 
     partition: int
     leader: Node | None
@@ -126,7 +126,8 @@ def create_topics(
 
     Raises:
         KafkaTimeoutError: no controller was found in time; nothing was sent.
-        UnsupportedVersionError: the broker is too old for VALIDATE_ONLY or a default count.
+        UnsupportedVersionError: the broker is too old for VALIDATE_ONLY, or for a number of
+            partitions or replicas of -1.
     """
     from bridgehead.kafka_wire.messages.drafted.create_topics import CreateTopicsRequest
 
@@ -318,7 +319,8 @@ def topic_id_bytes(text: str) -> bytes:
         value = base64.urlsafe_b64decode(text + "==")
     except (binascii.Error, ValueError):
         value = b""
-    # The decoder ignores invalid characters and unused bits, so only the encoder's text is valid.
+    # The decoder ignores invalid characters and unused bits, so the value is encoded again: a valid
+    # text does not change.
     if len(value) != len(_NO_ID) or base64.urlsafe_b64encode(value).decode() != text + "==":
         raise InvalidCallError(f"{text!r} is not a topic id: a topic id has 22 characters.")
     return value
@@ -359,9 +361,9 @@ def _needs_defaults(topic: NewTopic) -> bool:
 
 
 def _started(answer: Answer, element: Any, *, blocking: bool) -> Try[None]:
-    """Return an element's result. With a timeout of 0, REQUEST_TIMED_OUT is success.
+    """Return an element's result. With a timeout of 0, REQUEST_TIMED_OUT is a success.
 
-    KIP-4 §Create Topics Request 6: the write was valid and has been triggered.
+    It then means that the write is valid and has begun (KIP-4 §Create Topics Request 6).
     """
     if element.error_code == ErrorCode.REQUEST_TIMED_OUT and not blocking:
         return Try.new_value(None)

@@ -145,7 +145,7 @@ def entries(options: Options, operations: Iterable[str]) -> list[Entry]:
 
 
 def wanted(options: Options) -> dict[Resource, list[Entry]]:
-    """Return the entries of each resource that --add and --remove change.
+    """Return the entries that --add creates or --remove deletes, by resource.
 
     Raises:
         ToolError: a principal is malformed.

@@ -240,7 +240,7 @@ def quota_line(entity: Iterable[tuple[str, str | None]], quotas: Mapping[str, fl
 
 
 def updated_line(entity_type: str, name: str) -> str:
-    """Return the line after a change."""
+    """Return the line that is printed after a change."""
     if name:
         return f"Completed updating config for {entity_type[:-1]} {name}."
     return f"Completed updating default config for {entity_type} in the cluster."
@@ -461,7 +461,10 @@ def _alter_loggers(
 def check_user_keys(
     types: Sequence[str], names: Sequence[str], added: Iterable[str], deleted: Iterable[str]
 ) -> None:
-    """Raise ToolError if the entity cannot have one of the configs, or for quotas with SCRAM."""
+    """Raise ToolError if the entity cannot have one of the configs.
+
+    Also raise it if quotas and SCRAM credentials are to be changed by the same command.
+    """
     clients = types[0] == "clients" or len(types) == 2
     kind, which = ("clients", "quota") if clients else ("users", "quota and SCRAM credential")
     for verb, keys in (("added", added), ("deleted", deleted)):

@@ -155,7 +155,8 @@ def _text(offset: int | None) -> str:
 def reset(admin: AdminClient, options: Options, out: Output) -> None:
     """Show the new offsets of each group; with --execute, commit them.
 
-    As in Kafka's tool, a group with members does not stop the command: it only gets an error.
+    As in Kafka's tool, the command prints an error for a group with members, and goes on with the
+    next group.
     """
     names = options.texts("group")
     if options.has("all-groups"):

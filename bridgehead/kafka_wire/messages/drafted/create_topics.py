@@ -1,7 +1,7 @@
 """CreateTopics with KIP-590's flag: a broker sets it for internal topics, to bypass policies.
 
 KIP-590 §Internal CreateTopicsRequest Routing requires a flag without defining it. Here it is a
-tagged field, so it begins with the first flexible version.
+tagged field, so only the flexible versions have it.
 """
 
 from __future__ import annotations
