@@ -39,7 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def bridgehead_cluster_options() -> dict[str, Any]:
-    """Return the arguments of `bridgehead.cluster.Cluster`. Override this to change them."""
+    """Return the arguments of `bridgehead.cluster.Cluster`. Override this fixture to set them."""
     return {"brokers": 3}
 
 

@@ -94,8 +94,8 @@ def _show(console: Console, data_dir: Path) -> int:
 def _forward(console: Console, cluster: Cluster, receiver: int) -> None:
     title(console, 2, f"confluent-kafka sends two writes to broker {receiver}, which forwards them")
     address = cluster.bootstrap_server(receiver)
-    # A new client for each write asks this broker first. An older client may have refreshed its
-    # Metadata at another broker; it would send the write there.
+    # Each write gets a new client, which requests Metadata from this broker. An older client may
+    # have got Metadata from another broker, and would then send the write to that broker.
     create_topic(admin(address), TOPIC, partitions=3, replicas=3)
     alter_config(admin(address), TOPIC, {"retention.ms": "86400000"})
     events = list(read_events(cluster.evidence_dir))

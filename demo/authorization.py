@@ -60,7 +60,7 @@ class Attempt:
 
 
 class DemoCluster:
-    """The cluster. Brokers 1 and 2 act as `broker`; broker 3 has a certificate of `impostor`."""
+    """The cluster. Brokers 1 and 2 have certificates of `broker`, broker 3 of `impostor`."""
 
     def __init__(self, cluster: Cluster, certificates: Path) -> None:
         self.cluster = cluster

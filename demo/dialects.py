@@ -33,8 +33,8 @@ PROPERTIES: Final = {
 class Comparison(NamedTuple):
     """A request and the result in each dialect.
 
-    `{dialect}` in the body is the dialect's name. `shipped_body` is the body for the shipped
-    dialect, if its fields differ.
+    `{dialect}` in the body is replaced by the dialect's name. `shipped_body` is the body for the
+    shipped dialect, if its fields differ.
     """
 
     text: str
@@ -115,9 +115,9 @@ def _show(console: Console) -> int:
             console.print(table)
     console.print(
         "IncrementalAlterConfigs v2 and AlterTopics never shipped: the shipped listener closes the "
-        "connection. DeleteTopics v2 shipped without a dry run. The shipped listener is the "
-        "inter-broker listener; only that one executes Envelopes. docs/kips.md lists every "
-        "statement."
+        "connection. DeleteTopics v2 shipped without a dry run. Only the inter-broker listener "
+        "executes Envelopes; here, the shipped listener is the inter-broker listener. "
+        "docs/kips.md lists every statement of the KIPs."
     )
     console.print("\n[bold green]Every response was the expected one.[/]")
     return 0

@@ -1,10 +1,10 @@
 """`python3 sbom.py`: writes the bill of materials of the image that it runs in, as CycloneDX 1.6.
 
-The bill lists what is installed, from the installers' own records. It takes Debian packages from
-dpkg and Python packages from pip's metadata. It takes jars from their Maven properties, or from
-their file names if they have none, and the Java runtime from its `release` file. The application
-itself is the subject of the bill. The program needs only the standard library, because it runs with
-the base image's Python.
+The bill lists what is installed, from the installers' own records: Debian packages from dpkg's
+status file, Python packages from pip's metadata, jars from their Maven properties (or from their
+file names if they have none), and the Java runtime from its `release` file. The application itself
+is the subject of the bill. The program needs only the standard library, because it runs with the
+base image's Python.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ _ADDRESSES = ("listeners", "listener.security.protocol.map", "advertised.listene
 def write_secrets(cluster_file: Path, folder: Path, hosts: list[str], user: str) -> None:
     """Write the nodes' properties and certificates below `folder`, readable by the owner only.
 
-    The brokers' principal is `User:<user>`. If there is an authorizer, it becomes a super user.
+    The brokers' principal is `User:<user>`. It becomes a super user if there is an authorizer.
 
     Raises:
         ClusterError: the cluster file is invalid.
@@ -83,7 +83,8 @@ def main() -> int:
         return ExitCode.CANNOT_RUN
     sys.stdout.write("Users and ACLs are created.\n")
     sys.stdout.flush()
-    # `up --wait` waits until this service is healthy, so the service runs until it is stopped.
+    # `up --wait` waits until this service is healthy. Only a running service can be healthy, so it
+    # runs until it is stopped.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     DONE.touch()
     while True:

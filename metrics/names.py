@@ -126,7 +126,7 @@ FORWARDING_QUEUE: Final = Metric(
     "kafka_server_forwardingmanager_queuelength",
     "kafka.server:type=ForwardingManager,name=QueueLength",
     Kind.GAUGE,
-    "Requests that are forwarded or wait for a controller",
+    "Requests that wait for the controller's response, or for a controller",
 )
 FORWARDING_QUEUE_TIME: Final = Metric(
     "kafka_server_forwardingmanager_queuetimems",

@@ -70,7 +70,7 @@ class NoSuchZnodeError(ZooKeeperRefusedError):
 
 
 class _Watcher(NamedTuple):
-    """A watch. kazoo stores watches in a set: if several are equal, only one of them fires."""
+    """A watch. kazoo stores watches in a set, so equal watches are called only once."""
 
     call: Callable[[], None]
 
@@ -407,7 +407,7 @@ class ZooKeeperSession:
         """Return a znode's data; `watch` is called once at its next change.
 
         Raises:
-            NoSuchZnodeError: the znode does not exist, and no watch is set.
+            NoSuchZnodeError: the znode does not exist. No watch has been set.
             ConnectionLostError: the connection broke. The watch may or may not be set.
         """
         data, stat = await self._watchable(

@@ -221,7 +221,7 @@ class Generator:
                 f"at += n * {element.size}",
             )
             return
-        # Every element takes at least one byte.
+        # Every element takes at least one byte, so the data holds at most one element per byte.
         source.add(depth, f"if n > end - at: {too_many}", f"{into} = []")
         if field.name in self._unread and isinstance(element, type):
             skip = source.name(self._skipper(element), "skip")
@@ -404,7 +404,7 @@ class Generator:
 
 
 def _remembering(skip: Skipper) -> Skipper:
-    """Skip an array by comparing it with the previous one, which most responses repeat."""
+    """Return a faster `skip` for an array that most responses repeat: it compares the bytes."""
     last = -1, b""
 
     def skip_again(data: bytes, at: int, end: int, count: int) -> int:
@@ -420,7 +420,7 @@ def _remembering(skip: Skipper) -> Skipper:
 
 
 def _sharing(decode: Decoder) -> SharedDecoder:
-    """Reuse the previous elements if the bytes are the same, as in most responses."""
+    """Return a decoder of an array that reuses the previous elements if the bytes are equal."""
     last = -1, b"", FixedList(())
 
     def decode_again(data: bytes, at: int, end: int, count: int) -> tuple[FixedList, int]:

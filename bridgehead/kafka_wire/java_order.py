@@ -1,7 +1,8 @@
 """The iteration order of Java's HashMap, on which some of Kafka's responses depend.
 
-Recorded responses are compared byte for byte. The order follows the published behaviour of
-java.util.HashMap. Java turns a crowded bucket into a tree; this is not reproduced.
+The order matters because our responses are compared byte for byte with recorded ones of Kafka. It
+follows the published behaviour of java.util.HashMap, except that Java turns a crowded bucket into a
+tree.
 """
 
 from __future__ import annotations

@@ -136,7 +136,8 @@ class BridgeheadCluster(StartStop):
         node.with_volume_mapping(self._secrets, "/secrets", "ro")
         publish(node, self._ports[broker], self._ports[broker])
         publish(node, _METRICS_PORT, self._metrics[broker])
-        # On a busy machine a session may expire while a node starts: the node then exits.
+        # On a busy machine a session may expire while a node starts. The node then exits, and the
+        # engine starts it again.
         return harden(node, restart_policy={"Name": "on-failure", "MaximumRetryCount": 3})
 
     def _wait_for_setup(self, setup: DockerContainer) -> None:
