@@ -53,7 +53,9 @@ def main() -> None:
     parser.add_argument(
         "--only", choices=BENCHMARKS, action="append", help="one benchmark; repeatable"
     )
-    parser.add_argument("--quick", action="store_true", help="fewer rounds, less or no large state")
+    parser.add_argument(
+        "--quick", action="store_true", help="fewer rounds, and no large state or a smaller one"
+    )
     options = parser.parse_args()
     plan = Plan(quick=options.quick)
     for name in options.only or BENCHMARKS:

@@ -95,8 +95,8 @@ class _Client:
 def measure(bootstrap: str, kill: Callable[[], int], options: dict[str, Any]) -> Outcome:
     """Create a topic, kill the controller, and create a second topic once the client has noticed.
 
-    Without this wait, the second request could be in flight at the kill. It would then fail with
-    _TRANSPORT, whatever the settings.
+    Without this wait, the client could send the second request on the broken connection. It would
+    then fail with _TRANSPORT, whatever the settings.
     """
     client = _Client(bootstrap, options)
     assert client.create("before") == "success"

@@ -69,7 +69,7 @@ async def first_write_s(address: str) -> float:
 
 
 async def _leaderless(connection: AsyncConnection, topics: int, every: int, dead: int) -> int:
-    """Return how many partitions have no live leader, in every `every`-th topic from the end."""
+    """Count the partitions without a live leader, in every `every`-th topic from the end."""
     names = [MetadataRequestTopic(name=f"state-{n:04d}") for n in range(topics - 1, -1, -every)]
     message = MetadataRequest(topics=names, allow_auto_topic_creation=False)
     answer = await connection.call(_METADATA, _METADATA_VERSION, message)

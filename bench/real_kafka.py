@@ -1,7 +1,7 @@
 """Compares the same jobs on a forwarding Kafka 3.9.1 and on our cluster, in one run.
 
-Each cluster has three brokers and its own ZooKeeper. In each round, one confluent-kafka AdminClient
-sends all requests to a cluster. Skipped without Kafka's jars (`make kafka-jars`) or Java 17.
+Each cluster has three brokers and its own ZooKeeper. In each round, each cluster gets all requests
+from one confluent-kafka AdminClient. Skipped without Kafka's jars (`make kafka-jars`) or Java 17.
 """
 
 from __future__ import annotations

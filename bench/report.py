@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much to measure. If `quick`: fewer rounds, and a smaller state or none."""
+    """How much to measure. `quick`: fewer rounds, and no large state or a smaller one."""
 
     quick: bool = False
 

@@ -1,8 +1,8 @@
 """`python -m deploy.kill_controller`: kills the container of the active controller.
 
 The program asks each broker's /health until one names the active controller. If no broker names it,
-nothing is killed and the exit code is 4. `docker compose kill $(...)` would kill every container
-if the command in the parentheses printed nothing.
+nothing is killed and the exit code is 4. (The shell command `docker compose kill $(...)` would kill
+every container if the command in its parentheses printed nothing.)
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ def missing_space(docker_root: str, free: Callable[[Path], int]) -> list[str]:
         devices[device] = first, sum_before + gigabytes
     return [
         f"{folder} has {free(folder) / 1e9:.1f} GB of free space, and the build needs {needed} GB: "
-        "docker system prune"
+        "delete files, for example with docker system prune"
         for folder, needed in devices.values()
         if free(folder) < needed * 10**9
     ]

@@ -46,7 +46,7 @@ def seal(run: Path, connect: str, logs: Path = LOGS, key: bytes | None = None) -
         raise EvidenceError(
             f"Brokers {', '.join(registered)} are still registered: stop them first "
             "(docker compose stop kafka-1 kafka-2 kafka-3), and wait until the ZooKeeper sessions "
-            "of killed ones expire."
+            "of killed brokers have expired."
         )
     members = sorted(path for path in logs.iterdir() if path.is_dir())
     manifest = seal_now(run, [str(member) for member in members], key)

@@ -84,7 +84,7 @@ class AdminClient:
 
         The client does not look for the controller. If elements of a request, such as topics, fail
         with NOT_CONTROLLER, it sends them to the broker again until the call times out. It does not
-        resend an election of leaders, nor a request whose whole response has the error
+        resend an election of leaders, nor a request if the top-level error of the response is
         NOT_CONTROLLER. Closing either client closes both.
         """
         return self._variant(_broker=broker_id)

@@ -1,7 +1,7 @@
 """One connection to a broker: version negotiation, login, responses by correlation id. No I/O.
 
 ApiVersions comes first, in version 3. If the broker rejects that version, the client uses one that
-the broker supports (KIP-511). On a SASL listener, the login comes next. After that, the core may
+the broker supports (KIP-511). On a SASL listener, the login comes next. After that, `AdminCore` may
 send requests.
 """
 
@@ -59,7 +59,7 @@ class Sent(NamedTuple):
 
 
 class Response(NamedTuple):
-    """A response to a request of the core."""
+    """A response to a request of `AdminCore`."""
 
     correlation_id: int
     version: int
@@ -130,7 +130,7 @@ class BrokerConnection:
         return header.correlation_id
 
     def receive(self, data: bytes) -> list[Response]:
-        """Take bytes; return the responses to requests of the core.
+        """Take bytes; return the responses to requests of `AdminCore`.
 
         Raises:
             AdminError: the login or the negotiation failed, or the broker sent something other

@@ -166,7 +166,7 @@ class Driver:
             return
         if self._timer is not None:
             if self._timer_ms <= wakeup_ms:
-                return  # `_tick` then sets the next timer
+                return  # when this timer fires, `_tick` sets the next one
             self._timer.cancel()
         self._timer_ms = wakeup_ms
         self._timer = self.loop.call_later((wakeup_ms - _now_ms()) / 1000, self._tick)

@@ -82,7 +82,9 @@ class ScramLogin:
             raise AuthenticationError("The broker's SCRAM message is malformed.") from None
         is_safe = _ITERATIONS_MIN <= iterations <= _ITERATIONS_MAX
         if not nonce.startswith(self._nonce) or not is_safe:
-            raise AuthenticationError("The broker's SCRAM message has a wrong nonce or count.")
+            raise AuthenticationError(
+                "The broker's SCRAM message has a wrong nonce or iteration count."
+            )
         salted = hashlib.pbkdf2_hmac(self._hash, self._password, salt, iterations)
         client_key = hmac.digest(salted, b"Client Key", self._hash)
         stored_key = hashlib.new(self._hash, client_key).digest()

@@ -1,8 +1,8 @@
 """The event loop of a blocking client. The loop runs in one thread at a time.
 
 A call runs the loop in the caller's own thread, unless another thread runs it already: so no thread
-has to be woken to send the request or to return the result. While one caller runs the loop, it also
-executes the calls of the other callers, whose threads wait.
+has to be woken to send the request or to return the result. While one caller runs the loop, the
+loop also executes the calls of the other callers, whose threads wait.
 If the call only has to wait for data on connections without TLS, the caller's thread reads the data
 without the loop: a pass of the loop would take a fifth of the call's processor time.
 In every other case the client's I/O thread runs the loop: for calls that return a future, for calls
@@ -105,7 +105,7 @@ class SharedLoop:
                 self._loop.call_soon_threadsafe(self._stop_to_close)
             self._changed.notify()
         # A future's callback may close the client. The callback runs in the thread that runs the
-        # loop. If this is the I/O thread, it must not wait for its own end.
+        # loop. That thread must not wait: the I/O thread needs the loop before it can end.
         if thread is not None and runner != threading.get_ident():
             thread.join()
 

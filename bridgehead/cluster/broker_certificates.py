@@ -7,7 +7,7 @@
 
 The common name of a certificate is the inter-broker user, which `super.users` can name. The host
 name of a certificate, `broker-ID.bridgehead`, identifies the broker; both ends of a connection
-check the other's host name. The authority signs no certificates of clients.
+check the other's host name. The authority signs no client certificates.
 """
 
 from __future__ import annotations

@@ -251,8 +251,9 @@ class Cluster(StartStop):
 
         If the cluster was created with `controller`, that broker becomes the controller again.
         Returns when every broker serves and knows all others. If the controller was killed, this
-        takes up to its session timeout. With `reset`, also removes topics, dynamic broker configs,
-        client quotas, and SCRAM users and ACLs that are not in the cluster's settings.
+        may take as long as the ZooKeeper session timeout. With `reset`, also removes topics,
+        dynamic broker configs, client quotas, and SCRAM users and ACLs that are not in the
+        cluster's settings.
 
         Raises:
             ClusterError: the brokers do not serve in time, or the cluster cannot be reset, for

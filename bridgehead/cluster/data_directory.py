@@ -76,7 +76,7 @@ class DataDirectory:
         return descriptor
 
     def _make_private(self) -> None:
-        """Make the files of earlier runs private. Also the folder, if it has no other files."""
+        """Make the files of earlier runs private; also the folder, unless it has other files."""
         own = [self.root / name for name in _ENTRIES]
         make_private(own)
         if set(self.root.iterdir()) <= set(own):

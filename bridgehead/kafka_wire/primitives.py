@@ -30,7 +30,7 @@ def encode_varint(value: int) -> bytes:
 
 
 def decode_varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return a varint and the offset of its end. As in Kafka, values above 31 bits are negative.
+    """Return a varint and the offset of its end. As in Kafka, 2^31 and above are negative.
 
     Raises:
         WireError: the varint is longer than five bytes, or incomplete.

@@ -49,7 +49,7 @@ WireType = Primitive | Array | type[Any]
 
 
 class FixedList(list[Any]):
-    """An unchanging array of structs that many messages share. Each version encodes it once."""
+    """An unchanging array of structs that many messages share; encoded once for each version."""
 
     def __init__(self, elements: Iterable[Any]) -> None:
         super().__init__(elements)

@@ -22,7 +22,7 @@ class AlterConfigPolicy(Configurable, ABC):
 
     @dataclass(frozen=True, slots=True)
     class RequestMetadata:
-        """One resource of a request. It has the entries of the request, not the merged configs.
+        """One resource of a request. `configs` has only the entries of the request.
 
         In an incremental request, the value of an APPEND or SUBTRACT is the one that the client
         sent; the value of a DELETE is None.

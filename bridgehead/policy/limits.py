@@ -98,7 +98,7 @@ class TopicLimits(TopicManagementPolicy):
                 "partitions.max", partitions, f"Topic '{topic}' would have {{}} partitions"
             )
         known = _factors(before) if before is not None else {}
-        # An added partition has as many replicas as partition 0.
+        # An added partition is compared with partition 0, because it gets as many replicas.
         first = before.replication_factor if before is not None else None
         factors = ((factor, known.get(p, first)) for p, factor in _factors(requested).items())
         for factor, factor_before in dict.fromkeys(factors):
@@ -106,7 +106,7 @@ class TopicLimits(TopicManagementPolicy):
         self._check_retention(topic, requested, before)
 
     def _check_factor(self, topic: str, factor: int, before: int | None) -> None:
-        """Check the replicas of one partition: a reassignment may change a single one."""
+        """Check the replicas of one partition: a reassignment may change a single partition."""
         minimum = self._limits.get("replication.factor.min", 0)
         if factor < minimum and (before is None or factor < before):
             raise PolicyViolationException(

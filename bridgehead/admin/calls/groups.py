@@ -69,7 +69,7 @@ class GroupDescription(NamedTuple):
 def get_all_groups() -> Plan[dict[Node, Try[list[GroupOverview]]]]:
     """Return the groups of every broker (KIP-117 getAllGroups).
 
-    A broker that fails, or whose groups are still loading, has an error.
+    For a broker that fails, or whose groups are still loading, the `Try` has the error.
     """
     from bridgehead.kafka_wire.messages.list_groups import ListGroupsRequest
 
@@ -100,7 +100,7 @@ def get_group_information(group_name: str) -> Plan[GroupOverview]:
 
 
 def describe_groups(groups: Collection[str]) -> Plan[dict[str, Try[GroupDescription]]]:
-    """Return groups with their members. The coordinator of each group answers."""
+    """Return groups with their members, each as its coordinator describes it."""
     found = {}
     for name in groups:
         try:

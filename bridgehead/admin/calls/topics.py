@@ -126,8 +126,8 @@ def create_topics(
 
     Raises:
         KafkaTimeoutError: no controller was found in time; nothing was sent.
-        UnsupportedVersionError: the broker is too old for VALIDATE_ONLY, or for a number of
-            partitions or replicas of -1.
+        UnsupportedVersionError: the broker is too old for VALIDATE_ONLY, or for -1 as the number of
+            partitions or replicas.
     """
     from bridgehead.kafka_wire.messages.drafted.create_topics import CreateTopicsRequest
 

@@ -28,9 +28,11 @@ OPTIONS: Final = (
     Option("all-topics", "With --reset-offsets: every topic with a committed offset."),
     Option("to-earliest", "With --reset-offsets: the first offset."),
     Option("to-latest", "With --reset-offsets: the end of the log."),
-    Option("to-current", "With --reset-offsets: the committed offset, or the end of the log."),
-    number("to-offset", "OFFSET", "With --reset-offsets: this offset, within the log."),
-    number("shift-by", "N", "With --reset-offsets: the committed offset plus N, within the log."),
+    Option("to-current", "With --reset-offsets: the committed offset; without one, the log's end."),
+    number("to-offset", "OFFSET", "With --reset-offsets: this offset, or the nearest in the log."),
+    number(
+        "shift-by", "N", "With --reset-offsets: like --to-offset with the committed offset + N."
+    ),
     Option("dry-run", "With --reset-offsets: only show the new offsets (the default)."),
     Option("execute", "With --reset-offsets: commit the new offsets."),
 )

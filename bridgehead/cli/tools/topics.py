@@ -446,7 +446,7 @@ TOOL: Final = Tool(
         text("replica-assignment", "1:2,2:3", "The broker ids of each partition."),
         texts("config", "KEY=VALUE", "A config of the new topic; may be repeated."),
         Option("if-exists", "Do nothing, and succeed, if there is no such topic."),
-        Option("if-not-exists", "With --create: do nothing, and succeed, if it exists."),
+        Option("if-not-exists", "With --create: do nothing, and succeed, if the topic exists."),
         Option("exclude-internal", "Omit internal topics."),
         Option("topics-with-overrides", "Only topics that override configs."),
         Option("under-replicated-partitions", "Only partitions with out-of-sync replicas."),
