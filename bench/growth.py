@@ -18,7 +18,7 @@ _CREATES = 200
 
 
 def run(plan: Plan) -> list[str]:
-    """Measure with 10,000 and 100,000 topics, or with 2,000 and 20,000."""
+    """Measure with 10,000 and 100,000 topics; if `quick`, with 2,000 and 20,000."""
     sizes = (2_000, 20_000) if plan.quick else (10_000, 100_000)
     times: list[list[float]] = []
     with Cluster(brokers=3) as cluster:

@@ -252,7 +252,7 @@ class AdminCore:
         if in_time:
             self._advance(call, lambda: call.plan.send([]))
         else:
-            error = KafkaTimeoutError("The call timed out during a pause.", sent=True)
+            error = KafkaTimeoutError("The call timed out before its next request.", sent=True)
             self._advance(call, lambda: call.plan.throw(error))
 
     def _end(self, call: _Call, outcome: Try[Any]) -> None:

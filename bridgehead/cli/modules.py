@@ -145,7 +145,7 @@ def run(
         str,
         typer.Option(
             metavar="HOST",
-            help="This host's name for Spark workers on other hosts; the driver listens there.",
+            help="The address at which the driver listens, for Spark workers on other hosts.",
         ),
     ] = "127.0.0.1",
     conf: Annotated[

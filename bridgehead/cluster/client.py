@@ -109,7 +109,7 @@ class ClusterClient:
         if not self.directory.is_claimed():
             raise ClusterError(
                 f"No cluster is running in {self.directory.root}: start one with `bridgehead up`, "
-                "or give its folder with --data-dir."
+                "or name a running cluster's folder with --data-dir."
             )
         try:
             return call(self.directory.control_socket, message, timeout_s=timeout_s)

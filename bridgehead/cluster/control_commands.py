@@ -290,7 +290,7 @@ def _running_node(cluster: RunningCluster, message: Message) -> NodeProcess:
     node = _node(cluster, message)
     if not node.is_running():
         raise ClusterError(
-            f"Broker {node.id} is not running: start it with `bridgehead node start {node.id}`."
+            f"Broker {node.id} is not running; `bridgehead node start {node.id}` starts it."
         )
     return node
 

@@ -52,8 +52,8 @@ def plan_bounces(status: Mapping[str, Any]) -> tuple[Bounce, ...]:
         if broker["condition"] != "running" or broker["state"] is None:
             raise ClusterError(
                 f"Broker {broker['id']} is {_condition(broker)}: an upgrade restarts one broker at "
-                f"a time and needs all others; start it with `bridgehead node start "
-                f"{broker['id']}`, then try again."
+                f"a time and needs all others; wait until it answers, or start it with "
+                f"`bridgehead node start {broker['id']}`, then try again."
             )
         states[broker["id"]] = broker["state"]
     if status["controller_id"] is None:

@@ -110,7 +110,7 @@ class AclAction(NamedTuple):
     operation: AclOperation
 
 
-_PATTERNS = "a prefixed name"
+_PATTERNS = "a pattern type"
 
 
 def describe_acls(filter: AclBindingFilter = EVERY_ACL) -> Plan[list[AclBinding]]:

@@ -143,7 +143,7 @@ def create_topics(
 
         least, because = int(dry), "VALIDATE_ONLY" * dry
         if any(map(_needs_defaults, left.values())):
-            least, because = 4, "a default count"
+            least, because = 4, "a default of the broker"
         return Request(
             ApiKey.CREATE_TOPICS,
             build,
@@ -273,7 +273,7 @@ def metadata(names: Collection[str] | None, with_operations: bool = False) -> Pl
     )
     # Below version 4 a request creates a missing topic.
     least = 1 if names is None else 4
-    because = "" if names is None else "a description without creation"
+    because = "" if names is None else "a description that creates no topic"
     return (
         yield from one(
             Request(ApiKey.METADATA, lambda _: request, min_version=least, because=because)
