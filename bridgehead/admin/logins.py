@@ -19,7 +19,7 @@ _ITERATIONS_MAX: Final = 1_000_000  # limits the work that a malicious broker ca
 
 
 class Login(Protocol):
-    """One login. Messages go to the broker until `answer` returns None."""
+    """One login. The client sends messages to the broker until `answer` returns None."""
 
     mechanism: str
 

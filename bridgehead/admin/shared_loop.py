@@ -115,7 +115,7 @@ class SharedLoop:
         self._changed.notify()
 
     def _run(self, loop: asyncio.AbstractEventLoop, call: _Call, request: _Request) -> None:
-        """Execute a call in this thread. If the client is closed, return without its outcome."""
+        """Execute a call in this thread. If the client is closed, return without an outcome."""
         if self._selector.select(0):
             # A socket is ready, perhaps because the broker has closed the connection. So the loop
             # reads in one pass before the call begins.

@@ -8,7 +8,7 @@ from bridgehead.cluster.client import ClusterClient
 
 
 class Faults:
-    """The fault rules of all brokers. They exist only with `bridgehead.faults.allow=true`.
+    """The fault rules of all brokers. Brokers need the property `bridgehead.faults.allow=true`.
 
     name = cluster.faults.add("error", error="NOT_CONTROLLER", api="CreateTopics")
     ...

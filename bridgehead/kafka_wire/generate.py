@@ -404,7 +404,7 @@ class Generator:
 
 
 def _remembering(skip: Skipper) -> Skipper:
-    """Return a faster `skip` for an array that most responses repeat: it compares the bytes."""
+    """Return a faster `skip`, which compares the array's bytes with those of the last array."""
     last = -1, b""
 
     def skip_again(data: bytes, at: int, end: int, count: int) -> int:
@@ -420,7 +420,7 @@ def _remembering(skip: Skipper) -> Skipper:
 
 
 def _sharing(decode: Decoder) -> SharedDecoder:
-    """Return a decoder of an array that reuses the previous elements if the bytes are equal."""
+    """Return a decoder that returns the last array again if the bytes are the same."""
     last = -1, b"", FixedList(())
 
     def decode_again(data: bytes, at: int, end: int, count: int) -> tuple[FixedList, int]:

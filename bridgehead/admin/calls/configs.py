@@ -140,8 +140,8 @@ def alter_configs(
 ) -> Plan[dict[ConfigResource, AdminError | None]]:
     """Replace all configs of resources; return the error of each resource (KIP-133 AlterConfigs).
 
-    Configs that are not named are reset to their defaults; `incremental_alter_configs` does not
-    change them.
+    Configs that are not named are reset to their defaults. (`incremental_alter_configs` does not
+    change them.)
     """
     from bridgehead.kafka_wire.messages.alter_configs import (
         AlterableConfig,

@@ -18,8 +18,8 @@ class TopicAlteration(NamedTuple):
 
     Args:
         name: the topic.
-        partitions: the new number of partitions; None keeps it.
-        replication_factor: the new number of replicas of every partition; None keeps it.
+        partitions: the new number of partitions; None: no change.
+        replication_factor: the new number of replicas of every partition; None: no change.
         assignment: the broker ids of each partition that is to be moved or added.
     """
 

@@ -180,7 +180,7 @@ def reassignment_lines(moving: Mapping[TopicPartition, PartitionReassignment]) -
 def proposal(current: Assignment, brokers: Sequence[Node]) -> dict[TopicPartition, list[int]]:
     """Return an assignment that spreads the replicas over brokers and racks.
 
-    Each topic keeps its number of replicas.
+    The number of replicas of each topic does not change.
 
     Raises:
         ToolError: there are too few brokers.
