@@ -44,20 +44,20 @@ class AclListener(Protocol):
 
 
 class _Seen(NamedTuple):
-    """The newest notification of a parent, and the parent's pzxid before the list was read."""
+    """What the follower has seen below one parent znode of notifications."""
 
-    name: str
-    pzxid: int
+    name: str  # of the newest notification
+    pzxid: int  # of the parent, before its children were listed
 
 
 class AclFollower:
-    """Reads the ACLs. The watcher calls it after each connect and when a watch fires."""
+    """Reads the ACLs. ZooKeeperWatcher calls it after each connect and when a watch fires."""
 
     def __init__(self, listener: AclListener) -> None:
         self._listener = listener
         self._last = dict.fromkeys(AclChangeZnode.parents, _Seen("", -1))
         self._read_in: ZooKeeperSession | None = None
-        # Parents with a watch that has not fired. A second watch would fire for the same change.
+        # Parents whose watch has not fired yet. They get no second watch: it would fire, too.
         self._watched: set[str] = set()
         self._has_fired = False
         self._lock = asyncio.Lock()
@@ -118,8 +118,8 @@ class AclFollower:
     ) -> list[ResourcePattern] | None:
         """Return the patterns of notifications after `last`, and advance `last`.
 
-        If there is no new notification, return None. Many old ones may exist, because they are kept
-        for 15 minutes: they are listed only if there is a new one, or to set a watch.
+        If there is no new notification, return None. Notifications are kept for 15 minutes, so
+        there may be many: they are listed only if the parent has changed, or to set a watch.
         """
         before, patterns = dict(last), dict[ResourcePattern, None]()
         for parent, znode in zip(last, await _data(session, list(last)), strict=True):

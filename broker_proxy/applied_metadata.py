@@ -41,7 +41,7 @@ class AppliedMetadata:
     def __init__(
         self, catch_up: Callable[[], Awaitable[None]], on_applied: Callable[[int], None]
     ) -> None:
-        """`catch_up` returns when all notifications that ZooKeeper holds are applied."""
+        """`catch_up` applies all notifications that are in ZooKeeper when it is called."""
         self._catch_up = catch_up
         self._on_applied = on_applied
         self._applied = 0
@@ -98,7 +98,7 @@ class Membership:
     """
 
     def __init__(self, broker_id: int, has_contact: Callable[[], bool]) -> None:
-        """`has_contact`: ZooKeeper has answered within two thirds of the session timeout."""
+        """`has_contact`: whether ZooKeeper's last answer is recent (2/3 of the session timeout)."""
         self._broker_id = broker_id
         self._has_contact = has_contact
         self._is_registered = False
@@ -156,7 +156,7 @@ class ReadGate:
                 if self._newest is not None:
                     await self._metadata.wait_for(await self._newest())
                     self._is_warned = False
-                # Nothing notifies this coroutine when ZooKeeper is reachable again.
+                # Polled, because nothing notifies this coroutine when `is_current` becomes true.
                 while self._membership is not None and not self._membership.is_current:  # noqa: ASYNC110
                     await asyncio.sleep(_POLL_EVERY_S)
         except ApiError as rejection:
@@ -218,8 +218,8 @@ class NewestZxid:
             ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, number, self._broker.client_id
         )
         message = ListPartitionReassignmentsRequest(topics=[])
-        # Sent like a client's request: a controller whose release does not support Envelopes then
-        # rejects it with an Envelope error. It would execute a request with `made_by_broker`.
+        # Marked as a client's request: a controller of a release without Envelopes rejects these
+        # with an Envelope error. Requests with `made_by_broker` are executed even there.
         request = broker_request(
             f"{self._prefix}.newest.{number}", header, message, self._broker, made_by_broker=False
         )

@@ -43,8 +43,8 @@ _log = logging.getLogger(__name__)
 # In the drafted dialect (KIP-590) the broker waits for the controller's response.
 _DRAFTED: Final = "drafted"
 # A forwarding broker sends the newest version: the controller mutation quota can reject such a
-# request. The controller's own broker sends an older version: the quota counts such a request but
-# never rejects it (docs/kafka/topics.md#steps-of-an-automatic-creation).
+# request. The other brokers send an older version: the quota counts such a request but never
+# rejects it (docs/kafka/topics.md#steps-of-an-automatic-creation).
 _FORWARDED_VERSION: Final = 7
 _PERMISSIVE_VERSION: Final = 5
 # Bounds concurrent creations, because clients choose the names.
@@ -67,9 +67,9 @@ class AutoTopics:
         broker: Client,
         log: EventLog,
     ) -> None:
-        """`waits`: whether a topic is created before the client is answered, as in Kafka.
+        """`waits`: whether this broker waits for the outcome before it answers its client.
 
-        It returns True on the controller's own broker and on a broker that does not forward.
+        As in Kafka, the controller's own broker and a broker that does not forward wait.
         `broker` is this broker as the client of its own requests.
         """
         self._forward = forward
@@ -86,9 +86,9 @@ class AutoTopics:
     ) -> Mapping[str, ErrorCode]:
         """Create missing topics as the client's principal, for Metadata. The names are legal.
 
-        Returns an error code per name: LEADER_NOT_AVAILABLE if the topic was created or existed,
-        UNKNOWN_TOPIC_OR_PARTITION if the outcome is not known (yet), else the reason why it was not
-        created. The client retries after the first two.
+        Returns an error code per name: LEADER_NOT_AVAILABLE if the topic was created, existed or
+        may soon exist, UNKNOWN_TOPIC_OR_PARTITION if the outcome is not known (yet), else the
+        reason why it was not created. The client retries after the first two.
         """
         errors = dict.fromkeys(names, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         claimed = self._claim(names)

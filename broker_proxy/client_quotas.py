@@ -38,7 +38,7 @@ class ClientQuota:
         now_s: Callable[[], float],
         throttle_ms_max: int = _THROTTLE_MS_MAX,
     ) -> None:
-        """`key` is the config of the limit, per second."""
+        """`key` names the config that sets the limit per second."""
         self._key = key
         self._samples, self._window_s = samples, window_s
         self._now_s = now_s
@@ -94,7 +94,7 @@ class ClientQuota:
             self._used[level].take_back(amount)
 
     def largest(self, client: Client) -> float:
-        """Return the most that a client may use at once: its limit over all windows but one."""
+        """Return the most that a client may use at once: what it may use in all windows but one."""
         _, limit = self._governing(client)
         return math.inf if limit is None else limit * (self._samples - 1) * self._window_s
 
@@ -105,7 +105,7 @@ class ClientQuota:
 
 
 class ClientQuotas:
-    """The quotas that this broker enforces. They follow the configs of users and client ids."""
+    """The quotas that this broker enforces. Their limits are configs of users and client ids."""
 
     def __init__(self, samples: int, window_s: int, now_s: Callable[[], float]) -> None:
         """`samples`, `window_s`: quota.window.num and quota.window.size.seconds."""
@@ -118,13 +118,13 @@ class ClientQuotas:
         self._all = (self.produced, self.fetched, self.request_time, self.mutations)
 
     def update(self, resource: ConfigResource, configs: Mapping[str, str]) -> None:
-        """Follow a change of one entity's configs."""
+        """Apply a change of one entity's configs."""
         if resource.entity_type in _ENTITIES:
             for quota in self._all:
                 quota.update(resource, configs)
 
     def replace_all(self, entity_type: str, stored: Mapping[str, Mapping[str, str]]) -> None:
-        """Replace the configs of all entities of a type, by their names in ZooKeeper."""
+        """Replace the configs of all entities of a type; `stored` is by name in ZooKeeper."""
         for quota in self._all:
             quota.forget(entity_type)
             for name, configs in stored.items():

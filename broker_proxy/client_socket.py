@@ -1,4 +1,4 @@
-"""The socket of one client: reads requests, executes them, writes the responses in their order.
+"""The socket of one client: reads requests, executes them, writes responses in the same order.
 
 Requests are executed one after another, except independent writes (`overlapping_writes`). TLS is
 asyncio's own. The bare connection is admitted first and then upgraded, so a client that never
@@ -40,7 +40,7 @@ from cluster_model.client import Client
 from event_log.writer import EventLog
 
 _log = logging.getLogger(__name__)
-# The broker stops reading from a client that leaves this many bytes of responses unread.
+# The broker executes no more requests of a client that leaves this many bytes of responses unread.
 WRITE_HIGH_WATER_BYTES: Final = 1024 * 1024
 # Up to this many responses are joined into one write.
 RESPONSES_JOINED_MAX: Final = 64
@@ -48,9 +48,9 @@ RESPONSES_JOINED_MAX: Final = 64
 HANDSHAKE_S: Final = 30.0
 _TLS_SHUTDOWN_S: Final = 2.0
 _NO_RESPONSE: Final = b""
-# The largest frame before login. No mechanism here needs a larger one. The limit is low because two
-# thousand unauthenticated clients may each send a frame. A lower sasl.server.max.receive.size takes
-# precedence.
+# The largest frame until the login is complete. No mechanism here needs a larger one. The limit is
+# low because two thousand unauthenticated clients may each send a frame. A lower
+# sasl.server.max.receive.size takes precedence.
 LOGIN_FRAME_BYTES_MAX: Final = 96 * 1024
 
 
@@ -252,7 +252,7 @@ class ClientSocket(asyncio.Protocol):
         answers: list[bytes] = []
         try:
             while (data := connection.next_frame()) is not None:
-                # A producer with acks=0 may disconnect before its records are stored.
+                # A producer with acks=0 may disconnect at once: its queued records are stored, too.
                 if transport.is_closing() and not is_produce(data):
                     break
                 result, throttle_ms = await self._answer(connection, data, answers)
@@ -323,7 +323,7 @@ class ClientSocket(asyncio.Protocol):
     ) -> tuple[bytes | None, int]:
         """Return the response (None: close) and how many milliseconds to throttle after it.
 
-        `_NO_RESPONSE`: the connection stays open, and nothing is sent.
+        If the response is `_NO_RESPONSE`, the connection stays open, and nothing is sent.
         """
         if self._login is None:
             return await self._execute(connection, data, ready)

@@ -2,8 +2,8 @@
 
 Responses are sent in the order of the requests. Kafka executes the requests of one connection one
 at a time. We do, too, except for the writes that overlapping_writes.py selects. Request ids are
-generated here: if clients chose them, two could choose the same id, and their histories would be
-merged.
+generated here: if clients chose them, two requests could have the same id, and the evidence would
+not tell them apart.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class ClientConnection:
 
     @property
     def frame_bytes_max(self) -> int:
-        """The largest accepted frame; smaller before login."""
+        """The limit on the size of a frame. It is lower until the client has logged in."""
         return self._frames.frame_bytes_max
 
     @frame_bytes_max.setter

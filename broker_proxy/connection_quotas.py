@@ -38,7 +38,7 @@ class ConnectionLimits:
 
     @classmethod
     def of(cls, config: EffectiveBrokerConfig, listeners: Iterable[str]) -> ConnectionLimits:
-        """Read the effective configs. A listener without own limits gets the broker's limits."""
+        """Read the effective configs. A listener without limits of its own gets the broker's."""
         names = tuple(listeners)
 
         def number(name: str, listener: str | None = None) -> int:
@@ -72,7 +72,7 @@ def _overrides(text: str) -> dict[str, int]:
 
 
 def ip_address(host: str) -> str:
-    """Return an address in the form that clients' addresses have. Raises ValueError for a name."""
+    """Return an IP address in the form of clients' addresses. Raises ValueError for a host name."""
     try:
         return host_text(socket.inet_aton(host))  # Accepts 127.1, as Java does.
     except OSError:

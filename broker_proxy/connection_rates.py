@@ -51,9 +51,9 @@ class ConnectionRates:
             self._limits.pop(address, None)
 
     def delay_ms(self, address: str) -> int | None:
-        """Count one connection; return None to admit it, else the delay before it is closed.
+        """Return None to admit and count a connection, else the delay before it is closed.
 
-        The delay is 0 if too many connections already wait.
+        The delay is 0 if too many connections already wait to be closed.
         """
         limit = self._limits.get(address, self._limits.get(DEFAULT_ENTITY))
         if limit is None:

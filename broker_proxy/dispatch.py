@@ -4,8 +4,8 @@
 `broker_proxy.apis` answers the requests that are not forwarded. The body is decoded here, once. As
 in Kafka, a malformed body closes the connection. A body is forwarded as the client sent it, unless
 this broker answers a part of the request (`_split`). A response of None closes the connection,
-except after Produce with acks=0. Where Kafka never responds, the connection first stays open until
-the idle timeout (NeverAnsweredError).
+except after Produce with acks=0. If Kafka would never respond (NeverAnsweredError), the connection
+is closed only after the idle timeout.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class Dispatcher:
     ) -> bytes | None:
         """Return the response with its header. For None, see the module docstring.
 
-        The response is recorded only after `earlier` is done.
+        The response is recorded in the evidence only after `earlier`, an earlier write, is done.
         """
         header, progress = request.header, request.progress
         progress.executed_ns = self._now_ns()

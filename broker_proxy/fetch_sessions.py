@@ -1,12 +1,12 @@
 """Fetch sessions: remember which partitions a consumer or follower fetches. KIP-227. Pure.
 
 An incremental request names only the partitions that the client adds, changes or removes. Its
-response has only partitions with news. The number of sessions is limited; a client without a
-session sends full requests.
+response has only partitions with records, an error or changed offsets. The number of sessions is
+limited; a client without a session sends full requests.
 
-A follower in the ISR that has all records and knows all offsets of a partition is *settled* there.
-The leader does not read a settled partition until it changes. So the cost of a request depends on
-how many partitions have changed, not on how many the session has.
+A partition is *settled* for a follower that is in the ISR and has all of its records. The leader
+does not read a settled partition until it changes. So the cost of a request depends on how many
+partitions have changed, not on how many the session has.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class _Settled(NamedTuple):
 
 @dataclass(slots=True)
 class Session:
-    """One client's partitions. Those in `unsettled` are read for each request, in this order."""
+    """One client's partitions. Each request reads those in `unsettled`, in the dict's order."""
 
     session_id: int
     uses_ids: bool
@@ -99,7 +99,7 @@ class Session:
         partition.watch(changed)
 
     def unsettle(self, key: TopicPartition) -> None:
-        """Read a partition again; record that the follower had all records at the last request."""
+        """Read a partition again; record that its follower had all records at the last request."""
         settled = self.settled.pop(key, None)
         if settled is not None:
             settled.partition.unwatch(settled.changed)

@@ -91,7 +91,7 @@ class ForwardingManager:
 
     @property
     def lowest_unfinished(self) -> int:
-        """Every forwarded request with a lower sequence number is answered or abandoned."""
+        """The floor: every forwarded request with a lower sequence is answered or abandoned."""
         return next(iter(self._unfinished), self._next_sequence)
 
     @property

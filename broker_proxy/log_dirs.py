@@ -28,7 +28,7 @@ class LogDirs:
         return None if state is None else self._broker_id in state.replicas
 
     def replicas(self, name: str) -> Iterator[tuple[int, str]]:
-        """Yield (partition, directory) of this broker's replicas of a topic, by partition."""
+        """Yield (partition, directory) of this broker's replicas of a topic, in ascending order."""
         topic = self._cache.topics.get(name)
         if topic is not None:
             for number, state in sorted(topic.partitions.items()):

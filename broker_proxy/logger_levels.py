@@ -1,4 +1,4 @@
-"""The log levels of this process, as BROKER_LOGGER resources show and set them.
+"""The log levels of this process, which clients read and set as BROKER_LOGGER resources.
 
 Our loggers have their own names. A few of Kafka's logger names, which tools use, map to our loggers
 for the same function. The levels are those of log4j: FATAL is Python's CRITICAL, and TRACE is below

@@ -1,9 +1,9 @@
-"""Executes independent writes of one connection at the same time; their responses keep the order.
+"""Executes independent writes of one connection at the same time; responses keep their order.
 
 Kafka executes the requests of a connection one after another. A client cannot see the difference
 as long as the writes that overlap are of the same API and have no element in common: no order of
-execution changes their results. Every other request waits for all earlier ones. If a client sends
-many small requests without waiting, several of them can then share one ZooKeeper transaction.
+execution changes their results. Every other request waits for all earlier ones. The advantage: if
+a client sends many small writes without waiting, several of them share one ZooKeeper transaction.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class OverlappingWrites:
         may_start: Callable[[], bool],
         now_ns: Callable[[], int],
     ) -> None:
-        """`may_start`: whether the client's session is still valid."""
+        """`may_start`: whether the client's login has not expired."""
         self._dispatcher = dispatcher
         self._connection = connection
         self._may_start = may_start
@@ -100,7 +100,7 @@ class OverlappingWrites:
         return bool(self._started) and self._started[0].recorded.done()
 
     async def handle(self, request: ClientRequest) -> bytes | None:
-        """See Dispatcher.handle. Meanwhile, independent writes behind this one are executed."""
+        """Handle a request; meanwhile, also execute later writes that are independent of it."""
         if self._started:
             write = self._started.popleft()
             handled: Awaitable[bytes | None] = write.recorded

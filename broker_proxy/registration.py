@@ -17,7 +17,7 @@ _VERSIONS: Final = (1, 0)
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """Two ephemeral znodes. `found`: the stat of each of `paths`, None if the znode is missing."""
+    """Two ephemeral znodes. `found` has the stat of each of `paths`; None: it is missing."""
 
     broker: BrokerRegistration
     address: NodeAddress
@@ -29,21 +29,21 @@ class Registration:
         return BrokerIdZnode.path(broker_id), NodeZnode.path(broker_id)
 
     def foreign(self, found: Sequence[Stat | None], session_id: int) -> str | None:
-        """Return the path of a znode that another session holds, None if there is none."""
+        """Return the path of a znode that another session owns, None if there is none."""
         for path, stat in zip(self.paths, found, strict=True):
             if stat is not None and stat.ephemeral_owner & (2**64 - 1) != session_id:
                 return path
         return None
 
     def is_intact(self, found: Sequence[Stat | None], session_id: int) -> bool:
-        """Return whether this session holds both znodes as it wrote them."""
+        """Return whether this session owns both znodes and nobody has changed them."""
         return all(_as_written(found)) and self.foreign(found, session_id) is None
 
     def operations(self, found: Sequence[Stat | None], now_ms: int) -> Sequence[Operation]:
         """Return the multi that registers the broker. This session owns all znodes in `found`.
 
-        A znode that was changed is deleted and created again; with `zookeeper.set.acl`, ZooKeeper
-        does not permit this. An unchanged znode is kept.
+        A znode that was changed is deleted and created again. With `zookeeper.set.acl`, ZooKeeper
+        rejects this multi: the broker session must not delete znodes. An unchanged znode stays.
 
         As in Kafka, /brokers/ids/<id> is created empty and then set, so it has data version 1. Its
         czxid is the broker epoch (docs/kafka/znodes.md#broker-registration).

@@ -2,8 +2,8 @@
 
 A request counts from its first byte until its response is sent. At the limit the broker stops
 reading large frames, except the frame that began first. That frame may exceed the limit, so that
-requests finish one after another. Small frames are always read. If idle clients hold the memory,
-the broker closes the clients whose frames began first.
+requests finish one after another. Small frames are always read. If idle clients take the memory,
+the broker closes their connections, beginning with the one whose frame began first.
 
 Kafka reserves the length that a client announces. This module counts the bytes that were received.
 """
@@ -21,7 +21,7 @@ SMALL_FRAME_BYTES: Final = 64 * 1024
 PROGRESS_BYTES: Final = 64 * 1024
 # The most bytes that asyncio reads from a connection at once.
 _READ_BYTES: Final = 256 * 1024
-# Idle clients are closed until this share of the limit is free.
+# No more idle clients are closed once this share of the limit is free.
 _FREE_SHARE: Final = 0.1
 
 
@@ -108,7 +108,7 @@ class RequestMemory(Generic[R]):
         return released
 
     def take_excess(self) -> list[R]:
-        """Return the readers to close if the limit is exceeded by more than the largest frame."""
+        """Return the readers to close if the excess is more than one frame of the largest size."""
         if self.used <= self._excess_from:
             return []
         return self._take(tuple(self._partial), self._excess_from)
@@ -116,13 +116,13 @@ class RequestMemory(Generic[R]):
     def take_idle(
         self, *, was_blocked: bool = False, unread_bytes: Callable[[R], int] = lambda _: 0
     ) -> list[R]:
-        """Return the readers to close if the limit has been reached; call it at intervals.
+        """Return the idle readers to close if the limit is reached; call this at intervals.
 
-        These readers could send since the last call but sent less than `PROGRESS_BYTES`. If
-        complete requests alone reach the limit, no reader is closed: the responses free the memory.
-        If the broker itself was blocked since the last call, no reader is closed either.
-        `unread_bytes` returns the bytes that have arrived from a reader but are not read yet; they
-        count as sent.
+        An idle reader could send since the last call but sent less than `PROGRESS_BYTES`. If
+        complete requests alone reach the limit, no reader is closed: the memory becomes free when
+        they are answered. If the broker itself was blocked since the last call, no reader is closed
+        either. `unread_bytes` returns how many bytes have arrived from a reader but are not read
+        yet; they count as sent.
         """
         before, self._checked = {} if was_blocked else self._checked, {}
         if not self.is_exhausted or self._whole_bytes >= self.bytes_max:

@@ -2,8 +2,8 @@
 
 A slow, silent or hostile client costs only its own buffers: frame lengths are checked before
 buffering, reading pauses while responses pile up unread, and idle connections are closed after
-`connections.max.idle.ms`. The number of unauthenticated clients is limited: at the limit the server
-closes the one that has been connected longest.
+`connections.max.idle.ms`. The number of unauthenticated clients is limited: at the limit each new
+client causes the server to close the unauthenticated client that has been connected longest.
 """
 
 from __future__ import annotations
@@ -195,9 +195,9 @@ class KafkaServer:
         self._admission.look_again()
 
     def _close_excess(self) -> None:
-        """Close the least recently used connections until the limit is met, as Kafka does.
+        """Close the least recently used connections above the broker-wide limit, as Kafka does.
 
-        Connections on the inter-broker listener stay open.
+        Connections on the inter-broker listener stay open, unless it is the only listener.
         """
         quotas = self._admission.quotas
         if not (excess := quotas.excess):

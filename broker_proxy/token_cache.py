@@ -71,7 +71,7 @@ class TokenCache:
         self._seen(token_id, token)
 
     def scram_credential(self, token_id: str, mechanism: int) -> ScramCredential | None:
-        """Return the SCRAM credential of a token. Its password is the HMAC in base64.
+        """Return the SCRAM credential of a token. The password is the token's HMAC in base64.
 
         `mechanism` is Kafka's number, 1 or 2. Each broker has its own salts, as in Kafka.
         """

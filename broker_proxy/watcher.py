@@ -145,7 +145,7 @@ class ZooKeeperWatcher:
             raise ConnectionLostError("the new ZooKeeper session is lost again")
         self._session = session
         self._log.append(SessionOpened(role="broker", session=f"0x{session.session_id:x}"))
-        # If this process is killed after a write, the evidence still shows whose session it was.
+        # If this process is killed after a write, the evidence still shows whose session wrote.
         self._log.flush()
 
     def _new_session(self) -> ZooKeeperSession:
@@ -187,14 +187,14 @@ class ZooKeeperWatcher:
             ConnectionLostError: the connection broke.
         """
         session = self._live
-        await session.sync()  # This member of the ensemble may lag behind.
+        await session.sync()  # This server of the ensemble may lag behind.
         try:
             return ControllerZnode.decode((await session.get(ControllerZnode.path)).data)
         except (ZooKeeperRefusedError, ZnodeContentError):
             return None
 
     async def cluster_id(self) -> str:
-        """Return the cluster id. Raises NoSuchZnodeError before the first start."""
+        """Return the cluster id. Raises NoSuchZnodeError if no node has ever been started."""
         return ClusterIdZnode.decode((await self._live.get(ClusterIdZnode.path)).data)
 
     async def register(self, registration: BrokerRegistration, address: NodeAddress) -> int:
@@ -285,13 +285,13 @@ class ZooKeeperWatcher:
                 return
 
     async def watch(self) -> None:
-        """Read and watch the registration, the controller and the configs; call the callbacks."""
+        """Read and watch registration, controller, configs, tokens, ACLs; call the callbacks."""
         await self._follow_registration()
         await self._read_controller()
         if self._users_read_in is not self._session:
             # Notifications of the time without a session may have been purged, so in a new session
             # the watcher reads all users, client ids and addresses. Configs of brokers and topics
-            # are not read again: they follow only from notifications.
+            # are not read again: their changes are learned only from notifications.
             users = await self.read_entities("users")
             self._callbacks.users_read({each.entity_name: users[each] for each in users})
             if self._callbacks.client_ids_read is not None:
@@ -374,7 +374,7 @@ class ZooKeeperWatcher:
         }
 
     async def read_entities(self, entity_type: str) -> Mapping[ConfigResource, Mapping[str, str]]:
-        """Return the stored overrides of all entities of a type. Users include their clients."""
+        """Return the stored overrides of all entities of a type. `users` includes their clients."""
         stored = await read_configs(self._live.read, [entity_type])
         for text in stored.invalid:
             _log.error("%s", text)
@@ -413,7 +413,7 @@ class ZooKeeperWatcher:
         await self.watch()
 
     def _start(self, step: Callable[[], Awaitable[None]]) -> None:
-        """Run a step until it succeeds, or leave it to `watch` if the session must reconnect."""
+        """Repeat a step until it succeeds. After a lost connection, leave the step to `watch`."""
 
         async def persist() -> None:
             while not self._stopped:
@@ -535,7 +535,7 @@ class ZooKeeperWatcher:
         resources: dict[ConfigResource, None] = {}
         for path, znode in zip(paths, await session.read(list(map(ReadData, paths))), strict=True):
             # A missing notification was purged, 15 minutes after its creation. A broker that had no
-            # session at that time reads all users, client ids and addresses when it gets one, but
+            # session meanwhile reads all users, client ids and addresses in its next session, but
             # misses changes of brokers' and topics' configs.
             if isinstance(znode, ZnodeData):
                 try:

@@ -3,10 +3,10 @@
 The broker rejects malformed resources, changes the levels of its own loggers, and checks BROKER
 configs. It forwards TOPIC and CLIENT_METRICS resources, and BROKER resources that pass these checks
 (docs/kafka/configs.md#checks-on-the-receiving-broker). As in Kafka, the broker validates the values
-of BROKER configs before the controller checks ALTER_CONFIGS.
+of BROKER configs before the controller checks whether the client has the permission ALTER_CONFIGS.
 
-In the drafted dialect (bridgehead.dialect=drafted) the broker changes the levels of its own
-loggers, because they are not in ZooKeeper. It forwards all other resources unchecked, and the
+In the drafted dialect (bridgehead.dialect=drafted) the broker itself changes only the levels of its
+own loggers, because they are not in ZooKeeper. It forwards all other resources unchecked, and the
 controller checks them (KIP-590 §Routing Request Security).
 """
 
@@ -211,7 +211,7 @@ class _Split:
     def merge(
         self, request: ClientRequest, message: Any, local: LocalResults, forwarded: Any | None
     ) -> Any:
-        """See SplitApi.merge. Resources that `forwarded` lacks get UNKNOWN_SERVER_ERROR."""
+        """See SplitApi.merge. Resources without a result get UNKNOWN_SERVER_ERROR."""
         remote = {_name_of(each): each for each in forwarded.responses} if forwarded else {}
         missing = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
         rows = []

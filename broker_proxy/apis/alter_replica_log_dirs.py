@@ -1,8 +1,8 @@
 """AlterReplicaLogDirs, key 34, versions 0 to 2: moves this broker's replicas.
 
-The broker moves a log before it answers. Without a data plane there is no log to move:
-DescribeLogDirs shows the new directory, and the broker forgets it when it stops. If a request names
-a partition more than once, the last entry counts. The response omits topics without partitions.
+The broker moves a log before it answers. Without a data plane there is no log to move: the broker
+only remembers the new directory for DescribeLogDirs, until it stops. If a request names a partition
+more than once, the last entry counts. The response omits topics without partitions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from broker_proxy.apis.base import AuthorizeFor, ClientRequest
 from broker_proxy.log_dirs import LogDirs
 
 _log = logging.getLogger(__name__)
-# The copy of a log is named `TOPIC-PARTITION.`, 32 digits and `-future` (KAFKA-4893).
+# Kafka copies a moved log to a folder named `TOPIC-PARTITION.`, 32 digits and `-future`. A topic is
+# rejected if this name would be too long for a file (KAFKA-4893).
 _FUTURE_SUFFIX: Final = 40
 _FILE_NAME_MAX: Final = 255
 

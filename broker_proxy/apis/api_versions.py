@@ -32,7 +32,7 @@ _NOTHING: Final = (0, -1)
 
 
 def names_software(version: int, message: ApiVersionsRequest) -> bool:
-    """Return whether the client's software name and version are valid; True before version 3."""
+    """Return whether the client's software name and version are valid; True below version 3."""
     return version < _SOFTWARE_FROM or (
         _SOFTWARE.match(message.client_software_name) is not None
         and _SOFTWARE.match(message.client_software_version) is not None

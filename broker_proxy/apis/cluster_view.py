@@ -1,4 +1,4 @@
-"""The brokers of a listener and the controller, for Metadata and DescribeCluster.
+"""The controller, and the brokers that have a listener, for Metadata and DescribeCluster.
 
 The controller that clients see is configurable per listener: the actual one, a random live broker
 (as KRaft does), this broker, or any fixed id.

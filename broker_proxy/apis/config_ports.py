@@ -29,7 +29,7 @@ class EntityReader(Protocol):
     """Reads the stored overrides of all entities of one type: users, clients or ips."""
 
     async def read_entities(self, entity_type: str) -> Mapping[ConfigResource, Mapping[str, str]]:
-        """`entity_type` is the name in ZooKeeper. `users` includes each user's clients."""
+        """`entity_type` is the name in ZooKeeper. `users` includes the client ids of users."""
 
 
 class TopicNames(Protocol):

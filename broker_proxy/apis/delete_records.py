@@ -188,7 +188,7 @@ class DeleteRecords:
         return refusal
 
     def _judge(self, name: str, partition: int, offset: int, may_delete: bool) -> ErrorCode:
-        """Return the error of one partition, in Kafka's order of checks."""
+        """Make the checks of one partition in Kafka's order; return the first error."""
         topic = self.cache.topics.get(name)
         known = topic.partitions.get(partition) if topic is not None else None
         if known is None:

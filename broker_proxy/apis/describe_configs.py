@@ -72,7 +72,7 @@ class DescribeConfigs:
         return DescribeConfigsResponse(throttle_time_ms=0, results=results + denied)
 
     def _denial(self, request: ClientRequest, resource: DescribeConfigsResource) -> ErrorCode:
-        """Return the error if the client lacks the right to describe a resource."""
+        """Return the error if the client may not describe a resource, else NONE."""
         on_topic = resource.resource_type == _TOPIC
         allowed = self.authorize_for(request)(
             "DESCRIBE_CONFIGS",

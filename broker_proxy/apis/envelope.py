@@ -57,7 +57,7 @@ class Envelope:
         """`between_brokers` is the only listener that accepts Envelopes; None: no listener does.
 
         `execute` runs the inner request. It returns the response with its header, or None if the
-        broker would close a client's connection.
+        broker would disconnect a client that sent the inner request itself.
         """
         self._between_brokers = between_brokers
         self._authorize_for = authorize_for

@@ -95,7 +95,7 @@ class Fetch:
     api_key: ClassVar[ApiKey] = ApiKey.FETCH
 
     async def handle(self, request: ClientRequest, message: FetchRequest) -> Any:
-        """Return a result per partition; for an incremental request, only if there is news."""
+        """Return a result per partition; for an incremental request, only if the result is news."""
         version = request.header.api_version
         now_ms = time.monotonic_ns() // 1_000_000
         try:
@@ -170,7 +170,7 @@ class Fetch:
         version: int,
         may_read: Callable[[str], bool],
     ) -> _Wanted:
-        """Name the topic and make the checks that need no log."""
+        """Look up the topic's name and make the checks that need no log."""
         name = self.cache.topic_name(key.topic_id) if key.topic_id != _NO_TOPIC else key.name
         refusal = ErrorCode.NONE
         if not name:

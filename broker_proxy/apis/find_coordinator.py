@@ -85,7 +85,7 @@ class FindCoordinator:
         try:
             async with asyncio.timeout(self.wait_s):
                 if await self.auto_topics.internal_created(topic):
-                    # Nothing notifies this coroutine of cache updates.
+                    # Polled, because nothing notifies this coroutine of cache updates.
                     while self.coordinators.leader(topic, wanted[0]) == NO_LEADER:  # noqa: ASYNC110
                         await asyncio.sleep(_POLL_S)
         except TimeoutError:

@@ -195,7 +195,7 @@ class Metadata:
                 by_id[known] = None
         found = [self._topic(cache.topics[name], version, listener) for name in by_id]
         for name in set_order(name for name in _requested_names(message) if name is not None):
-            # The error is the same whether or not the topic exists.
+            # The error does not show whether the topic exists.
             if not authorize("DESCRIBE", "TOPIC", name):
                 errors.append(_refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name))
             # A topic that this request created keeps the error code of its creation.

@@ -57,7 +57,7 @@ class OffsetForLeaderEpoch:
     def _end(self, topic: str, wanted: OffsetForLeaderPartition) -> EpochEndOffset:
         try:
             partition = self.partitions.get(topic, wanted.partition)
-            # As in Kafka, Fetch ignores such an epoch, but this API rejects it.
+            # As in Kafka, this API rejects an epoch below -1, although Fetch ignores it.
             if wanted.current_leader_epoch < _NO_EPOCH:
                 raise ApiError(ErrorCode.FENCED_LEADER_EPOCH)
             partition.require_leader(wanted.current_leader_epoch)

@@ -65,7 +65,7 @@ _WITHOUT_START: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """A partition whose records are appended. Its `answer` waits for the replicas."""
+    """A partition whose records are appended. Its `answer` must wait for the in-sync replicas."""
 
     partition: Partition
     info: AppendInfo

@@ -66,7 +66,7 @@ class Refuse:
     """The login failed: wait, send `payload` if there is one, and close the connection."""
 
     payload: bytes | None
-    reason: str  # for the log; holds no secret
+    reason: str  # for the log; contains no secret
 
 
 @dataclass(frozen=True, slots=True)

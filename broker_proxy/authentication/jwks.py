@@ -3,7 +3,7 @@
     sasl.server.callback.handler.class=…oauthbearer.OAuthBearerValidatorCallbackHandler
     sasl.oauthbearer.jwks.endpoint.url=file:///etc/keys.json
 
-Only files can hold the keys: this code contacts no server. If a token names an unknown key and the
+The keys must be in a file: this code contacts no server. If a token names an unknown key and the
 file has changed, the validator reads the file again.
 """
 

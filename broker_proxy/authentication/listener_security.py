@@ -1,7 +1,7 @@
 """The security settings of a listener, read from Kafka's properties.
 
-A listener's property, `listener.name.<listener>.<name>`, overrides the common one. Login modules
-are set per mechanism, with `listener.name.<listener>.<mechanism>.sasl.jaas.config`.
+A listener's property, `listener.name.<listener>.<name>`, overrides the property `<name>`. Login
+modules are set per mechanism, with `listener.name.<listener>.<mechanism>.sasl.jaas.config`.
 """
 
 from __future__ import annotations

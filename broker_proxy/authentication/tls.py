@@ -1,4 +1,4 @@
-"""TLS of a listener, from Kafka's `ssl.*` properties. Stores are PEM or PKCS12 files, or PEM text.
+"""TLS of a listener, from Kafka's `ssl.*` properties. A store is a PEM or PKCS12 file or PEM text.
 
 Python's TLS loads keys only from files. `load_key_pem` therefore writes the key, in whatever form
 it is configured, to a private temporary file, and deletes the file before it returns.
@@ -157,7 +157,7 @@ def _read_pkcs12(settings: TlsSettings, store: str) -> str:
 
 def pem_of_pkcs12(data: bytes, password: str) -> str:
     """Return a store's certificates and key as PEM. Raises ValueError if it is unreadable."""
-    # Imported on demand: it takes 8 MB.
+    # Imported on demand: it takes 8 MB of memory.
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.serialization import pkcs12
 
