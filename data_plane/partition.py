@@ -1,8 +1,8 @@
 """One replica of a partition: its role, its log, its high watermark and the waiting requests.
 
-The role follows the metadata image. The leader appends. The leader's high watermark never goes
+The role comes from the metadata image. The leader appends. The leader's high watermark never goes
 back; `replication.isr` decides which replicas must have a record before the high watermark passes
-it. Used from the event loop only.
+that record. Used from the event loop only.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class PartitionView(Protocol):
 
     @property
     def leader_epoch(self) -> int:
-        """Increases with every leader."""
+        """Increases with every election of a leader."""
 
     @property
     def partition_epoch(self) -> int:
@@ -53,7 +53,7 @@ class IsrPort(Protocol):
         """replica.lag.time.max.ms."""
 
     def now_ms(self) -> int:
-        """Return the monotonic time."""
+        """Return the monotonic time in milliseconds."""
 
     def is_live(self, broker_id: int) -> bool:
         """Return whether a broker is registered, according to this broker's metadata."""
@@ -111,7 +111,7 @@ class Partition:
         partition epoch is older.
 
         Raises:
-            OSError: the leader epoch could not be stored. The role is as before.
+            OSError: the leader epoch could not be stored. The role has not changed.
         """
         if (view.leader_epoch, view.partition_epoch) < (self.leader_epoch, self.partition_epoch):
             return False
@@ -155,7 +155,7 @@ class Partition:
             raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     def check_epoch(self, epoch: int) -> None:
-        """Compare the client's leader epoch with our own (KIP-320). A negative epoch means none.
+        """Compare the client's leader epoch, if it is not negative, with our own (KIP-320).
 
         Raises:
             ApiError: the client's epoch is older (FENCED_LEADER_EPOCH) or newer

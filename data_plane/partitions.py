@@ -83,7 +83,7 @@ class Partitions:
         self.acknowledged = acknowledged
         self.by_name: dict[LogName, Partition] = {}
         self._changed: set[LogName] = set()
-        self._failed: set[str] = set()  # topics that could not follow the metadata
+        self._failed: set[str] = set()  # topics whose last update could not be applied
         self._known: Callable[[str, int], bool] = lambda _topic, _number: False
         self._listeners: list[Listener] = []
 
@@ -97,9 +97,9 @@ class Partitions:
     # --- Roles ---------------------------------------------------------------------------
 
     def apply(self, topics: Mapping[str, TopicView], changed: Iterable[str] | None) -> None:
-        """Follow a metadata image. `changed` names the changed topics; None: compare all topics.
+        """Apply a metadata image. `changed` names the changed topics; None: compare all topics.
 
-        If the disk fails, the next call tries the topic again.
+        If the disk fails for a topic, the next call tries the topic again.
         """
         self._known = lambda topic, number: topic in topics and number in topics[topic].partitions
         if changed is None:
@@ -111,7 +111,7 @@ class Partitions:
             try:
                 self._apply_topic(name, topics.get(name))
             except OSError:
-                _log.exception("the replicas of %s cannot follow the metadata", name)
+                _log.exception("the update of %s was not applied; the next one tries again", name)
                 self._failed.add(name)
 
     def _apply_topic(self, name: str, topic: TopicView | None) -> None:
@@ -243,7 +243,7 @@ class Partitions:
         self.directories.write_checkpoints(self.high_watermarks())
 
     async def flush(self) -> None:
-        """Flush the ended segments, in another thread, so that a recovery need not read them."""
+        """Flush the complete segments, in another thread, so that a recovery need not read them."""
         in_thread = asyncio.get_running_loop().run_in_executor
         for log in list(self.directories.logs.values()):
             paths, ended = log.unflushed, log.segments[-1].base_offset
@@ -261,15 +261,15 @@ class Partitions:
             if self.by_name.get(name) is partition:
                 deleted = partition.log.delete_old_segments(self.now_ms(), partition.high_watermark)
                 count += deleted
-                if deleted:  # The followers learn the new log start offset.
+                if deleted:  # The responses to followers then have the new log start offset.
                     partition.notify()
                 await asyncio.sleep(0)
         return count
 
     def expire_producers(self, idle_ms: int) -> None:
-        """Forget the idempotent producers whose newest timestamp is at least `idle_ms` old.
+        """Forget the idempotent producers whose newest batch is at least `idle_ms` old.
 
-        When a log is opened again, its expired producers are known until the next call.
+        After a log is opened again, its expired producers are known again until the next call.
         """
         for log in self.directories.logs.values():
             log.producers.expire(self.now_ms() - idle_ms)

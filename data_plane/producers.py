@@ -60,7 +60,7 @@ class Producers:
         self.by_id: dict[int, Producer] = {}
 
     def duplicate_of(self, header: BatchHeader) -> AppendedBatch | None:
-        """Return the earlier append of the same batch, if it is one of the last five."""
+        """Return the earlier append of the same batch, if it is one of the producer's last five."""
         producer = self.by_id.get(header.producer_id)
         if producer is None or producer.epoch != header.producer_epoch:
             return None
@@ -102,7 +102,7 @@ class Producers:
             )
 
     def appended(self, header: BatchHeader) -> None:
-        """Record a batch of the log. Calls must follow the order of the log."""
+        """Record a batch of the log. Calls must be in the order of the log."""
         if header.producer_id == NO_PRODUCER_ID or header.is_control:
             return
         producer = self.by_id.get(header.producer_id)

@@ -19,7 +19,7 @@ _UNKNOWN: Final = -1
 
 
 class RecordDeletion:
-    """See DeletableLogs in apis/delete_records.py. `is_live` tells if a broker is registered."""
+    """See broker_proxy.apis.delete_records. `is_live` returns whether a broker is registered."""
 
     def __init__(self, partitions: Partitions, is_live: Callable[[int], bool]) -> None:
         self._partitions = partitions
@@ -47,7 +47,7 @@ class RecordDeletion:
             partition.notify()
 
     def brokers_changed(self) -> None:
-        """Check the waiting requests: a follower may have stopped."""
+        """Check the waiting requests: they no longer wait for a follower that has stopped."""
         for changed in self._waiting:
             changed.set()
 

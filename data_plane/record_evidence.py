@@ -1,4 +1,4 @@
-"""Evidence about records: what was acknowledged with acks=all, and what the logs have at a stop.
+"""Evidence about records: those acknowledged with acks=all, and those left when a broker stops.
 
 The broker writes one event for each partition of an acknowledged produce request. A batch is
 identified by the CRC in its header, so no checksum is computed for the evidence. The CRC covers

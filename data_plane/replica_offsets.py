@@ -20,7 +20,7 @@ class ReplicaOffsets:
         self.end_offset = partition.log.end_offset
 
     def epoch_start(self) -> int:
-        """Return the offset where the current leader epoch began; 0 if the log does not have it."""
+        """Return the offset where the current leader epoch began; 0 if it has no entry."""
         entries = self._log.epochs.entries
         if entries and entries[-1].epoch == self._partition.leader_epoch:
             return entries[-1].start_offset
@@ -45,7 +45,7 @@ class ReplicaOffsets:
     def segment_times(self) -> list[tuple[int, int]]:
         """Return (first offset, time of last change) per segment; [] if the log is not on disk.
 
-        If the active segment has records, (log end, now) follows.
+        If the active segment has records, the last item is (log end, now).
         """
         if not self._log.on_disk:
             return []

@@ -58,7 +58,7 @@ class TopicSettings:
         return isinstance(policies, tuple) and policy in policies
 
     def rules(self, partition: str) -> Rules:
-        """Return the rules for produced records. `partition`, such as topic-0, is for messages."""
+        """Return the rules for produced records. Error messages show `partition` (`topic-0`)."""
         # The older config replaces each of the two newer limits that is at its default (KIP-937).
         both = self.number("message.timestamp.difference.max.ms")
         before = self.number("message.timestamp.before.max.ms")

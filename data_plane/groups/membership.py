@@ -266,7 +266,8 @@ class Membership:
                     return
                 failed = _joined(group, NO_MEMBER_ID, error=error, leader=old_leader)
                 self._answer_join(member, failed)
-                # As in Kafka, the new protocols stay: a member that joined meanwhile may need them.
+                # As in Kafka, the member keeps its new protocols: a member that joined meanwhile
+                # may support no others.
                 member.rebalance_timeout_ms, member.session_timeout_ms = before
                 self._swap_ids(group, instance_id, new_id, old_id)
 
@@ -274,7 +275,7 @@ class Membership:
             self._store(group, assignment, stored)
 
     def _swap_ids(self, group: Group, instance_id: str, old_id: str, new_id: str) -> None:
-        """Give a static member another id; requests under the old one are fenced."""
+        """Give a static member another id; fence waiting requests that have the old id."""
         old = group.members[old_id]
         self._answer_join(old, Joined(ErrorCode.FENCED_INSTANCE_ID, old_id))
         self._answer_sync(old, Synced(ErrorCode.FENCED_INSTANCE_ID))
@@ -288,7 +289,7 @@ class Membership:
             self._prepare_rebalance(group)
 
     def _prepare_rebalance(self, group: Group) -> None:
-        """Wait for all members to join. A group that was empty waits longer for new members."""
+        """Wait for all members to join. A group that was empty first waits for more members."""
         if group.state is State.COMPLETING_REBALANCE:
             self._assign(group, {}, ErrorCode.REBALANCE_IN_PROGRESS)
         self._table.timers.cancel(_sync_key(group))
@@ -534,7 +535,7 @@ class Membership:
     # --- Loading and unloading -----------------------------------------------------------------
 
     def loaded(self, group: Group) -> None:
-        """Begin the sessions of a group that was read from the log."""
+        """Begin the sessions of the members of a group that was read from the log."""
         if len(group.members) > self._table.settings.max_size:
             # A rebalance removes the excess members. Until it ends, they can commit offsets.
             self._prepare_rebalance(group)

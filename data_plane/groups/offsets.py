@@ -227,7 +227,7 @@ class Offsets:
 
 
 def _length(text: str) -> int:
-    """Return the length as Java counts it."""
+    """Return the length as Java counts it: in UTF-16 units."""
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 

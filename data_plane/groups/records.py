@@ -2,8 +2,8 @@
 
 A key and a value each begin with their version (int16). Keys of versions 0 and 1 name an offset
 commit, keys of version 2 a group. A record without a value (a tombstone) removes what its key
-names. Values are written in version 3, as by Kafka 3.9 with ZooKeeper. Only an offset commit with
-its own expiry time (OffsetCommit 2 to 4) is written in version 1.
+names. Values are written in version 3, as Kafka 3.9 does with ZooKeeper. Only an offset commit with
+its own expiry time (from OffsetCommit versions 2 to 4) is written in version 1.
 
 Version notes:
     Offset commit: 1 has `expire_timestamp`, 3 adds `leader_epoch`; flexible from 4.

@@ -1,6 +1,6 @@
 """The groups of one coordinator, their timers, and the effects that its caller must carry out.
 
-The core has no clock and no I/O. Its caller sets `now` before each call, and afterwards takes the
+The coordinator has no clock and no I/O. Its caller sets `now` before each call, and then takes the
 effects: answers to waiting requests, records to append to the log, and evidence. The caller reports
 the result of an append with `appended`.
 """

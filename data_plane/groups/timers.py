@@ -29,8 +29,8 @@ class Timers:
         """Run `action` at `at_ms`. This replaces an earlier deadline of `key`."""
         known = self._deadlines.get(key)
         if known is not None and known.queued_at_ms <= at_ms:
-            # A heartbeat only postpones a deadline, so its heap entry stays. `run_due` queues the
-            # deadline again.
+            # A heartbeat only postpones a deadline. Its heap entry stays, with the earlier time;
+            # `run_due` then queues the deadline again.
             known.at_ms, known.action = at_ms, action
             return
         self._deadlines[key] = _Deadline(at_ms, action, at_ms)

@@ -33,7 +33,7 @@ class Plan:
 
     log: PartitionLog
     folder: Path
-    truncations: int  # how often the log was truncated before
+    truncations: int  # how often the log had been truncated when it was planned
     segments: tuple[Segment, ...]
     end_offset: int  # the first offset after `segments`
     first_dirty: int  # an offset
@@ -154,7 +154,7 @@ def clean(
 
 
 def _groups(work: Plan) -> Iterator[tuple[Segment, ...]]:
-    """Yield adjacent segments in groups. Together, those of a group fit into one segment."""
+    """Yield groups of adjacent segments. The records of a group fit into one segment."""
     group: list[Segment] = []
     for segment, following in _with_end(work.segments, work.end_offset):
         is_full = group and (

@@ -29,7 +29,10 @@ class LeaderEpochs:
         return self.entries[-1].epoch if self.entries else UNDEFINED_EPOCH
 
     def assign(self, epoch: int, start_offset: int) -> bool:
-        """Begin an epoch; drop entries that do not precede it. Return whether anything changed."""
+        """Begin an epoch; return whether anything changed.
+
+        Entries whose epoch or start offset is not lower are dropped.
+        """
         if epoch < 0 or epoch == self.latest:
             return False
         while self.entries and (

@@ -1,7 +1,8 @@
 """All logs of one broker, in its log directories.
 
-The first directory of `log.dirs` holds new logs. Checkpoints are written at intervals and on a
-clean stop; the file `.kafka_cleanshutdown` tells the next start that the logs need no recovery.
+New logs are created in the first directory of `log.dirs`. Checkpoints are written at intervals and
+on a clean stop. A clean stop also creates the file `.kafka_cleanshutdown`: if it exists at the next
+start, the logs need no recovery.
 """
 
 from __future__ import annotations

@@ -212,7 +212,7 @@ class PartitionLog:
         """Begin a leader epoch, unless it has begun already.
 
         Raises:
-            OSError: the epochs could not be stored. They are as before.
+            OSError: the epochs could not be stored. They have not changed.
         """
         if epoch == self.epochs.latest:
             return
@@ -243,10 +243,10 @@ class PartitionLog:
     def read(
         self, offset: int, max_bytes: int, end_offset: int, *, whole_first: bool = True
     ) -> bytes:
-        """Return bytes up to `end_offset`, from the batch with `offset` on, as Kafka does.
+        """Return the bytes from the batch that contains `offset` up to `end_offset`.
 
-        The last batch may be incomplete. `whole_first`: the first batch is returned whole even if
-        it is larger than `max_bytes`.
+        As in Kafka, the last batch may be incomplete, because of `max_bytes`. With `whole_first`,
+        the first batch is returned whole even if it is larger than `max_bytes`.
 
         Raises:
             ApiError: the log does not have `offset` (OFFSET_OUT_OF_RANGE).
@@ -387,7 +387,7 @@ class PartitionLog:
     def _delete_while(
         self, is_deletable: Callable[[int], bool], high_watermark: int, now_ms: int
     ) -> int:
-        """Delete the oldest segments, up to the first that must stay or has uncommitted records."""
+        """Delete the oldest segments; stop before one that must stay or has uncommitted records."""
         count = 0
         while self.on_disk and (len(self.segments) > 1 or self.segments[0].size):
             if not is_deletable(0):

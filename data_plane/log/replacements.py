@@ -1,9 +1,9 @@
 """Completes or undoes a replacement that a kill interrupted, as Kafka's `LogLoader` does.
 
-Compaction writes files with the suffix `.cleaned`, renames them to `.swap` when they are complete,
-gives the segments that they replace the suffix `.deleted`, and then drops the suffix `.swap`. If a
-segment still has a `.cleaned` file, its replacement and those of later segments are undone. Any
-other `.swap` file completes its replacement.
+Compaction writes files with the suffix `.cleaned`. When they are complete, it renames them to
+`.swap`, then the segments that they replace to `.deleted`, and at last removes the suffix `.swap`.
+If a segment still has a `.cleaned` file, its replacement and those of later segments are undone.
+The replacements with any other `.swap` files are completed.
 """
 
 from __future__ import annotations

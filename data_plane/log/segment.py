@@ -1,7 +1,7 @@
 """One segment of a log: `.log` with its `.index` and `.timeindex`, like Kafka 3.9's `LogSegment`.
 
 An index entry is added for every `index.interval.bytes` of records. Offsets in the indexes are
-relative to the segment's base offset. Indexes are searched on disk; only sizes are in memory.
+relative to the segment's base offset. Indexes are searched on disk, not in memory.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Segment:
     """A part of a log. `size` is in bytes; `base_offset` is part of the files' names."""
 
     def __init__(self, folder: Path, base_offset: int, files: OpenFiles, suffix: str = "") -> None:
-        """`suffix` ends the files' names while compaction replaces segments."""
+        """`suffix` is the last part of the files' names while compaction replaces segments."""
         self.base_offset = base_offset
         self._suffix = suffix
         self.size = 0
@@ -70,7 +70,7 @@ class Segment:
         return self._stem.with_suffix(".snapshot")
 
     def append(self, header: BatchHeader, data: bytes, index_interval: int) -> None:
-        """Append one batch. When this returns, the operating system has all of its bytes.
+        """Append one batch. When this returns, the operating system has the whole batch.
 
         Raises:
             OSError: the disk is full or broken; the caller must truncate the segment to `size`.
@@ -109,7 +109,7 @@ class Segment:
         return os.pread(self._files.descriptor(self.path), size, position)
 
     def batches(self, position: int, end: int | None = None) -> Iterator[Placed]:
-        """Yield headers from a batch's position on, until `end` or the first incomplete batch."""
+        """Yield headers from the batch at `position` to `end` or the first incomplete batch."""
         end = self.size if end is None else end
         chunk, chunk_at = b"", position
         while position + HEADER_BYTES <= end:
@@ -192,10 +192,10 @@ class Segment:
             self._last_time = self.max_timestamp
 
     def rebuild(self, index_interval: int) -> Generator[Placed, None, None]:
-        """Recreate the indexes and yield each batch. `size` then excludes an incomplete end.
+        """Recreate the indexes and yield each batch. An incomplete last batch is not in `size`.
 
-        The caller checks each batch and may stop with `close()`: the rest is not indexed, and the
-        caller truncates it.
+        The caller checks each batch and may stop with `close()`. The rest is then neither indexed
+        nor in `size`, and the caller must remove it from the file.
         """
         total = os.path.getsize(self.path)
         for path in (self.index_path, self.time_index_path):
@@ -209,7 +209,7 @@ class Segment:
             self.size += placed.header.size
 
     def truncate(self, position: int, index_interval: int) -> None:
-        """Remove everything from `position` on, where a batch begins or the segment ends."""
+        """Remove everything from `position` on, which is where a batch begins or the file ends."""
         os.ftruncate(self._files.descriptor(self.path), position)
         for _ in self.rebuild(index_interval):
             pass
@@ -254,5 +254,5 @@ class Segment:
 
 
 def is_readable(header: BatchHeader) -> bool:
-    """Return whether the header is one that this log writes."""
+    """Return whether this log can have written a batch with this header."""
     return header.magic == MAGIC_V2 and header.last_offset_delta >= 0

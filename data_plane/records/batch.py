@@ -24,7 +24,7 @@ from data_plane.records.record import (
 )
 
 MAGIC_V2: Final = 2
-# Every format begins with the offset and the number of bytes that follow; byte 16 is the magic.
+# Every format begins with the offset and the number of bytes after both; byte 16 is the magic.
 PREFIX_BYTES: Final = 12
 MAGIC_AT: Final = 16
 HEADER: Final = struct.Struct(">qiibIhiqqqhii")
@@ -233,7 +233,7 @@ def place(
     batch: bytes, header: BatchHeader, *, base_offset: int, leader_epoch: int, max_timestamp: int,
     attributes: int,
 ) -> bytes:  # fmt: skip
-    """Return a batch with these fields. The records keep the producer's bytes."""
+    """Return a batch with these fields. The bytes of its records do not change."""
     placed = _PREFIX.pack(base_offset, header.length) + leader_epoch.to_bytes(4, "big", signed=True)
     if max_timestamp == header.max_timestamp and attributes == header.attributes:
         return placed + batch[MAGIC_AT:]  # The checksum covers neither offset nor epoch.

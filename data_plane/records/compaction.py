@@ -1,9 +1,9 @@
 """Removes from record batches what compaction does not keep. Pure. Source: Kafka's `LogCleaner`.
 
 The last record of each key stays. If it has no value (a tombstone), it stays only for
-`delete.retention.ms` after the first compaction that keeps it: its batch then gets a delete horizon
-(KIP-534). Offsets do not change. The last batch of each active producer stays, if need be without
-records, so that the producer's sequence is known after a restart.
+`delete.retention.ms` after the first compaction that keeps it. That compaction gives its batch a
+delete horizon (KIP-534). Offsets do not change. The last batch of each active producer stays, if
+need be without records, so that the producer's sequence is known after a restart.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ KEY_BYTES: Final = 200  # the approximate memory of one key in the table
 
 
 class LastOffsets:
-    """The last offset of each key in a range of the log, for up to `limit` keys, by digest."""
+    """The last offset of each key in a range of the log: at most `limit` keys, by their digests."""
 
     def __init__(self, first_offset: int, limit: int) -> None:
         self._first_offset = first_offset
@@ -114,7 +114,7 @@ def compacted(batch: bytes, table: LastOffsets, terms: Terms) -> bytes:
 
 
 def _rewritten(header: BatchHeader, kept: list[Record], horizon: int | None) -> bytes:
-    """Return the batch with `kept`. A horizon becomes the base timestamp (KIP-534)."""
+    """Return the batch with the records `kept`. A horizon is its base timestamp (KIP-534)."""
     base = kept[0].timestamp if horizon is None else horizon
     attributes = header.attributes | (0 if horizon is None else DELETE_HORIZON_FLAG)
     newest = max(record.timestamp for record in kept)
@@ -139,7 +139,7 @@ def _encoded(records: Iterable[Record], base_offset: int, base_timestamp: int) -
 
 
 def _without_records(header: BatchHeader) -> bytes:
-    """Return the batch's header alone, as Kafka's `writeEmptyHeader`."""
+    """Return a batch with this header but no records, as Kafka's `writeEmptyHeader` does."""
     attributes = header.attributes & ~(CODEC_MASK | DELETE_HORIZON_FLAG)
     return assemble(
         header._replace(attributes=attributes, base_timestamp=header.max_timestamp, record_count=0),

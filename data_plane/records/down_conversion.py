@@ -21,10 +21,10 @@ _PREFIX: Final = struct.Struct(">qi")
 def for_version(version: int, data: bytes, fetch_offset: int) -> bytes:
     """Return the batches as a consumer with this version of Fetch reads them.
 
-    Below version 4 the batches are converted, and the result has the size of `data`, because Kafka
-    announces this size before it converts. A longer result is cut; a shorter one is filled up with
-    an incomplete batch, which consumers ignore. The first batch is never cut, even if it is larger
-    than `data`.
+    Below version 4 the batches are converted. Kafka announces the size of `data` before it converts
+    them. So a longer result is cut to this size, and a shorter one is filled up with an incomplete
+    batch, which consumers ignore. If the first converted batch alone is longer than `data`, the
+    result is that whole batch.
 
     Raises:
         ApiError: UNSUPPORTED_COMPRESSION_TYPE; a batch to convert is compressed with zstd.
@@ -39,7 +39,7 @@ def for_version(version: int, data: bytes, fetch_offset: int) -> bytes:
             continue
         _check_codec(header.codec)
         records = list(records_of(batch, header))
-        if header.codec is Codec.NONE:  # Without compression, each message is a batch of its own.
+        if header.codec is Codec.NONE:  # Each message is a batch of its own and can be omitted.
             records = [each for each in records if each.offset >= fetch_offset]
         if records:
             time = header.max_timestamp if header.has_log_append_time else None

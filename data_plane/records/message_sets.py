@@ -34,7 +34,7 @@ _CODECS: Final = frozenset({Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4})
 
 
 class Message(NamedTuple):
-    """One message as it is on the wire; `offset` is absolute for messages without wrapper."""
+    """One message as it is on the wire. In a wrapper of format 1, `offset` is relative."""
 
     offset: int
     magic: int

@@ -1,4 +1,4 @@
-"""One record, in the encoding of format 2 (KIP-98): zigzag varints, relative to the batch."""
+"""One record of format 2 (KIP-98): zigzag varints; offset and timestamp relative to the batch."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Replication: followers fetch from their leader, and the leader keeps the ISR."""
+"""Replication: followers fetch from their leader, and the leader maintains the ISR."""

@@ -101,7 +101,7 @@ class _LeaderFetcher:
             await self._pause(self._owner._limits.backoff_ms)
 
     def _failed(self, error: AdminError) -> None:
-        """Log a cause once. A leader that is down is tried until the metadata has a new leader."""
+        """Log a failure unless the last one was the same. The fetcher tries again."""
         if str(error) != self._last_failure:
             _log.info("cannot fetch from broker %d: %s", self._leader, error)
         self._last_failure = str(error)

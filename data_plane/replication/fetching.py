@@ -268,7 +268,7 @@ class Fetching:
         return ListOffsetsRequest(self._broker_id, 0, rows)
 
     def offsets_answered(self, response: ListOffsetsResponse, now_ms: int) -> None:
-        """End each log where the leader's log ends, or restart it where the leader's log begins."""
+        """Truncate each log to the leader's end, or restart it where the leader's log begins."""
         for topic in response.topics:
             for answer in topic.partitions:
                 each = self._followed.get((topic.name, answer.partition_index))

@@ -1,4 +1,4 @@
-"""The in-sync replicas of a partition, as its leader keeps them. Pure: times are arguments.
+"""The in-sync replicas of a partition, as its leader sees them. Pure: times are arguments.
 
 Source: `Partition` and `Replica` of Kafka 3.9. A follower is caught up if it had all records of the
 leader at some time in the last replica.lag.time.max.ms. The leader proposes changes of the ISR to
@@ -18,7 +18,7 @@ from cluster_model.records import Replicas
 
 UNKNOWN_OFFSET: Final = -1
 _NEVER_MS: Final = -(2**62)
-# Nothing was changed, and the proposal may be made again.
+# These errors show that nothing was changed. The leader may propose the same ISR again.
 _ROLLED_BACK: Final = frozenset({ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.INELIGIBLE_REPLICA})
 # After these errors, the leader waits for a newer state in its metadata.
 _OUTDATED: Final = frozenset(

@@ -82,7 +82,7 @@ class IsrChanges:
 
     @staticmethod
     def now_ms() -> int:
-        """Return the monotonic time."""
+        """Return the monotonic time in milliseconds."""
         return time.monotonic_ns() // 1_000_000
 
     def propose(self, partition: Partition, isr: Replicas) -> None:

@@ -1,4 +1,4 @@
-"""A connection to another broker's inter-broker listener, over the admin client's protocol core."""
+"""A connection to another broker's inter-broker listener, with the admin client's protocol code."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 A follower names the leader epoch of its last record. If the leader's log differs, the leader
 answers with its own largest epoch up to the named epoch, and with the offset where its own epoch
-ends. The follower's records after that offset come from a leader that failed before they were
+ends. The follower's records from that offset on come from a leader that failed before they were
 committed.
 """
 
