@@ -3,7 +3,7 @@
 The common name in a broker's certificate is the name of the broker's principal: a broker with the
 common name `broker` is User:broker, for example in `super.users`. The certificate's host names,
 `broker-ID.bridgehead`, name the broker ids that the broker may use. All Envelopes of a stream must
-have the broker id of the stream. The broker connects only to the controller that ZooKeeper names.
+have the broker id of its Hello. The broker connects only to the controller that ZooKeeper names.
 """
 
 from __future__ import annotations

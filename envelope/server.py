@@ -49,7 +49,7 @@ class BrokerPeer:
         self.slots = asyncio.Semaphore(IN_FLIGHT_PER_PEER_MAX)
 
     def push(self, update: MetadataUpdate, delay_s: float = 0.0) -> None:
-        """Queue a metadata update. Updates and replies are sent in the order of their calls.
+        """Queue a metadata update. Updates and replies are sent in the order of the calls.
 
         With `delay_s`, the update waits at most that long for other messages.
         """
