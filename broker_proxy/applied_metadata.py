@@ -93,8 +93,8 @@ class AppliedMetadata:
 class Membership:
     """Tracks whether the controller waits for this broker before it acknowledges a write.
 
-    A new registration counts only after a later update lists this broker as alive. Until then the
-    controller may have answered writes without waiting for this broker.
+    After a registration, that is certain only once a later update lists this broker as alive. Until
+    then the controller may have answered writes without waiting for this broker.
     """
 
     def __init__(self, broker_id: int, has_contact: Callable[[], bool]) -> None:

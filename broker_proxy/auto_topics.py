@@ -42,9 +42,9 @@ from event_log.writer import EventLog
 _log = logging.getLogger(__name__)
 # In the drafted dialect (KIP-590) the broker waits for the controller's response.
 _DRAFTED: Final = "drafted"
-# A forwarding broker sends the newest version: the controller mutation quota can reject such a
-# request. The other brokers send an older version: the quota counts such a request but never
-# rejects it (docs/kafka/topics.md#steps-of-an-automatic-creation).
+# A broker that does not wait for the outcome sends the newest version: the controller mutation
+# quota can reject such a request. A broker that waits sends an older version: the quota counts such
+# a request but never rejects it (docs/kafka/topics.md#steps-of-an-automatic-creation).
 _FORWARDED_VERSION: Final = 7
 _PERMISSIVE_VERSION: Final = 5
 # Bounds concurrent creations, because clients choose the names.

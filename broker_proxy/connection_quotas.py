@@ -138,7 +138,7 @@ class ConnectionQuotas:
         self._address_delays[listener].record(delay_ms, self._now_s())
 
     def has_slot(self, listener: str) -> bool:
-        """True if one more client may connect now. If not, it waits until another disconnects."""
+        """True if one more client may connect now. If not, the client waits for a disconnect."""
         limits = self.limits
         if self._by_listener[listener] >= limits.listeners.get(listener, _UNLIMITED):
             return False

@@ -1,7 +1,7 @@
 """Handles one request from its decoded header to its response, and logs the evidence.
 
-`routing` decides where a request goes. `forwarding_retry` decides what follows an Envelope reply.
-`broker_proxy.apis` answers the requests that are not forwarded. The body is decoded here, once. As
+`routing` decides where a request goes. `forwarding_retry` decides what to do after each reply to an
+Envelope. `broker_proxy.apis` answers requests that are not forwarded. The body is decoded here. As
 in Kafka, a malformed body closes the connection. A body is forwarded as the client sent it, unless
 this broker answers a part of the request (`_split`). A response of None closes the connection,
 except after Produce with acks=0. If Kafka would never respond (NeverAnsweredError), the connection

@@ -12,7 +12,8 @@ from zookeeper_client.acl_reading import StoredAcls
 class LearnedAcls:
     """Stores the ACLs that AclFollower reads.
 
-    `seen` gets each pattern that was read or has disappeared, its entries and its znode's version.
+    `seen` is called for each pattern that was read or has disappeared, with the pattern's entries
+    and its znode's version.
     """
 
     def __init__(self, seen: Callable[[ResourcePattern, Entries, int | None], None]) -> None:

@@ -72,7 +72,7 @@ class Logins:
         """
         name = None
         if certificate is not None:
-            # Imported late: cryptography takes 8 MB of memory, and most nodes need no certificate.
+            # Imported late: cryptography takes 8 MB of memory, and few clients have a certificate.
             from broker_proxy.authentication.distinguished_name import certificate_name
 
             name = certificate_name(certificate)

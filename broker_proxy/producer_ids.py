@@ -18,8 +18,8 @@ _log = logging.getLogger(__name__)
 class ProducerIds:
     """Returns every id of a block once, then asks for the next block.
 
-    `broker_epoch` returns the epoch of this broker's current registration. A block that is not
-    used up when the broker stops is lost, as in Kafka.
+    `broker_epoch` returns the epoch of this broker's current registration. The unused ids of a
+    block are lost when the broker stops, as in Kafka.
     """
 
     def __init__(

@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class Timed(Generic[T]):
-    """Awaits a coroutine once. `busy_ns` is then the time that its steps took."""
+    """Awaits a coroutine once; measures in `busy_ns` how long the coroutine's steps took."""
 
     def __init__(self, work: Coroutine[Any, Any, T], now_ns: Callable[[], int]) -> None:
         self._work = work

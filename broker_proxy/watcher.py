@@ -142,7 +142,7 @@ class ZooKeeperWatcher:
         await session.open(self._connection_timeout_ms / 1000)
         if session.state is SessionState.LOST:
             # `_state_changed` ignored the loss, because `_session` was None.
-            raise ConnectionLostError("the new ZooKeeper session is lost again")
+            raise ConnectionLostError("the new ZooKeeper session was lost at once")
         self._session = session
         self._log.append(SessionOpened(role="broker", session=f"0x{session.session_id:x}"))
         # If this process is killed after a write, the evidence still shows whose session wrote.
@@ -374,7 +374,10 @@ class ZooKeeperWatcher:
         }
 
     async def read_entities(self, entity_type: str) -> Mapping[ConfigResource, Mapping[str, str]]:
-        """Return the stored overrides of all entities of a type. `users` includes their clients."""
+        """Return the stored overrides of all entities of a type.
+
+        The type `users` includes the client ids of users.
+        """
         stored = await read_configs(self._live.read, [entity_type])
         for text in stored.invalid:
             _log.error("%s", text)
