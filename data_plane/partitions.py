@@ -243,7 +243,7 @@ class Partitions:
         self.directories.write_checkpoints(self.high_watermarks())
 
     async def flush(self) -> None:
-        """Flush the complete segments, in another thread, so that a recovery need not read them."""
+        """Flush completed segments, in another thread, so that a recovery need not read them."""
         in_thread = asyncio.get_running_loop().run_in_executor
         for log in list(self.directories.logs.values()):
             paths, ended = log.unflushed, log.segments[-1].base_offset

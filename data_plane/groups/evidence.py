@@ -74,7 +74,7 @@ class GroupEvidence:
             self._held(partition, leader_epoch - 1, groups)
 
     def stopped(self, number: int, groups: Iterable[Group]) -> None:
-        """No commit follows: this broker stops."""
+        """There will be no more commits: this broker stops."""
         partition = self._partition(number)
         if partition is not None:
             self._held(partition, partition.leader_epoch, groups)

@@ -164,7 +164,7 @@ class Group:
         return member
 
     def elect_joined_leader(self) -> bool:
-        """Keep a leader that has joined, or choose a member that has. False if none has joined."""
+        """Keep the leader if it has joined, else choose a member that has; False if none has."""
         current = self.members.get(self.leader or NO_MEMBER_ID)
         if current is None or current.join_ticket is None:
             joined = (m for m in self.members.values() if m.join_ticket is not None)
@@ -183,7 +183,7 @@ class Group:
         return self.protocol_type == protocol_type and bool(self._common(protocols))
 
     def select_protocol(self) -> str:
-        """Return the protocol with the most votes among those that every member supports."""
+        """Of the protocols that every member supports, return the one with the most votes."""
         first = next(iter(self.members.values()))
         candidates = self._common(first.protocols)
         votes = Counter(member.vote(candidates) for member in self.members.values())

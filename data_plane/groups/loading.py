@@ -74,7 +74,7 @@ class Ownership:
         return True
 
     def finish_loading(self, partition: int, leader_epoch: int, groups: Iterable[Group]) -> bool:
-        """Serve the groups; False if this broker has resigned since `leader_epoch`."""
+        """Serve the groups; False if this broker has resigned since it began to load them."""
         if self._table.loading.get(partition) != leader_epoch:
             return False
         del self._table.loading[partition]
@@ -85,7 +85,7 @@ class Ownership:
         return True
 
     def resign(self, partition: int) -> Sequence[Group]:
-        """Drop the groups of a partition that another broker leads now; return them."""
+        """Drop and return the groups of a partition that this broker no longer coordinates."""
         self._table.loading.pop(partition, None)
         if partition not in self._table.owned:
             return []

@@ -543,7 +543,7 @@ class Membership:
             self._expect_member(group, member)
 
     def unloaded(self, group: Group) -> None:
-        """Answer the waiting requests: another broker is the coordinator from now on."""
+        """Answer the waiting requests: this broker no longer coordinates the group."""
         for member in group.members.values():
             error = ErrorCode.NOT_COORDINATOR
             self._answer_join(member, Joined(error, member.member_id))

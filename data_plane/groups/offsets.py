@@ -163,7 +163,7 @@ class Offsets:
         return ErrorCode.NONE
 
     def remove_topics(self, topics: Collection[str]) -> None:
-        """Forget the offsets of deleted topics, in all groups."""
+        """Remove the offsets of deleted topics from all groups."""
         for group in list(self._table.groups.values()):
             known = {**group.offsets, **group.pending_offsets}
             removed = group.remove_offsets(key for key in known if key[0] in topics)

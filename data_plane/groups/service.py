@@ -53,7 +53,7 @@ class Evidence(Protocol):
         """The groups of a partition were loaded by the leader of this epoch."""
 
     def stopped(self, number: int, groups: Iterable[Group]) -> None:
-        """No commit follows in this partition."""
+        """There will be no more commits in this partition."""
 
 
 class OffsetsLog(Protocol):
@@ -204,12 +204,12 @@ class GroupService:
             self._spawn(self._load(partition, leader_epoch))
 
     def resigned(self, topic: str, partition: int) -> None:
-        """Drop the groups of a partition that another broker leads now."""
+        """Drop the groups of a partition that this broker no longer leads."""
         if topic == GROUP_METADATA_TOPIC:
             self._resign(partition)
 
     def topics_deleted(self, topics: Collection[str]) -> None:
-        """Forget the committed offsets of topics that no longer exist."""
+        """Remove the committed offsets of topics that no longer exist."""
         self._step(lambda: self.core.offsets.remove_topics(topics))
 
     def _resign(self, partition: int) -> None:
@@ -229,7 +229,7 @@ class GroupService:
             except ApiError as error:
                 _log.info("__consumer_offsets-%d was not loaded: %s", partition, error.error.name)
                 if error.error in _RESIGNED:
-                    return  # A call of `resigned` follows.
+                    return  # `resigned` has been or will be called.
             except Exception:
                 _log.exception("__consumer_offsets-%d was not loaded", partition)
             await asyncio.sleep(_LOAD_RETRY_S)

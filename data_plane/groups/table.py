@@ -103,7 +103,7 @@ class GroupTable:
     def status(self, group_id: str, *, allows_empty_id: bool = False) -> ErrorCode:
         """Return why this broker cannot answer for a group now; NONE when it can.
 
-        Clients that name no group store their offsets under the empty group id. It has no members.
+        Clients that name no group store offsets under the empty group id, which has no members.
         """
         if not group_id and not allows_empty_id:
             return ErrorCode.INVALID_GROUP_ID
@@ -141,11 +141,11 @@ class GroupTable:
     def committed(
         self, group_id: str, log_offset: int, offsets: Mapping[TopicPartition, CommittedOffset]
     ) -> None:
-        """Note that offsets were committed."""
+        """Add the evidence that offsets were committed."""
         self._effects.append(Committed(group_id, self.partition_of(group_id), log_offset, offsets))
 
     def removed(self, group_id: str, keys: Sequence[TopicPartition]) -> None:
-        """Note that offsets were removed."""
+        """Add the evidence that offsets were removed."""
         self._effects.append(Removed(group_id, self.partition_of(group_id), keys))
 
     def appended(self, append_id: int, error: ErrorCode, base_offset: int = -1) -> None:

@@ -170,7 +170,7 @@ def _groups(work: Plan) -> Iterator[tuple[Segment, ...]]:
 
 
 class _Cleaning:
-    """Reads and writes for one plan."""
+    """Reads the segments of one plan and writes the compacted segments."""
 
     def __init__(
         self,

@@ -474,6 +474,6 @@ class PartitionLog:
 
 
 def _as_before(earlier: AppendedBatch) -> AppendInfo:
-    """Return the first append's result. As in Kafka, its time is the batch's largest timestamp."""
+    """Return the first append's result; as in Kafka, with the batch's largest timestamp."""
     first, last = earlier.first_offset, earlier.last_offset
     return AppendInfo(first, last, earlier.timestamp, is_duplicate=True)

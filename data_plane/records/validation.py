@@ -48,7 +48,7 @@ class RecordError(NamedTuple):
 
 
 class RecordsRejectedError(ApiError):
-    """A batch is rejected for some of its records (KIP-467)."""
+    """A batch is rejected because of some of its records (KIP-467)."""
 
     def __init__(self, error: ErrorCode, message: str, records: Sequence[RecordError]) -> None:
         super().__init__(error, message)

@@ -86,7 +86,7 @@ class _Followed:
 
 
 class _Sent(NamedTuple):
-    """What the leader's session has for a partition."""
+    """What the fetch session at the leader has for a partition."""
 
     topic_id: bytes
     wanted: FetchPartition
@@ -120,7 +120,7 @@ class Fetching:
         return not self._followed
 
     def follow(self, name: LogName, partition: Partition | None) -> None:
-        """Follow this partition if the leader leads it now; otherwise stop following it."""
+        """Follow a partition if this object's leader leads it now, else stop following it."""
         if name in self._followed:
             self._due[name] = None
         if partition is None or partition.leader != self._leader or self._leader == self._broker_id:
@@ -140,7 +140,7 @@ class Fetching:
     # --- Fetching ------------------------------------------------------------------------
 
     def fetch_request(self, now_ms: int, broker_epoch: int) -> FetchRequest | None:
-        """Return a request for the records after the logs' ends; None if nothing can be fetched.
+        """Return a request for the records that the logs lack; None if nothing can be fetched.
 
         A partition that cannot be fetched now is removed from the session and remains due.
         """
