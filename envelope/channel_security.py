@@ -80,7 +80,7 @@ def _read(path: str) -> bytes:
     except OSError as error:
         raise ChannelSecurityError(
             f"{path} cannot be read ({error.strerror}): name PEM files in bridgehead.grpc.*, or "
-            "leave them out and let `bridgehead up` create them."
+            "remove these properties: `bridgehead up` then creates the files."
         ) from None
     if b"-----BEGIN " not in content:
         raise ChannelSecurityError(f"{path} is not a PEM file: name one in bridgehead.grpc.*.")

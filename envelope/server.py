@@ -111,7 +111,7 @@ class EnvelopeServicer(ControllerServicer):
         peer = BrokerPeer(hello, identity.principal, _host_of(context.peer()), connection_id)
         stream = asyncio.current_task()
         assert stream is not None
-        # The stream is cancelled directly: a frozen broker does not read, so a write may block.
+        # The stream is cancelled, because it may be blocked by a write to a broker that is frozen.
         alarm = SilenceAlarm(lambda: stream.cancel("the broker is silent"))
         reader = asyncio.create_task(self._read(request_iterator, peer, alarm))
         reader.add_done_callback(lambda _: peer.outbox.wake())
