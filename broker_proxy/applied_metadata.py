@@ -218,8 +218,8 @@ class NewestZxid:
             ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, number, self._broker.client_id
         )
         message = ListPartitionReassignmentsRequest(topics=[])
-        # Marked as a client's request: a controller of a release without Envelopes rejects these
-        # with an Envelope error. Requests with `made_by_broker` are executed even there.
+        # Marked as a client's request: a release without Envelopes rejects it with an Envelope
+        # error, but would execute a request with `made_by_broker`.
         request = broker_request(
             f"{self._prefix}.newest.{number}", header, message, self._broker, made_by_broker=False
         )

@@ -3,9 +3,10 @@
 Metadata creates missing topics with the client's principal; FindCoordinator creates internal topics
 with the broker's principal. For each creation the broker sends a CreateTopics request, which is
 forwarded like a client's request (KIP-590 §Internal CreateTopicsRequest Routing). A forwarding
-broker answers its client without waiting for the controller. For Metadata, the controller's own
-broker and a broker that does not forward wait for the outcome. If a creation fails, the error
-message is in the log and in the evidence: the client's response has no field for it.
+broker answers its client without waiting for the controller, except in the drafted dialect. For
+Metadata, the controller's own broker and a broker that does not forward wait for the outcome. If a
+creation fails, the error message is in the log and in the evidence: the client's response has no
+field for it.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ from event_log.writer import EventLog
 _log = logging.getLogger(__name__)
 # In the drafted dialect (KIP-590) the broker waits for the controller's response.
 _DRAFTED: Final = "drafted"
-# A broker that does not wait for the outcome sends the newest version: the controller mutation
-# quota can reject such a request. A broker that waits sends an older version: the quota counts such
-# a request but never rejects it (docs/kafka/topics.md#steps-of-an-automatic-creation).
+# A forwarding broker sends the newest version: the controller mutation quota can reject such a
+# request. If `waits` is True, the broker sends an older version: the quota counts such a request
+# but never rejects it (docs/kafka/topics.md#steps-of-an-automatic-creation).
 _FORWARDED_VERSION: Final = 7
 _PERMISSIVE_VERSION: Final = 5
 # Bounds concurrent creations, because clients choose the names.

@@ -124,7 +124,7 @@ class ClientQuotas:
                 quota.update(resource, configs)
 
     def replace_all(self, entity_type: str, stored: Mapping[str, Mapping[str, str]]) -> None:
-        """Replace the configs of all entities of a type; `stored` is by name in ZooKeeper."""
+        """Replace the configs of all entities of a type. Keys of `stored`: names in ZooKeeper."""
         for quota in self._all:
             quota.forget(entity_type)
             for name, configs in stored.items():

@@ -416,7 +416,7 @@ class ZooKeeperWatcher:
         await self.watch()
 
     def _start(self, step: Callable[[], Awaitable[None]]) -> None:
-        """Repeat a step until it succeeds. After a lost connection, leave the step to `watch`."""
+        """Repeat a step until it succeeds, or leave it to `watch` if only the connection broke."""
 
         async def persist() -> None:
             while not self._stopped:

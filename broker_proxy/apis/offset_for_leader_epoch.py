@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch, key 23, versions 0 to 4: where a leader epoch ends. KIP-101, KIP-320.
+"""OffsetForLeaderEpoch, key 23, versions 0 to 4: a leader epoch's end offset. KIP-101, KIP-320.
 
 A client with CLUSTER_ACTION on Cluster, such as a follower, sees every topic. Other clients need
 DESCRIBE on the topic.
