@@ -35,7 +35,7 @@ class TopicView(Protocol):
 
 
 class Limit(Enum):
-    """How far a read goes."""
+    """Up to which offset a read returns records."""
 
     HIGH_WATERMARK = auto()
     LOG_END = auto()

@@ -20,7 +20,7 @@ class ReplicaOffsets:
         self.end_offset = partition.log.end_offset
 
     def epoch_start(self) -> int:
-        """Return the offset where the current leader epoch began; 0 if it has no entry."""
+        """Return the start offset of the current leader epoch; 0 if the log lacks this epoch."""
         entries = self._log.epochs.entries
         if entries and entries[-1].epoch == self._partition.leader_epoch:
             return entries[-1].start_offset

@@ -1,1 +1,1 @@
-"""Consumer groups of the classic protocol, as Kafka 3.9's group coordinator keeps them."""
+"""Consumer groups of the classic protocol, as Kafka 3.9's group coordinator implements them."""

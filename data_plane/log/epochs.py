@@ -43,7 +43,7 @@ class LeaderEpochs:
         return True
 
     def end_offset(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
-        """Return the largest epoch up to `epoch`, and where it ends; (-1, -1) if unknown."""
+        """Return the largest epoch up to `epoch`, and its end offset; (-1, -1) if unknown."""
         if epoch == UNDEFINED_EPOCH or epoch > self.latest:
             return UNDEFINED_EPOCH, UNDEFINED_OFFSET
         if epoch == self.latest:

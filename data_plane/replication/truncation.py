@@ -1,9 +1,8 @@
 """Finds where a follower's log diverges from its leader's. KIP-101, KIP-279, KIP-595. Pure.
 
 A follower names the leader epoch of its last record. If the leader's log differs, the leader
-answers with its own largest epoch up to the named epoch, and with the offset where its own epoch
-ends. The follower's records from that offset on come from a leader that failed before they were
-committed.
+answers with its own largest epoch up to the named epoch, and with the end offset of that epoch. The
+follower's records from that offset on come from a leader that failed before they were committed.
 """
 
 from __future__ import annotations
