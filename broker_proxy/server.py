@@ -258,7 +258,7 @@ class KafkaServer:
             if self._unlogged_count <= 0:
                 _log.warning(
                     "%s: closed in the middle of a request, because the requests of all clients "
-                    "take queued.max.request.bytes=%d",
+                    "use up queued.max.request.bytes=%d",
                     *(protocol.connection_id, self.services.memory.bytes_max),
                 )
             protocol.give_up_frame()

@@ -23,8 +23,8 @@ from broker_proxy.apis.base import AuthorizeFor, ClientRequest
 from broker_proxy.log_dirs import LogDirs
 
 _log = logging.getLogger(__name__)
-# To move a log, Kafka copies it to a folder named `TOPIC-PARTITION.`, 32 digits and `-future`. A move
-# is rejected, as in Kafka, if this name would be too long for the file system (KAFKA-4893).
+# To move a log, Kafka copies it to a folder named `TOPIC-PARTITION.`, 32 digits and `-future`. As
+# in Kafka, a move is rejected if this name would be too long for the file system (KAFKA-4893).
 _FUTURE_SUFFIX: Final = 40
 _FILE_NAME_MAX: Final = 255
 

@@ -52,9 +52,9 @@ def check_tls(settings: TlsSettings) -> None:
         given = is_set or bool(settings.get(f"{store}.key"))
         if given and kind not in _STORE_TYPES:
             raise SecurityConfigError(
-                f"{store}.type={kind} is Java's own format, which is not supported: convert the "
-                f"store with keytool -importkeystore -deststoretype PKCS12 and set {store}.type="
-                "PKCS12, or use PEM."
+                f"{store}.type={kind} (default: JKS) is not supported: convert the store with "
+                f"keytool -importkeystore -deststoretype PKCS12 and set {store}.type=PKCS12, or "
+                "use PEM."
             )
     if settings.get("ssl.cipher.suites"):
         raise SecurityConfigError("ssl.cipher.suites is not supported: remove it.")
@@ -134,7 +134,7 @@ def _load_trust_store(context: ssl.SSLContext, settings: TlsSettings) -> None:
         context.load_verify_locations(cadata=pem(text))
     except ssl.SSLError:
         raise SecurityConfigError(
-            f"The trust store of listener {settings.listener} holds no certificate."
+            f"The trust store of listener {settings.listener} contains no valid certificate."
         ) from None
 
 

@@ -91,8 +91,8 @@ class LogDirectories:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise OSError(
-                f"Another process uses the log directory {path}: set log.dirs to a directory of "
-                "this broker alone."
+                f"Another process uses the log directory {path}: set log.dirs to a directory that "
+                "no other broker uses."
             ) from error
 
     def _add(self, log: PartitionLog) -> None:
