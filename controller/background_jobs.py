@@ -36,10 +36,10 @@ from cluster_model.records import (
 ImageNow = Callable[[], MetadataImage]
 Job = Iterator[list[Record]]
 UncleanElection = Callable[[MetadataImage, str], bool]
-# A new partition takes up to three operations, so this many partitions fit in one multi.
+# A new partition takes up to three operations, and a multi has at most 500.
 _PARTITIONS_PER_MULTI: Final = 160
-# A step of elections ends after so many topics and partitions, or after so many changes. This
-# bounds the step to some 10 ms without changes, and to some 100 ms with changes.
+# A step of elections ends after this many examined topics and partitions, or after this many
+# changes. This bounds the step to some 10 ms without changes, and to some 100 ms with changes.
 _EXAMINED_PER_STEP: Final = 5_000
 _CHANGES_PER_STEP: Final = 2_400
 # The most operations in a step of topic deletions. A topic that needs more has a step of its own.
@@ -138,7 +138,7 @@ def write_partition_states(image_now: ImageNow, records: Iterable[Record]) -> Jo
 
 
 def may_be_deleted(image: MetadataImage, topic: Topic) -> bool:
-    """True if every replica is on a live broker and no reassignment runs, as in Kafka."""
+    """True, as in Kafka, if all replicas are on live brokers and no reassignment runs."""
     if topic.adding or topic.removing:
         return False
     return all(broker in image.brokers for replicas in topic.assignment for broker in replicas)

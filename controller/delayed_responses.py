@@ -1,4 +1,4 @@
-"""Holds the response to a committed request until its conditions are met.
+"""Delays the response to a committed request until its conditions are met.
 
 As in Kafka, a response can wait until the controller's own image meets a condition, for example
 until a new topic has leaders (docs/kafka/requests.md#waiting-for-a-result). With
@@ -154,7 +154,7 @@ class DelayedResponses:
         succeeded = _succeeded(pending) - unfinished
         if zxids is None or not succeeded or zxids.have_applied(image.zxid, image):
             self._send(pending, unfinished)
-        elif unfinished:  # No time is left to wait for the brokers.
+        elif unfinished:  # The timeout has passed, so do not wait for the brokers.
             self._send(pending, unfinished | succeeded)
         else:
             zxids.hold(pending, image.zxid)
@@ -170,7 +170,7 @@ class DelayedResponses:
         assert self._zxids is not None
         if not self._zxids.give_up(pending) or pending.reply.done():
             return
-        if pending.wait.condition is WaitFor.NOTHING:  # This API has no timeout of its own.
+        if pending.wait.condition is WaitFor.NOTHING:  # The Envelope's deadline ended the wait.
             pending.reply.set_result(_TIMED_OUT)
         else:
             self._send(pending, _succeeded(pending))

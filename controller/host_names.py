@@ -18,7 +18,7 @@ from controller.apis.alter_client_quotas import host_names
 from controller.pending_request import PendingRequest
 
 _HOST_NAME: Final = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,252})")
-# Limits for one request. Names that are not tried because of them count as unresolvable.
+# Limits for one request. Names beyond these limits are not tried and count as unresolvable.
 HOSTS_MAX: Final = 50
 WITHIN_S: Final = 5.0
 

@@ -46,7 +46,7 @@ class ImageWaits:
         """Wait for `keys` (see Wait.topics); False if all their conditions are met already."""
         missing = {e: key for e, key in keys.items() if not _is_met(pending, key, image)}
         if pending.wait.timeout_ms <= 0:
-            # As in Kafka, every success is then reported as timed out.
+            # As in Kafka, without a positive timeout every success is reported as timed out.
             missing = dict(keys)
         if not missing:
             return False

@@ -210,7 +210,7 @@ class ControllerLoop:
         for pending in requests:
             self._finish(pending)
         self._in_round = []
-        # The replies are sent in the event loop's next turn, so their events are written first.
+        # The event loop sends the replies in its next turn. Before that, their events are written.
         self._log.flush()
 
     def _start_jobs_for(self, records: Sequence[Record]) -> None:
@@ -419,7 +419,8 @@ class ControllerLoop:
     async def commit_operations(self, operations: Sequence[Operation]) -> Committed:
         """Commit operations that do not change the image. Each of the multis is atomic.
 
-        The brokers get the new zxid, so that their images still include the last commit.
+        The brokers get the new zxid. Otherwise the next controller could not use the partition
+        states that its broker knows: their zxid would be below that of the last commit.
         """
         step = OPERATIONS_PER_MULTI
         committed = await self._commit_planned(

@@ -25,7 +25,8 @@ from cluster_model.records import ConfigResource, DeletionMarkerRecord
 from cluster_model.scala_order import mutable_hash_order
 from controller.apis.base import Decided, Outcome, RequestContext
 
-# Kafka keeps the topics of these requests in hash tables, and charges them in that order.
+# Kafka puts the topics of these requests into hash tables, and charges them in the order of the
+# table.
 _CHARGED_IN_HASH_ORDER: Final = (ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS)
 EXCEEDED: Final = Outcome(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
 # A bucket that was not used for an hour counts as full.
@@ -36,7 +37,7 @@ _BUCKETS_MAX: Final = 10_000
 
 @dataclass(slots=True)
 class _Bucket:
-    """The tokens of one user or client, one per partition. Below zero, the quota is exceeded."""
+    """The tokens of one user or client. Each created or deleted partition takes one token."""
 
     tokens: float = 0.0
     filled_ms: int = 0

@@ -52,9 +52,9 @@ class Policies(Protocol):
     async def evaluate(self, calls: Sequence[PolicyCall], results: Results) -> Results:
         """Call the policy in order; return each rejection, or None for an accepted check.
 
-        Stops after a rejection, and after a call if some milliseconds have passed since the start.
-        The remaining calls have no result. Each result is also added to `results` after its call.
-        Never raises.
+        Stops after a rejection, and after the first call that returns later than some milliseconds
+        after the start. The remaining calls have no result. Each result is also added to `results`
+        when its call returns. Never raises.
         """
         ...
 
@@ -123,7 +123,8 @@ class PolicyEvaluation:
         self._now_s = now_s
         self._line: deque[PendingRequest] = deque()
         self._waiting: dict[PendingRequest, None] = {}
-        # Checked requests that the loop will decide next, in order, and the records expected then.
+        # Checked requests that the loop will decide next, in order, and the records that it is
+        # expected to decide.
         self._expected: dict[PendingRequest, list[Record]] = {}
         self._base: MetadataImage | None = None
         self._proposed = MetadataImage()  # `_base` with all expected records

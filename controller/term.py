@@ -129,7 +129,7 @@ class Term:
     async def _compare_states(self) -> None:
         """Compare states that are not from ZooKeeper with ZooKeeper, some at a time.
 
-        A program that wrote a state in the earlier term is the only cause of a difference.
+        They differ only if another program wrote a state in an earlier term.
         """
         topics: list[Topic] = []
         size = 0

@@ -1,6 +1,7 @@
 """AllocateProducerIds, key 67, version 0: a broker gets a block of producer ids. KIP-730.
 
-Served only with bridgehead.data.plane=true. /latest_producer_id_block has the last block.
+Served only with bridgehead.data.plane=true. The znode
+/latest_producer_id_block stores the block that was allocated last.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 KIP-4 §Alter ACLs Request. The client needs every operation on Cluster. The deletions of a resource
 are applied before its additions, all in one write. A resource that occurs twice is rejected. An
-invalid action does not fail the other actions. Patterns are literal. Deleting a missing ACL or
-adding an existing one is no error. If the authorizer fails, every ACL gets UNKNOWN_SERVER_ERROR.
+invalid action does not fail the other actions. All patterns are literal. Deleting a missing ACL or
+adding an existing one is no error. If the authorizer fails, every action of the request gets
+UNKNOWN_SERVER_ERROR.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ def _by_resource(request: AlterAclsRequest) -> dict[str, Sequence[AlterResourceA
 
 
 def _read(resource: AlterResourceAcls, action: AclAction) -> tuple[AclBinding | None, ErrorCode]:
-    """Return the ACL of one action, or the error if it is invalid."""
+    """Return the ACL of one action and NONE; for an invalid action, None and the error."""
     creation = AclCreation(
         resource_type=resource.resource_type,
         resource_name=resource.resource_name,

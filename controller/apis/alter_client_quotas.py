@@ -74,7 +74,7 @@ class AlterClientQuotas(AdminApi):
     def response(
         self, context: RequestContext, request: AlterClientQuotasRequest, results: Results
     ) -> Any:
-        """See AdminApi.response. A duplicate entity is listed once, for its last entry."""
+        """See AdminApi.response. A duplicate entity is listed once, with its last result."""
         rows: dict[frozenset[tuple[str, str | None]], AlterClientQuotasEntryData] = {}
         for number, entry in enumerate(request.entries):
             outcome = results.outcomes[_element(number, entry)]

@@ -74,7 +74,7 @@ class AlterPartition(AdminApi):
     def response(
         self, context: RequestContext, request: AlterPartitionRequest, results: Results
     ) -> Any:
-        """See AdminApi.response. A success has the partition's state in the current image."""
+        """See AdminApi.response. A success shows the partition's state in the current image."""
         rejected = self.whole_request_error(context, request, results)
         if rejected is not None:
             return rejected

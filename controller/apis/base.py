@@ -60,8 +60,8 @@ class Decided:
     """The outcome of one element, and its records (none if it is rejected or a dry run).
 
     `element` is unique within the request, for example a topic name or `type:name` of a resource.
-    `records` are committed in one multi. `following` are committed afterwards, in further multis if
-    needed. If this controller fails before that, the next controller commits them.
+    `records` are committed in one multi. `following` are committed later, in one or more multis. If
+    this controller fails before it has committed them, the next controller commits them.
     `mutations`: partitions charged to the controller mutation quota; None bypasses the quota.
     `policy_check`: builds the check of this element for policies; None: no policy checks it.
     """

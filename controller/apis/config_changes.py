@@ -119,7 +119,7 @@ class ConfigApi(AdminApi):
                     continue
                 self._reject_passwords(resource, record)
                 decided.append(Decided(element, DONE, (record,), policy_check=check))
-                if resource.resource_type == BROKER:  # A later `01` must see the change of `1`.
+                if resource.resource_type == BROKER:  # `1` and `01` name the same broker.
                     image = image.replay((record,))
             except ApiError as error:
                 message = api_message(error.error, error.message)

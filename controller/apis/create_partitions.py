@@ -186,7 +186,7 @@ class CreatePartitions(AdminApi):
         """See AdminApi.response. Lists a duplicate topic once, unless the whole request failed."""
         rows = []
         names = [topic.name for topic in request.topics]
-        # A duplicate topic has this error only if the whole request failed.
+        # A duplicate topic has UNKNOWN_SERVER_ERROR only if the whole request failed.
         fault = ErrorCode.UNKNOWN_SERVER_ERROR
         failed = all(results.outcomes[name].error is fault for name in names)
         for name in names if failed else dict.fromkeys(names):

@@ -6,9 +6,9 @@ DELETE gets the same error whether or not the topic exists.
 
 In the drafted dialect a topic that is given by name gets INVALID_TOPIC_EXCEPTION if it does not
 exist, or if the client has neither DELETE nor DESCRIBE on it. The response lists a duplicate once
-(KIP-4). If one entry has a topic's name and another has its id, they are no duplicates: a client
-that sends an id looks for the id in the response. From v2 on, the request has validate_only and the
-response has error messages (KIP-201).
+(KIP-4). If one entry has a topic's name and another has its id, they are not duplicates: a client
+that sends an id looks for the id in the response. In this dialect, from v2 on, the request has
+validate_only and the response has error messages (KIP-201).
 
 Version notes:
     5: error messages. Kafka never sets them; here policies do. 6: topics by name or by id.

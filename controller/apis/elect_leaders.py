@@ -1,9 +1,9 @@
 """ElectLeaders, key 43, versions 0 to 2 (docs/kafka/partitions.md). KIP-183, KIP-460.
 
 A preferred election makes a partition's first replica its leader. An unclean election makes any
-live replica the leader of a partition that has no leader. If the partitions are null, the request
-is for all partitions that need an election. The response waits until every elected partition has a
-leader.
+live replica the leader of a partition that has no leader. If `topic_partitions` is null, the
+request is for all partitions that need an election. The response waits until every elected
+partition has a leader.
 
 Version notes:
     0: preferred elections only, no error code for the whole request.

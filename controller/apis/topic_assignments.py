@@ -23,7 +23,7 @@ _CONFIG_BYTES_MAX: Final = 250_000
 
 
 def partitions_max(replication_factor: int) -> int:
-    """Return how many partitions fit into a topic znode, at 12 bytes each and 8 per replica."""
+    """Return how many partitions fit into a topic znode: each takes 12 bytes, and 8 per replica."""
     return _ZNODE_BYTES_MAX // (12 + 8 * replication_factor)
 
 
@@ -52,7 +52,7 @@ def check_room(name: str, assignment: tuple[Replicas, ...], configs: Mapping[str
 def given_assignment(topic: CreatableTopic) -> dict[int, Replicas]:
     """Return the client's replicas of each partition, after Kafka's checks.
 
-    Kafka accepts unusable assignments too: see `usable_assignment`.
+    Kafka's checks accept some assignments that no topic can use; see `usable_assignment`.
     """
     # The last entry of a partition wins, as in Kafka.
     by_number = {a.partition_index: tuple(a.broker_ids) for a in topic.assignments}
@@ -60,7 +60,7 @@ def given_assignment(topic: CreatableTopic) -> dict[int, Replicas]:
         raise invalid_assignment("All partitions should have the same number of replicas")
     if any(len(set(replicas)) != len(replicas) for replicas in by_number.values()):
         raise invalid_assignment(f"Duplicate replica assignment found: {_scala(by_number)}")
-    # Kafka only compares the sum of the positive numbers with the sum of 0 to n-1.
+    # Kafka only compares the sum of the positive partition numbers with the sum of 0 to n-1.
     if sum(number for number in by_number if number > 0) != sum(range(len(by_number))):
         raise _not_consecutive()
     return by_number
@@ -76,7 +76,8 @@ def usable_assignment(
     here, unless a quirk sets `unusable_too`. Negative partition numbers are always rejected:
     docs/differences.md.
     """
-    # The sum of the numbers was checked. If none is negative, they are therefore 0 to n-1.
+    # The sum of the positive numbers is that of 0 to n-1. So the numbers are 0 to n-1 unless one
+    # of them is negative.
     if min(by_number) < 0:
         raise _not_consecutive()
     for number, replicas in () if unusable_too else sorted(by_number.items()):
@@ -114,7 +115,8 @@ def place_partitions(
 ) -> tuple[Replicas, ...]:
     """Place `count` partitions from number `first` on.
 
-    As in Kafka, the whole topic is placed as if partition 0's first replica had been the start.
+    As in Kafka, they are placed as if the placement of the whole topic had started at partition 0's
+    first replica.
     """
     racks = {broker_id: broker.rack for broker_id, broker in image.brokers.items()}
     leaders = [replicas[0] for replicas in topic.assignment[:1] if replicas]

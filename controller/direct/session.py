@@ -2,8 +2,8 @@
 
 Such a write has no controller epoch and no fence: the versions of the znodes detect concurrent
 writes. The first operation of each multi writes the outcomes into the session's own znode, and
-checks that znode's known version. If a reply is lost, the multi can therefore be resent safely. The
-outcomes also show in ZooKeeper's log which request made each write.
+checks that znode's known version. If a reply is lost, the multi can therefore be resent safely. In
+ZooKeeper's transaction log, the outcomes also show which request made each write.
 """
 
 from __future__ import annotations

@@ -149,7 +149,8 @@ class DirectWriter:
                 _log.info("%s conflicts with an external write: %s", pending.request_id, conflict)
                 pending.conflicts += 1
                 if pending.conflicts < _CONFLICTS_MAX:
-                    # Elements without records were decided on a state that has changed.
+                    # Elements without records were decided on a state that has changed, so they
+                    # are decided again.
                     for element in pending.without_effect:
                         del pending.outcomes[element]
                     pending.without_effect.clear()

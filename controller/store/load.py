@@ -5,7 +5,7 @@ Parsing yields to the event loop, so that heartbeats continue.
 
 The broker of this node knows most partition states from UpdateMetadata. If its image has the last
 commit of the earlier controllers, its states are used instead of those in ZooKeeper. They may still
-differ from ZooKeeper if another program has written a state. `first_difference` finds this out.
+differ from ZooKeeper if another program has written a state. `first_difference` detects this.
 """
 
 from __future__ import annotations
@@ -258,7 +258,7 @@ def _state(
 
 
 async def first_difference(read: ReadMany, topics: Sequence[Topic]) -> str | None:
-    """Return the first path of a partition's state that ZooKeeper and the topics do not share.
+    """Return the path of the first partition state that differs between ZooKeeper and `topics`.
 
     Call it while this controller does not write.
     """
@@ -280,7 +280,7 @@ async def first_difference(read: ReadMany, topics: Sequence[Topic]) -> str | Non
 
 
 async def _with_leftovers(read: ReadMany, topic: Topic) -> Topic:
-    """Add partition znodes without a state, which a controller left when it failed."""
+    """Record the partition znodes that have no state znode. A failed controller left them."""
     parent = PartitionZnode.parent(topic.name)
     (children,) = await read([ReadChildren(parent)])
     if children is None:

@@ -43,7 +43,8 @@ from event_log.writer import EventLog
 from zookeeper_client.session import NoSuchZnodeError, ZooKeeperSession
 from zookeeper_client.wire import MultiResult, Read, ReadResult
 
-# The most effects of a multi. A multi of 500 operations takes 4 ms; larger multis save no time.
+# The most operations of a multi besides FENCE_OPERATIONS. A multi of this size takes 4 ms; larger
+# multis save no time.
 OPERATIONS_MAX: Final = 500
 # jute.maxbuffer is 1 MiB by default.
 MULTI_BYTES_MAX: Final = 900_000
@@ -153,7 +154,7 @@ class ZooKeeperStore:
             return None
         epoch, version = await self._read_epoch()
         self._log.append(ClaimSent(epoch=epoch + 1))
-        # If this process is killed after the claim, the evidence still shows whose session it was.
+        # If this process is killed after the claim, the evidence still shows which node made it.
         self._log.flush()
         claim: tuple[Operation, ...] = (
             Create(ControllerZnode.path, ControllerZnode.encode(broker_id, now_ms), ephemeral=True),
@@ -253,8 +254,8 @@ class ZooKeeperStore:
         Each requires the version of the commit counter that the multi before it produces, so all
         multis after a conflict fail and write nothing.
 
-        Returns the committed multis, and the conflict after them. Raises the other errors of
-        `commit`; then the multis before the one that failed are written.
+        Returns the committed multis, and the conflict of the next one, if any. Raises the other
+        errors of `commit`. In that case the multis before the failed one have been written.
         """
         first = self._commit_number + 1
         multis = [
