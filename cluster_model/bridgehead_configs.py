@@ -20,7 +20,7 @@ BLOCKING: Final = "bridgehead.metadata.blocking"
 ENVELOPE: Final = "bridgehead.envelope.supported"
 ZOOKEEPER_WRITE: Final = "bridgehead.zookeeper.controller.credential"
 ZOOKEEPER_READ: Final = "bridgehead.zookeeper.broker.credential"
-# Read and validated by the built-in policies.
+# The built-in policies read and validate the configs with these prefixes.
 POLICY_PREFIXES: Final = ("bridgehead.policy.limits.", "bridgehead.policy.naming.")
 
 _LISTENER: Final = re.compile(r"listener\.name\.([^.]+)\.(bridgehead\..+)")

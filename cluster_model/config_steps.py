@@ -45,7 +45,7 @@ class ConfigStep(NamedTuple):
 
 
 def user_and_client(resource: ConfigResource) -> tuple[str, str | None]:
-    """Return the user of an entity below users, and its client, if any."""
+    """Return the user of an entity below /config/users, and the client if the entity has one."""
     user, below, client = resource.entity_name.partition(f"/{_CLIENTS}/")
     return user, client if below else None
 

@@ -51,7 +51,8 @@ def assign_replicas(
     """Return the replicas of each partition, spread over the brokers.
 
     For a new topic, `start` and `shift` are random numbers below the number of brokers. For added
-    partitions both are the start index. `replication_factor` is at most the number of brokers.
+    partitions both are the result of `start_index`. `replication_factor` must not be above the
+    number of brokers.
     """
     if order.racks is None:
         return _unaware(

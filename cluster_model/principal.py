@@ -1,7 +1,7 @@
 """Kafka's principal: a type and a name.
 
 `token_authenticated` is not part of its identity. The controller needs it to reject requests for
-delegation tokens on connections that a token authenticated (KIP-590 §KafkaPrincipal Serialization).
+delegation tokens from clients that logged in with a token (KIP-590 §KafkaPrincipal Serialization).
 """
 
 from __future__ import annotations

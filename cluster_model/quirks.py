@@ -111,7 +111,7 @@ def quirks_of(properties: Mapping[str, str]) -> Quirks:
 
 
 def unknown_quirks(value: str) -> str | None:
-    """Return the end of a sentence that names a value's unknown quirks; None if all are known."""
+    """Return, as the end of a sentence, which quirks of a value are unknown; None if none is."""
     unknown = [name for name in names_in(value) if name not in KNOWN_QUIRKS]
     if not unknown:
         return None

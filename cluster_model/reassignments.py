@@ -50,7 +50,7 @@ class PartitionAssignment(NamedTuple):
     def reassign_to(self, target: Replicas) -> PartitionAssignment:
         """Return the assignment that starts a reassignment to `target`.
 
-        If a reassignment is running, the new one keeps its origin.
+        If a reassignment is running already, its origin is also the origin of the new one.
         """
         origin = self.origin
         replicas = tuple(dict.fromkeys(target + origin))
@@ -104,7 +104,7 @@ def join(
 ) -> PartitionState | None:
     """Return the state with all live replicas in the ISR; None if it does not change.
 
-    Only a live leader can add them. The leader epoch stays the same.
+    Without a live leader it does not change. The leader epoch stays the same.
     """
     new = tuple(r for r in assignment.replicas if r in live and r not in state.isr)
     if not new or state.leader not in assignment.replicas or state.leader not in live:
