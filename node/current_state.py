@@ -92,7 +92,7 @@ class BrokerConfigs:
 class ActiveImage:
     """The image of this node's controller while it is the active one.
 
-    This image is newer than what the broker has learned from ZooKeeper.
+    It is newer than the metadata that this node's broker has read from ZooKeeper.
     """
 
     def __init__(self) -> None:

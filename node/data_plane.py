@@ -121,13 +121,13 @@ class DataPlane:
                 self.groups.topics_deleted(deleted)
 
     def config_changed(self, resource: ConfigResource, configs: Mapping[str, str]) -> None:
-        """Follow a change of the configs of a topic, a user or a client id."""
+        """Apply a change of the configs of a topic, a user or a client id."""
         if resource.entity_type == "topics":
             self.settings.changed(resource.entity_name, configs)
         self.quotas.update(resource, configs)
 
     async def close(self) -> None:
-        """Stop cleanly."""
+        """Stop, and close the logs so that the next start needs no recovery."""
         await self.groups.close()
         self._compaction.stop()
         for task in self._tasks:

@@ -2,8 +2,8 @@
 
 Standard input is a socket. The process sends `ready` when it has imported the modules of a node.
 Then it receives one message for each node: the arguments as JSON, with two file descriptors, which
-become the node's standard input and its output. The answer is the pid. The process ends at the end
-of its standard input. BLANKS is never read: it reserves memory for the command lines of the nodes.
+become the node's standard input and its output. The answer is the pid. The process exits when its
+standard input is closed. BLANKS is never read: it reserves memory for the nodes' command lines.
 """
 
 from __future__ import annotations

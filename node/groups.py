@@ -25,7 +25,7 @@ _NS_PER_MS: Final = 1_000_000
 
 
 class OffsetsTopic:
-    """The log of `__consumer_offsets`: OffsetsLog of data_plane.groups.service."""
+    """The log of `__consumer_offsets`. Implements OffsetsLog of data_plane.groups.service."""
 
     def __init__(self, partitions: Partitions) -> None:
         self._partitions = partitions

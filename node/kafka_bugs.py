@@ -84,7 +84,7 @@ class UnfencedConfigsStore(ZooKeeperStore):
 
 
 class NaiveRetryStore(ZooKeeperStore):
-    """naive_retry: takes NODEEXISTS for a conflict, although its own first copy made the znode."""
+    """naive_retry: treats NODEEXISTS as a conflict, although its first copy created the znode."""
 
     async def _first_copy(self, number: int, sent_before: bool) -> Committed:
         if sent_before:
@@ -94,7 +94,7 @@ class NaiveRetryStore(ZooKeeperStore):
 
 
 class AssumingStore(ZooKeeperStore):
-    """assumes_commit: takes a lost reply for a success, whose zxid it does not know."""
+    """assumes_commit: treats a lost reply as a success, and records 0 as its zxid."""
 
     async def _resolve(
         self,

@@ -1,7 +1,7 @@
 """Runs a policy in threads, with a timeout; the policy may raise anything or never return.
 
 A call that exceeds the timeout fails. Its thread keeps running, because threads cannot be stopped.
-At most CALLS_MAX calls run at a time. Further calls fail immediately until one of them returns.
+At most CALLS_MAX calls run at a time. While that many run, every other call fails immediately.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class PolicyRunner:
     ) -> list[ApiError | None]:
         """Run calls one after another in one thread; return None or the error of each.
 
-        Ends early after an error, and after a call if SERIES_S have passed. Each result is also
-        added to `results` after its call. Never raises.
+        Stops after an error, and after the first call that returns later than SERIES_S after the
+        start. Each result is also added to `results` when its call returns. Never raises.
         """
         if self._busy >= CALLS_MAX:
             return [
@@ -125,7 +125,7 @@ class PolicyRunner:
 
 
 class _Worker:
-    """A daemon thread that runs calls in sequence. A stuck thread does not delay the exit."""
+    """A daemon thread that runs calls in sequence. A stuck one does not delay the node's exit."""
 
     def __init__(self, name: str) -> None:
         self._calls: queue.SimpleQueue[tuple[Call, Done] | None] = queue.SimpleQueue()

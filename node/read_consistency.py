@@ -28,13 +28,13 @@ CONTROLLER = "controller"
 
 
 def waits_for_updates(config: NodeConfig) -> bool:
-    """True if writes wait until all brokers, or reads until this broker, have applied updates."""
+    """True if writes wait for updates at all brokers, or reads for updates at this broker."""
     own = config.own
     return own.metadata_blocking == CLUSTER or own.metadata_reads == CONTROLLER
 
 
 class ReadConsistency:
-    """Follows the metadata updates and the registrations of one broker."""
+    """Tracks which metadata updates one broker has applied, and its registrations."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class ReadConsistency:
         )
 
     def stop(self) -> None:
-        """Stop following."""
+        """Stop tracking."""
         if self._applied is not None:
             self._applied.stop()
 

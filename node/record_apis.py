@@ -16,7 +16,7 @@ from node.parts import Parts
 
 
 def offsets_of(partitions: Partitions) -> OffsetsOf:
-    """Return the view of a replica that ListOffsets needs."""
+    """Return a function that finds the offsets of a replica, for ListOffsets."""
 
     def find(topic: str, partition: int) -> ReplicaOffsets:
         return ReplicaOffsets(partitions.get(topic, partition), partitions.now_ms())
@@ -25,7 +25,7 @@ def offsets_of(partitions: Partitions) -> OffsetsOf:
 
 
 def producers_of(partitions: Partitions) -> ProducersOf:
-    """Return the view of a replica that DescribeProducers needs."""
+    """Return a function that finds the producers of a replica, for DescribeProducers."""
 
     def find(topic: str, partition: int) -> list[ProducerState]:
         known = partitions.get(topic, partition).log.producers.by_id
@@ -40,7 +40,7 @@ def producers_of(partitions: Partitions) -> ProducersOf:
 
 
 def build_record_apis(parts: Parts) -> tuple[LocalApi, ...]:
-    """Return these APIs. DescribeProducers replaces the one of nodes without a data plane."""
+    """Return these APIs. DescribeProducers replaces the one that node.local_apis builds."""
     plane = parts.broker.data_plane
     if plane is None:
         return ()

@@ -30,14 +30,14 @@ _IMPATIENT_MS: Final = 200
 
 
 class AbandoningStore(ZooKeeperStore):
-    """leaves_sessions_open: a controller that stops leaves its session to expire."""
+    """leaves_sessions_open: a controller that resigns does not close its session."""
 
     async def close(self) -> None:
         """See ZooKeeperStore."""
 
 
 class StayingStore(ZooKeeperStore):
-    """stays_at_one_member: its sessions do not move from the last member of the ensemble."""
+    """stays_at_one_member: its sessions connect only to the last server of zookeeper.connect."""
 
     def __init__(self, connect: str, **others: Any) -> None:
         super().__init__(connect.rpartition(",")[2], **others)
@@ -80,7 +80,7 @@ class HastyController(Controller):
         return term
 
     def _tick(self, term: Term, due_s: float) -> None:
-        """resigns_when_late: takes a short pause of its process for the end of its session."""
+        """resigns_when_late: resigns after a pause of its process that its session survives."""
         loop = asyncio.get_running_loop()
         if loop.time() > due_s + _LATE_S:
             self._resign_from(term)
@@ -92,7 +92,7 @@ class HastyController(Controller):
             self._running.cancel("a seeded bug")
 
     def connected(self, peer: Peer) -> None:
-        """See Controller. forgets_restarted_brokers: sends metadata to their first channel only."""
+        """See Controller. forgets_restarted_brokers: a broker's later channels get no metadata."""
         broker_id = cast(Any, peer).hello.broker_id
         if "forgets_restarted_brokers" not in self.bugs or broker_id not in self._seen:
             super().connected(peer)
@@ -100,7 +100,7 @@ class HastyController(Controller):
 
 
 class UnregisteredWatcher(ZooKeeperWatcher):
-    """registers_once: a broker that lost its session does not register in the next one."""
+    """registers_once: a broker that lost its session does not register in its next session."""
 
     async def _follow_registration(self) -> None:
         if self._registered_in in (None, self._session):
@@ -108,7 +108,7 @@ class UnregisteredWatcher(ZooKeeperWatcher):
 
 
 class ImpatientForwarding(ForwardingManager):
-    """gives_up_early: a broker waits for 200 ms only."""
+    """gives_up_early: a broker waits only 200 ms for the controller's response."""
 
     def __init__(self, **others: Any) -> None:
         super().__init__(**{**others, "request_timeout_ms": _IMPATIENT_MS})

@@ -43,12 +43,12 @@ class Replication:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Start to fetch from leaders, and to check for followers that lag."""
+        """Start to fetch from leaders, and to check which followers lag."""
         self._task = asyncio.create_task(self._check_lag())
         self._fetchers.roles_changed()
 
     def metadata_changed(self, live: Iterable[int]) -> None:
-        """Follow the leaders in the metadata. Call this when every partition has its new role.
+        """Fetch from the leaders in the metadata. Call this when every partition has its new role.
 
         `live`: the live brokers.
         """
@@ -81,7 +81,7 @@ def build_isr_changes(
     requests: ControllerRequests,
     metrics: NodeMetrics,
 ) -> IsrChanges:
-    """Return the object that sends ISR changes of this broker's leaders to the controller."""
+    """Return the object with which this broker, as a partition leader, requests ISR changes."""
 
     async def alter(request: AlterPartitionRequest) -> AlterPartitionResponse | None:
         response = await requests.send(ApiKey.ALTER_PARTITION, _ALTER_PARTITION_VERSION, request)

@@ -64,7 +64,9 @@ def build_security(
     active_image: ActiveImage,
     learned_acls: LearnedAcls,
 ) -> Security:
-    """Return a node's security. The active controller takes ACLs and tokens from `active_image`.
+    """Return a node's security.
+
+    While the node's controller is active, the ACLs and tokens are those of `active_image`.
 
     Raises:
         NodeConfigError: a file or a class cannot be used.

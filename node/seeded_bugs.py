@@ -76,7 +76,7 @@ class UnfencedStore(kafka_bugs.ZombieStore):
 
 
 class CountingStore(ZooKeeperStore):
-    """counts_operations: takes each operation of a multi for a transaction of its own."""
+    """counts_operations: reports zxids as if each operation of a multi were a transaction."""
 
     async def commit_pipelined(
         self, fence: Fence, effects: Sequence[Sequence[bytes]]
@@ -105,7 +105,7 @@ STORES: Final[Mapping[str, type[ZooKeeperStore]]] = {
 
 
 class EnvelopeRewriter:
-    """Changes the Envelopes that one controller receives from other brokers."""
+    """Changes the Envelopes that one controller receives."""
 
     def __init__(self, bugs: frozenset[str], serde: PrincipalSerde) -> None:
         self._bugs = bugs
@@ -329,7 +329,7 @@ class FaultyController(kafka_bugs.ForgetfulController, recovery_bugs.HastyContro
 
 
 def _with_identity_of(envelope: Envelope, sender: Sender) -> Sender:
-    """trusts_identities: every sender is the broker that its Envelope names."""
+    """trusts_identities: treats every sender as the broker that its Envelope names."""
     trusted = copy.copy(sender)
     broker_id, incarnation, _ = envelope.identity
     cast(Any, trusted).hello = Hello(broker_id, incarnation)
@@ -387,12 +387,12 @@ class FirstOffsets(LastOffsets):
         self._offsets.setdefault(digest, offset)
 
     def is_later(self, found: int, offset: int) -> bool:
-        """Remove every record but the first."""
+        """Return True for every record but the first, so that compaction removes it."""
         return 0 <= found != offset
 
 
 class FirstCommits(Replay):
-    """loads_first_commits: a coordinator loads the first commit of each offset."""
+    """loads_first_commits: a coordinator loads each partition's first commit, not its last."""
 
     def apply(self, record: GroupRecord, log_offset: int) -> None:
         """See Replay."""
@@ -517,7 +517,7 @@ def faulty_parts(
     base: Collaborators = PRODUCTION,
     extend: Callable[[Collaborators], Collaborators] = lambda faulty: faulty,
 ) -> Parts:
-    """Build the parts of a node with these seeded bugs. `base` has the other constructors.
+    """Build the parts of a node with these seeded bugs. `base` has the constructors without bugs.
 
     `extend` changes the constructors further.
     """

@@ -36,7 +36,7 @@ class Signal(Generic[*Args]):
 class Signals:
     """The signals of one node. `node.parts` connects them."""
 
-    # Of the broker session.
+    # Reported by the broker session:
     session_changed: Signal[SessionState] = field(default_factory=Signal)
     registered: Signal[int] = field(default_factory=Signal)  # the broker epoch
     controller_changed: Signal[ControllerAddress | None] = field(default_factory=Signal)
