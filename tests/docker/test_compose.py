@@ -17,7 +17,8 @@ from tests.integration.admin_clients import AiokafkaAdmin, ConfluentAdmin, Kafka
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(600)]
 
 FAST = {"BRIDGEHEAD_SESSION_TIMEOUT_MS": "2000"}
-# Each container keeps its files below these folders, which Docker created.
+# The containers store their files below these folders. The folders themselves were created by
+# Docker, so their permissions are not checked.
 VOLUMES = {
     **{f"kafka-{n}": ("/var/lib/bridgehead", "/evidence", "/secrets") for n in (1, 2, 3)},
     "zookeeper": ("/data", "/datalog"),

@@ -66,7 +66,7 @@ def test_one_container_runs_several_brokers(everything_is_removed: None) -> None
 def test_ryuk_is_disabled_if_its_image_cannot_be_pulled(
     engine: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A warning names the image, and the command that cleans up after tests are killed."""
+    """A warning names the image, and the command that removes what killed tests leave behind."""
     monkeypatch.setattr(testcontainers_config, "_ryuk_disabled", False)
     monkeypatch.setattr(testcontainers_config, "ryuk_image", "127.0.0.1:1/no/ryuk:1")
     with pytest.warns(UserWarning, match=r"127\.0\.0\.1:1/no/ryuk:1 is not here.*docker rm"):

@@ -59,8 +59,8 @@ IDENTITIES: Final[dict[str, Open]] = {
 }
 
 
-# The drafted protocol requires CREATE on Cluster instead of CREATE on the topic. It answers a
-# deletion without DESCRIBE on the topic with the error of a missing topic.
+# The drafted protocol requires CREATE on Cluster instead of CREATE on the topic. A client without
+# DESCRIBE on a topic that it deletes gets the same error as for a missing topic.
 DRAFTED: Final = {19: ("31",), 20: ("17",)}
 
 
@@ -91,7 +91,7 @@ def _creation(name: str) -> Request:
     return Request(name, 19, 4, False, lambda: create_topics(name), "4 4 s e", 29)
 
 
-# These names resemble alice's prefix. Error 17: the name is not valid for a topic.
+# Most of these names resemble alice's prefix. Error 17: the name is not valid for a topic.
 NAMES: Final = (
     ("Alice-x", "29"),
     ("ALICE-X", "29"),

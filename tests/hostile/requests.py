@@ -1,4 +1,4 @@
-"""Requests that need rights, field by field, and the place of the error code in their responses.
+"""The attacker's requests, field by field, and the place of the error code in their responses.
 
 `error_at` leads to the first error code of the response: a number skips that many bytes, `s` skips
 a string, `c` skips a compact string, and `e` reads the code. The layouts are those of Kafka's
@@ -216,7 +216,7 @@ READS: Final = (
         lambda: flat(i32(10_000), ctext(None), TAGS), "1 4 e", _DENIED_CLUSTER,
     ),
 )  # fmt: skip
-# These requests need no right. The mutations are made from them, too.
+# Only the mutations use these requests; most of them need no right.
 HARMLESS: Final = (
     Request("ApiVersions", 18, 0, False, list, "e", 0),
     Request(

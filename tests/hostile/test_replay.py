@@ -32,7 +32,7 @@ WITHIN_S = 60.0
 
 
 class Recorder:
-    """A proxy in front of one port that keeps what each client sent, byte for byte."""
+    """A proxy in front of one port. It records what each client sends, byte for byte."""
 
     def __init__(self, port: int, upstream: int) -> None:
         self._upstream = upstream

@@ -79,7 +79,7 @@ class Proof:
         return sorted(tests, key=_cheapest_first)
 
     def _judge(self, tree: Tree, mutant: Mutant) -> tuple[Verdict, str]:
-        """Require a failed test for each row; an error in a fixture does not count as one."""
+        """Require a failed test for each row. An error in a fixture is not a failed test."""
         ends: dict[str, set[str]] = {}
         left = list(mutant.rows)
         try:
