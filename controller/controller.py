@@ -114,7 +114,7 @@ class Controller:
             self._term.brokers_changed()
 
     async def elect(self) -> bool:
-        """Try to become the active controller. Returns True if elected; a task then serves.
+        """Try to become the active controller. Returns True if elected; a task then runs the term.
 
         Raises:
             ConnectionLostError: the connection broke before the election was decided.

@@ -1,4 +1,4 @@
-"""Keeps the image current with writes made by others while this controller is active.
+"""Updates the image after writes that others make while this controller is active.
 
 Brokers below the bridge release and old tools of Kafka write configs, quotas, ACLs and tokens to
 ZooKeeper themselves. This node's broker reports each change that it reads. If a report differs from

@@ -129,7 +129,7 @@ class PolicyEvaluation:
         self._base: MetadataImage | None = None
         self._proposed = MetadataImage()  # `_base` with all expected records
         self._redone = 0  # how often checked requests were not decided or committed as expected
-        # The first request of the line, if some of its checks have results.
+        # The first request of the queue, if some of its checks have results.
         self._partial: _Proposal | None = None
         self._series_max = _CHECKS_MAX  # how many checks the next series has
         self._ahead = AHEAD_MAX  # how many requests may be checked before the loop decides them
@@ -222,7 +222,7 @@ class PolicyEvaluation:
         return task
 
     async def _check_line(self, policies: Policies) -> None:
-        """Check the requests of the line one after another; do not wait for a slow policy."""
+        """Check the queued requests one after another; do not wait for a slow policy."""
         try:
             await self._check_in_series(policies)
         except Exception:
@@ -256,7 +256,7 @@ class PolicyEvaluation:
                 self._spawn(self._finish(slow, policies, evaluation, len(results)))
 
     def _next_series(self) -> list[_Proposal]:
-        """Decide the next requests of the line, as if the policies accepted all of them."""
+        """Decide the next queued requests, as if the policies accepted all of them."""
         image = self._after_expected()
         series: list[_Proposal] = []
         checks = 0

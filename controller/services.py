@@ -62,7 +62,7 @@ class Settings:
     session_timeout_ms: int
     connection_timeout_ms: int
     request_timeout_ms: int
-    start_up_paths: tuple[str, ...] = ()  # persistent paths beyond those of every cluster
+    start_up_paths: tuple[str, ...] = ()  # persistent paths that only some clusters need
     token_check_interval_ms: int = 3_600_000  # delegation.token.expiry.check.interval.ms
     waits_for_brokers: bool = False  # bridgehead.metadata.blocking=cluster
     stores_records: bool = False  # bridgehead.data.plane

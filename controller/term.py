@@ -154,7 +154,7 @@ class Term:
 
     def brokers_changed(self) -> None:
         """/brokers/ids may have changed, or its watch is gone."""
-        # Every Envelope of an unregistered broker calls this. One refresh serves all of them.
+        # Every Envelope of an unregistered broker calls this. One refresh suffices for all of them.
         if not self._refresh_is_queued:
             self._refresh_is_queued = True
             self.loop.schedule(self._refresh_brokers)

@@ -88,7 +88,7 @@ class AlterClientQuotas(AdminApi):
 
 
 def _parts(entry: EntryData) -> list[tuple[str, str | None]]:
-    """Return an entity's parts in Kafka's order. If a type occurs twice, its last part counts."""
+    """Return an entity's parts in Kafka's order. If a type occurs twice, the last one counts."""
     entity = {part.entity_type: part.entity_name for part in entry.entity}
     return in_hash_order(entity, len(entry.entity))
 

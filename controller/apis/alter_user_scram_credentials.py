@@ -44,7 +44,7 @@ _TWICE: Final = Outcome(
 _NOT_THERE: Final = Outcome(
     ErrorCode.RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not exist"
 )
-# The error of a user. As in Kafka, an error of the whole request has no message instead.
+# As in Kafka, a user's error has the default text; an error of the whole request has no text.
 _FAULT: Final = Outcome.with_default_text(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 

@@ -1,8 +1,8 @@
 """CreatePartitions, key 37, versions 0 to 3 (docs/kafka/topics.md#createpartitions). KIP-195.
 
-`count` is the new total. As in Kafka, added partitions are placed as if the placement of the whole
-topic had started at partition 0's first replica. The response waits until every partition has a
-leader.
+`count` is the topic's new number of partitions. As in Kafka, added partitions are placed as if the
+placement of the whole topic had started at partition 0's first replica. The response waits until
+every partition has a leader.
 """
 
 from __future__ import annotations

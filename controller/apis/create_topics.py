@@ -86,8 +86,8 @@ _PROHIBITED: Final = Outcome(
 )
 _NOT_AUTHORIZED: Final = Outcome(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
 _CLUSTER_NOT_AUTHORIZED: Final = Outcome.with_default_text(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-# Of all rejections, only these also set the topic's config error code, if the client lacks
-# DESCRIBE_CONFIGS.
+# A result with one of these rejections has a topic config error code as well, if the client lacks
+# DESCRIBE_CONFIGS. Results with other rejections never have one.
 _EARLY_REJECTIONS: Final = (_FOUND_TWICE, _NOT_AUTHORIZED, _CLUSTER_NOT_AUTHORIZED)
 
 
@@ -145,7 +145,7 @@ class CreateTopics(AdminApi):
         may_create_all = context.authorize("CREATE", "CLUSTER", CLUSTER_NAME, log_if_denied=False)
         order = _order(image)
         elements: list[Decided] = []
-        created: dict[str, str] = {}  # collision key -> name, of this request
+        created: dict[str, str] = {}  # by collision key: the names in this request
         for topic in _in_order(request.topics):
             name = topic.name
             if name in committed:

@@ -23,7 +23,7 @@ from zookeeper_client.wire import MultiResult, Read, ReadResult
 
 
 class DirectSession:
-    """Opens a ZooKeeper session on the first call, and on the first call after each loss."""
+    """A ZooKeeper session. The first call opens it; after a loss the next call opens a new one."""
 
     def __init__(
         self,

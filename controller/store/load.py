@@ -3,9 +3,9 @@
 MultiRead reads 100,000 partition states in a third of a second; single reads take 20 seconds.
 Parsing yields to the event loop, so that heartbeats continue.
 
-The broker of this node knows most partition states from UpdateMetadata. If its image has the last
-commit of the earlier controllers, its states are used instead of those in ZooKeeper. They may still
-differ from ZooKeeper if another program has written a state. `first_difference` detects this.
+The broker of this node knows most partition states from UpdateMetadata. If it has applied the
+last commit of the earlier controllers, its states are used instead of those in ZooKeeper. The two
+may still differ if another program has written a state. `first_difference` detects this.
 """
 
 from __future__ import annotations

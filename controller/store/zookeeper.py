@@ -2,8 +2,8 @@
 
 From the bridge release on, only this module writes metadata. Operation 0 of every multi checks the
 version of /controller_epoch; operation 1 sets /bridgehead/commit at its known version. After a lost
-reply the same multi is sent again. If operation 0 fails then, another controller was elected. If
-operation 1 fails, the first copy was applied.
+reply the same multi is sent again. If operation 0 of this second copy fails, another controller was
+elected. If operation 1 fails, the first copy was applied.
 """
 
 from __future__ import annotations
