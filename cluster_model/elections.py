@@ -75,7 +75,7 @@ def elect_unclean(
     *,
     stores_records: bool = False,
 ) -> PartitionState | None:
-    """Return the state with a live leader, if possible an in-sync one; None if none is live."""
+    """Return the state with a live leader, preferably in sync; None if no replica is live."""
     after = react_to_live_brokers(
         state,
         assignment,
@@ -88,7 +88,7 @@ def elect_unclean(
 
 
 def _without_replicas(state: PartitionState, controller_epoch: int) -> PartitionState | None:
-    """Return the state without a leader, with one in-sync replica; None if it had no leader."""
+    """Return the state without a leader, with one in-sync replica; None if it already has none."""
     if state.leader == NO_LEADER:
         return None
     kept = state.isr if len(state.isr) <= 1 else (state.leader,)

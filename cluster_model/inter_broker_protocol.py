@@ -1,7 +1,7 @@
 """inter.broker.protocol.version: the levels of Kafka 3.9, and the one at which forwarding starts.
 
-KIP-590 §Compatibility: each broker follows its own level. Below the bridge release, it writes to
-ZooKeeper itself, as brokers did before KIP-590.
+Each broker behaves as its own level requires (KIP-590 §Compatibility). Below the bridge release, it
+writes to ZooKeeper itself, as brokers did before KIP-590.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ NO_STATE: Final = PartitionState(NO_LEADER, 0, (), 0, NO_STATE_ZNODE)
 class ConfigResource(NamedTuple):
     """A config entity: a znode below /config.
 
-    `entity_type` is topics, brokers, users, clients or ips. `entity_name` is the path below it,
+    `entity_type` is topics, brokers, users, clients or ips. `entity_name` is the rest of the path,
     escaped as Kafka escapes it (docs/kafka/znodes.md#entity-names), for example
     `alice/clients/app%201` or `<default>`.
     """

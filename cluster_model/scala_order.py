@@ -1,7 +1,7 @@
 """Iteration orders of Scala 2.13 collections, on which some of Kafka's responses depend.
 
 No API guarantees these orders, but responses are compared with recordings byte for byte. The
-functions follow the documented behaviour of the immutable HashSet and of the mutable LongMap and
+functions reproduce the documented behaviour of the immutable HashSet and of the mutable LongMap and
 HashMap.
 """
 
@@ -25,7 +25,7 @@ _SIGN: Final = 1 << 31
 
 
 def set_order(names: Iterable[str]) -> Sequence[str]:
-    """Return distinct names in the order of a HashSet; more than NAMES_MAX keep their order."""
+    """Return distinct names in the order of a HashSet; in the given order above NAMES_MAX."""
     return _set_order(names, (), java_hash, NAMES_MAX)
 
 
@@ -98,7 +98,7 @@ def _walk(hashed: list[tuple[int, Key]], shift: int) -> list[Key]:
 
 @lru_cache(maxsize=256)
 def partition_order(count: int) -> tuple[int, ...]:
-    """Return 0 to count-1 in the order of a LongMap; more than `_KEYS_MAX` keep their order."""
+    """Return 0 to count-1 in the order of a LongMap; in ascending order above `_KEYS_MAX`."""
     return long_map_order(tuple(range(count)))
 
 

@@ -28,7 +28,7 @@ PROTOCOL_CODES: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SS
 
 
 def full_parts(image: MetadataImage, controller_id: int) -> Iterator[UpdateMetadataRequest]:
-    """Yield requests with the whole image. An image without topics is one request."""
+    """Yield requests with the whole image, or one request if the image has no topics."""
     unsent = all_names(image)
     yield take_part(image, unsent, controller_id)
     while unsent:

@@ -123,7 +123,7 @@ class EffectiveBrokerConfig:
     def entries(self, *, only_cluster_default: bool = False) -> list[ConfigEntry]:
         """Return the configs of this broker, or those of the cluster default, in Kafka's order.
 
-        Custom names follow at the end, sorted; Kafka places them by hash. Our own configs
+        Custom names come last, sorted by name; Kafka places them by hash. Our own configs
         (`bridgehead.*`) are omitted, because Kafka does not have them.
         """
         names: Iterable[str] = self.cluster_default
