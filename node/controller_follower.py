@@ -1,4 +1,4 @@
-"""Follows the active controller: forwards to it, or starts an election if there is none.
+"""Connects a node to the active controller, or starts an election if there is none.
 
 The broker half of a node learns from ZooKeeper which broker is the active controller; the
 controller half is this node's candidate. This module connects the two.
@@ -96,7 +96,7 @@ class ControllerFollower:
         credentials: grpc.ChannelCredentials | None,
         new_channel: Callable[..., ControllerChannel] = ControllerChannel,
     ) -> None:
-        """While broker `pinned` is registered, only it may become active; None: any may."""
+        """While broker `pinned` is registered, only it may become active; None: any broker may."""
         self._broker_id = state.broker_id
         self._controller = controller
         self._forwarding = forwarding
@@ -149,7 +149,7 @@ class ControllerFollower:
             self._ranges = ranges
 
     def controller_changed(self, controller: ControllerAddress | None) -> None:
-        """Follow a new controller; None: there is none."""
+        """Connect to a new controller; None: there is no controller."""
         if self._stopped:
             return
         self._known = controller
@@ -165,7 +165,7 @@ class ControllerFollower:
             self._start(self._resign_and_follow(controller))
 
     async def _resign_and_follow(self, controller: ControllerAddress | None) -> None:
-        """Resign first: this node must not be active while it follows another controller."""
+        """Resign first: this node must not be active while it forwards to another controller."""
         if await self._is_elected():
             return  # The watch on /controller will report this broker.
         await self._controller.superseded()

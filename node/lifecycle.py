@@ -134,7 +134,7 @@ class Node:
         metrics.connected_software(server.connected_software)
 
     async def stop(self, reason: str) -> None:
-        """Finish the requests in progress, resign, leave ZooKeeper and close everything."""
+        """Finish the requests in progress, resign, end the ZooKeeper sessions, close everything."""
         parts, log = self._parts, self._parts.instruments.log
         for timer in self._timers.values():
             timer.cancel()

@@ -28,7 +28,7 @@ Done = Callable[[BaseException | None], object]
 
 
 class PolicyRunner:
-    """One policy's threads. `name` is its class, for messages."""
+    """The threads of one policy. `name` is the policy's class, for messages."""
 
     def __init__(self, name: str, timeout_ms: int) -> None:
         self._name = name

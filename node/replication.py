@@ -33,7 +33,7 @@ _TLS_PREFIX: Final = "ssl."
 
 
 class Replication:
-    """Follows leaders, and maintains the ISRs of the partitions that this broker leads."""
+    """Fetches from leaders, and maintains the ISRs of the partitions that this broker leads."""
 
     def __init__(self, partitions: Partitions, fetchers: ReplicaFetchers, isrs: IsrChanges) -> None:
         self._partitions = partitions
@@ -66,7 +66,7 @@ class Replication:
                 partition.advance_high_watermark()
 
     async def stop(self) -> None:
-        """Stop; the partitions keep their roles."""
+        """Stop. The partitions remain leaders or followers."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)

@@ -340,7 +340,7 @@ def _with_identity_of(envelope: Envelope, sender: Sender) -> Sender:
 
 
 class StaleAcls(LearnedAcls):
-    """stale_acl_cache: keeps the first ACLs that it reads."""
+    """stale_acl_cache: never applies a change of the ACLs that it read first."""
 
     def acl_changed(self, pattern: ResourcePattern, entries: Entries, version: int | None) -> None:
         """See AclListener."""

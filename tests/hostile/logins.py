@@ -341,7 +341,7 @@ def delegation_token(target: Target, lifetime_ms: int) -> tuple[str, str]:
 
 
 def _with_token(lifetime_ms: int, wait_s: float, **changes: Any) -> Callable[[Target], str]:
-    """Create a token, wait, log in. Without wait and changes, retry until the broker knows it."""
+    """Create a token, wait, log in. If the login must succeed, retry until the token is known."""
 
     def run(target: Target) -> str:
         token_id, secret = delegation_token(target, lifetime_ms)
