@@ -147,7 +147,7 @@ class Controller:
             await store.close()
 
     async def resign(self, reason: str) -> None:
-        """Return to standby. Every pending request is answered NOT_CONTROLLER."""
+        """Return to standby. Every pending request is answered with NOT_CONTROLLER."""
         if self._running is not None and self._serving is not None:
             self._running.cancel(reason)
             await asyncio.wait([self._serving])
@@ -231,7 +231,7 @@ class Controller:
         self._publisher.disconnected(peer)
 
     def refused(self, hello: Hello, principal: KafkaPrincipal | None, reason: str) -> None:
-        """A channel was rejected because its certificate does not match its broker."""
+        """A channel was rejected: its certificate does not name the broker that its Hello names."""
         name = None if principal is None else str(principal)
         _log.warning("rejected a channel: %s (%s)", reason, name or "no principal")
         self._services.channel_refused()

@@ -59,7 +59,7 @@ from event_log.events import ImageAdvanced
 from event_log.writer import EventLog
 
 _log = logging.getLogger(__name__)
-# Bounds the decisions of a round to some 20 ms, so that heartbeats and replies are not delayed.
+# Limits the decisions of a round to some 20 ms, so that heartbeats and replies are not delayed.
 REQUESTS_PER_ROUND: Final = 512
 # Multis are sent without waiting for the previous reply. The limit bounds the memory.
 MULTIS_IN_FLIGHT_MAX: Final = 16

@@ -149,7 +149,7 @@ class Entry(NamedTuple):
 
 
 def fits_in_multi(operations: Sequence[bytes], decided: Decided) -> bool:
-    """False for an element larger than a multi: ZooKeeper would close the connection."""
+    """False for an element too large for a multi: ZooKeeper would close the connection."""
     size = sum(map(len, operations)) + _outcome_bytes(decided)
     return len(operations) <= _EFFECTS_MAX and size <= MULTI_BYTES_MAX
 

@@ -3,7 +3,7 @@
 docs/kafka/configs.md#altering-configs. A BROKER resource has already been validated by the broker
 that it names, except in the drafted dialect. Kafka's controller validates a forwarded resource
 again, and rejects it unless it names the controller's own broker (docs/kafka/misbehaviour.md). This
-controller does not repeat the validation. Otherwise `kafka-configs.sh`, which uses this API, could
+controller does not repeat the validation: if it did, `kafka-configs.sh`, which uses this API, could
 alter only the configs of the controller's own broker.
 """
 

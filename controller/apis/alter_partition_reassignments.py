@@ -144,7 +144,7 @@ def _check_replicas(target: Replicas, current: PartitionAssignment, image: Metad
         )
     if min(target) < 0:
         raise invalid_assignment(f"Invalid broker id in replica list: {_buffer(target)}")
-    # Added replicas must be alive now. Other replicas may be dead: then the reassignment waits.
+    # Added replicas must be alive now. Other replicas may be dead; the reassignment waits for them.
     if any(replica not in image.brokers for replica in current.reassign_to(target).adding):
         live = ", ".join(map(str, sorted(image.brokers)))
         raise invalid_assignment(

@@ -57,7 +57,7 @@ WHOLE_REQUEST: Final = ""
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """The outcome of one element, and its records (none if it is rejected or a dry run).
+    """The outcome of one element, and its records (none if it is rejected or only validated).
 
     `element` is unique within the request, for example a topic name or `type:name` of a resource.
     `records` are committed in one multi. `following` are committed later, in one or more multis. If

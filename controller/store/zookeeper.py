@@ -219,7 +219,7 @@ class ZooKeeperStore:
         return self._commit_number + 1
 
     def encode(self, operation: Operation) -> bytes:
-        """Return an operation's bytes, to split multis by size."""
+        """Return an operation's bytes. Their size determines how multis are split."""
         return self._session.encode(operation)
 
     async def read(self, reads: Sequence[Read]) -> list[ReadResult]:
