@@ -12,7 +12,7 @@ from cluster_model.principal import ANONYMOUS, KafkaPrincipal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
-    """An authenticated client, its protocol dialect and its software.
+    """A client: its address, listener, principal, protocol dialect and software.
 
     The broker builds it when the connection opens. Login sets `principal`, ApiVersions sets the
     software, and each request header sets `client_id`. The controller rebuilds it from an Envelope,

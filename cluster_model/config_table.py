@@ -48,7 +48,7 @@ def read_config_table(
 
     Args:
         path: the TSV file.
-        extra: the column that only this table has.
+        extra: the name of the column that only this table has.
         make: builds a key from the fields of ConfigKey and the text in the extra column.
 
     Raises:

@@ -22,7 +22,7 @@ _LONG_SIGN: Final = 2**63
 class DelegationToken:
     """One token. Times are milliseconds since 1970, as Kafka stores them."""
 
-    token_id: str  # a UUID in URL-safe base64, 22 characters; the user name of a login
+    token_id: str  # a UUID in URL-safe base64, 22 characters; clients log in with it as user name
     owner: KafkaPrincipal  # the principal of a client that logs in with it
     requester: KafkaPrincipal  # who requested it; usually the owner
     renewers: tuple[KafkaPrincipal, ...]  # may renew and expire it, besides the owner

@@ -26,7 +26,7 @@ class BrokerOrder:
 
     @classmethod
     def of(cls, racks: Mapping[int, str | None]) -> BrokerOrder:
-        """Order the brokers in `racks` (broker id to rack) by id, or alternating between racks.
+        """Order the brokers in `racks` (broker id to rack) by id, or alternately by rack.
 
         Raises:
             MixedRacksError: some but not all brokers have a rack.
@@ -78,7 +78,7 @@ def _unaware(
 
 
 def alternate_racks(racks: Mapping[int, str]) -> list[int]:
-    """Return the brokers ordered by rack in round-robin fashion."""
+    """Return the brokers, one from each rack in turn."""
     by_rack: dict[str, list[int]] = {}
     for broker in sorted(racks):
         by_rack.setdefault(racks[broker], []).append(broker)

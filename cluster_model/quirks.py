@@ -135,7 +135,7 @@ class DumpedRequest:
 
 
 def denial_text(inner: DumpedRequest, envelope: DumpedRequest | None) -> str:
-    """Return the text of Kafka's ClusterAuthorizationException: the Request, printed."""
+    """Return the text of Kafka's ClusterAuthorizationException, which shows the Request object."""
     outer = "None" if envelope is None else f"Some({_dump(envelope, 'None')})"
     return f"Request {_dump(inner, outer)} is not authorized."
 

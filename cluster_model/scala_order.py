@@ -25,7 +25,7 @@ _SIGN: Final = 1 << 31
 
 
 def set_order(names: Iterable[str]) -> Sequence[str]:
-    """Return distinct names in the order of a HashSet; in the given order above NAMES_MAX."""
+    """Return distinct names in the order of a HashSet; above NAMES_MAX, as given."""
     return _set_order(names, (), java_hash, NAMES_MAX)
 
 
@@ -45,12 +45,12 @@ def _set_order(
 
 
 def mutable_hash_order(names: Iterable[str], count_max: int = NAMES_MAX) -> Sequence[str]:
-    """Return distinct names in the order of a mutable HashMap, if there are at most `count_max`."""
+    """Return distinct names in the order of a mutable HashMap; above `count_max`, as given."""
     return _mutable_order(names, java_hash, count_max)
 
 
 def mutable_int_order(keys: Iterable[int]) -> Sequence[int]:
-    """Return distinct 32-bit numbers in the order of a mutable HashMap, if at most `_KEYS_MAX`."""
+    """Return distinct 32-bit numbers in mutable HashMap order; above `_KEYS_MAX`, as given."""
     return _mutable_order(keys, _word, _KEYS_MAX)
 
 
@@ -98,7 +98,7 @@ def _walk(hashed: list[tuple[int, Key]], shift: int) -> list[Key]:
 
 @lru_cache(maxsize=256)
 def partition_order(count: int) -> tuple[int, ...]:
-    """Return 0 to count-1 in the order of a LongMap; in ascending order above `_KEYS_MAX`."""
+    """Return 0 to count-1 in the order of a LongMap; above `_KEYS_MAX`, in ascending order."""
     return long_map_order(tuple(range(count)))
 
 

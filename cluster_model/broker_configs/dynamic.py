@@ -52,7 +52,7 @@ _MEBIBYTE: Final = 1 << 20
 def validate_dynamic_configs(
     wanted: Mapping[str, str], current: EffectiveBrokerConfig, *, of_broker: bool
 ) -> None:
-    """Validate the configs that a resource would have; raises ConfigException.
+    """Validate the configs that a resource would have after a change; raises ConfigException.
 
     Args:
         wanted: all overrides of the resource after the change.
@@ -70,7 +70,11 @@ def validate_dynamic_configs(
 
 
 def check_names_and_types(wanted: Mapping[str, str], *, of_broker: bool) -> None:
-    """Run the checks that need no broker: names, types and values; raises ConfigException."""
+    """Check what does not depend on the current configs: names, types and values.
+
+    Raises:
+        ConfigException: a check failed.
+    """
     fixed = [
         name
         for name in wanted

@@ -1,9 +1,10 @@
 """The effective configs of a broker. The first layer that sets a config determines its value.
 
 The layers are the dynamic configs of the broker, those of the cluster default, the properties file
-and the defaults. A layer overrides a name and its synonyms: a dynamic log.retention.ms hides a
-static log.retention.hours (recorded live). Stored values that cannot be applied are skipped and
-reported in `ignored`, so that one bad znode does not stop a broker.
+and the defaults. A layer that sets a config also overrides its synonyms in the later layers: a
+dynamic log.retention.ms hides a static log.retention.hours (recorded live). Stored values that
+cannot be applied are skipped and reported in `ignored`, so that one bad znode does not stop a
+broker.
 """
 
 from __future__ import annotations

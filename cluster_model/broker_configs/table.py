@@ -21,7 +21,7 @@ from cluster_model.config_types import ConfigKey
 
 
 class UpdateMode(Enum):
-    """Where a config can change while the broker runs (docs/kafka/configs.md)."""
+    """Whether a config can change while brokers run, and for which (docs/kafka/configs.md)."""
 
     READ_ONLY = "read-only"
     PER_BROKER = "per-broker"
