@@ -45,7 +45,7 @@ def channel_with_repeats(
     on_update: Callable[[MetadataUpdate], None],
     **others: Any,
 ) -> ControllerChannel:
-    """repeats_updates: a broker applies each change of metadata again, after later ones."""
+    """repeats_updates: a broker applies each change of metadata again, after later changes."""
     loop = asyncio.get_running_loop()
 
     def apply(update: MetadataUpdate) -> None:

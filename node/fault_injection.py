@@ -1,6 +1,6 @@
 """Applies fault rules to the requests and Envelopes of one broker (bridgehead/fault_rules.py).
 
-A node has these parts only with `bridgehead.faults.allow=true`.
+A node uses these classes only with `bridgehead.faults.allow=true`.
 """
 
 from __future__ import annotations

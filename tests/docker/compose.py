@@ -138,9 +138,10 @@ class ComposeCluster:
     ) -> Iterator[None]:
         """Inject a fault with one command of the engine and heal it with another.
 
-        The body waits for the effects. The injection and the healing are recorded just before
-        their commands. The judge ignores the first tenth of a fault, in which the command may still
-        be running, so the fault lasts at least ten times as long as the command.
+        The body of the `with` statement waits for the effects. The injection and the healing are
+        recorded just before their commands. The judge ignores the first tenth of a fault, in which
+        the command may still be running, so the fault lasts at least ten times as long as the
+        command.
         """
         assert self.harness is not None
         began_s = time.monotonic()

@@ -1,4 +1,4 @@
-"""A small fault in the product that makes the statements of some rows false."""
+"""A small fault in the product that makes the statements of some rows of docs/kips.md false."""
 
 from __future__ import annotations
 

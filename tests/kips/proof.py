@@ -1,4 +1,4 @@
-"""Runs the tests of rows without and with mutants, and judges what they show."""
+"""Runs the tests of rows of docs/kips.md without and with mutants, and judges the results."""
 
 from __future__ import annotations
 
