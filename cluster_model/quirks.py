@@ -115,7 +115,7 @@ def unknown_quirks(value: str) -> str | None:
     unknown = [name for name in names_in(value) if name not in KNOWN_QUIRKS]
     if not unknown:
         return None
-    return f"has no quirk named {', '.join(unknown)}; the quirks are {', '.join(KNOWN_QUIRKS)}"
+    return f"names unknown quirks: {', '.join(unknown)}; the quirks are {', '.join(KNOWN_QUIRKS)}"
 
 
 def names_in(value: str) -> list[str]:

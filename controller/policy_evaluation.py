@@ -226,7 +226,7 @@ class PolicyEvaluation:
         try:
             await self._check_in_series(policies)
         except Exception:
-            _log.exception("policies could not be checked; trying again")
+            _log.exception("an unexpected error in the policy checks; they are tried again")
             asyncio.get_running_loop().call_later(_RETRY_S, self._start, policies)
         finally:
             self._checks_line = False

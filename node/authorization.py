@@ -66,8 +66,8 @@ def _find(name: str) -> Callable[[Mapping[str, str]], Authorizer]:
         )
     except (ImportError, AttributeError, ValueError) as missing:
         raise AuthorizerConfigError(
-            f"{AUTHORIZER_CLASS}={name} cannot be imported ({missing}): name {CLASS_NAME}, or "
-            f"the dotted path of a class on the PYTHONPATH of the nodes."
+            f"{AUTHORIZER_CLASS}={name} cannot be imported ({missing}): set it to "
+            f"{CLASS_NAME}, or to the dotted path of a class on the PYTHONPATH of the nodes."
         ) from None
     return found
 

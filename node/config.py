@@ -252,8 +252,8 @@ def _listener(
     protocol = protocols.get(name, name)
     if protocol not in PROTOCOLS:
         raise NodeConfigError(
-            f"Listener {name} has no security protocol: name one of {', '.join(PROTOCOLS)} in "
-            f"listener.security.protocol.map, as in {name}:{PROTOCOLS[2]}."
+            f"Listener {name} has no security protocol: set one of {', '.join(PROTOCOLS)} in "
+            f"listener.security.protocol.map, for example {name}:{PROTOCOLS[2]}."
         )
     return Listener(name, protocol, host or LOOPBACK, port, own.dialect(name))
 
@@ -331,8 +331,8 @@ def _zookeeper_access(
         ) from None
     if controller.user == brokers.user:
         raise NodeConfigError(
-            f"{ZOOKEEPER_WRITE} and {ZOOKEEPER_READ} name the same user: use two, because "
-            "the broker session must not have the right to write."
+            f"{ZOOKEEPER_WRITE} and {ZOOKEEPER_READ} name the same user: use two users, "
+            "because the broker session must not have the right to write."
         )
     return ZooKeeperAccess(controller, brokers), ZooKeeperAccess(brokers, brokers)
 

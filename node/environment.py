@@ -65,7 +65,8 @@ def _choose(name: str, text: str, listeners: frozenset[str]) -> str:
     if len(known) != 1:
         raise AmbiguousVariableError(
             f"{name} means {apache} in apache/kafka and {confluent} in cp-kafka, and "
-            f"{'both exist' if known else 'neither is known'}: put it into the properties file."
+            f"{'both exist' if known else 'neither is known'}: set the property in the properties "
+            "file instead."
         )
     return known[0]
 

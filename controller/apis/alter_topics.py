@@ -134,7 +134,7 @@ def _place(
     if factor <= 0 or factor > len(image.brokers):
         raise ApiError(
             ErrorCode.INVALID_REPLICATION_FACTOR,
-            f"Replication factor {factor} is not between 1 and {len(image.brokers)} brokers.",
+            f"Replication factor {factor} is not between 1 and {len(image.brokers)} live brokers.",
         )
     if first + count > partitions_max(factor):
         raise too_many_partitions(first + count)
@@ -145,7 +145,7 @@ def _check_given(given: Mapping[int, Replicas], topic: Topic, image: MetadataIma
     current = len(topic.assignment)
     added = sorted(number for number in given if not 0 <= number < current)
     if added != list(range(current, current + len(added))):
-        raise invalid_assignment(f"Partitions {added} do not follow partition {current - 1}.")
+        raise invalid_assignment(f"Added partitions {added} must be numbered from {current} on.")
     for number, replicas in sorted(given.items()):
         if not replicas:
             raise invalid_assignment(f"Partition {number} has no replicas.")

@@ -45,7 +45,7 @@ def main() -> int:
         if wrong := proof.unmutated(chosen):
             for test, ends in wrong.items():
                 print(f"{test} {' and '.join(sorted(ends)) or 'did not run'}, without a mutant")
-            print("Make these tests pass first: they can show nothing.", file=sys.stderr)
+            print("Make these tests pass first: now they cannot detect a mutant.", file=sys.stderr)
             return ExitCode.CANNOT_RUN
         results = proof.mutated(chosen)
     return _summary(results, by_number)

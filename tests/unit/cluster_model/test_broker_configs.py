@@ -81,7 +81,7 @@ def test_all_errors_of_a_properties_file_are_reported() -> None:
         "Invalid value x for configuration num.partitions: Not a number of type INT",
         "Invalid value 1 for configuration log.segment.bytes: Value must be at least 14",
         "Invalid value -1 for configuration max.connections: Value must be at least 0",
-        "bridgehead.quirks=nonsense has no quirk named nonsense; the quirks are "
+        "bridgehead.quirks=nonsense names unknown quirks: nonsense; the quirks are "
         f"{', '.join(KNOWN_QUIRKS)}.",
     )
 

@@ -299,13 +299,13 @@ def test_alter_topics_rejects_only_the_invalid_topic() -> None:
       assignment u 1 2
       state u-1 leader=2 isr=2 epochs=0,0
     > alter t rf=0 drafted
-    t: INVALID_REPLICATION_FACTOR "Replication factor 0 is not between 1 and 3 brokers."
+    t: INVALID_REPLICATION_FACTOR "Replication factor 0 is not between 1 and 3 live brokers."
     > alter t rf=4 drafted
-    t: INVALID_REPLICATION_FACTOR "Replication factor 4 is not between 1 and 3 brokers."
+    t: INVALID_REPLICATION_FACTOR "Replication factor 4 is not between 1 and 3 live brokers."
     > alter t partitions=2000000000 drafted
     t: INVALID_PARTITIONS "A topic of 2000000000 partitions does not fit into its znode."
     > alter t assign=3:1 drafted
-    t: INVALID_REPLICA_ASSIGNMENT "Partitions [3] do not follow partition 1."
+    t: INVALID_REPLICA_ASSIGNMENT "Added partitions [3] must be numbered from 2 on."
     > alter t assign=0:1,1 drafted
     t: INVALID_REPLICA_ASSIGNMENT "Partition 0 has a duplicate replica."
     > alter t assign=0:none drafted
