@@ -24,7 +24,7 @@ from judge.evidence.run_lookup import read_run
 from judge.history import History
 from judge.verdicts import Judgement, judge
 
-SCHEMA_VERSION = 1  # of the document; bridgehead/schema_version.py says when to increment it
+SCHEMA_VERSION = 1  # of the JSON document; bridgehead/schema_version.py says when to increment it
 _SHOWN_MAX = 5
 _ADVICE: Final = {
     Seal.UNSEALED: "seal the run with `bridgehead down` if the cluster still runs, otherwise with "

@@ -159,7 +159,7 @@ class History:
     def frozen(self) -> frozenset[str]:
         """The nodes that a fault froze.
 
-        A frozen node does nothing while its clock runs on, so its time limits are not judged.
+        The clock of a frozen node runs on, so the time limits of its requests are not judged.
         """
         return frozenset(
             e["target"] for e in self.of_kind["fault_injected"] if e["action"] == "freeze"
@@ -327,7 +327,7 @@ def epoch_of(data: Any) -> int:
 
 
 def topic_of(path: str) -> str | None:
-    """Return the name of the topic if the path is that of a topic's znode."""
+    """Return the topic's name if the path is the znode of a topic, else None."""
     if not path.startswith(TOPICS):
         return None
     name = path[len(TOPICS) :]

@@ -187,7 +187,8 @@ def _is_damaged(data: bytes, at: int) -> bool:
     """Return whether the log is damaged at `at`; False if it ends there.
 
     A log ends with zeros or, if its server was killed, with an incomplete record. The log is
-    damaged if the record has an end byte but a wrong checksum, or if an intact record follows.
+    damaged if the record at `at` has an end byte but a wrong checksum, or if an intact record comes
+    after it.
     """
     if at + _ENTRY.size <= len(data):
         _, length = _ENTRY.unpack_from(data, at)

@@ -16,7 +16,7 @@ A condition may use these columns:
     parts_are_right        whether identity, elements and counters are complete; events only
     kind, run              the kind of an event; the run of the file
     shape                  the expected form of a line that is not an event
-    required, allowed      literal maps of pipeline.schemas
+    required, allowed      the maps of required_fields and allowed_types in pipeline.schemas
 """
 
 from __future__ import annotations

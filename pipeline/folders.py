@@ -39,7 +39,7 @@ class OutputError(Exception):
 
 
 def code_fingerprint() -> str:
-    """Return a digest of the code that builds tables. Tables of other code are built again."""
+    """Return a digest of the code that builds tables. If it changes, they are built again."""
     digest = hashlib.sha256()
     for folder in _CODE:
         for path in sorted(folder.rglob("*.py")):
@@ -111,7 +111,10 @@ class Folders:
             raise _not_writable(out, error) from error
 
     def missing(self, table: str) -> list[str]:
-        """Return the runs whose rows of this table do not exist."""
+        """Return the runs for which this table must be built.
+
+        Its rows do not exist, or were built from other evidence or by other code.
+        """
         made = self._made(table)
         return [
             run
@@ -145,7 +148,7 @@ class Folders:
         return written
 
     def write_empty(self, table: Table, runs: Sequence[str]) -> Written:
-        """Record that a table has no rows of these runs, replacing older ones."""
+        """Replace a table's rows of these runs, if there are any, by none."""
         self._publish(table, runs, self._new_folder(table))
         return self.hold_empty(table)
 
@@ -204,7 +207,7 @@ class Folders:
         _save(frame.observe(check.observation, *check.columns), folder, runs)
         rows = check.rows()
         if not rows:
-            folder.delete()  # a run without rows has no folder
+            folder.delete()  # A table without rows has no folder.
         return rows
 
     def _stored(self, table: Table, folder: Place) -> DataFrame:

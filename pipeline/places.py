@@ -19,7 +19,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 _SCHEME: Final = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):/")
-# Hadoop's name of a capability: a file appears, complete, only when its stream is closed.
+# Hadoop's name of a capability: a file appears when its stream is closed, not before.
 _APPEARS_WHEN_CLOSED: Final = "fs.capability.outputstream.abortable"
 
 

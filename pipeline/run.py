@@ -1,9 +1,9 @@
 """The pipeline. `TABLES` lists every table after its inputs.
 
-As soon as a table's inputs exist, the table is built for all runs that do not have it yet. A record
-publishes it (`pipeline.folders`). After a kill, the next pipeline does not build the existing
-tables again. The tables of small evidence are written only on request, because writing them takes
-longer than building them again.
+As soon as a table's inputs exist, the table is built for all runs that do not have it yet. The file
+`_made.json` publishes it (`pipeline.folders`). If the pipeline is killed, the next one does not
+build the published tables again. The tables of small evidence are written only on request, because
+writing them takes longer than building them again.
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ class Pipeline:
             key = (name, tuple(runs))
             if key in self._kept:
                 return self._kept[key]
-            frame = self.folders.read(BY_NAME[name], runs)  # kept, because `read` lists files
+            frame = self.folders.read(BY_NAME[name], runs)  # kept: listing files takes time
             self._kept[key] = in_memory(frame) if self.folders.in_memory else frame
             return self._kept[key]
 

@@ -1,7 +1,8 @@
 """The schemas of events, transactions and dumps, derived from the dataclasses of `event_log`.
 
-In a line, `identity` is an array, [1, "abc", 7], and each of the `elements` is an array,
-["topic", 0]. In a table these arrays are structs. The elements of `client_invoked` have no codes.
+In a line, `identity` is an array, [1, "abc", 7], and each of the `elements` is an array of name and
+error code, ["topic", 0]. In a table these arrays are structs. The elements of `client_invoked` are
+plain names, because they have no error codes.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ SETTINGS: Final[Mapping[str, str]] = {
     "spark.scheduler.listenerbus.eventqueue.capacity": "100000",
     "spark.ui.showConsoleProgress": "false",  # we show our own
     "spark.sql.codegen.aggregate.map.twolevel.partialOnly": "true",
-    "spark.sql.codegen.maxFields": "400",  # a line and its event have more than 100 fields
+    "spark.sql.codegen.maxFields": "400",  # 100 is too few for a line and its event
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",  # few files, not many
     # A file gets its final name when its task ends. Version 1 would rename it again when the job
     # ends, and S3 copies a file to rename it. An incomplete folder does no harm: a folder counts
@@ -66,7 +66,7 @@ SMALL: Final[Mapping[str, str]] = {
     # Two tables of one partition each are joined without a shuffle.
     "spark.sql.maxSinglePartitionBytes": str(1 << 62),
     "spark.sql.maxPlanStringLength": "1000",  # no listener reads the plan
-    # Many runs have many small files, and the overhead of each file dominates.
+    # For many small files, compression costs more time than it saves.
     "spark.sql.parquet.compression.codec": "uncompressed",
 }
 # For small evidence and tables on local disks. For each file of data, Hadoop creates a file of
@@ -193,7 +193,8 @@ def class_archive(java: Path, folder: Path) -> str:
 
     Loading and verifying 15,000 classes takes most of Spark's start. Java writes the archive when
     it exits, after our own process has exited. It writes the header last, so a file that begins
-    with zeros is not complete. At its start, Java ignores an archive of other jars. Without a
+    with zeros is not complete. When Java starts, it ignores an archive of the
+    classes of other jars. Without a
     writable folder, or for a Java without the archive of its own classes, the options are empty.
     """
     home = java.resolve().parents[1]

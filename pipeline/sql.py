@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Final
 
 WIDE: Final = "CAST({0} AS DECIMAL(20, 0))"  # Differences of 64-bit integers may overflow.
-# The nodes that a fault froze. A frozen node does nothing while its clock runs on, so its time
-# limits are not judged.
+# The nodes that a fault froze. The clock of a frozen node runs on, so the time limits of its
+# requests are not judged.
 FROZEN: Final = (
     "frozen AS (SELECT DISTINCT run, target AS node FROM events "
     "WHERE kind = 'fault_injected' AND action = 'freeze')"
@@ -30,5 +30,5 @@ def zxid_rows(zxids: str) -> str:
 
 
 def listed(codes: Iterable[int]) -> str:
-    """Return numbers for an IN (...)."""
+    """Return numbers as text for SQL's `IN (...)`."""
     return ", ".join(map(str, sorted(codes)))

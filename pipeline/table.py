@@ -121,7 +121,7 @@ class Table:
         return Check(self, runs)
 
     def columns(self) -> list[str]:
-        """Return the names of its columns, in order. A session must be open."""
+        """Return the names of the table's columns, in order. A session must be open."""
         return list(struct_type(self.schema).names)
 
 

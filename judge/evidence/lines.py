@@ -88,7 +88,7 @@ def parse_object(line: bytes) -> dict[str, Any] | str:
 def _unchanged(line: bytes) -> dict[str, Any] | None:
     """Return the object of a line if the line is exactly as a node wrote it, else None.
 
-    This parser is fast but not strict. If the value encodes to the same bytes, nothing was lost.
+    orjson is fast but not strict. If the value encodes to the same bytes, nothing was lost.
     """
     try:
         value = orjson.loads(line)
@@ -138,5 +138,5 @@ def judge_event(line: dict[str, Any], run_id: str) -> tuple[str, ...]:
 
 
 def has_unknown_fields(line: Mapping[str, Any]) -> bool:
-    """Return whether a valid event, which has all fields of its kind, has others too."""
+    """Return whether a valid event has fields besides those of its kind."""
     return len(line) > len(EVENT_SHAPES[line["kind"]].tests)

@@ -90,7 +90,7 @@ def _is_in(final: Mapping[str, tuple[int, int]] | None, transaction: Transaction
 
 
 def _denies(log: Sequence[int], zxid: int) -> bool:
-    """Return whether a log continues with a later epoch where it should have `zxid`."""
+    """Return whether a log lacks `zxid` and has the start of a later epoch in its place."""
     at = bisect_left(log, zxid)
     if at == len(log) or log[at] == zxid:
         return False
@@ -98,7 +98,7 @@ def _denies(log: Sequence[int], zxid: int) -> bool:
 
 
 def _jumps(transactions: Sequence[Transaction], first_zxid: int) -> Iterator[str]:
-    """Yield a sentence for each gap: in each of ZooKeeper's epochs, zxids count up from 1."""
+    """Yield a sentence for each gap. In each of ZooKeeper's epochs the counter begins at 1."""
     previous = first_zxid
     for transaction in transactions:
         zxid = transaction.zxid

@@ -59,7 +59,7 @@ class Evidence:
     accounts: list[FileAccount] = field(default_factory=list)
     seal: Seal = Seal.UNSIGNED
     doubt: str = ""  # why the evidence may have been changed; see event_log.seals
-    two_writers: list[EventKey] = field(default_factory=list)  # a second event with other content
+    two_writers: list[EventKey] = field(default_factory=list)  # keys of different events
 
 
 def _load_manifest(folder: Path, rules: SealRules) -> tuple[Manifest, Seal]:
@@ -185,7 +185,7 @@ def _event(line: bytes, number: int, account: FileAccount, run_id: str) -> Event
 
 
 def _find_missing_events(seen: Mapping[EventKey, Event], evidence: Evidence) -> None:
-    """Add a gap for each boot that lacks events, and for each whose end is not recorded."""
+    """Add a gap for each boot that lacks events, and for each boot without a recorded end."""
     boots: dict[tuple[str, str], list[int]] = defaultdict(list)
     ended = set()
     for (node, boot, seq), event in seen.items():

@@ -168,7 +168,7 @@ def gather_commits(folder: Path, run: RunDescription) -> ZooKeeperEvidence:
 
 
 def _member_folders(folder: Path, run: RunDescription) -> list[Path] | None:
-    """Copy each member's logs; return the members' folders, or None if there is no copy."""
+    """Copy each member's logs; return the folders of the copies, or None if there is no copy."""
     count = len(run.log_folders or ())
     targets = [folder / "zookeeper" / f"member={number + 1}" for number in range(count)]
     for source, target in zip(run.log_folders or (), targets, strict=True):

@@ -1,4 +1,4 @@
-"""W5: only the owner deletes /controller, by the end of its session or with an epoch check.
+"""W5: only its owner deletes /controller: when the owner's session ends, or with an epoch check.
 
 KAFKA-6082: after an error, a controller without this check deletes the znode of its successor.
 """

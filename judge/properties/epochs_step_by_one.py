@@ -10,14 +10,14 @@ from judge.properties.violations import violation, zxid_row
 
 
 def check(history: History) -> Iterator[Violation | None]:
-    """Judge every applied transaction that creates /controller or sets its epoch."""
+    """Judge every applied transaction that creates /controller or sets /controller_epoch."""
     known = history.evidence.first.get(EPOCH)
     epoch = epoch_of(known.data) if known is not None else 0
     for commit in history.applied:
         created = any(o.kind == "create" for o in writes_of(commit, "controller"))
         raised = [o for o in writes_of(commit, "epoch") if o.kind == "set"]
         if not created and not raised:
-            continue  # The first node creates the epoch's znode with the value 0.
+            continue  # Creating /controller_epoch is not an election.
         before, epoch = epoch, epoch_of(raised[0].data) if raised else epoch
         wrong = None
         if not created:

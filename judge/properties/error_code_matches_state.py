@@ -1,9 +1,9 @@
-"""D5: an error code agrees with the state between the decision's image and the response.
+"""D5: an error code agrees with the topic's state between the decision's image and the response.
 
-TOPIC_ALREADY_EXISTS requires that the topic existed and that another request had created it.
-UNKNOWN_TOPIC_OR_PARTITION requires a moment in between at which the topic did not exist. NONE for a
-creation requires that this request created the topic. NONE for a deletion requires that a topic of
-this name existed in between, and that it is gone.
+TOPIC_ALREADY_EXISTS requires that the topic existed in this time, and that another request had
+created it. UNKNOWN_TOPIC_OR_PARTITION requires a moment at which the topic did not exist. NONE for
+a creation requires that this request created the topic. NONE for a deletion requires that a topic
+of this name existed, and that it was gone at the response.
 """
 
 from __future__ import annotations

@@ -80,7 +80,10 @@ def _was_silent(history: History, fault: Event, healed: Event | None) -> bool:
 
 
 def _nothing_was_committed(history: History, fault: Event, healed: Event | None) -> bool:
-    """Return whether the frozen ZooKeeper committed nothing, according to the times in its log."""
+    """Return whether ZooKeeper committed nothing during the fault, by the times in its log.
+
+    The first tenth of the fault does not count, as in `_was_silent`.
+    """
     if healed is None:
         return False
     since = fault["wall_ms"] + (healed["wall_ms"] - fault["wall_ms"]) // 10
@@ -141,7 +144,7 @@ def _attempt(event: Event) -> tuple[Any, ...]:
 
 
 def _envelopes_were_slow(history: History, fault: Event, healed: Event | None) -> bool:
-    """Return whether an Envelope that another broker sent during the fault waited for long."""
+    """Return whether an Envelope of another broker waited long for its reply during the fault."""
     if healed is None:
         return False
     replied = {_attempt(e): e["mono_ns"] for e in history.of_kind["forward_answered"]}
@@ -258,7 +261,11 @@ def _end_of(fault: Event, healings: Sequence[Event], elected: Sequence[Event]) -
 def _missing_work(
     history: History, faults: Sequence[Event], healings: Sequence[Event]
 ) -> Iterator[str]:
-    """Require successes before the first fault and after the last, and an operation in between."""
+    """Yield a sentence for each requirement that the clients' operations do not meet.
+
+    Operations must succeed before the first fault and after the last one, and at least one must be
+    in progress between these times.
+    """
     begins = min(e["mono_ns"] for e in faults)
     ends = max(_end_of(fault, healings, history.of_kind["became_active"]) for fault in faults)
     required = max(history.run.operations_min, 1)

@@ -18,7 +18,7 @@ _CLUSTER_AUTHORIZATION_FAILED, _NOT_CONTROLLER = 31, 41
 
 
 def _redirects(event: Event) -> str | None:
-    """Return the request id of an Envelope to another process, so that resends count once."""
+    """Return the request id of an Envelope to another process: all its resends count as one."""
     return None if event["local"] else str(event["request_id"])
 
 
@@ -35,8 +35,8 @@ def _with(**fields: object) -> Callable[[Event], str | None]:
     return counts
 
 
-# For each kind of event, the counters that count it. The function of a counter returns an identity
-# for an event that the counter counts, else None. Events with equal identities count once.
+# For each kind of event, the counters that count it. The function of a counter returns a key for an
+# event that the counter counts, else None. Events with equal keys count once.
 COUNTED: Final[Mapping[str, Mapping[str, Callable[[Event], str | None]]]] = {
     "forward_sent": {"num_messages_redirected_count": _redirects},
     "envelope_refused": {

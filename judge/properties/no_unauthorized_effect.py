@@ -3,7 +3,7 @@
 The principal is the one that the client's broker authenticated, not the one that the controller
 used. A change by an API without known rights (event_log/rights.py) is a violation. A broker below
 the bridge release decides its own writes: it records the zxid of the ACLs that it used, or -1 if
-they changed faster than it read them. Writes with -1 are not judged.
+the ACLs changed while it read them. Writes with -1 are not judged.
 
 A request may be executed several times: after a conflict, or because it was sent again. The last
 execution on an image that is older than the commit counts.

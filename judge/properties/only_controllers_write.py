@@ -1,8 +1,9 @@
-"""W6: controllers write metadata and brokers their registration; other sessions write nothing.
+"""W6: controllers write metadata, brokers write their registration, others write nothing.
 
 A broker below the bridge release (inter.broker.protocol.version) may write configs, quotas, ACLs
-and tokens through a session of role `direct`. Other brokers may not. Any session of a node may
-create /controller_epoch and the paths that a cluster needs at its start (role `start_up`).
+and tokens through a session of role `direct`. Other brokers may not. As an exception, any session
+of a node may create /controller_epoch and the paths that a cluster needs at its start (role
+`start_up`).
 """
 
 from __future__ import annotations

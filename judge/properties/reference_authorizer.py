@@ -1,4 +1,4 @@
-"""A second implementation of Kafka's ACL rules, by which A1 (no_unauthorized_effect) judges.
+"""Kafka's ACL rules for A1 (no_unauthorized_effect), independent of the brokers' authorizer.
 
 ACLs come from ZooKeeper's log only: `/kafka-acl/<Type>/<name>` for literal patterns and
 `/kafka-acl-extended/prefixed/<Type>/<prefix>`. DENY takes precedence over ALLOW. Without an ACL on

@@ -14,7 +14,7 @@ from judge.properties.violations import violation
 
 
 def check(history: History) -> Iterator[Violation | None]:
-    """Compare each image of a broker with the epochs in which its node is active controller."""
+    """Compare each image of a broker with the epochs in which its node is the controller."""
     kinds = ("became_active", "resigned", "image_advanced")
     events = [event for kind in kinds for event in history.of_kind[kind]]
     active: dict[Boot, dict[int, Event]] = defaultdict(dict)  # became_active by epoch

@@ -1,8 +1,7 @@
 """One row for each request, with its whole path, and one for each attempt to forward it.
 
 `received` is null if no broker recorded that it read the request. Durations are in nanoseconds of
-the monotonic clock. There is no duration for a hop between different hosts, whose `host_boot_id`
-differ.
+the monotonic clock. A hop between two hosts (with different `host_boot_id`) has no duration.
 """
 
 from __future__ import annotations

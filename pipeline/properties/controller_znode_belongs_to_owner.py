@@ -1,4 +1,4 @@
-"""W5: only the owner deletes /controller, by the end of its session or with an epoch check."""
+"""W5: only its owner deletes /controller: when the owner's session ends, or with an epoch check."""
 
 from __future__ import annotations
 

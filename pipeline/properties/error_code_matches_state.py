@@ -1,4 +1,4 @@
-"""D5: an error code agrees with the state between the decision's image and the response."""
+"""D5: an error code agrees with the topic's state between the decision's image and the response."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def _ticks(span: float, *, whole: bool) -> list[float]:
 def lines(
     title: str, series: Sequence[Line], bands: Sequence[Band], unit: str, *, x_unit: str = "s"
 ) -> str:
-    """Draw series, with bands behind them, over seconds or, without `x_unit`, whole numbers."""
+    """Draw series, with bands behind them. Without `x_unit`, the ticks of x are whole numbers."""
     height = 240.0
     xs = [x for each in series for x, _ in each.points] or [0.0]
     ys = [y for each in series for _, y in each.points if y is not None] or [0.0]
@@ -182,7 +182,7 @@ def matrix(
     cells: Mapping[tuple[str, str], int],
     wrong: Sequence[tuple[str, str]],
 ) -> str:
-    """Draw a table of counts; the cells `wrong` must be 0."""
+    """Draw a table of counts; those in the cells of `wrong` must be 0."""
     cell_width, cell_height, left, top = 150, 44, 200, 30
     parts = [
         _text(left + at * cell_width + cell_width / 2, 20, name, "quiet", "middle")

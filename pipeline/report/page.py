@@ -15,7 +15,7 @@ from pipeline.report.html import cells, document, mark, table
 from pipeline.report.kafka_part import kafka
 from pipeline.report.names import api_name
 
-_OPEN_AT_FIRST: Final = 5  # the violations of each property that the page shows without a click
+_OPEN_AT_FIRST: Final = 5  # violations of each property; the others need a click
 _HOPS: Final = (
     *("total", "broker to controller", "queue of the controller", "decision and commit"),
     *("broker to controller and back", "ZooKeeper"),
@@ -121,7 +121,7 @@ def _violations(content: Content) -> str:
         return ""
     return (
         f"<h2>Violations</h2><p class=quiet>At most {VIOLATIONS_SHOWN_MAX} of each property; "
-        f"gold/violations has all of them.</p>{''.join(parts)}"
+        f"the table gold/violations (option --tables) has all of them.</p>{''.join(parts)}"
     )
 
 
@@ -242,8 +242,10 @@ def _failovers(content: Content) -> str:
     shown = rows[:30]
     left = f"<p class=quiet>{len(rows) - 30} more are not shown.</p>" if len(rows) > 30 else ""
     return (
-        "<h2>Failover</h2><p class=quiet>From the last event of one controller to the first "
-        "decision of the next.</p>" + charts.stacks("Failover, by its parts", shown, "ms") + left
+        "<h2>Failover</h2><p class=quiet>From the end of one controller (its resignation, or the "
+        "last event of its process) to the first decision of the next.</p>"
+        + charts.stacks("Failover, by its parts", shown, "ms")
+        + left
     )
 
 

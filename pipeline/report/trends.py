@@ -1,4 +1,4 @@
-"""The page of `pipeline trends`: the figures of many runs, and the runs that changed them."""
+"""The page of `pipeline trends`: the figures of many runs, and the runs where they changed."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def verdict_changes(runs: Sequence[Figures]) -> list[Change]:
 
 
 def time_changes(runs: Sequence[Figures]) -> list[Change]:
-    """Return the times that are outside the range of the times before them; see `leaps`."""
+    """Return the times that are far above or below the times before them; see `leaps`."""
     return [
         Change(at, name, f"{charts.number(before)} ms", f"{charts.number(now)} ms")
         for name, values in _times(runs).items()
@@ -62,10 +62,10 @@ def time_changes(runs: Sequence[Figures]) -> list[Change]:
 
 
 def leaps(values: Sequence[float | None]) -> list[tuple[int, float, float]]:
-    """Return index, bound and value of each value outside the range of the values before it.
+    """Return index, bound and value of each value that is far above or below those before it.
 
-    The bound is the highest or the lowest of the `BEFORE` values before it. The value is more than
-    `FACTOR` times the highest, or less than the lowest divided by `FACTOR`.
+    Only the last `BEFORE` values before it count. The value is more than `FACTOR` times the highest
+    of them, or less than the lowest divided by `FACTOR`. The bound is this highest or lowest value.
     """
     found = []
     for at, value in enumerate(values):
@@ -148,8 +148,8 @@ def _properties(runs: Sequence[Figures]) -> str:
     if not rows:
         return "<h2>Properties</h2><p>No property failed or was undecided in any run.</p>"
     return (
-        "<h2>Properties</h2><p class=quiet>One sign for each run: ✓ PASS, ✗ FAIL, ? UNKNOWN, "
-        "· nothing to judge. Properties that pass in every run are not listed.</p>"
+        "<h2>Properties</h2><p class=quiet>One sign for each run: ✓ PASS, ✗ FAIL, "
+        "? another verdict, · nothing to judge. Properties that pass in every run are not listed.</p>"
         + table(("property", "runs"), rows, raw=True)
     )
 
@@ -189,6 +189,7 @@ def _hops(runs: Sequence[Figures], changes: Sequence[Change]) -> str:
     if not parts:
         return "<h2>Latency by hop</h2><p>No run has a forwarded request.</p>"
     return (
-        "<h2>Latency by hop</h2><p class=quiet>Of the API with the most forwarded requests, by the "
-        f"number of the run. Red: a run that changed it.</p>{''.join(parts)}"
+        "<h2>Latency by hop</h2><p class=quiet>For the API with the most forwarded requests; the "
+        "horizontal axis shows the number of the run. Red: a run in which the latency changed.</p>"
+        f"{''.join(parts)}"
     )

@@ -37,7 +37,7 @@ def _build(frames: Frames) -> DataFrame:
 
 
 def unaccounted(frames: Frames, kept: DataFrame) -> DataFrame:
-    """Return the files with more lines than `kept` has rows: run, file, source."""
+    """Return the files with more lines than rows in `kept`, not counting blank ones."""
     counted = kept.groupBy("run", "file").agg(F.count("*").alias("kept"))
     lines = (
         frames["bronze/blocks"]

@@ -137,7 +137,7 @@ def is_good(broken: str = "broken") -> Column:
 
 
 def _structs(lines: DataFrame) -> DataFrame:
-    """Add `p`, the line as the union of all schemas, and `exact`."""
+    """Add `p`, the line as the union of all schemas, and `exact`: whether it has our format."""
     schema = f"{schemas.line_schema()}, {_CORRUPT} STRING"
     options = {**STRICT, "columnNameOfCorruptRecord": _CORRUPT}
     struct = F.from_json("line", schema, options)

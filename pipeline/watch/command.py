@@ -27,7 +27,7 @@ Show = Callable[[Summary], None]
 
 
 def watch(options: argparse.Namespace, console: Console) -> None:
-    """Show the last run of a folder until it is sealed, or once.
+    """Show the last run of a folder until it is sealed; with `--once`, show one batch.
 
     Raises:
         WatchError: the run or the folder for the state cannot be used.
@@ -55,11 +55,11 @@ def watch(options: argparse.Namespace, console: Console) -> None:
 
 
 def follow(stream: Stream, run: Path, show: Show, options: argparse.Namespace) -> None:
-    """Show each batch until the run is sealed, or only one batch."""
+    """Show each batch until the run is sealed; with `--once`, show one batch."""
     shown: Summary | None = None
     while True:
         began_s = time.monotonic()
-        is_sealed = (run / MANIFEST).is_file()  # If so, `advance` reads the last lines.
+        is_sealed = (run / MANIFEST).is_file()  # `advance` then reads the last lines.
         summary = stream.advance()
         if shown is None or summary.batch != shown.batch:
             shown = summary

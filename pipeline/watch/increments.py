@@ -84,7 +84,7 @@ def _copy_lines(segment: Path, start: int, copy: BinaryIO) -> int:
 
 
 def _end_of_lines(opened: BinaryIO, start: int) -> int:
-    """Return the place after the last newline; `start` if there is none after it."""
+    """Return the place after the last newline; `start` if no newline comes after `start`."""
     end = opened.seek(0, os.SEEK_END)
     while end > start:
         begin = max(start, end - _PIECE)

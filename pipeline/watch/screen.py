@@ -80,7 +80,7 @@ def _covered_s(summary: Summary) -> float:
 
 
 def _rates(summary: Summary) -> list[int]:
-    """Return the requests of each window of the last minute."""
+    """Return the number of requests in each window of the last minute."""
     newest = summary.newest_ms // WINDOW_MS * WINDOW_MS
     by_start: dict[int, int] = {}
     for each in summary.windows:
