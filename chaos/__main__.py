@@ -138,7 +138,7 @@ def _run(
 def _runs(
     scenario: Scenario, tier: str, *, is_long: bool
 ) -> Iterator[Callable[[int, Path], Result]]:
-    """Return the function that runs a scenario with a seed."""
+    """Yield the function that runs a scenario with a seed."""
     if tier == LOCAL:
         yield lambda seed, folder: asyncio.run(run_locally(scenario, seed, folder, _say))
     elif is_long:

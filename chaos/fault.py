@@ -57,7 +57,7 @@ class Network(Protocol):
     def cut_from_peers(
         self, broker: int, *, requests: bool, replies: bool
     ) -> AbstractContextManager[None]:
-        """Hold back `requests` of other brokers to a broker's controller, `replies`, or both."""
+        """Hold back what other brokers send to a broker's controller, its replies, or both."""
 
     def slow_peers(self, broker: int, seconds: float) -> AbstractContextManager[None]:
         """Delay what other brokers send to a broker's controller."""

@@ -51,7 +51,7 @@ class Player:
             work.result()
             if self._scenario.expects.may_violate_others:
                 return []  # The judge decides, whatever the clients see.
-            self._say("compares what the brokers describe")
+            self._say("comparing the brokers' state with the clients' results")
             return await load.wrong()
         finally:
             self.acknowledged = load.acknowledged

@@ -146,7 +146,7 @@ def delays(factor: int = 1) -> dict[int, dict[str, str]]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print the counts; return 1 if a read was stale or unanswered but must be consistent."""
+    """Print the counts; return 1 if reads must be consistent, but one was stale or unanswered."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--pairs", type=int, default=10_000)
     parser.add_argument("--blocking", choices=("cluster", "controller"), default="cluster")

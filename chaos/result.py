@@ -34,7 +34,7 @@ class Result:
     elections: int = 0  # after the first fault, or, without faults, after the first success
     longest_gap_s: float = 0.0  # the longest time between two consecutive successes
     seconds: float = 0.0
-    digest: str = ""  # of the history; "" in the tier `local`, where a seed has many histories
+    digest: str = ""  # of the history; "" in the tier `local`, where runs of one seed differ
 
     @property
     def replay(self) -> str:

@@ -1,4 +1,4 @@
-"""Runs our commands against a live Kafka 3.9.1; compares their output with that of Kafka's tools.
+"""Compares what our commands print about a live Kafka 3.9.1 with what Kafka's tools print.
 
     python -m fidelity.compare_tools [NAME ...]     such as topics; default: every session
 

@@ -91,7 +91,7 @@ def arguments_of(step: Step, servers: str, sasl_servers: str, hmac: str, folder:
             str(login),
             *arguments,
         ]
-    if tool == "cluster":  # its option follows the subcommand
+    if tool == "cluster":  # --bootstrap-server comes after the subcommand
         return [tool, *arguments, *(["--bootstrap-server", servers] if arguments else [])]
     return [tool, "--bootstrap-server", servers, *arguments]
 

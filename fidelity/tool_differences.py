@@ -18,8 +18,8 @@ from fidelity.tool_recordings import Output, sorted_blocks
 class ToolDifference:
     """Text that Kafka's tool prints, and the text that our command prints in its place.
 
-    Each may be several lines of one stream. `of_brokers`: the brokers differ, not the tools. Our
-    command prints Kafka's text if the brokers are those of a real Kafka.
+    Each of these texts may have several lines, all of one stream. `of_brokers`: the brokers differ,
+    not the tools. Our command prints Kafka's text if the brokers are those of a real Kafka.
     """
 
     name: str

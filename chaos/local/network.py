@@ -74,7 +74,7 @@ class Proxy:
 
     @contextlib.contextmanager
     def cut(self, *, requests: bool = True, replies: bool = True) -> Iterator[None]:
-        """Hold back `requests` of clients, `replies` of the server, or both."""
+        """Hold back what clients send (`requests`), what the server sends (`replies`), or both."""
         gates = [gate for gate, on in ((self.requests, requests), (self.replies, replies)) if on]
         for gate in gates:
             gate.clear()

@@ -3,7 +3,7 @@
 1. Start the cluster and the clients.
 2. For each fault: wait for its moment, inject it, hold it, heal it.
 3. Let the clients work again, and stop them.
-4. Compare what the brokers describe with the clients' results.
+4. Compare the state that brokers report with the clients' results.
 5. Stop the cluster, and judge the sealed evidence.
 """
 

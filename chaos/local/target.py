@@ -102,7 +102,7 @@ class LocalEnsemble:
         try:
             while _tracer_of(pid) != tracer.pid:
                 if tracer.returncode is not None:
-                    raise NoProgressError("strace may not trace ZooKeeper: it needs CAP_SYS_PTRACE")
+                    raise NoProgressError("strace needs CAP_SYS_PTRACE to trace ZooKeeper")
                 await asyncio.sleep(_POLL_S)
             yield
         finally:

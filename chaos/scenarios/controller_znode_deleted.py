@@ -1,4 +1,4 @@
-"""If another session deletes /controller, the controller resigns and the judge reports it."""
+"""If another session deletes /controller, the judge reports it and the controller resigns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from chaos.workloads.topics import TOPICS
 
 CONTROLLER_ZNODE_DELETED = Scenario(
     name="controller_znode_deleted",
-    aim="If another session deletes /controller, the controller resigns and the judge reports it.",
+    aim="If another session deletes /controller, the judge reports it and the controller resigns.",
     bug="KAFKA-2729: another process writes to ZooKeeper",
     catches=Catch(bugs=("fence_off", "never_superseded"), found_by=("W2", "K7")),
     workload=TOPICS,

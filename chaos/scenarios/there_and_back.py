@@ -17,8 +17,8 @@ THERE_AND_BACK = Scenario(
         Step(fault=PAUSE_CONTROLLER, hold=AnotherController()),
         Step(fault=KILL_CONTROLLER, hold=AnotherController()),
     ),
-    # Two consecutive terms never have the same controller. With three brokers, one of the five
-    # terms therefore belongs to a broker that was paused as the controller of an earlier term.
+    # Two consecutive terms never have the same controller. With three brokers, at least one of the
+    # five terms therefore belongs to a broker that was paused as the controller of an earlier term.
     rounds=2,
     expects=Expectation(elections=(4, 4)),
 )

@@ -27,7 +27,7 @@ class SimulatedTarget:
     """One running cluster; implements chaos.fault.Target and chaos.fault.Network."""
 
     def __init__(self, cluster: SimulatedCluster, record: RunRecord, lines: EventLines) -> None:
-        """`lines` are the events of the harness."""
+        """`lines` records the events of the harness."""
         self._cluster = cluster
         self._record = record
         self._lines = lines

@@ -80,7 +80,7 @@ class ZooKeeperService:
             connection.replies.send(client.expired, connection)
             return
         session.heard_s = now_s
-        session.data_watches.clear()  # They belonged to the previous connection.
+        session.data_watches.clear()  # Watches of the previous connection.
         session.child_watches.clear()
         session.notify = lambda kind, path: connection.replies.send(
             client.notified, connection, kind, path, self.model.zxid

@@ -1,4 +1,4 @@
-"""Clients that send at the same moments and then pause, so a long fault has few requests."""
+"""Clients that send at the same moments and then pause: few requests during a long fault."""
 
 from __future__ import annotations
 

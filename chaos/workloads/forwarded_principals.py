@@ -54,12 +54,12 @@ class Counts:
     allowed: int = 0
     denied: int = 0
     unanswered: int = 0  # the broker died, or there was no controller in time
-    wrong: list[str] = field(default_factory=list)  # results for another principal
+    wrong: list[str] = field(default_factory=list)  # results that the user must not get
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A request and the error codes expected for the right principal."""
+    """A request, and the error codes that its user must get."""
 
     key: int
     version: int

@@ -77,7 +77,7 @@ class MixedRequests:
         return codes
 
     async def _delete(self, client: ClusterClient, broker: int, name: str) -> None:
-        """Delete a topic. The judge counts this as a success, but never a mixed request."""
+        """Delete a topic. T1 counts this as a success, but never a request with invalid topics."""
         code = -1
         with self._place.history.operation(ApiKey.DELETE_TOPICS, [name]) as operation:
             try:

@@ -41,7 +41,7 @@ def secured_cases() -> Iterator[Case]:
 def _internal_topics() -> Step:
     """Create the internal topics with replicas on broker 1 only.
 
-    Both clusters then have the same coordinators.
+    The recorded Kafka and our cluster then have the same coordinators.
     """
     replicas = [(1,)] * _INTERNAL_PARTITIONS
     names = ("__consumer_offsets", "__transaction_state")

@@ -123,7 +123,7 @@ def _commits(version: int) -> Iterator[Step]:
 
 
 def _to_zookeeper() -> Step:
-    """Return a commit of version 0."""
+    """Return an OffsetCommit request of version 0, for which Kafka writes to ZooKeeper."""
     body = commit(0, "in-zookeeper")["body"]
     return {"to": LEADER, "raw": encode_json(K.OFFSET_COMMIT, 0, body).hex(), "fresh": True}
 

@@ -28,7 +28,7 @@ def batch(*values: bytes | None, time_ms: int = TIME_MS, **fields: Any) -> bytes
 
 
 def without_key(time_ms: int = TIME_MS) -> bytes:
-    """Return a batch of three records, the second of which has no key."""
+    """Return a batch of three records; the second one has no key."""
     keys = (b"a", None, b"b")
     return encode_batch([NewRecord(time_ms, key, b"v") for key in keys])
 

@@ -34,7 +34,7 @@ def versions(key: ApiKey, first: int = 0, last: int | None = None) -> Iterator[i
 def request(key: ApiKey, version: int, fields: Mapping[str, Any], **step: Any) -> Step:
     """Return a step whose body has `fields` (Kafka's names). All other fields have their defaults.
 
-    Fields that the version lacks are left out. `step`: `to`, `client`, `capture`, `unordered`, …
+    Fields that the version lacks are left out. `step` has the step's other fields, such as `to`.
     """
     spec = API_SPECS[key]
     body = _struct(spec.request, version, fields)

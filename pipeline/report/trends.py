@@ -149,7 +149,8 @@ def _properties(runs: Sequence[Figures]) -> str:
         return "<h2>Properties</h2><p>No property failed or was undecided in any run.</p>"
     return (
         "<h2>Properties</h2><p class=quiet>One sign for each run: ✓ PASS, ✗ FAIL, "
-        "? another verdict, · nothing to judge. Properties that pass in every run are not listed.</p>"
+        "? another verdict, · nothing to judge. "
+        "Properties that pass in every run are not listed.</p>"
         + table(("property", "runs"), rows, raw=True)
     )
 
