@@ -2,8 +2,8 @@
 
 Prints for each property its verdict, the number of rows judged, and the first violations. DIR is a
 cluster's data directory (its last run is judged) or the folder of one run. Exit code: 0 if all
-expected properties hold, 1 if one of them does not, 3 if the verdict is undecided, 4 if the key
-cannot be used.
+expected properties hold, 1 if one of them does not, 3 if the verdict is undecided, 4 if the seal
+key cannot be used.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ CREATE_TOPICS, DELETE_TOPICS, CREATE_PARTITIONS = 19, 20, 37
 ALTER_CONFIGS, INCREMENTAL_ALTER_CONFIGS = 33, 44
 
 Identity = tuple[int, str, int]
-Boot = tuple[str, str]  # node, boot (one run of its process)
+Boot = tuple[str, str]  # node, boot (the life of one process)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class ClientOperation:
 
 @dataclass(frozen=True, slots=True)
 class Lifetime:
-    """A topic znode from creation to deletion. `creator` identifies the request that created it."""
+    """The zxids of a topic's creation and deletion. `creator` identifies the creating request."""
 
     born: int
     died: int

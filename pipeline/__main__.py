@@ -4,7 +4,7 @@
 `python -m pipeline trends DIR...` writes a page about the runs in many output folders.
 
 Exit code: 0 if all runs pass, 1 if a property fails or a run hangs, 3 if the evidence does not
-suffice, 4 if Spark, a folder or the key cannot be used.
+suffice, 4 if Spark, a folder or the seal key cannot be used.
 """
 
 from __future__ import annotations
@@ -240,7 +240,7 @@ def _log_file(out: str) -> Iterator[Path]:
         return
     handle, name = tempfile.mkstemp(prefix="bridgehead-spark-", suffix=".log")
     os.close(handle)
-    yield Path(name)  # It stays if Spark fails: the message of the error names it.
+    yield Path(name)  # The file stays if Spark fails: the error's message names it.
     Path(name).unlink()
 
 
@@ -275,7 +275,7 @@ def shown_progress(console: Console, began_s: float) -> Iterator[Callable[[Progr
 
 
 def show_verdicts(console: Console, run: str, rows: Sequence[VerdictRow]) -> None:
-    """Print the verdicts on a run, then the reasons of those that are not PASS."""
+    """Print the verdicts on a run, then the reasons for verdicts other than PASS."""
     table = Shown("verdict", "property", "judged", "violations", title=f"run {run}", box=box.SIMPLE)
     for column in table.columns[:2]:
         column.no_wrap = True

@@ -148,7 +148,7 @@ class Folders:
         return written
 
     def write_empty(self, table: Table, runs: Sequence[str]) -> Written:
-        """Replace a table's rows of these runs, if there are any, by none."""
+        """Record that a table has no rows of these runs; delete the rows that it had."""
         self._publish(table, runs, self._new_folder(table))
         return self.hold_empty(table)
 

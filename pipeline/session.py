@@ -46,7 +46,7 @@ SETTINGS: Final[Mapping[str, str]] = {
     "spark.ui.showConsoleProgress": "false",  # we show our own
     "spark.sql.codegen.aggregate.map.twolevel.partialOnly": "true",
     "spark.sql.codegen.maxFields": "400",  # 100 is too few for a line and its event
-    "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",  # few files, not many
+    "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",  # fewer, larger files
     # A file gets its final name when its task ends. Version 1 would rename it again when the job
     # ends, and S3 copies a file to rename it. An incomplete folder does no harm: a folder counts
     # only after the record of its table names it (pipeline.folders).

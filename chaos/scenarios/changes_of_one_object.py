@@ -1,4 +1,4 @@
-"""No change is lost when brokers forward changes of one topic's configs and ACLs together."""
+"""No change is lost when brokers forward changes of one topic at the same time."""
 
 from __future__ import annotations
 

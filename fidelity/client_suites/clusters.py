@@ -1,7 +1,7 @@
 """Starts the three brokers on which a suite runs: of Bridgehead, or of a live Kafka 3.9.1.
 
-Both clusters have the same listeners, users, certificates and properties, except properties
-`bridgehead.*` and properties of transactions. The suites set these properties on their own brokers.
+Both clusters have the same listeners, users and certificates, and the properties that the suites
+set on their own brokers. Only properties `bridgehead.*` and properties of transactions differ.
 """
 
 from __future__ import annotations
@@ -136,9 +136,9 @@ def _secured(folder: Path) -> tuple[dict[str, str], Path]:
 
 
 def _prepare(servers: str) -> None:
-    """Set SCRAM passwords and, as a new Kafka 4.1 cluster does, `min.insync.replicas`.
+    """Set SCRAM passwords, and `min.insync.replicas` as a dynamic default of all brokers.
 
-    The latter is a dynamic default of all brokers.
+    A new Kafka 4.1 cluster has this dynamic default, too.
     """
     mechanisms = (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512)
     passwords = [

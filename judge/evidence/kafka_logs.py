@@ -21,7 +21,7 @@ RUN_ID: Final = "kafka"
 def gather_kafka(
     target: Path, logs: Sequence[str], zookeeper_logs: Sequence[str], key: bytes | None = None
 ) -> str:
-    """Copy the logs into a sealed run below `target`; return a sentence about it.
+    """Copy the logs into a sealed run below `target`; return a sentence about the run.
 
     `logs` are folders, one for each broker, as `[ID=]FOLDER`; ids default to 1, 2, ... A property
     is NODATA if it needs data that these logs lack, such as request ids.

@@ -37,7 +37,7 @@ def merge(
 
     Args:
         members: one log for each member of the ensemble; an empty one if the log is lost.
-        first_zxid: transactions up to this one are omitted.
+        first_zxid: transactions with this zxid or a lower one are omitted.
         final_zxids: (czxid, mzxid) of each path in the final dump.
     """
     majority = len(members) // 2 + 1

@@ -36,7 +36,7 @@ from judge.evidence.lines import (
 from judge.evidence.shapes import COMMIT_SHAPE, DUMP_SHAPE, faults_of
 
 Event = Mapping[str, Any]
-EventKey = tuple[str, str, int]  # node, boot (one run of its process), seq
+EventKey = tuple[str, str, int]  # node, boot (the life of one process), seq
 LINE_SHAPES: Final = {"commits": COMMIT_SHAPE, "dump": DUMP_SHAPE}
 _NO_KEY: Final = SealRules()
 

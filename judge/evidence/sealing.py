@@ -182,7 +182,7 @@ def _member_folders(folder: Path, run: RunDescription) -> list[Path] | None:
 
 
 def without_tail(data: bytes) -> bytes:
-    """Return a log without its preallocated zeros, except for the first 16 of them.
+    """Return a log with only the first 16 of its preallocated zeros.
 
     Records end with a byte that is not zero, so no record is cut.
     """

@@ -212,7 +212,7 @@ EFFECTS: Final[Mapping[str, Callable[[History, Event, Event | None], bool]]] = {
     "kill_zookeeper_leader": _zookeeper_elected,
     "freeze_zookeeper_leader": _zookeeper_elected,
     "disconnect_zookeeper_leader": _zookeeper_elected,
-    # Healing does not restore the znode: it only says how long the harness waited.
+    # Nothing is healed: `fault_healed` only shows how long the harness waited.
     "delete_controller_znode": _event_while_clients_worked("resigned"),
     "fill_disk": _event_of_target("resigned"),
     "lose_commit": _event_of_target("commit_unknown"),

@@ -1,6 +1,6 @@
 """K1: a counter that a node reports equals the number of earlier events that it counts.
 
-Only events of the same boot (one run of a node's process) count. Only the counters in `COUNTERS`
+Only events of the same boot (the life of a node's process) count. Only the counters in `COUNTERS`
 are judged.
 """
 

@@ -43,7 +43,7 @@ def _run(content: Content) -> str:
     run = content.run
     known = run.manifest.run
     facts = {
-        "scenario": known.scenario or "none: no fault was injected",
+        "scenario": known.scenario or "none",
         "seed": "none" if known.seed is None else str(known.seed),
         "versions": ", ".join(f"{k} {v}" for k, v in sorted(known.versions.items())) or "unknown",
         "evidence": f"{run.folder} (digest {run.digest})",

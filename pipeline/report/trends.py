@@ -12,7 +12,7 @@ from pipeline.report import charts
 from pipeline.report.figures import Figures
 from pipeline.report.html import document, mark, table
 
-BEFORE: Final = 5  # how many runs a run is compared with
+BEFORE: Final = 5  # the number of earlier runs with which a run is compared
 FACTOR: Final = 1.25
 _STACKS_MAX: Final = 40
 _SIGNS: Final = {"PASS": "✓", "FAIL": "✗"}

@@ -1,4 +1,4 @@
-"""One row for each boot (run of a process), ZooKeeper session and term of a controller."""
+"""One row for each boot (life of a process), ZooKeeper session and term of a controller."""
 
 from __future__ import annotations
 

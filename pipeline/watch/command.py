@@ -59,7 +59,7 @@ def follow(stream: Stream, run: Path, show: Show, options: argparse.Namespace) -
     shown: Summary | None = None
     while True:
         began_s = time.monotonic()
-        is_sealed = (run / MANIFEST).is_file()  # `advance` then reads the last lines.
+        is_sealed = (run / MANIFEST).is_file()  # If true, `advance` reads the last lines.
         summary = stream.advance()
         if shown is None or summary.batch != shown.batch:
             shown = summary

@@ -19,7 +19,7 @@ KEPT_MS: Final = 60_000
 
 @dataclass(slots=True, kw_only=True)
 class Boot:
-    """One boot, which is one run of a process, with the counts of all its events."""
+    """One boot, which is the life of one process, with the counts of all its events."""
 
     node: str
     boot: str
