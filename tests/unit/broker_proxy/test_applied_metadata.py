@@ -15,7 +15,7 @@ from tests.unit.broker_proxy.client_requests import a_client
 
 
 class ZooKeeper:
-    """A source of notifications. `catch_up` returns once `open` is set."""
+    """A source of notifications. `catch_up` waits until `open` is set."""
 
     def __init__(self) -> None:
         self.requested = 0

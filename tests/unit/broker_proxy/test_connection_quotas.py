@@ -9,7 +9,7 @@ from metrics.windows import Average
 
 INSIDE, OUTSIDE = "INSIDE", "OUTSIDE"
 A, B = "10.0.0.1", "10.0.0.2"
-LOOPBACK_6 = host_text(bytes(15) + b"\x01")  # as the server names a client
+LOOPBACK_6 = host_text(bytes(15) + b"\x01")  # as the server writes a client's address
 
 
 class Broker:

@@ -41,7 +41,7 @@ async def test_owners_select_the_tokens_that_they_own_requested_or_may_renew() -
 
 
 async def test_the_time_to_describe_tokens_does_not_grow_with_tokens_times_owners() -> None:
-    """A request of a few MB would otherwise block the broker for minutes."""
+    """If it did, a request of a few MB would block the broker for minutes."""
     before = CountedName.comparisons
     names: list[str] = [CountedName(f"u{number}") for number in range(1000)]
     assert await described(names, *(token(str(number), DAVE) for number in range(50))) == []

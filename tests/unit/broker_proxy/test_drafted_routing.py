@@ -1,4 +1,4 @@
-"""Routing on drafted listeners, by KIP-590's and KIP-4's versions."""
+"""The route of each API version on a listener of the dialect `drafted` (KIP-590, KIP-4)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from broker_proxy.routing import DIALECTS, SHIPPED, route
 
 DRAFTED = DIALECTS["drafted"]
 FORWARD, LOCAL, NOT_CONTROLLER = Route.FORWARD, Route.LOCAL, Route.NOT_CONTROLLER
-# KIP-590 §Protocol Bumps, literally.
+# The list in KIP-590 §Protocol Bumps.
 BUMPED = {
     "AlterConfigs": 2,
     "IncrementalAlterConfigs": 2,

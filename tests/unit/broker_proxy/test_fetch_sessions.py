@@ -68,7 +68,7 @@ def test_an_incremental_response_has_only_partitions_with_news() -> None:
     assert answer(known.open(request(1, 5, forgotten=(0, 1)), VERSION, 0), mark=7) == (1, [2])
 
 
-def test_a_partition_is_repeated_after_an_error() -> None:
+def test_a_partition_with_an_error_is_also_in_the_next_response() -> None:
     known = sessions()
     context = known.open(request(0, 0, 0), VERSION, 0)
     key = TopicPartition(bytes(16), "t", 0)
@@ -93,7 +93,7 @@ def test_wrong_ids_epochs_and_versions_are_rejected() -> None:
         assert refused.value.error is error
 
 
-def test_a_session_ends_with_its_last_partition_and_with_the_final_epoch() -> None:
+def test_a_session_ends_when_it_has_no_partition_or_gets_the_final_epoch() -> None:
     known = sessions()
     answer(known.open(request(0, 0, 0), VERSION, 0))
     assert answer(known.open(request(1, 1, forgotten=(0,)), VERSION, 0)) == (0, [])

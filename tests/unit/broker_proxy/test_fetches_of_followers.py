@@ -1,4 +1,4 @@
-"""A leader reads a follower's partitions only when they change; the follower misses no change."""
+"""For a follower, a leader reads only the partitions that changed; the follower misses no change."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ async def test_only_changed_partitions_are_read(leader: Leader) -> None:
     assert (await leader.send(), leader.read) == ({}, 0)
 
 
-async def test_a_partition_without_room_in_the_response_comes_next(leader: Leader) -> None:
+async def test_a_partition_that_does_not_fit_into_a_response_is_first_in_the_next_one(leader: Leader) -> None:
     leader.bytes_max = 1
     append(leader["a"], b"x")
     append(leader["b"], b"y")
@@ -147,13 +147,13 @@ async def test_an_append_ends_the_wait_of_a_fetch(leader: Leader) -> None:
         assert (await waiting)["a"].records
 
 
-async def test_a_session_whose_partitions_do_not_change_waits(leader: Leader) -> None:
+async def test_a_fetch_waits_while_no_partition_changes(leader: Leader) -> None:
     began = time.monotonic()
     assert await leader.send(50) == {}
     assert time.monotonic() - began >= 0.05
 
 
-async def test_follower_was_caught_up_at_its_last_request(leader: Leader) -> None:
+async def test_the_lag_of_a_follower_is_counted_from_its_last_request(leader: Leader) -> None:
     await leader.send()
     now = time.monotonic_ns() // 1_000_000
     append(leader["a"], b"x")
@@ -165,7 +165,7 @@ async def test_follower_was_caught_up_at_its_last_request(leader: Leader) -> Non
     assert leader.isrs.proposed == [(1,)]
 
 
-async def test_follower_outside_the_isr_is_read_until_it_joins(leader: Leader) -> None:
+async def test_partitions_are_read_for_a_follower_outside_the_isr_until_it_joins(leader: Leader) -> None:
     leader.apply("a", View(1, 0, 1, (1,)))
     leader.isrs.dead = {FOLLOWER}
     await leader.send()
@@ -197,7 +197,7 @@ async def test_follower_learns_of_a_new_epoch_and_of_a_deletion(leader: Leader) 
     assert (await leader.send())["b"].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-async def test_client_that_is_no_broker_any_more_is_refused(leader: Leader) -> None:
+async def test_a_client_that_is_no_longer_a_broker_is_rejected(leader: Leader) -> None:
     leader.is_broker = False
     found = await leader.send()
     assert {each.error_code for each in found.values()} == {ErrorCode.TOPIC_AUTHORIZATION_FAILED}

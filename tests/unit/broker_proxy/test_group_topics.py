@@ -27,8 +27,8 @@ class _FirstPartition:
         return int(partition) == 0
 
 
-def test_the_time_for_missing_partitions_grows_linearly() -> None:
-    """One such request of a few MB would otherwise block the broker for minutes."""
+def test_the_time_to_check_missing_partitions_grows_linearly() -> None:
+    """With quadratic time, a request of a few MB would block the broker for minutes."""
     known = cast(Coordinators, _FirstPartition())
     wanted = [Partition(number) for number in range(1000)]
     checked = check_topics([("t", wanted)], allow_everything, known)

@@ -174,7 +174,7 @@ async def test_a_request_that_may_depend_on_an_earlier_one_waits_for_it(kind: st
         ),
     ],
 )
-async def test_a_request_without_known_topics_overlaps_with_none(
+async def test_a_request_without_known_topics_overlaps_with_no_other(
     key: ApiKey, version: int, message: Any
 ) -> None:
     broker = Writes()
@@ -190,7 +190,7 @@ async def test_a_request_without_known_topics_overlaps_with_none(
 
 
 async def test_writes_that_may_not_overlap_are_executed_one_after_another() -> None:
-    """No writes overlap while a quota, a policy or a fault rule is set: each may count requests."""
+    """No writes overlap while a quota, a policy or a fault rule is set: the order may then matter."""
     broker = Writes()
     broker.is_allowed = False
     for number in (1, 2):
@@ -205,7 +205,7 @@ async def test_writes_that_may_not_overlap_are_executed_one_after_another() -> N
 
 
 async def test_writes_stop_overlapping_when_a_quota_is_set() -> None:
-    """This holds even if the client always sends a request before the previous response."""
+    """The client sends each request before it has the response to the request before."""
     broker, work = await two_overlapping_writes()
     broker.is_allowed = False
     broker.create(3, "t3")

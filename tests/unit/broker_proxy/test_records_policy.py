@@ -159,7 +159,7 @@ async def test_the_policy_does_not_see_invalid_partitions() -> None:
 
 
 class Logs(EmptyLogs):
-    """Partitions with the offsets 3 to 9."""
+    """Each partition has the low watermark 3 and the high watermark 9."""
 
     def __init__(self) -> None:
         self.deleted: list[int] = []
@@ -213,7 +213,7 @@ class WaitingLogs(Logs):
 
 
 async def test_all_partitions_wait_for_their_replicas_at_the_same_time() -> None:
-    """Followers may report only every 500 ms, so two partitions in turn could take a second."""
+    """A follower may fetch only every 500 ms, so one partition after the other could take 1 s."""
     cluster, logs = Cluster(), WaitingLogs()
     effective = EffectiveBrokerConfig.of(config())
     api = DeleteRecords(1, cluster.cache, lambda: effective, cluster, allow_all, None, logs)

@@ -1,4 +1,4 @@
-"""The requests of all connections share queued.max.request.bytes."""
+"""The requests of all connections share queued.max.request.bytes. A *reader* is a connection."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_reader_waits_behind_readers_whose_frames_began_earlier() -> None:
     assert memory.may_read("b")
 
 
-def test_waiting_readers_are_released_as_far_as_there_is_room() -> None:
+def test_only_as_many_waiting_readers_are_released_as_there_is_room_for() -> None:
     memory = exhausted()
     memory.update("d", large(1))
     waiting = [name for name in ("b", "c", "d") if not memory.may_read(name)]
@@ -87,7 +87,7 @@ def test_waiting_readers_are_released_as_far_as_there_is_room() -> None:
     assert not memory.has_muted
 
 
-def test_idle_readers_are_closed_until_a_tenth_of_the_memory_is_free() -> None:
+def test_no_more_idle_readers_are_closed_when_a_tenth_of_the_memory_is_free() -> None:
     memory = exhausted()
     assert memory.take_idle() == [], "no reader was idle for a whole interval yet"
     assert memory.take_idle() == ["a"]

@@ -48,7 +48,7 @@ def test_reads_are_local(key: int, controller: bool, forwarding: bool) -> None:
 @pytest.mark.parametrize(
     ("forwarding", "controller", "way"),
     [
-        (True, True, FORWARD),  # to this process's controller; also has an identity and outcomes
+        (True, True, FORWARD),  # to the controller in this process; the request has an identity too
         (True, False, FORWARD),
         (False, True, FORWARD),
         (False, False, NOT_CONTROLLER),

@@ -29,7 +29,7 @@ CONTROLLER = ControllerAddress(2, ADDRESS)
 
 
 class Session:
-    """/controller exists. The controller's node znode is created after its first read."""
+    """/controller exists. The controller's node znode is created after the first read of it."""
 
     def __init__(self) -> None:
         self.znodes = {ControllerZnode.path: ControllerZnode.encode(2, 0)}
@@ -45,7 +45,7 @@ class Session:
 
 
 class SlowSession(Session):
-    """The node znode of the controller is read slowly."""
+    """A read of the controller's node znode waits until `answers` is set."""
 
     def __init__(self) -> None:
         super().__init__()

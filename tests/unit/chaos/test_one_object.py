@@ -11,7 +11,7 @@ from chaos.workloads.one_object import OneObject, _Entries
 
 
 class Broker:
-    """Answers DescribeConfigs with a value for each topic; it does not know a topic with None."""
+    """Answers DescribeConfigs with these values. None: the broker does not know the topic."""
 
     def __init__(self, **values: str | None) -> None:
         self._values = values
@@ -36,7 +36,7 @@ async def test_a_broker_that_does_not_know_a_topic_yet_describes_no_entries() ->
     assert found == {"known": ["0:1", "1:2"], "new": [], "unset": []}
 
 
-def test_acknowledged_entries_must_be_there_once_and_entries_never_sent_must_not() -> None:
+def test_acknowledged_entries_must_be_found_once_and_unsent_entries_never() -> None:
     entries = _Entries(sent={"a", "b"}, acknowledged={"a"})
     found = (["a"], ["a", "b"], ["b"], ["a", "a"], ["a", "c"])
     assert [entries.wrong(each) for each in found] == [False, False, True, True, True]

@@ -70,7 +70,7 @@ def test_a_long_time_without_a_success_is_reported() -> None:
     assert sentence == "no operation succeeded for 6.0 s; expected at most 4 s"
 
 
-def test_results_of_earlier_runs_are_not_kept_if_no_run_ends(
+def test_results_of_earlier_runs_are_deleted_even_if_no_run_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_files(tmp_path, [Result(scenario="a", seed=1, tier="local", folder="f")])

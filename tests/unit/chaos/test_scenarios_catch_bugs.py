@@ -1,4 +1,7 @@
-"""Each scenario names the seeded bugs that it catches. CI runs some; `make prove-bugs` runs all."""
+"""Each scenario names the seeded bugs that it catches.
+
+These tests run some scenarios with their bugs; `make prove-bugs` runs all of them.
+"""
 
 from __future__ import annotations
 

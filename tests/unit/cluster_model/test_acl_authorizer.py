@@ -168,7 +168,7 @@ def test_the_reason_of_a_verdict_has_kafkas_text() -> None:
     ],
 )
 def test_a_right_on_any_topic_is_found_by_resource_type(rules: list[Rule], expected: bool) -> None:
-    """The check for idempotent producers: is WRITE allowed on any topic?"""
+    """The check for idempotent producers: is WRITE allowed on at least one topic?"""
     verdict = AclAuthorizer({}).authorize_by_resource_type(
         a_requester(), "WRITE", "TOPIC", acls(*rules)
     )

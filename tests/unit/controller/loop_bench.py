@@ -42,7 +42,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self.znodes: dict[str, bytes | None] = {}
         self.multis: list[list[Operation]] = []
-        self.moved = False  # another controller is active
+        self.moved = False  # whether another controller is active
         self.unknown_from: int | None = None  # number of the first commit with an unknown outcome
         self.holds = True
         self.zxid = 100

@@ -243,7 +243,7 @@ def test_alter_topics_case_1_reassigns_and_adds_partitions_and_ignores_the_numbe
 
 
 def test_alter_topics_case_2_places_all_partitions_again() -> None:
-    """Case 2.1 of KIP-4 also adds partitions. Case 2.2 removes replicas: also a reassignment."""
+    """Case 2.1 of KIP-4 also adds partitions. Case 2.2 removes replicas, which is a reassignment."""
     check("""
     > topic t 1,2 2,3
     > alter t partitions=4 rf=3 drafted

@@ -33,7 +33,7 @@ from tests.unit.controller.transcripts import check
 
 
 class Checks:
-    """A policy that allows everything and keeps its checks."""
+    """A policy that allows everything and records its checks."""
 
     def __init__(self) -> None:
         self.seen: list[Any] = []

@@ -490,7 +490,7 @@ def test_update_features_answers_a_duplicate_with_the_result_of_its_first_entry(
 
 
 def test_the_time_to_start_a_reassignment_grows_linearly() -> None:
-    """One request of a few MB would otherwise block the controller for minutes."""
+    """With quadratic time, a request of a few MB would block the controller for minutes."""
     target = tuple(CountedId(number) for number in range(1000))
     before = CountedId.comparisons
     change = PartitionAssignment((2000, 1)).reassign_to(target)

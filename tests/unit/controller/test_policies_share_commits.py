@@ -37,7 +37,8 @@ from tests.unit.controller.topic_decisions import (
     with_topic,
 )
 
-CREATED, VIOLATION = "REQUEST_TIMED_OUT", "POLICY_VIOLATION"  # with the timeout of 0 ms
+# With a timeout of 0 ms, a topic that is created gets REQUEST_TIMED_OUT.
+CREATED, VIOLATION = "REQUEST_TIMED_OUT", "POLICY_VIOLATION"
 
 
 class BlockedStore(MemoryStore):
@@ -237,7 +238,7 @@ def decisions(monkeypatch: pytest.MonkeyPatch) -> Callable[[Term], list[str]]:
 async def test_rejections_do_not_multiply_decisions(
     decisions: Callable[[Term], list[str]],
 ) -> None:
-    """A rejection ends a series: the requests after it in the series were decided in vain.
+    """A rejection ends a series of checks: the requests after it were decided in vain.
 
     100 requests need 100 decisions for their checks. At most 200 decisions are in vain. If each
     series had 64 checks, over 4,000 would be in vain.

@@ -218,7 +218,7 @@ async def test_a_slow_policy_delays_its_own_request_only(
 async def test_a_check_is_repeated_after_an_unexpected_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """If it was not, no further request of the term that needs a policy would be answered."""
+    """Without the repetition, no later request that needs a policy would be answered in the term."""
     monkeypatch.setattr(policy_evaluation, "_RETRY_S", 0.0)
     errors = [RuntimeError("can't start new thread")]
 
@@ -230,7 +230,7 @@ async def test_a_check_is_repeated_after_an_unexpected_error(
     term = Term(policies=RecordingPolicies(judge))
     async with asyncio.timeout(10):
         (answer,) = await term.run_until(term.submit(create_topics(), created("a")))
-    assert answer == {"a": "REQUEST_TIMED_OUT"}  # with the request's timeout of 0 ms
+    assert answer == {"a": "REQUEST_TIMED_OUT"}  # the timeout is 0 ms
     assert set(term.loop.image.topics) == {"a"}
 
 

@@ -1,4 +1,4 @@
-"""Full images are sent in parts, with changes in between. A change may wait for a reply."""
+"""Full images are sent in parts, with changes in between. Only changes can be delayed."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def test_a_change_between_two_parts_is_visible_but_does_not_raise_the_zxid() -> 
 
 
 def test_a_change_in_several_parts_raises_the_zxid_with_the_last_part() -> None:
-    """Otherwise a broker with the first part counts as one that knows the whole change."""
+    """Otherwise a broker that has only the first part would count as one that has the change."""
     with patch.object(update_metadata, "PARTITIONS_PER_MESSAGE_MAX", 1):
         cluster = Cluster()
         cluster.activate()
@@ -209,7 +209,7 @@ def test_a_change_in_several_parts_raises_the_zxid_with_the_last_part() -> None:
     assert (lagging.cache.zxid, lagging.shown("a")) == (zxid, of_image(cluster.image, "a"))
 
 
-def test_a_candidate_that_resigns_between_two_parts_begins_its_next_term_with_all_peers() -> None:
+def test_a_term_sends_full_images_again_after_a_resignation_between_two_parts() -> None:
     with patch.object(update_metadata, "PARTITIONS_PER_MESSAGE_MAX", 1):
         cluster = Cluster("a", "b")
         cluster.activate()

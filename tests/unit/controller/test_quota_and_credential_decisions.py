@@ -291,7 +291,7 @@ def test_parts_of_an_entity_are_in_the_order_of_javas_hash_map() -> None:
 
 
 def test_the_time_to_change_credentials_grows_linearly() -> None:
-    """One request of a few MB would otherwise block the controller for minutes."""
+    """With quadratic time, a request of a few MB would block the controller for minutes."""
     request = changing(*(upsertion(CountedName(f"u{number}")) for number in range(300)))
     before = CountedName.comparisons
     decision = CREDENTIALS.decide(CONTEXT, request, MetadataImage(), {})

@@ -131,7 +131,7 @@ def test_topic_option_is_a_regular_expression() -> None:
 
 
 class _OverQuota:
-    """An admin client that records whether a change of topics may be retried over the quota."""
+    """An admin client that records whether each call allows retries after a quota violation."""
 
     def __init__(self) -> None:
         self.retries: list[bool] = []
@@ -149,7 +149,7 @@ class _OverQuota:
         return {each: Try.new_value(TopicInfo(each, False, {})) for each in names}
 
 
-def test_the_tool_does_not_retry_a_change_of_topics_over_the_quota() -> None:
+def test_the_tool_does_not_retry_a_change_that_exceeds_the_quota() -> None:
     admin = _OverQuota()
     for action in ("create", "alter", "delete"):
         given = options(topic="a", partitions=2, **{action: True})
@@ -220,7 +220,7 @@ def test_a_quota_is_printed_in_the_format_of_a_java_double(value: float, text: s
     assert configs.java_double(value) == text
 
 
-def test_a_quota_has_the_digits_that_java_accepts() -> None:
+def test_a_quota_must_be_a_number_that_java_accepts() -> None:
     assert configs.parse_quota("request_percentage", "1e3") == 1000
     with pytest.raises(ToolError, match="Cannot parse quota configuration value for a: 1_000"):
         configs.parse_quota("a", "1_000")
@@ -403,7 +403,7 @@ class _Kraft:
         return {Node(1, "a", 1): Try.new_error(lost), Node(2, "b", 2): Try.new_value(answer)}
 
 
-def test_unregister_names_kafkas_tool_on_a_kraft_cluster() -> None:
+def test_unregister_is_rejected_on_a_kraft_cluster() -> None:
     given = options(action="unregister", id=1)
     with pytest.raises(ToolError, match="This is a KRaft cluster"):
         cluster.TOOL.run(cast(AdminClient, _Kraft()), given, Output(as_json=True))
@@ -447,7 +447,10 @@ def test_partitions_of_a_member_are_counted_from_its_assignment() -> None:
 
 
 class _Groups:
-    """An admin client of a cluster with consumer groups in `states`, and a group of Connect."""
+    """An admin client of a cluster with the consumer groups of `states` and a group of Connect.
+
+    `states` maps each consumer group to its state.
+    """
 
     def __init__(self, states: dict[str, str]) -> None:
         self.states = states
@@ -477,7 +480,7 @@ def test_every_topic_option_selects_partitions() -> None:
     assert group_offsets.new_offsets(admin, "readers", given) == {A0: 7, A1: 7}
 
 
-def test_a_reset_of_all_groups_is_for_consumer_groups() -> None:
+def test_a_reset_of_all_groups_changes_only_consumer_groups() -> None:
     out = Output(as_json=True)
     given = options(reset_offsets=True, all_groups=True, topic=["a:0"], to_latest=True)
     groups.TOOL.run(cast(AdminClient, _Groups({"readers": "Empty"})), given, out)

@@ -1,4 +1,4 @@
-"""Certificates for the channel between brokers are generated once and are private."""
+"""When certificates for the channel between brokers are reused or replaced; the files are private."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def test_a_certificate_contains_the_broker_and_its_user(tmp_path: Path) -> None:
-    """The key of the authority is not kept."""
+    """The key of the authority is not stored."""
     folder = tmp_path / "channel"
     ensure_certificates(folder, [1, 2], "inter")
     (authority,) = x509.load_pem_x509_certificates(files_of(folder, 1).authority.read_bytes())

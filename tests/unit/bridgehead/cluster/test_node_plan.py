@@ -33,7 +33,7 @@ def test_defaults_of_three_brokers() -> None:
 
 
 def test_listener_names_are_used_by_every_broker() -> None:
-    """Hosts are kept; 0.0.0.0 is not advertised."""
+    """Only the ports differ between the brokers. For 0.0.0.0, a broker advertises 127.0.0.1."""
     plans = plan(
         brokers=2,
         base_port=19000,

@@ -47,7 +47,7 @@ def settings(tmp_path: Path, text: str = FILE, **options: bool) -> ClusterSettin
 
 
 def test_listeners_become_kafka_properties(tmp_path: Path) -> None:
-    """A node can start with these properties; passwords may contain any characters."""
+    """A node accepts these properties; passwords may contain any characters."""
     properties = settings(tmp_path).properties
     generated = certificate_properties("/b.pem", "/ca.pem")
     lines = {

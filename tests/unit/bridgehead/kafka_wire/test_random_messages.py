@@ -3,7 +3,7 @@
 kio and kafka-python are oracles for the APIs and versions that they implement. They differ from
 Kafka in known ways. kio 0.5.0 stores error codes as an enumeration and times as datetimes (in whole
 seconds in the delegation token and Produce APIs). kafka-python 3.0.12 decodes every ApiVersions
-response with an error as version 0, and its DeleteTopicsRequest does not encode a decoded message.
+response with an error as version 0, and cannot encode a DeleteTopicsRequest that it has decoded.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def test_limits_accept_a_topic_at_the_limit_and_internal_topics() -> None:
 
 
 def test_a_topic_above_a_limit_may_change_unless_it_exceeds_the_limit_further() -> None:
-    """Its other configs can be altered."""
+    """Configs without a limit can be altered, and a value above its limit can be lowered."""
     policy = limits(partitions_max=4, retention_ms_max=10, cluster_partitions_max=8)
     before = TopicState(8, 3, configs={"retention.ms": "20"})
     alter(policy, wanted(8, 3, retention_ms="20", segment_ms="5"), before)

@@ -1,7 +1,8 @@
-"""Failed logins: some get an error, for others Kafka closes the connection without a response.
+"""Failed logins: some get an error response; after others the broker closes the connection.
 
-Kafka 3.9.1 closes it for a SCRAM proof of the wrong length and for an OAUTHBEARER scheme other than
-Bearer. A malformed OAUTHBEARER message gets SASL_AUTHENTICATION_FAILED, like a wrong credential.
+As in Kafka 3.9.1, it closes the connection, without a response, after a SCRAM proof of the wrong
+length and after an OAUTHBEARER scheme other than Bearer. A malformed OAUTHBEARER message gets
+SASL_AUTHENTICATION_FAILED, like a wrong credential.
 """
 
 from __future__ import annotations

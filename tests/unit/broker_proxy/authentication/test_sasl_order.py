@@ -168,7 +168,7 @@ def test_reauthentication_cannot_change_principal_or_mechanism() -> None:
     assert str(login.principal) == "User:alice"
 
 
-def test_a_session_ends_with_its_token() -> None:
+def test_a_session_ends_no_later_than_its_token() -> None:
     for expiry_ms, lifetime_ms in ((1_000 + 5_000, 5_000), (1_000 + 99_000, 60_000), (1, 0)):
         tokens = Credentials({"id": credential("hmac")}, {"id": "alice"}, expiry_ms)
         login = authenticator(max_reauth_ms=60_000, tokens=tokens, wall_ms=1_000)
