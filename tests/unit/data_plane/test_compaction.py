@@ -116,7 +116,7 @@ def test_records_above_the_high_watermark_and_young_records_are_not_compacted(
     assert plan(log, -1, 1, NOW + 1000) is None
 
 
-def test_a_segment_ends_when_its_records_must_be_compacted(tmp_path: Path) -> None:
+def test_a_segment_is_rolled_when_its_records_must_be_compacted(tmp_path: Path) -> None:
     _, log = filled(tmp_path, 2, max_compaction_lag_ms=1000)
     log.append(encode_batch([NewRecord(NOW + 1000, b"a", b"still")]), 3, NOW)
     assert len(log.segments) == 1
@@ -158,7 +158,7 @@ def test_a_tombstone_stays_until_its_delete_horizon(tmp_path: Path) -> None:
     assert b"a" not in last_values(log)
 
 
-def test_the_last_batch_of_a_producer_stays_without_records(tmp_path: Path) -> None:
+def test_the_last_batch_of_a_producer_is_kept_even_without_records(tmp_path: Path) -> None:
     here = directories(tmp_path, **CONFIGS)
     log = here.get_or_create("t", 0, TOPIC_ID)
     log.append(
@@ -295,7 +295,7 @@ def test_a_kill_at_any_step_of_the_replacement_loses_nothing(
 
 
 class Broker:
-    """A broker that leads t-0, its only replica."""
+    """A broker that leads t-0 and has the only replica of it."""
 
     def __init__(self, folder: Path, **configs: object) -> None:
         here = directories(folder, **{**CONFIGS, **configs})
@@ -353,7 +353,7 @@ async def test_records_that_replace_truncated_ones_are_compacted(
 def test_a_log_that_was_truncated_in_its_last_compacted_segment_is_not_replaced(
     tmp_path: Path,
 ) -> None:
-    """If it was replaced, truncated records would return, under the offsets of later records."""
+    """If it were replaced, truncated records would return, under the offsets of later records."""
     _, log = filled(tmp_path)
     work = planned(log)
     result = clean(work, lambda first: LastOffsets(first, 100), lambda: False)

@@ -112,7 +112,7 @@ def test_older_metadata_does_not_end_a_proposal() -> None:
     assert (state.isr, state.proposal) == ((1, 2), proposal)
 
 
-def test_each_error_of_the_controller_resends_or_keeps_or_ends_the_proposal() -> None:
+def test_the_controllers_error_decides_whether_a_proposal_is_resent_kept_or_ended() -> None:
     state = leader((1, 2))
     proposal = state.propose((1, 2, 3))
     assert state.rejected(proposal, ErrorCode.NOT_CONTROLLER)

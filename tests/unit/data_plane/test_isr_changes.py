@@ -138,7 +138,7 @@ async def test_change_without_a_result_is_sent_again_after_a_pause(
 async def test_change_is_sent_again_after_an_unexpected_failure(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """If it was not, its proposal would block every later change of this ISR."""
+    """If it were not sent again, its proposal would block every later change of this ISR."""
     controller = Controller()
     alter, failures = controller.alter, [ValueError("a custom principal serde")]
 

@@ -195,7 +195,7 @@ def test_old_consumers_get_message_sets(version: int, magic: int, codec: Codec) 
     assert converted[16] == magic
 
 
-def test_a_conversion_keeps_the_size_with_filling_that_consumers_ignore() -> None:
+def test_converted_records_are_padded_to_the_size_before_the_conversion() -> None:
     """Kafka announces the size before it converts."""
     data = b"".join(encode_batch(RECORDS, base_offset=at) for at in (50, 53, 56))
     for offset in (50, 52, 58):

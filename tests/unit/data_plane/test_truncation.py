@@ -33,7 +33,8 @@ def test_log_is_truncated_where_the_leader_differs(answer: tuple[int, int], expe
     assert truncation(own, 200, *answer) == expected
 
 
-# The history of a log: the step from one leader epoch to the next, and the records appended then.
+# The history of a log, as pairs: the distance to the next leader epoch, and the number of records
+# in that epoch.
 HISTORIES = st.lists(st.tuples(st.integers(1, 3), st.integers(1, 4)), max_size=6)
 
 

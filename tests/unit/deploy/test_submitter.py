@@ -42,7 +42,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def commands(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """The commands that the submitter runs; none is executed."""
+    """The commands that the submitter would run; they are only recorded."""
     found: list[list[str]] = []
 
     def record(command: list[str], **_: object) -> SimpleNamespace:

@@ -1,4 +1,4 @@
-"""Each code block of the root's pages and docs/ is run by a test, or listed with a reason.
+"""Each code block of the pages in the root folder and docs/ is run by a test or has a reason.
 
 `test_pages_run_as_printed.py` runs the `sh` blocks of the pages in `FOLLOWED`, and the files that
 these blocks name. `RUN_ELSEWHERE` names the test of any other block that is run. `NOT_RUN` gives
@@ -91,7 +91,7 @@ NOT_RUN: Final[Mapping[Printed, str]] = {
 
 
 def pages() -> list[str]:
-    """Return the pages of the root and of docs/."""
+    """Return the pages of the root folder and of docs/."""
     found = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
     return sorted(page.relative_to(ROOT).as_posix() for page in found)
 

@@ -194,7 +194,7 @@ class Script:
         return [error.name, *listed] if error else listed or ["nothing"]
 
     def wait(self, _ticket, plain, _named):
-        """Let time pass; run each deadline at its time."""
+        """Let this many milliseconds pass; run each action at its deadline."""
         end = self._core.table.now.steady_ms + int(plain[0])
         lines = []
         while True:

@@ -24,7 +24,7 @@ PARTITION = 0
 
 
 class MemoryLog:
-    """One partition in memory. Appends end when `acknowledge` is set."""
+    """One partition in memory. Appends with acknowledgements wait until `acknowledge` is set."""
 
     def __init__(self) -> None:
         self.batches: list[bytes] = []
