@@ -49,7 +49,7 @@ def test_cases_do_not_hang_or_damage_a_real_kafka() -> None:
 
 
 def test_every_pool_belongs_to_a_field() -> None:
-    """A pool with an unknown name would never be used."""
+    """A pool has values for the field of the same name. Without such a field it is never used."""
     known: set[str] = set()
     for api in APIS:
         _collect(API_SPECS[api.key].request, known)

@@ -146,7 +146,7 @@ def test_resent_creation_repeats_its_outcome_after_the_topic_was_deleted() -> No
 
 
 def test_resent_rejection_repeats_its_outcome_after_the_topic_was_deleted() -> None:
-    """When the rejection was decided, the topic of another request still existed.
+    """When the rejection was decided, the topic existed, because another request had created it.
 
     Our controller records no rejections, but the judge accepts histories that have them.
     """

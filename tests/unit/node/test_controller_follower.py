@@ -114,7 +114,7 @@ async def test_an_active_controller_resigns_only_if_the_controller_znode_does_no
     candidate = Candidate(ME, truth)
     follower = follower_of(candidate)
     candidate.state = ControllerState.LOADING
-    follower.withdraw()  # A resigned candidate takes part in no further election.
+    follower.withdraw()  # A candidate that resigns would otherwise start another election.
     follower.controller_changed(report)
     assert await state_after_reports(candidate) is state
 
@@ -153,7 +153,7 @@ async def test_the_versions_of_an_earlier_controller_do_not_count() -> None:
     channels[0].welcome({19: (0, 5)})
     assert follower.controller_ranges == {19: (0, 5)}
     follower.controller_changed(ME)
-    channels[0].welcome({19: (0, 5)})  # It arrived before, but was processed only now.
+    channels[0].welcome({19: (0, 5)})  # It arrived before the change and is processed after it.
     assert follower.controller_ranges == {}
     await follower.stop()
 

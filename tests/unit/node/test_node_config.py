@@ -41,7 +41,7 @@ def test_authorizer_that_cannot_be_built_is_an_error(properties: str, message: s
 
 
 class NamesOnly:
-    """A principal builder without a serialized form."""
+    """A principal builder that cannot serialize principals."""
 
     def build(self, context: AuthenticationContext) -> KafkaPrincipal:
         return KafkaPrincipal("User", "somebody")

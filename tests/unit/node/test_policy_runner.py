@@ -97,7 +97,7 @@ async def test_slow_call_times_out_without_blocking_the_loop() -> None:
 
 
 async def test_a_series_of_calls_ends_with_the_first_error() -> None:
-    """The later calls were made for a state in which all earlier changes are accepted."""
+    """The arguments of the later calls show a state in which all earlier changes are accepted."""
     called: list[str] = []
     calls = [lambda: called.append("a"), violate, lambda: called.append("c")]
     results = await PolicyRunner("p", 1000).run_in_order(calls, [])

@@ -84,8 +84,8 @@ def test_kill_at_any_step_leaves_old_or_new_rows(tmp_path: Path) -> None:
     assert not (out / TABLE.name / "made=old").exists(), "the old rows were not deleted"
 
 
-def test_half_a_record_is_no_record(tmp_path: Path) -> None:
-    """A file system may show a record before it is complete."""
+def test_an_incomplete_record_of_a_table_counts_as_missing(tmp_path: Path) -> None:
+    """A file system may show `_made.json` before it is complete."""
     rows(tmp_path, "made=x", "a")
     publish(tmp_path, "now", "made=x")
     record = tmp_path / TABLE.name / MADE

@@ -1,4 +1,4 @@
-"""The output of `pipeline run`: its progress without a terminal, and the verdicts."""
+"""The output of `pipeline run`: its progress with and without a terminal, and the verdicts."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_verdicts_fit_80_columns_with_the_whole_names_of_properties() -> None:
     assert max(map(len, shown.splitlines())) <= 80
     for spec in PROPERTY_SPECS:
         assert f"{spec.id} {spec.name} " in shown
-    assert shown.count(why) == 1, "properties with one reason share its line"
+    assert shown.count(why) == 1, "properties with the same reason share one line"
 
 
 def test_only_tables_that_no_verdict_and_no_page_needs_are_left_out() -> None:

@@ -1,4 +1,4 @@
-"""The pipeline ends when a query hangs in Spark and its caller is interrupted."""
+"""An interrupt of the main thread ends the pipeline even while a query hangs in Spark."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_hanging_query_does_not_block_an_interrupt(
 def test_tables_that_no_thread_has_begun_do_not_delay_an_interrupt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`concurrent.futures.wait` never returns a future that `shutdown` cancelled as done."""
+    """For `concurrent.futures.wait`, a future that `shutdown` cancelled is never done."""
 
     def make(self: run.Pipeline, table: Table, runs: Sequence[str]) -> int:
         raise Interrupted

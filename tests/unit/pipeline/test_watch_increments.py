@@ -72,7 +72,7 @@ def test_a_killed_copy_is_made_again(
     assert copied(folder) == ["one", "two"]
 
 
-def test_dropped_copies_are_not_copied_again(tmp_path: Path) -> None:
+def test_lines_whose_copies_were_dropped_are_not_copied_again(tmp_path: Path) -> None:
     run, folder = tmp_path / "run", tmp_path / "watch"
     append(run, "node=1/events-a-0000.jsonl", "one\n")
     increments = Increments(run, folder)

@@ -33,7 +33,7 @@ class Child:
         (None, None),
     ],
 )
-def test_stacks_that_cannot_be_had_do_not_end_pytest(
+def test_missing_java_stacks_do_not_end_pytest(
     name: str | None, raised: Exception | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def run(*_: Any, **__: Any) -> None:

@@ -22,7 +22,7 @@ def a_session(connect: str = "127.0.0.1:1") -> ZooKeeperSession:
 
 
 async def test_a_session_that_nobody_waits_for_is_not_opened_later() -> None:
-    """If it was opened later, the session and its thread would stay until the node stops."""
+    """If it were opened later, the session and its thread would stay until the node stops."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         session = a_session(f"127.0.0.1:{silent.getsockname()[1]}")
         opening = asyncio.create_task(session.open(60))
@@ -34,7 +34,7 @@ async def test_a_session_that_nobody_waits_for_is_not_opened_later() -> None:
     await session.close()
 
 
-async def test_a_caller_waits_no_longer_for_a_silent_server_than_it_wants_to() -> None:
+async def test_a_caller_stops_waiting_for_a_silent_server_after_its_own_timeout() -> None:
     """The session's own timeout is 90 s."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         session = a_session(f"127.0.0.1:{silent.getsockname()[1]}")
@@ -45,7 +45,7 @@ async def test_a_caller_waits_no_longer_for_a_silent_server_than_it_wants_to() -
 
 
 @pytest.mark.parametrize(("granted_ms", "timeout_ms"), [(40_000, 40_000), (120_000, 90_000)])
-async def test_a_session_has_no_longer_timeout_than_zookeeper_grants(
+async def test_the_timeout_of_a_session_is_limited_to_the_one_that_zookeeper_grants(
     granted_ms: int, timeout_ms: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = a_session()
@@ -56,7 +56,7 @@ async def test_a_session_has_no_longer_timeout_than_zookeeper_grants(
 
 
 class _Store(ZooKeeperStore):
-    """Its session has a timeout of 40 s, and was last answered 30 s ago."""
+    """A store whose session has a timeout of 40 s. ZooKeeper's last reply was 30 s ago."""
 
     def _new_session(self) -> Any:
         return SimpleNamespace(state=None, last_contact_s=0.0, granted_timeout_ms=40_000)
