@@ -50,7 +50,7 @@ async def test_a_zxid_is_applied_after_catching_up_with_notifications() -> None:
 
 
 async def test_a_second_update_at_the_same_zxid_is_applied() -> None:
-    """An update that changes only the live brokers has the same zxid as the update before it."""
+    """If only the list of live brokers changes, the update has the zxid of the previous update."""
     zookeeper, results, done = ZooKeeper(), list[int](), list[str]()
     applied_metadata = AppliedMetadata(zookeeper.catch_up, results.append)
     applied_metadata.cache_applied(7, partial(done.append, "first"))

@@ -1,4 +1,4 @@
-"""For a follower, a leader reads only the partitions that changed; the follower misses no change."""
+"""For a follower, a leader reads only partitions that changed; the follower misses no change."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ async def test_only_changed_partitions_are_read(leader: Leader) -> None:
     assert (await leader.send(), leader.read) == ({}, 0)
 
 
-async def test_a_partition_that_does_not_fit_into_a_response_is_first_in_the_next_one(leader: Leader) -> None:
+async def test_a_partition_without_room_in_a_response_is_first_in_the_next(leader: Leader) -> None:
     leader.bytes_max = 1
     append(leader["a"], b"x")
     append(leader["b"], b"y")
@@ -165,7 +165,7 @@ async def test_the_lag_of_a_follower_is_counted_from_its_last_request(leader: Le
     assert leader.isrs.proposed == [(1,)]
 
 
-async def test_partitions_are_read_for_a_follower_outside_the_isr_until_it_joins(leader: Leader) -> None:
+async def test_a_partition_is_always_read_for_a_follower_outside_its_isr(leader: Leader) -> None:
     leader.apply("a", View(1, 0, 1, (1,)))
     leader.isrs.dead = {FOLLOWER}
     await leader.send()

@@ -33,7 +33,7 @@ class ListLog:
 
 
 class ScriptedLink:
-    """Gives the scripted replies in order; keeps the futures of Envelopes without a reply."""
+    """Gives the scripted replies in order; `open` has the futures of Envelopes without a reply."""
 
     def __init__(self, *script: EnvelopeReply | Exception) -> None:
         self.script = list(script)
@@ -108,7 +108,7 @@ async def test_an_envelope_has_every_field_of_the_request() -> None:
 
 
 async def test_a_resend_keeps_the_identity() -> None:
-    """The channel breaks. The next controller replies NOT_CONTROLLER first, then the response."""
+    """The channel breaks. The next controller replies NOT_CONTROLLER, then sends the response."""
     broker = Broker()
     first, second = ScriptedLink(ChannelClosedError("gone")), ScriptedLink(MOVED, DONE)
     broker.target(first)

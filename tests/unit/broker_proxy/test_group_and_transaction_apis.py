@@ -51,7 +51,7 @@ def test_every_api_of_kafka_is_served_or_listed_as_unserved() -> None:
 
 
 def offsets_of(group: str, *names: str) -> offset_fetch.OffsetFetchRequest:
-    """Return a request that fits every version; without names, for all committed offsets."""
+    """Return a request that every version can encode. No names: it is for all committed offsets."""
     old = [offset_fetch.OffsetFetchRequestTopic(name, [0, 7]) for name in names]
     new = [offset_fetch.OffsetFetchRequestTopics(name, [0, 7]) for name in names]
     requested = offset_fetch.OffsetFetchRequestGroup(group_id=group, topics=new if names else None)

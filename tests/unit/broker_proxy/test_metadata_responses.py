@@ -226,7 +226,7 @@ async def test_metadata_creates_missing_topics_with_legal_names_that_the_client_
     assert len(created) == 1
 
 
-async def test_metadata_keeps_encoded_responses_per_request_and_listener() -> None:
+async def test_metadata_caches_encoded_responses_per_request_and_listener() -> None:
     api = Metadata(view())
     first = await api.handle(request_of(3, 12), request_for("led"))
     assert await api.handle(request_of(3, 12), request_for("led")) is first

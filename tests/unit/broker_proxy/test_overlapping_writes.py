@@ -190,7 +190,7 @@ async def test_a_request_without_known_topics_overlaps_with_no_other(
 
 
 async def test_writes_that_may_not_overlap_are_executed_one_after_another() -> None:
-    """No writes overlap while a quota, a policy or a fault rule is set: the order may then matter."""
+    """While a quota, a policy or a fault rule is set, no writes overlap: their order may matter."""
     broker = Writes()
     broker.is_allowed = False
     for number in (1, 2):
@@ -205,7 +205,7 @@ async def test_writes_that_may_not_overlap_are_executed_one_after_another() -> N
 
 
 async def test_writes_stop_overlapping_when_a_quota_is_set() -> None:
-    """The client sends each request before it has the response to the request before."""
+    """The client always sends its next request before it gets the previous response."""
     broker, work = await two_overlapping_writes()
     broker.is_allowed = False
     broker.create(3, "t3")

@@ -14,7 +14,7 @@ def large(partial: int, number: int = 0) -> Held:
 
 
 def exhausted() -> RequestMemory[str]:
-    """Three readers began large frames, in the order of their names, and hold all memory."""
+    """Three readers began large frames, in the order of their names. Together they exceed LIMIT."""
     memory: RequestMemory[str] = RequestMemory(LIMIT, CLAIMED)
     for name in ("a", "b", "c"):
         memory.update(name, large(1))

@@ -29,7 +29,7 @@ CONTROLLER = ControllerAddress(2, ADDRESS)
 
 
 class Session:
-    """/controller exists. The controller's node znode is created after the first read of it."""
+    """/controller exists. The controller's node znode is created after a first read found none."""
 
     def __init__(self) -> None:
         self.znodes = {ControllerZnode.path: ControllerZnode.encode(2, 0)}

@@ -91,7 +91,7 @@ def test_invalid_content_is_rejected(data: bytes | None) -> None:
 
 
 def test_a_token_logs_in_with_its_hmac_as_password() -> None:
-    """One credential per mechanism is kept until the token is removed."""
+    """One credential per mechanism is cached until the token is removed."""
     cluster = Cluster()
     answer = cluster.issue()
     cache = TokenCache(SECRET, new_salt=random.Random(7).randbytes)
@@ -114,7 +114,7 @@ def test_a_token_logs_in_with_its_hmac_as_password() -> None:
 
 
 def test_the_active_controller_uses_the_tokens_of_its_image() -> None:
-    """New tokens can log in immediately; removed ones cannot."""
+    """Clients can log in with a new token immediately, and not with a removed one."""
     cluster = Cluster()
     answer = cluster.issue()
     image: list[Any] = [cluster.image.tokens]

@@ -250,7 +250,7 @@ async def test_responses_are_merged_in_the_order_of_the_request() -> None:
 
 
 async def test_a_logger_level_changes_at_the_receiving_broker() -> None:
-    """A dry run does not change it. BROKER_LOGGER resources are not forwarded."""
+    """A dry run does not change the level. BROKER_LOGGER resources are not forwarded."""
     loggers = checks({"broker.id": "1"})
     split = IncrementalAlterConfigsSplit(loggers)
     configs = [incremental.AlterableConfig("kafka.server.KafkaApis", SET, "TRACE")]

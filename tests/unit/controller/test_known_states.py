@@ -31,7 +31,8 @@ NAME, ID = "t", bytes(15) + b"\1"
 LAST_COMMIT = 70
 REPLICAS = (1, 2, 3)
 STORED = PartitionState(1, 4, REPLICAS, 6, 9)
-KNOWN = STORED._replace(leader_epoch=3, partition_epoch=8)  # unlike STORED
+# Differs from STORED, so that tests see which of the two was used.
+KNOWN = STORED._replace(leader_epoch=3, partition_epoch=8)
 
 
 def _registration(broker_id: int) -> BrokerRegistration:

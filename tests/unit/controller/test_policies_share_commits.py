@@ -98,7 +98,7 @@ async def until(is_met: Callable[[], bool]) -> None:
 async def run_blocked(
     term: Term, store: BlockedStore, limits: Limits, count: int
 ) -> list[dict[str, str]]:
-    """Create t0. During its commit the policy checks t1 and the following topics; then run all."""
+    """Create `count` topics. During the commit of t0, the policy checks all others."""
     answers: list[asyncio.Future[EnvelopeReply]] = []
 
     def submit_the_rest(name: str) -> None:

@@ -163,7 +163,7 @@ async def test_topics_are_checked_in_sequence_against_the_cluster_before_the_req
 
 
 async def test_a_check_lists_the_accepted_changes_of_earlier_topics_in_its_request() -> None:
-    """Without these changes, a request with several topics could exceed a limit."""
+    """Without them, a policy could not see that the topics of a request together exceed a limit."""
     policies = rejecting("b")
     term = Term(before=with_topic("before"), policies=policies)
     await term.run_until(term.submit(create_topics(), created("a", "b", "c")))
@@ -218,7 +218,7 @@ async def test_a_slow_policy_delays_its_own_request_only(
 async def test_a_check_is_repeated_after_an_unexpected_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Without the repetition, no later request that needs a policy would be answered in the term."""
+    """Otherwise the error would block every later request of the term that needs a policy."""
     monkeypatch.setattr(policy_evaluation, "_RETRY_S", 0.0)
     errors = [RuntimeError("can't start new thread")]
 

@@ -223,7 +223,7 @@ async def test_a_name_that_is_no_host_name_does_not_resolve(name: str) -> None:
 
 
 def test_invalid_znode_names_are_rejected() -> None:
-    """The names `.` and `..` are rejected, as by Kafka's ZooKeeper client."""
+    """Kafka's ZooKeeper client also rejects the names `.` and `..`."""
     check("""
     > quota user:. consumer_byte_rate=1 / client-id:.. consumer_byte_rate=1 / user:u,client-id:. consumer_byte_rate=1
     0:user=.: UNKNOWN_SERVER_ERROR

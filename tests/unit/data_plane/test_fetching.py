@@ -198,7 +198,7 @@ def test_leader_without_enough_replicas_commits_nothing(tmp_path: Path) -> None:
 
 
 def answered(pair: Pair, session: int = 7, **fields: Any) -> FetchRequest:
-    """Return a fetch request, answered with a session id. `fields` are set in its partition."""
+    """Return the next request. Its response has a session and, in its partition, these `fields`."""
     request = pair.fetching.fetch_request(0, 7)
     assert request is not None
     response = FetchResponse(session_id=session)

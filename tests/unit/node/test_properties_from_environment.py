@@ -15,7 +15,7 @@ from node.environment import AmbiguousVariableError, properties_from
         ("KAFKA_CFG_ZOOKEEPER_CONNECT", "zookeeper.connect"),
         ("KAFKA_BRIDGEHEAD_METADATA_DELAY_MS", "bridgehead.metadata.delay.ms"),
         ("KAFKA_LISTENER_NAME_CLIENT_SSL_CLIENT_AUTH", "listener.name.client.ssl.client.auth"),
-        ("KAFKA_AN_UNKNOWN_NAME", "an.unknown.name"),  # Kafka keeps such a name too
+        ("KAFKA_AN_UNKNOWN_NAME", "an.unknown.name"),  # Kafka also accepts unknown names
     ],
 )
 def test_single_underscore_is_a_dot(variable: str, name: str) -> None:

@@ -37,7 +37,7 @@ def test_a_watch_reads_the_lines_that_came_before_the_seal(tmp_path: Path) -> No
     assert (stream.calls, shown) == (4, [0, 1])
 
 
-def test_once_ends_after_one_batch(tmp_path: Path) -> None:
+def test_the_option_once_ends_the_watch_after_one_batch(tmp_path: Path) -> None:
     stream = SealedDuringThirdCall(tmp_path)
     shown: list[int] = []
     options = argparse.Namespace(once=True, every=0.0)

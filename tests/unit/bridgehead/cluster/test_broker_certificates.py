@@ -1,4 +1,4 @@
-"""When certificates for the channel between brokers are reused or replaced; the files are private."""
+"""When certificates for the channel between brokers are reused or replaced; files are private."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def test_a_node_is_executed_if_the_process_that_forks_nodes_has_exited(tmp_path:
 
 
 def test_a_forked_process_is_used_like_one_that_was_executed() -> None:
-    """The exit status has the form that `subprocess` uses. A process that has ended gets no signal."""
+    """The exit status has the form that `subprocess` uses. An ended process gets no signal."""
     reader, writer = os.pipe()
     pid = os.posix_spawn(
         "/bin/sh", ["sh", "-c", "read x"], {}, file_actions=[(os.POSIX_SPAWN_DUP2, reader, 0)]

@@ -198,7 +198,7 @@ def test_api_table_equals_the_table_of_a_zookeeper_broker() -> None:
         spec = API_SPECS[key]
         assert (spec.name, spec.enum_name) == (row["name"], row["enum"])
         assert (spec.min_version, spec.max_version) == (row["min"], row["max"])
-        # Other APIs are not served, or only brokers send them.
+        # APIs without a route are not served. Only brokers send the APIs with ON_CONTROLLER.
         if spec.route not in (None, Route.ON_CONTROLLER):
             assert (spec.route is Route.FORWARD) == row["forwardable"]
 
