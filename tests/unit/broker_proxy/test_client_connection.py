@@ -108,7 +108,7 @@ def test_requests_hold_memory_from_their_first_byte_until_their_response() -> No
     assert connection.held == Held(number=2)
 
 
-def test_a_closed_connection_holds_only_the_executing_request() -> None:
+def test_only_the_executing_request_of_a_closed_connection_takes_memory() -> None:
     connection = _connection()
     connection.receive_data(frame(b"first") + frame(b"second") + frame(b"third")[:6])
     connection.next_frame()

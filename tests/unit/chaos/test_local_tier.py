@@ -42,7 +42,7 @@ async def test_evidence_that_cannot_be_read_does_not_hide_why_the_run_broke_off(
 
 
 @pytest.mark.parametrize("reply", [False, True])
-async def test_a_commit_that_never_comes_ends_the_fault(
+async def test_a_fault_that_waits_for_a_commit_fails_if_none_comes(
     reply: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(network, "_COMMIT_WITHIN_S", 0.01, raising=False)

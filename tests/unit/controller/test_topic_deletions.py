@@ -73,7 +73,7 @@ def test_a_topic_that_does_not_fit_in_a_step_is_deleted_alone() -> None:
     assert deleted(cluster(*topics)) == [["a"], ["b"], ["c"]]
 
 
-def test_a_topic_with_a_replica_on_a_dead_broker_stays() -> None:
+def test_a_topic_with_a_replica_on_a_dead_broker_is_not_deleted() -> None:
     topics = marked("a"), marked("b", replica=DEAD), marked("c")
     assert deleted(cluster(*topics)) == [["a", "c"]]
     assert deleted(cluster(marked("b", replica=DEAD))) == []

@@ -73,7 +73,7 @@ def test_follower_leaves_after_the_maximum_lag() -> None:
     assert state.shrunk(20, LAG_MS + 1_001, LAG_MS) == (1,)
 
 
-def test_idle_follower_at_the_end_of_the_log_stays() -> None:
+def test_idle_follower_at_the_end_of_the_log_stays_in_the_isr() -> None:
     state = leader()
     for replica in (2, 3):
         state.fetched(replica, 20, 20, 0)

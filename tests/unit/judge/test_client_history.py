@@ -53,7 +53,7 @@ def test_failed_operation_is_completed_as_unknown(tmp_path: Path) -> None:
         ({"a": 41}, "info"),
     ],
 )
-def test_outcome_follows_from_error_codes(codes: dict[str, int], outcome: str) -> None:
+def test_outcome_is_derived_from_error_codes(codes: dict[str, int], outcome: str) -> None:
     """The outcome is unknown (`info`) without a code, or with a code such as REQUEST_TIMED_OUT."""
     operation = Operation("o1")
     operation.completed(codes)
@@ -89,7 +89,7 @@ def test_an_event_is_written_as_a_whole_or_not_at_all(
     assert [(line["seq"], line.get("target")) for line in found] == [(0, None), (1, "2")]
 
 
-def test_a_full_disk_does_not_keep_the_file_open(
+def test_a_file_is_closed_even_if_the_disk_is_full(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines = EventLines(tmp_path, "r1", "harness", "h")

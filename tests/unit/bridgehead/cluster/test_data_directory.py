@@ -32,7 +32,7 @@ def test_only_one_process_owns_a_folder(tmp_path: Path) -> None:
     assert not directory.is_claimed()
 
 
-def test_a_command_that_looks_for_the_owner_does_not_keep_a_cluster_from_starting(
+def test_a_command_that_looks_for_the_owner_does_not_prevent_a_start(
     tmp_path: Path,
 ) -> None:
     directory = DataDirectory(tmp_path)

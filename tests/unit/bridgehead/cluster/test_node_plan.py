@@ -21,7 +21,7 @@ def values(plans: tuple[NodePlan, ...], key: str) -> list[str | None]:
     return [each.properties.get(key) for each in plans]
 
 
-def test_defaults_of_three_brokers() -> None:
+def test_three_brokers_have_consecutive_ports_ids_and_racks_by_default() -> None:
     plans = plan()
     assert values(plans, "listeners") == [f"PLAINTEXT://127.0.0.1:{9092 + n}" for n in range(3)]
     assert values(plans, "advertised.listeners") == [None] * 3

@@ -75,7 +75,7 @@ def test_listeners_become_kafka_properties(tmp_path: Path) -> None:
     assert secure.tls.client_auth == "requested"
 
 
-def test_access_plan_of_users_and_acls(tmp_path: Path) -> None:
+def test_users_and_acls_become_an_access_plan(tmp_path: Path) -> None:
     """The principal of the plan is the first super user."""
     wanted = settings(tmp_path)
     plan = wanted.access

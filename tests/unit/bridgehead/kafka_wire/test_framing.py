@@ -75,7 +75,7 @@ def test_announced_length_takes_no_memory() -> None:
         tracemalloc.stop()
 
 
-def test_many_small_frames_in_one_read() -> None:
+def test_many_small_frames_in_one_read_are_split_in_linear_time() -> None:
     """20,000 frames and a part of another are read in linear time."""
     stream = frame(b"x" * 10) * 20_000
     frames = FrameBuffer()

@@ -214,7 +214,7 @@ async def test_a_member_joins_gets_its_assignment_and_expires(service: GroupServ
             await asyncio.sleep(0.01)
 
 
-async def test_a_second_join_of_a_member_leaves_the_first_without_a_response(
+async def test_a_second_join_of_a_member_replaces_the_first_which_gets_no_response(
     service: GroupService,
 ) -> None:
     leader = await service.join(a_join())
