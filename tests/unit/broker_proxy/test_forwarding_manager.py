@@ -193,7 +193,7 @@ async def test_a_timeout_does_not_cancel_the_attempt() -> None:
     assert not link.open[0].cancelled()
 
 
-async def test_retries_after_not_controller_pause() -> None:
+async def test_a_retry_after_not_controller_is_sent_after_a_pause() -> None:
     broker, link = Broker(timeout_ms=200), ScriptedLink(*[MOVED] * 1_000)
     broker.target(link)
     done = await broker.manager.forward(_request("r"), b"")

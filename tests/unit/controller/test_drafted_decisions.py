@@ -27,7 +27,7 @@ from tests.unit.controller.topic_decisions import (
 from tests.unit.controller.transcripts import check
 
 
-def test_create_topics_does_not_use_the_brokers_defaults() -> None:
+def test_create_topics_uses_defaults_only_from_v4_on_and_only_for_both_counts() -> None:
     """From v4 on, KIP-464 allows -1 if both numbers are -1. Releases always allow -1."""
     check("""
     > create t partitions=-1 v=0 dry drafted
