@@ -1,7 +1,7 @@
 """Three released admin clients behind one interface.
 
 Every method blocks. An error raises the client's own exception; `code_of` returns that exception's
-error code. Nothing is retried, and no error is hidden.
+error code. These classes retry nothing and hide no error.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class AnyAdmin(Protocol):
     """The common interface. `legacy` selects AlterConfigs instead of IncrementalAlterConfigs."""
 
     has_incremental: bool
-    legacy_keeps_others: bool  # its AlterConfigs requests include the topic's other configs
+    legacy_keeps_others: bool  # the client sends the topic's other configs in AlterConfigs
 
     def create(
         self, name: str, partitions: int, replicas: int, configs: Mapping[str, str]

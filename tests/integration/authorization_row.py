@@ -54,7 +54,7 @@ class Row:
     allowed: Observed = field(default_factory=lambda: [NOT_DENIED])
     observe: Callable[[Any, str], Observed] = codes
     topic: bool = False  # the test creates the topic first
-    special: dict[str, Observed] = field(default_factory=dict)  # other results, by kind of client
+    special: dict[str, Observed] = field(default_factory=dict)  # by persona: results that differ
 
     def filled(self, name: str, broker: int) -> Any:
         """Return the body with its placeholders replaced."""

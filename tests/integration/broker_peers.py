@@ -56,7 +56,7 @@ ANSWER_BYTES = 14 + 6 * len(DIALECTS["shipped"])  # the response to API_VERSIONS
 
 
 class Controller:
-    """Answers CreateTopics without errors. It sends no reply until `go` is set."""
+    """Answers CreateTopics without errors. While a test has cleared `go`, it sends no reply."""
 
     def __init__(self) -> None:
         self.seen: list[Envelope] = []
@@ -82,7 +82,7 @@ class Controller:
 
 
 class Memory:
-    """An event log in memory; `flushed` counts the events handed to the operating system."""
+    """An event log in memory; `flushed` is the number of events at the last flush."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -98,7 +98,7 @@ class Memory:
 
 
 class Broker:
-    """Listeners, forwarding and one local API."""
+    """Listeners, forwarding and two local APIs: ApiVersions, and Envelope from clients."""
 
     def __init__(self, **limits: int) -> None:
         self.log = Memory()

@@ -1,7 +1,7 @@
 """Fixtures for a real ZooKeeper and for clusters of real or fake nodes.
 
-`zookeeper` is a chroot for one test on the session's server. `start_cluster` starts clusters that
-end with the test. `fake_node_command` runs `fake_node.py` as the node.
+`zookeeper` is a chroot for one test on the one ZooKeeper of the pytest session. `start_cluster`
+starts clusters that stop when the test ends. `fake_node_command` runs `fake_node.py` as the node.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class ZooKeeperForTest:
 
 @pytest.fixture(scope="session", autouse=True)
 def _quick_zookeepers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Let every embedded server start nearly twice as fast, from a class archive (AppCDS)."""
+    """Let every embedded ZooKeeper start nearly twice as fast, from a class archive (AppCDS)."""
     with pytest.MonkeyPatch.context() as patch:
         archive = tmp_path_factory.mktemp("classes") / "zookeeper.jsa"
         flags = "-XX:+IgnoreUnrecognizedVMOptions"
@@ -74,7 +74,7 @@ def _quick_zookeepers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
 
 @pytest.fixture(scope="session")
 def zookeeper_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedZooKeeper]:
-    """One embedded server for the session."""
+    """One embedded ZooKeeper for the pytest session."""
     folder = tmp_path_factory.mktemp("zookeeper")
     server = EmbeddedZooKeeper(folder, [Ports().choose()], java=find_java())
     server.start()
@@ -90,7 +90,7 @@ _chroots = itertools.count(1)
 
 @pytest.fixture
 def zookeeper(zookeeper_server: EmbeddedZooKeeper) -> ZooKeeperForTest:
-    """An empty chroot on the session's server."""
+    """An empty chroot on `zookeeper_server`."""
     chroot = f"/test-{next(_chroots)}"
     with kazoo_client(zookeeper_server.connect) as client:
         client.create(chroot)
@@ -110,7 +110,7 @@ def start_cluster() -> Iterator[StartCluster]:
 
 @pytest.fixture
 def fake_node_command() -> tuple[str, ...]:
-    """The `node_command` for clusters of fake nodes, which have only a node's interface."""
+    """The `node_command` for clusters of fake nodes (`fake_node.py`)."""
     return (sys.executable, str(Path(__file__).with_name("fake_node.py")))
 
 

@@ -54,7 +54,7 @@ class Listener:
     def codes(
         self, broker: int, key: int, version: int, body: dict[str, Any], client_id: str = "test"
     ) -> list[int]:
-        """Return the code of every element."""
+        """Return the error code of every element."""
         answer = self.call(broker, key, version, body, client_id)
         rows = next(answer[n] for n in ("topics", "responses", "entries") if n in answer)
         rows = [row.get("partitions") or [row] if "errorCode" not in row else [row] for row in rows]

@@ -1,7 +1,8 @@
 """A program with a node's interface to its supervisor, without Kafka or ZooKeeper.
 
 The nodes share a folder. Its file `controller` names the active controller: `ID EPOCH PID`. A node
-that finds the process PID dead becomes the active controller.
+that is asked for its state becomes the active controller if there is none or the process PID is
+dead, unless another node is pinned.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from bridgehead.cluster.properties import parse_properties
 
 
 class ControllerState:
-    """The active controller, kept in a file under a lock."""
+    """The active controller, stored in a file. Each access locks the file."""
 
     def __init__(self, path: Path, node_id: int) -> None:
         self.path, self.id = path, node_id
 
     def update(self, *, eligible: bool, resign: bool = False) -> tuple[int | None, int]:
-        """Become active if no node is, or resign; return the controller (or None) and its epoch."""
+        """Become active if no node is, or resign; return the controller (or None) and the epoch."""
         with self.path.open("a+") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             file.seek(0)

@@ -12,10 +12,10 @@ _TIMEOUT_S: Final = 60
 
 
 def java_stacks() -> Iterator[tuple[str, str]]:
-    """Yield a title and the stacks of each Java process, or why there are none. Never raises.
+    """Yield a title and the stacks of each Java process. If they cannot be read, yield the error.
 
-    pytest would end if a hook raised. A machine may have no `jstack`, a process may have ended, and
-    a frozen process does not answer.
+    Never raises, because an exception in a hook would end pytest. A machine may have no `jstack`,
+    a process may have ended, and a frozen process does not answer.
     """
     for process in psutil.Process().children(recursive=True):
         try:

@@ -11,7 +11,7 @@ from kazoo.client import KazooClient
 
 @contextmanager
 def kazoo_client(connect: str, **options: Any) -> Iterator[KazooClient]:
-    """A connected client; closed at the end."""
+    """A connected client; it is closed after the block."""
     client = KazooClient(connect, **options)
     client.start(timeout=30)
     try:

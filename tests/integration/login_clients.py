@@ -35,7 +35,7 @@ _REJECTIONS: Final = (KafkaError._AUTHENTICATION, KafkaError._SSL)
 
 
 class RefusedLoginError(Exception):
-    """The broker rejected the login. The text is the client's own."""
+    """The broker rejected the login. The text is that of the client's error."""
 
 
 @dataclasses.dataclass(frozen=True)

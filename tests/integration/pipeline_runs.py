@@ -20,7 +20,7 @@ def expand_all(names: Iterable[str], folder: Path) -> Path:
 
 
 def accepted() -> list[str]:
-    """Return the golden histories that the judges do not reject."""
+    """Return the names of the golden histories that the judges do not reject."""
     return [
         name
         for name in golden_histories.names()

@@ -1,4 +1,4 @@
-"""Find the files that other users can read, and those that hold a secret."""
+"""Find the files that give other users a permission, and the files that contain a secret."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _SCRAMS: Final = (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512)
 
 
 def jaas(listener: str) -> dict[str, str]:
-    """Return the login modules of a listener."""
+    """Return the properties with a listener's login modules."""
     users = " ".join(f'user_{user}="{word}"' for user, word in PASSWORDS.items())
     modules = {
         "plain": f"{PACKAGE}.plain.PlainLoginModule required {users};",

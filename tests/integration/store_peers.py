@@ -20,7 +20,7 @@ SESSION_TIMEOUT_MS = 6000
 def new_store(
     connect: str, on_state: Callable[[SessionState], None] = lambda _state: None
 ) -> ZooKeeperStore:
-    """Return a store that is not open."""
+    """Return a store that is not open yet."""
     return ZooKeeperStore(
         connect,
         session_timeout_ms=SESSION_TIMEOUT_MS,

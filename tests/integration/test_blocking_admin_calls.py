@@ -70,7 +70,7 @@ async def test_a_coroutine_can_make_a_blocking_call(servers: str, threads: list[
 
 
 def test_calls_work_before_during_and_after_a_pause(servers: str) -> None:
-    """At most two seconds after the last call, the client's thread watches the connections."""
+    """Within two seconds after the last call, the client's thread starts to watch connections."""
     with AdminClient({"bootstrap.servers": servers, "connections.max.idle.ms": 1000}) as client:
         for _ in range(3):
             client.describe_cluster()

@@ -1,4 +1,4 @@
-"""A broker keeps exactly one registration when a reply, a session or the registration is lost."""
+"""A broker has one registration again after a reply, a session or the registration is lost."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def mutants(folder: Path, bug: str) -> Cluster:
 
 @pytest.mark.long
 def test_a_response_that_overtakes_another_fails_f4(tmp_path: Path) -> None:
-    """A client sends a creation, which is forwarded, and ApiVersions, which is not."""
+    """A client sends CreateTopics, which is forwarded, and then ApiVersions, which is not."""
     versions = encode_json(18, 0, {})
     with (
         mutants(tmp_path, "answers_overtake") as cluster,

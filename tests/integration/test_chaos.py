@@ -54,7 +54,7 @@ def test_scenario_passes_and_leaves_result_files(name: str, tmp_path: Path) -> N
 
 @pytest.mark.long
 def test_without_the_fence_the_canary_violates_w1_and_w2(tmp_path: Path) -> None:
-    """The nodes of `canary` have seeded bugs. W1 is single_writer, W2 is every_write_is_fenced."""
+    """The nodes of this scenario have seeded bugs. W1: single_writer, W2: every_write_is_fenced."""
     finished = chaos("run", "canary", "--out", str(tmp_path))
     assert finished.returncode == 0, finished.stdout + finished.stderr
     (run,) = json.loads((tmp_path / "results.json").read_text())["runs"]

@@ -90,7 +90,7 @@ def opened(answer: bytes) -> EnvelopeResponse:
 
 
 def results(step: Any, response: EnvelopeResponse) -> Any:
-    """Return the outer error and the inner response, without ids and times."""
+    """Return the error of the Envelope, and the inner correlation id, names and errors."""
     if response.response_data is None:
         return response.error_code, None
     _, at = decode_request_header(bytes.fromhex(step["request_hex"]))

@@ -93,7 +93,7 @@ class Member:
             return dict(self._seen)
 
     def seek_to_start(self) -> None:
-        """Seek to offset 0 of a partition. `sought` is set when its record 0 was read again."""
+        """Seek to offset 0 of a partition. `sought` is set when the record there was read again."""
         self._seek_wanted = True
 
     def leave(self) -> None:
@@ -170,7 +170,7 @@ class Story:
         wait_until(checked, timeout_s=DEADLINE_S)
 
     def until_more(self, count: Callable[[], int], more: int) -> None:
-        """Wait until a count has grown."""
+        """Wait until a count has grown by `more`."""
         enough = count() + more
         self.until(lambda: count() >= enough)
 

@@ -54,7 +54,7 @@ def test_the_module_prints_the_version_like_the_command() -> None:
 
 
 def test_completion_can_be_shown_and_installed(tmp_path: Path) -> None:
-    """The test uses its own home folder."""
+    """The test has a home folder of its own."""
     for option in ("--show-completion", "--install-completion"):
         done = subprocess.run(
             module_command("bridgehead", option, "bash"),

@@ -121,7 +121,7 @@ class Harness:
             self.zookeeper.delete("/controller")
 
     def put(self, path: str, content: bytes | None) -> bytes | None:
-        """Set or create a znode, or delete it (None); return its earlier content."""
+        """Set or create a znode; if `content` is None, delete it. Return its earlier content."""
         self.damaged = True
         before: bytes | None
         try:
@@ -167,7 +167,10 @@ def read_log(folder: Path, broker: int) -> str:
 
 
 def check_run(folder: Path, session: int | None) -> None:
-    """Check that no node failed, and that only `session` and repeated epochs violate properties."""
+    """Check that no node failed, and that only expected changes violate properties.
+
+    These changes are the writes of `session`, and an epoch 1 after a higher epoch.
+    """
     for broker in BROKERS:
         log = read_log(folder, broker)
         assert "Traceback" not in log
@@ -241,7 +244,7 @@ def test_invalid_topic_configs_are_repaired_through_the_api(
 
 
 def test_an_edited_partition_state_is_published_by_the_next_controller(harness: Harness) -> None:
-    """The next controller knows the state from its broker, and compares it with ZooKeeper.
+    """The next controller compares the state that its own broker knows with ZooKeeper.
 
     Operators of Kafka edit states, and then delete /controller so that all states are loaded.
     """

@@ -39,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def cluster(folder: Path) -> Iterator[Cluster]:
-    """A cluster with the recorded Kafka's properties. It looks for expired tokens every 500 ms."""
+    """A cluster with the recorded Kafka's properties, but with a check for expiry every 500 ms."""
     text = (RECORDINGS / "secured.properties").read_text(encoding="utf-8")
     properties = {n: v for n, v in parse_properties(text).items() if n != AUTHORIZER_CLASS}
     properties |= {
@@ -152,6 +152,6 @@ def test_evidence_has_no_token_secrets(cluster: Cluster, folder: Path) -> None:
     files = [file for file in folder.rglob("*") if file.is_file()]
     assert {"nodes", "zookeeper"} <= {file.relative_to(folder).parts[0] for file in files}
     for file in files:
-        if file.suffix != ".properties":  # The operator's file has the key.
+        if file.suffix != ".properties":  # The brokers' properties have the key.
             content = file.read_bytes()
             assert not [secret for secret in secrets if secret in content], file

@@ -34,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def demo(folder: Path) -> subprocess.CompletedProcess[str]:
-    """The result of a demo."""
+    """The finished process of the demo."""
     return run("demo", "--data-dir", str(folder))
 
 

@@ -1,6 +1,6 @@
 """A listener that speaks the KIPs' drafts, compared with a shipped listener by raw frames.
 
-Broker 1 is the controller. The policy protects `kept` and rejects internal topics.
+Broker 1 is the controller. The policy protects the topic `kept` and rejects internal topics.
 """
 
 from __future__ import annotations

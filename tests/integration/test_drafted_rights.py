@@ -78,7 +78,7 @@ def on(name: str, *actions: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_acls_are_altered_and_listed(drafted: Listener, shipped: Listener) -> None:
-    """KIP-4 §Alter ACLs Request, §List ACLs Request. The shipped DescribeAcls shows equal ACLs."""
+    """KIP-4 §Alter ACLs Request, §List ACLs Request. The shipped DescribeAcls shows the ACLs."""
     own, theirs = "User:ANONYMOUS", "User:other"
     delete, add = 0, 1
     body = {"requests": [on("orders", action(add, own), action(add, theirs))]}

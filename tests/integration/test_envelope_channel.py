@@ -36,7 +36,7 @@ HELLO = Hello(2, "inc")
 METHOD = "/bridgehead.envelope.v1.Controller/Channel"
 SERVED = {19: (0, 7), 37: (2, 3)}
 # The channel closes after two seconds of silence; the other four seconds allow for a busy machine.
-# Without this check, TCP would notice a frozen peer only after minutes.
+# TCP alone would notice a frozen peer only after minutes.
 NOTICED_WITHIN_S = 6.0
 
 

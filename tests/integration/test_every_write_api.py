@@ -1,6 +1,7 @@
 """While controllers fail, no acknowledged write of any API is lost or executed twice.
 
-The scenario compares the cluster with the clients' history. Then both judges check the evidence.
+The chaos scenario compares the cluster with the clients' history. Then both judges check its
+evidence.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def test_a_lost_or_wrong_value_is_reported(found: object, is_wrong: bool) -> Non
     assert bool(differences(report, seen, broker=1)) is is_wrong
 
 
-def test_after_an_unknown_reassignment_any_replicas_are_allowed() -> None:
+def test_after_a_reassignment_with_an_unknown_outcome_any_replicas_are_allowed() -> None:
     fact = Expectation()
     fact.note((3,), "info")
     assert fact.allows("replicas", (1, 2))

@@ -1,4 +1,4 @@
-"""Each command of examples/not_controller.md makes the brokers answer as its table says."""
+"""Each command in the table of examples/not_controller.md has the effect that its row shows."""
 
 from __future__ import annotations
 

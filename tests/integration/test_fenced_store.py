@@ -120,7 +120,7 @@ async def test_the_outcome_is_unknown_if_the_controller_is_superseded_after_a_lo
     )
     while SessionState.SUSPENDED not in active.states:
         await asyncio.sleep(0)
-    # The store reconnects after some 50 ms, so the epoch changes before it sends the second copy.
+    # The store reconnects after about 50 ms, so the epoch changes before it sends the second copy.
     truth.set("/controller_epoch", b"2")
     with pytest.raises(UnknownOutcomeError):
         await commit
@@ -219,7 +219,7 @@ async def test_a_resent_multi_in_a_pipeline_reports_its_own_zxid(
 async def test_start_up_paths_are_created_once_and_the_first_cluster_id_stays(
     active: ActiveStore, truth: KazooClient, zookeeper: Any
 ) -> None:
-    """This holds in a chroot of two levels, too."""
+    """The same holds in a chroot of two levels, /a/b."""
     assert active.fence is not None
     await active.store.commit(active.fence, active.encode(Create("/config/topics/kept")))
     assert await active.store.ensure_start_up_paths("another") == "cluster"

@@ -59,7 +59,7 @@ def replayed(start_cluster: StartCluster, kind: str, to: str | None) -> Report:
 
 
 def assert_all_sent(report: Report, recording: str) -> None:
-    """Check that every step was sent, and that each response is equal or differs as known."""
+    """Check that every step was sent, and that each response is equal or has a known difference."""
     cases = load_cases(RECORDINGS / f"{recording}.jsonl.gz")
     assert not report.skipped
     assert report.sent.total() == sum(len(case["steps"]) for case in cases)
@@ -247,7 +247,7 @@ def test_row_for_a_negative_partition_explains_only_the_topic_that_has_one() -> 
     assert not row.explains(step, response(-1, 0), CLOSED)
 
 
-def test_free_values_are_compared_by_presence() -> None:
+def test_ids_and_times_are_compared_only_for_presence() -> None:
     """An id equals any other id, but not a missing id."""
     step = {"api": "CREATE_TOPICS", "unordered": ["topics"]}
 

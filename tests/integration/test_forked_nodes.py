@@ -1,4 +1,4 @@
-"""Each forked node is a process of its own, like a node that was executed."""
+"""Each forked node is a process of its own, like a node that runs in a new interpreter."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ def test_forked_nodes_share_nothing_that_a_user_can_see(
         assert str(tmp_path / "c" / "nodes" / str(3 - broker_id)) not in " ".join(files.values())
 
 
-def test_forked_nodes_end_and_are_executed_when_they_start_again(
+def test_a_forked_node_that_restarts_runs_in_a_new_interpreter(
     tmp_path: Path, start_cluster: Callable[..., Cluster]
 ) -> None:
-    """The process that forked them ends when they run. The supervisor learns how each node ends."""
+    """The fork server ends when the cluster has started. The supervisor learns how a node ends."""
     cluster = start_cluster(brokers=2, data_dir=tmp_path / "c")
     nodes = {broker.pid for broker in cluster.brokers.values()}
     children = supervisor_of(tmp_path / "c").children()

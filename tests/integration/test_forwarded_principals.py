@@ -1,4 +1,4 @@
-"""Each forwarded request is decided with its client's principal (F1, principal_is_preserved).
+"""Each forwarded request is decided for its client's principal (F1, principal_is_preserved).
 
 The load is chaos/workloads/forwarded_principals.py. The tests also show that seeded bugs are
 detected.
@@ -43,8 +43,8 @@ class Decisions:
     """The decisions in the evidence."""
 
     executions: int  # executed requests
-    forwarded: int  # executed requests from clients of another broker
-    users: int  # the users who sent them
+    forwarded: int  # executed requests that another broker forwarded
+    users: int  # users who sent executed requests
     mismatches: tuple[str, ...]  # decisions for a principal other than the authenticated one
 
 
@@ -82,7 +82,7 @@ def mutants(folder: Path, mutant: str) -> Cluster:
 
 
 async def wrong_results(cluster: Cluster, allowed: int) -> list[str]:
-    """Let the users work until enough requests were allowed; return the wrong results."""
+    """Let the users send requests until `allowed` were allowed; return the wrong results."""
     with ClientHistory(cluster.evidence_dir, "users") as history:
         place = Place(
             address=cluster.bootstrap_server,
@@ -143,7 +143,7 @@ def test_decision_for_another_principal_is_detected(
 
 @pytest.mark.long
 def test_broker_with_stale_acls_is_detected(tmp_path: Path) -> None:
-    """The mutant keeps the ACLs that it read at start; the test creates its ACLs afterwards."""
+    """The mutant never applies changes of ACLs; the test creates ACLs after its start."""
     with mutants(tmp_path, "stale_acl_cache") as cluster:
         addresses = {each: cluster.bootstrap_server(each, LISTENER) for each in cluster.brokers}
         with pytest.raises(NotPropagatedError, match="broker 2"):

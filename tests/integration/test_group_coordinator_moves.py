@@ -1,4 +1,4 @@
-"""A group survives the kill of its coordinator: members go on, and committed offsets are kept."""
+"""A group survives the kill of its coordinator: members continue, and no commit is lost."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_judge_finds_wrong_committed_offsets(
 
 
 def commit(consumer: confluent_kafka.Consumer, offset: int) -> int:
-    """Commit the offset until the commit is acknowledged; return the offset."""
+    """Repeat the commit of an offset until it is acknowledged; return the offset."""
     wanted = confluent_kafka.TopicPartition(TOPIC, 0, offset)
 
     def acknowledged() -> bool:

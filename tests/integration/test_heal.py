@@ -141,7 +141,7 @@ def contents(cluster: Cluster, broker: int) -> dict[str, Any]:
     }
 
 
-def test_reset_removes_what_clients_wrote_and_restores_what_was_planned(healed: Cluster) -> None:
+def test_reset_removes_what_clients_wrote_and_restores_what_was_configured(healed: Cluster) -> None:
     """Every broker shows the original topics, configs, quotas, users, ACLs and password again."""
     first = contents(healed, 1)
     admin = client(healed.bootstrap_servers)
@@ -167,7 +167,7 @@ def test_reset_removes_what_clients_wrote_and_restores_what_was_planned(healed: 
 
 
 def test_heal_ends_faults_and_keeps_topics(healed: Cluster) -> None:
-    """Before the heal, one controller is killed, the next is frozen, and the third is stopped."""
+    """Before the heal, a controller is killed, the next is frozen, the third broker is stopped."""
     create(client(healed.bootstrap_servers), "kept")
     killed = healed.kill_controller()
     frozen = healed.wait_for_controller(other_than=killed)
@@ -206,7 +206,7 @@ def test_heal_of_a_whole_cluster_takes_less_than_a_second(healed: Cluster) -> No
 
 
 def test_reset_fails_after_an_upgrade(healed: Cluster) -> None:
-    """`reset` cannot undo an upgrade, so it fails. This must be the last test in the file."""
+    """`reset` cannot undo an upgrade. This test must be last, because all later resets fail."""
     ClusterClient(healed.data_dir).restart_node(1, {LEVEL: "3.9"})
     with pytest.raises(ClusterError, match="start a new cluster"):
         healed.heal(reset=True)

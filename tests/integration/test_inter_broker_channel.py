@@ -1,4 +1,4 @@
-"""Only brokers can open streams to the controller, each with its own identity.
+"""The controller accepts Envelopes only from brokers, each with its own identity.
 
 The tests send Envelopes to real nodes with an authorizer. Rejected Envelopes are counted. They have
 no effect, and the nodes keep running.
@@ -46,7 +46,7 @@ class SecuredCluster:
     folder: Path
 
     def files(self, user: str, broker_id: int, ca: trustme.CA | None = None) -> ChannelFiles:
-        """Create a certificate and key, issued by the brokers' authority or by `ca`."""
+        """Write a key and its certificate, issued by the brokers' authority or by `ca`."""
         name = f"{user}-{broker_id}{'' if ca is None else '-foreign'}"
         leaf = (ca or self.ca).issue_cert(broker_host(broker_id), common_name=user)
         certificate, key = self.folder / f"{name}.pem", self.folder / f"{name}.key"
@@ -61,7 +61,7 @@ class SecuredCluster:
         return document
 
     def counted(self, name: str) -> float:
-        """Return the controller's counter whose name ends with `name`."""
+        """Return the value of the controller's counter whose name ends with `name`."""
         with urllib.request.urlopen(self.cluster.brokers[CONTROLLER].metrics_url) as page:
             lines = page.read().decode().splitlines()
         (value,) = (
@@ -83,7 +83,7 @@ class SecuredCluster:
 
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredCluster]:
-    """A cluster with the operator's certificates.
+    """A cluster whose brokers have configured certificates (`bridgehead.grpc.certificate`).
 
     Its clients are anonymous super users, so the tests can create and see every topic. User:admin
     is a super user too: an accepted Envelope that names it would create `stolen`.

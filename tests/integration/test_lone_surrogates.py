@@ -1,4 +1,4 @@
-"""Encoded lone surrogates in any text of a client harm neither a broker nor its events."""
+"""Encoded lone surrogates in texts that a client sends harm neither a broker nor its events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Responses are the same whether a client sends many requests at once or waits for each."""
+"""Responses are the same whether a client sends many requests at once or one by one."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _Request = tuple[ApiKey, int, Any]
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster; the judge finds no violation in its evidence."""
+    """A cluster. After the tests the judge must find no violation in its evidence."""
     folder = tmp_path_factory.mktemp("cluster")
     with Cluster(brokers=3, data_dir=folder) as running:
         yield running
@@ -78,7 +78,7 @@ def _request(source: random.Random) -> _Request:
 
 
 def _script(seed: int) -> list[_Request]:
-    """Return series of requests of one API, because only such requests overlap.
+    """Return series of requests, each of one API, because only such requests overlap.
 
     The last request deletes all topics.
     """

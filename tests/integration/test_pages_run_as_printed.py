@@ -13,9 +13,9 @@ import pytest
 
 from docs.first_hour import TOOLS, Follower, clean_environment, shell
 
-# The pages, each with the sections that are not followed here.
-# For each such section, tests/unit/docs/test_examples_are_run.py names the test that follows the
-# section, or says why no test does.
+# The pages, each with the sections whose blocks are not run here.
+# For each such section, tests/unit/docs/test_examples_are_run.py names the test that runs the
+# blocks, or says why no test does.
 FOLLOWED: Final[Mapping[str, tuple[str, ...]]] = {
     "README.md": ("Start",),
     "docs/evidence.md": (),
@@ -73,7 +73,7 @@ def clone(tmp_path: Path) -> Iterator[Path]:
 
 
 def follow(clone: Path, page: str) -> None:
-    """Follow a page, with free ports instead of the printed ones."""
+    """Run the blocks of a page, with free ports instead of the printed ones."""
     text = (ROOT / page).read_text(encoding="utf-8")
     base = free_base_port()
     for number in range(BROKERS):
@@ -111,7 +111,7 @@ def shows_the_rejection(shown: str) -> None:
 
 
 def shows_the_verdicts(shown: str) -> None:
-    """Check that the upgrade was judged under load."""
+    """Check that the judge passed the properties of the load during the upgrade."""
     judged = {words[1] for words in map(str.split, shown.splitlines()) if words[:1] == ["PASS"]}
     assert judged >= {"D1", "D2", "D3", "D5", "F1", "F2", "F5", "W6"}
 

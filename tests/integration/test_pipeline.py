@@ -1,7 +1,8 @@
 """The pipeline on Spark returns the verdicts of the judge without Spark, and loses no line.
 
-One session and one execution of the pipeline serve most tests. The evidence is all golden histories
-and a generated history with every kind of violation.
+One Spark session and one execution of the pipeline serve most tests. The evidence is the golden
+histories that the judges accept, a generated history with every kind of violation, log files as a
+real Kafka writes them, and a run without a manifest.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ COMPARED = [table for table in TABLES if not table.name.startswith("bronze/")]
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
-    """One session for all tests."""
+    """One Spark session for all tests."""
     session = open_session("local[2]", small=True, memory="2g", settings=RAW_FILES)
     yield session
     session.stop()
@@ -320,7 +321,7 @@ def test_run_with_a_line_of_another_run_is_rejected(spark: SparkSession, tmp_pat
 def test_no_query_plan_has_a_single_partition_or_a_nested_loop(
     spark: SparkSession, judged: Judged
 ) -> None:
-    """Such plans are correct on small data and never end on large data."""
+    """With such a plan a query is correct on small data, but does not end on large data."""
     ids = [run.id for run in judged.pipeline.runs]
     stored = Pipeline(spark, judged.pipeline.runs, judged.folder / "out", in_memory=False)
     for table in TABLES:

@@ -2,7 +2,7 @@
 
 Evidence and tables are on a shared disk or in an HDFS. `make prove-pipeline ARGS=cluster` does
 the same with every table and many events; `ARGS="cluster --on s3"` does it in S3. S3 is not
-tested here: a test process starts one JVM for all its Spark tests, and it may have started
+tested here: a test process starts one JVM for all its Spark tests, and this JVM may have started
 without the classes for S3.
 """
 
@@ -47,7 +47,7 @@ def digests_on(
 def test_workers_build_the_same_rows_as_one_process(kind: str, tmp_path: Path) -> None:
     """The driver sends the pipeline's code to the workers."""
     if not is_fetched(kind):
-        pytest.skip("its server is not here: `make storage-jars` fetches it")
+        pytest.skip("the storage's server is not installed: `make storage-jars` fetches it")
     evidence = expand_all(["zombie_write", "line_duplicated"], tmp_path / "runs")
     with storage(kind, tmp_path) as held, standalone_spark(tmp_path, workers=2) as master:
         by_workers = digests_on(master, evidence, held, "there")

@@ -40,7 +40,7 @@ class KilledError(Exception):
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
-    """One session for all tests."""
+    """One Spark session for all tests."""
     session = open_session("local[2]", small=True, memory="1g", settings=RAW_FILES)
     yield session
     session.stop()
@@ -48,7 +48,7 @@ def spark() -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="module")
 def segments(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """The segments of a generated run. The last responses are missing: some requests are open."""
+    """Segments of a generated run. The last responses are missing, so some requests are open."""
     folder = tmp_path_factory.mktemp("watched")
     generate(folder, EVENTS)
     run = folder / "run=generated"
@@ -74,7 +74,7 @@ class Run:
         self._segments = segments
 
     def grow_to(self, share: float) -> None:
-        """Let each segment have this share of its bytes; most segments then end within a line."""
+        """Extend each segment to this share of its bytes. Most shares end within a line."""
         for name, data in self._segments.items():
             path = self.folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -82,7 +82,7 @@ class Run:
                 opened.write(data[opened.tell() : int(len(data) * share)])
 
     def counted(self) -> dict[str, Any]:
-        """Count the complete lines without Spark."""
+        """Count the lines of the whole segments, without Spark."""
         boots: dict[str, Counter[str]] = {}
         received: dict[str, dict[str, Any]] = {}
         total_us = []
@@ -137,12 +137,12 @@ def test_figures_equal_a_count_of_the_same_lines(
 ) -> None:
     run = Run(tmp_path, segments)
     stream = Stream(spark, run.folder, tmp_path / "watch")
-    assert stream.advance().batch == -1, "no batch without a line"
+    assert stream.advance().batch == -1, "a batch was made without a line"
     for share in (0.3, 0.31, 1.0):
         run.grow_to(share)
         summary = stream.advance()
     assert (summary.batch, summary.late) == (2, 0)
-    assert stream.advance().batch == 2, "no batch without a new line"
+    assert stream.advance().batch == 2, "a batch was made without a new line"
     assert figures(summary) == run.counted()
     assert sum(each.requests for each in summary.open) > 0
     at_once = Stream(spark, run.folder, tmp_path / "again").advance()
@@ -150,7 +150,7 @@ def test_figures_equal_a_count_of_the_same_lines(
 
 
 def killed(name: str, *, after: bool = False) -> Any:
-    """Return a class, a method's name, and a replacement of the method that raises KilledError.
+    """Return a class, a method's name, and the method's replacement, which raises KilledError.
 
     With `after`, the replacement does the work of the method first.
     """

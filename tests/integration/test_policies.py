@@ -220,7 +220,7 @@ def created_leader(cluster: Cluster) -> int:
 def test_a_policy_that_fails_or_hangs_affects_its_topic_only(
     start_cluster: StartCluster, tmp_path: Path, rules: str
 ) -> None:
-    """Meanwhile other requests get responses. The text of the exception is only in the log."""
+    """While a policy hangs, other requests are served. An exception's text is only in the log."""
     cluster = start_cluster(
         controller=1,
         properties={

@@ -14,7 +14,7 @@ def test_a_chosen_port_is_reserved_for_its_server() -> None:
     with socket.create_server((LOOPBACK, port)):  # uses SO_REUSEADDR, as asyncio, gRPC and Java do
         assert not others._reserve(LOOPBACK, port)
     assert not others._reserve(LOOPBACK, port), (
-        "the port of a stopped server is still reserved for its restart"
+        "the port of a stopped server is no longer reserved for its restart"
     )
     del ours
     assert others._reserve(LOOPBACK, port)

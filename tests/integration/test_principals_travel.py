@@ -28,7 +28,7 @@ PROPERTIES = {
 
 @pytest.fixture(scope="module", autouse=True)
 def _path() -> Iterator[None]:
-    """Put this test's builders on the nodes' path."""
+    """Let the nodes import this test's principal builders."""
     with pytest.MonkeyPatch.context() as patch:
         paths = (str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH"))
         patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))

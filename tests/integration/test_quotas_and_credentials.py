@@ -1,4 +1,4 @@
-"""Real nodes write, load, describe and remove quotas and SCRAM credentials."""
+"""Real nodes write, load, describe and remove quotas, and write and describe credentials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two consistency settings each prevent stale reads after a write; the defaults allow stale reads.
+"""Each of two consistency settings prevents stale reads after a write; the defaults allow them.
 
 Some tests write and read with `chaos/read_after_write.py`; `make read-after-write` writes and reads
 10,000 times. In most tests, brokers 2 and 3 apply metadata late on purpose.

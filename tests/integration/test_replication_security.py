@@ -41,7 +41,7 @@ def properties(super_users: str) -> dict[str, str]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("authorized", [True, False])
-def test_a_follower_replicates_only_with_cluster_action(authorized: bool) -> None:
+def test_a_follower_needs_cluster_action_to_replicate(authorized: bool) -> None:
     allowed = "User:ANONYMOUS;User:broker" + (";User:replicator" if authorized else "")
     with Cluster(brokers=3, properties=properties(allowed)) as cluster:
         servers = {

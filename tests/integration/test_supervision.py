@@ -211,7 +211,7 @@ def test_interrupted_start_leaves_no_process(
 def test_killed_supervisor_leaves_no_process(
     tmp_path: Path, fake_up: Callable[..., subprocess.Popen[str]], node: dict[str, Any]
 ) -> None:
-    """Nodes, and the process that forks them, stop when their input ends. ZooKeeper is killed."""
+    """Nodes and the fork server stop when their standard input ends. ZooKeeper is killed."""
     process = fake_up(**node)
     assert "ready" in first_line(process)
     process.kill()
@@ -223,7 +223,7 @@ def test_killed_supervisor_leaves_no_process(
 def test_next_supervisor_cleans_up_after_a_killed_one(
     tmp_path: Path, fake_up: Callable[..., subprocess.Popen[str]], node: dict[str, Any]
 ) -> None:
-    """The next supervisor kills a frozen node, which cannot notice the end of its input."""
+    """The next supervisor kills a frozen node, which cannot read the end of its standard input."""
     process = fake_up(brokers=1, **node)
     document = first_line(process)["ready"]
     stray = document["brokers"][0]["pid"]

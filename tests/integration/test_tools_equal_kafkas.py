@@ -34,7 +34,7 @@ OURS = {
     "topic.management.policy.class.name": "bridgehead.policy.limits.TopicLimits",
     "bridgehead.policy.limits.partitions.max": "12",
 }
-# Command lines that change nothing, for each tool that has one.
+# Command lines that change nothing: at least one of each tool that has such commands.
 READS = (
     *("topics --describe", "configs --describe --broker 1", "acls --list"),
     "delegation-tokens --describe --command-config LOGIN",
@@ -134,7 +134,7 @@ def test_tool_prints_a_json_document(line: str, cluster: Cluster, tmp_path: Path
 
 
 def test_command_that_waits_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The message is on standard error. Without an answer the command fails with one sentence."""
+    """The message is on standard error. Without a response the command fails with one line."""
     monkeypatch.setattr(connection, "PROGRESS_S", 0.05)
     short = tmp_path / "short.properties"
     short.write_text("default.api.timeout.ms=600\nrequest.timeout.ms=500\n")

@@ -1,4 +1,4 @@
-"""Upgrades to forwarding (KIP-590) take two bounces. Meanwhile old and new brokers coexist."""
+"""Upgrades to forwarding (KIP-590) take two rolling bounces; old and new brokers coexist."""
 
 from __future__ import annotations
 
@@ -192,9 +192,9 @@ def test_upgrade_under_load_loses_nothing(start_cluster: StartCluster, tmp_path:
 
 
 def forwarding_starts_with_the_second_bounce(history: History) -> None:
-    """Check that each broker ran three times, and forwarded only in the third run.
+    """Check that each broker had three boots, and forwarded only in the third.
 
-    The runs are: old release, new release, new protocol version.
+    The boots are: old release, new release, new protocol version.
     """
     lives = [(boot_of(e), e["level"], e["envelope_supported"]) for e in in_order(history)]
     for broker in ("1", "2", "3"):
@@ -225,8 +225,8 @@ def in_order(history: History) -> list[Event]:
 def test_old_and_new_brokers_work_together(start_cluster: StartCluster, tmp_path: Path) -> None:
     """Broker 1 runs a release older than the bridge release. Broker 2 forwards.
 
-    As the controller, broker 1 does not support Envelopes. While broker 2 is the controller, both
-    brokers write, and no write is lost.
+    While broker 1 is the controller, forwarding fails, because broker 1 does not support Envelopes.
+    While broker 2 is the controller, both brokers write, and no write is lost.
     """
     cluster = start_cluster(
         brokers=2, data_dir=tmp_path, controller=1, node_properties={1: OLD, 2: {}}
@@ -270,7 +270,7 @@ def test_old_and_new_brokers_work_together(start_cluster: StartCluster, tmp_path
 def test_consistent_reads_need_a_new_controller(
     start_cluster: StartCluster, tmp_path: Path
 ) -> None:
-    """With an old controller, a new broker closes connections that send reads, and logs it once."""
+    """With an old controller, a new broker closes connections that send reads; it logs one line."""
     reads = {"bridgehead.metadata.reads": "controller"}
     cluster = start_cluster(
         brokers=2, data_dir=tmp_path, controller=1, node_properties={1: OLD, 2: reads}

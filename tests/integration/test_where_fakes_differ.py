@@ -43,7 +43,7 @@ def create(
     configs: dict[str, str] | None = None,
     timeout_ms: int = 10_000,
 ) -> list[tuple[str, str | None]]:
-    """Create topics with equal settings; return each one's error name and message."""
+    """Create topics with equal settings; return each topic's error name and message."""
     given = dict(enumerate(replicas)) if replicas else None
     rows = [topic_body(name, None, None if given else 3, given, configs) for name in topics]
     body = {"topics": rows, "timeoutMs": timeout_ms, "validateOnly": False}
@@ -202,7 +202,7 @@ def test_every_broker_accepts_writes(cluster: Cluster) -> None:
         assert result["errorCode"] == 0
 
 
-def test_metadata_follows_a_controller_move(cluster: Cluster) -> None:
+def test_metadata_names_the_new_controller_after_a_move(cluster: Cluster) -> None:
     assert described(cluster)["controllerId"] == 1
     cluster.move_controller(3)
     assert described(cluster)["controllerId"] == 3

@@ -141,7 +141,7 @@ def test_same_requests_leave_the_same_znodes(start_cluster: StartCluster) -> Non
 def test_partition_states_have_the_controller_epoch_and_notifications_are_numbered(
     start_cluster: StartCluster,
 ) -> None:
-    """The epoch equals the version of /controller_epoch. A notification names its entity."""
+    """The controller epoch equals the version of its znode. A notification names its entity."""
     cluster = start_cluster()
     admin = ConfluentAdmin(cluster.bootstrap_servers)
     admin.create("first", 1, 3, {})

@@ -24,7 +24,7 @@ PROPERTIES = {"zookeeper.session.timeout.ms": str(int(SESSION_TIMEOUT_S * 1000))
 
 
 def events(cluster: Cluster, node: int, kind: str) -> list[dict[str, object]]:
-    """Return a running node's events; its last line may be incomplete."""
+    """Return a running node's events of one kind; the last line may still be incomplete."""
     lines = [
         json.loads(line)
         for path in sorted((cluster.evidence_dir / f"node={node}").glob("*.jsonl"))
@@ -64,7 +64,7 @@ async def pause_under_load(cluster: Cluster) -> tuple[int, int]:
         while not events(cluster, successor, "became_active"):
             await asyncio.sleep(0.05)
         elected = events(cluster, successor, "became_active")[-1]["zxid"]
-        # If the paused controller writes later, that write follows this topic in ZooKeeper's log.
+        # If the paused controller writes later, ZooKeeper's log has the write after this topic.
         address = cluster.bootstrap_server(successor)
         await (await AsyncConnection.open(address)).exchange(create_topics(["successor"]))
     finally:

@@ -166,7 +166,7 @@ def test_passwords_are_only_in_node_properties(cluster: Cluster) -> None:
 
 
 def test_embedded_zookeeper_needs_no_credentials(tmp_path: Path) -> None:
-    """Credentials are generated once and protect even children of the root. A restart uses them."""
+    """Credentials are generated once; a restart reuses them. They protect children of the root."""
     for name in ("first", "second"):
         with Cluster(
             brokers=1, data_dir=tmp_path, properties={"zookeeper.set.acl": "true"}

@@ -1,4 +1,4 @@
-"""The cluster reports that the embedded ZooKeeper exited, and recovers when it is restarted."""
+"""The cluster reports the exit of the embedded ZooKeeper, and recovers after its restart."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_a_killed_zookeeper_is_reported_and_started_again(
 
 @contextmanager
 def small_disk(folder: Path) -> Iterator[Path]:
-    """Mount a disk of 16 MiB at `folder`; return a file to fill it with."""
+    """Mount a disk of 16 MiB at `folder`; yield the path of a file that can fill it."""
     folder.mkdir(parents=True)
     mount = ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", str(folder)]
     if os.geteuid() != 0 or subprocess.run(mount, check=False).returncode != 0:
@@ -162,7 +162,7 @@ def fill(path: Path) -> None:
 def test_zookeepers_full_disk_is_reported_and_survived(tmp_path: Path) -> None:
     """While the disk is full, `status` and `zookeeper start` report it in one sentence.
 
-    Once the disk has free space, the cluster works again.
+    Once the disk has free space, `zookeeper start` succeeds and the cluster works again.
     """
     with (
         small_disk(tmp_path / "zookeeper") as filling,

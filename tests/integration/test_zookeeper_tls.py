@@ -105,7 +105,10 @@ async def session_error(server: TlsZooKeeper, changes: Mapping[str, str], host: 
 
 
 async def test_untrusted_server_is_rejected(server: TlsZooKeeper, tmp_path: Path) -> None:
-    """The server has another authority or host. A client without a certificate is rejected, too."""
+    """The server's authority is unknown, or its certificate is for another host.
+
+    A client without a certificate is rejected, too.
+    """
     trustme.CA().cert_pem.write_to_path(tmp_path / "stranger.pem")
     stranger = {"zookeeper.ssl.truststore.location": str(tmp_path / "stranger.pem")}
     reason, whose, _ = await asyncio.gather(
@@ -119,7 +122,7 @@ async def test_untrusted_server_is_rejected(server: TlsZooKeeper, tmp_path: Path
 
 
 def test_data_buffered_by_tls_can_be_read(server: TlsZooKeeper) -> None:
-    """A second reply in one TLS record is read without more input."""
+    """A second reply in the same TLS record is read, although the socket gets no more input."""
     near, far = socket.socketpair()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(server.folder / "client.pem")

@@ -38,7 +38,7 @@ class Client:
             return None
 
     def log_in(self, user: str) -> Client:
-        """Log in with SASL PLAIN and the password of the recordings' users."""
+        """Log in with SASL PLAIN and the password `<user>-secret`, as in the recordings."""
         assert self._connection.log_in(user, f"{user}-secret")
         return self
 
@@ -69,6 +69,6 @@ class Client:
 
 
 def logs_in(cluster: Cluster, broker: int, token: Any) -> bool:
-    """Return whether a created token can log in."""
+    """Return whether a client can log in with the token."""
     with Client(cluster, broker) as client:
         return client.log_in_with_token(token["tokenId"], token["hmac"])

@@ -2,8 +2,8 @@
 
 Each client has one file with one class. A method of the class calls the client's method of the same
 name and checks its result. `OUT_OF_SCOPE` lists the client's other methods, each with the reason:
-either brokers do not serve the API that the method needs, or the method sends no request.
-`test_every_admin_method` fails for a client method that has no check and is not out of scope.
+the key of an API that brokers do not serve, or a text. `test_every_admin_method` fails for a client
+method that has no check and is not out of scope.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from tests.integration.waiting import wait_until
 
 
 class Aiokafka:
-    """aiokafka, which returns responses of its own protocol classes."""
+    """aiokafka. Most of its methods return a response as an object of its protocol classes."""
 
     OUT_OF_SCOPE: ClassVar[Mapping[str, Reason]] = {}
     CLIENT = AIOKafkaAdminClient

@@ -29,10 +29,11 @@ class Ours:
     }
     CLIENT: ClassVar[type[Any]] = admin.AdminClient
 
-    # The error on a PLAINTEXT listener. Other listeners return DELEGATION_TOKEN_AUTH_DISABLED if
-    # the brokers have no delegation.token.secret.key.
+    # The error of requests for tokens on a PLAINTEXT listener. Other listeners return
+    # DELEGATION_TOKEN_AUTH_DISABLED if the brokers have no delegation.token.secret.key.
     token_error = "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED"
-    apis = frozenset[int](SHIPPED)  # the expected keys; the test against Kafka replaces them
+    # The keys of the APIs that the brokers serve. The test against Kafka replaces them.
+    apis = frozenset[int](SHIPPED)
 
     def __init__(self, bootstrap_servers: str, more: Mapping[str, object] | None = None) -> None:
         """`more` has further client properties, such as other bootstrap.servers."""
@@ -49,7 +50,7 @@ class Ours:
         self.admin.close()
 
     def run(self, result: Any) -> Any:
-        """Return the result of a method."""
+        """Return the result of a method. `OursAsync` runs the coroutine to get it."""
         return result
 
     def topic(self, partitions: int = 1) -> str:

@@ -28,7 +28,7 @@ def fresh(prefix: str) -> str:
 
 
 def soon(call: Callable[[], T], *transient: type[Exception]) -> T:
-    """Return the result of a call. Repeat it for 30 s while it raises a `transient` exception."""
+    """Return the result of a call. If it raises a `transient` exception, repeat it for 30 s."""
     deadline = time.monotonic() + WITHIN_S
     while True:
         try:

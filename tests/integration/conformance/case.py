@@ -53,7 +53,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A row. Fields that `answer` omits may have any value, but the same at both brokers."""
+    """A row. In fields that `answer` omits, both brokers must return the same value."""
 
     name: str
     body: Mapping[str, Any]

@@ -132,7 +132,7 @@ class _Consumer:
 
 
 class Aiokafka(KafkaPython):
-    """aiokafka. It cannot reset offsets, delete offsets or delete groups; kafka-python does.
+    """aiokafka. It cannot reset offsets, delete offsets or delete groups; kafka-python does these.
 
     Each admin call creates a new admin client, because a new client knows no dead broker.
     """

@@ -1,4 +1,4 @@
-"""The interface of the clients in tests under faults; `retried` repeats failed calls."""
+"""The interface of the clients that tests use during faults; `retried` repeats failed calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BACKOFF_S: Final = 0.2
 
 
 class RetriableError(Exception):
-    """Replaces a client's error after which a call can be retried. Other errors are unchanged."""
+    """Raised instead of a client's own error if the call can be retried."""
 
 
 class Producer(Protocol):

@@ -126,7 +126,7 @@ class _Consumer:
 
 
 class Confluent(RecordClient):
-    """confluent-kafka. All calls use one admin client, because it reconnects by itself."""
+    """confluent-kafka. Its one admin client is never replaced, because it reconnects by itself."""
 
     def __init__(self, login: Login, topic: str, group: str) -> None:
         super().__init__(login, topic, group)

@@ -20,7 +20,7 @@ from tests.integration.record_clients.client import (
     RetriableError,
 )
 
-# kafka-python 3.0.12 can lose its assignment, at any broker: it joins a group before it knows the
+# kafka-python 3.0.12 has a bug that can lose its assignment: it joins a group before it knows the
 # topic, and rejoins when its metadata arrives, 100 ms later. If a poll times out during the rejoin,
 # the client never applies the new assignment. With polls of 100 ms, 5 of 180 consumers stalled.
 POLL_MS = 2000
@@ -86,7 +86,7 @@ class _Consumer:
         )
 
     def poll(self) -> list[tuple[int, int, bytes]]:
-        # If the client has just sent Metadata to a broker that was killed, poll raises the error.
+        # If a broker is killed before it answers Metadata, poll raises an error.
         with _translated():
             found = self._consumer.poll(POLL_MS)
         return [(r.partition, r.offset, r.value) for records in found.values() for r in records]
