@@ -143,11 +143,11 @@ class Secured:
             done.result(timeout=60)
 
     def until_it_works(self, login: Login) -> None:
-        """Wait until a broker accepts a new password."""
+        """Wait until the broker accepts the login, for example with a new password."""
         wait_until(lambda: self._may(login))
 
     def until_it_is_refused(self, login: Login) -> None:
-        """Wait until a broker rejects a deleted user."""
+        """Wait until the broker rejects the login, for example of a deleted user."""
         wait_until(lambda: not self._may(login))
 
     @staticmethod

@@ -139,7 +139,7 @@ def test_denials_are_logged_and_the_evidence_passes(tmp_path: Path) -> None:
 
 
 def test_acls_written_to_zookeeper_by_other_tools_apply(tmp_path: Path) -> None:
-    """The ACL is written as by Kafka's tools. The controller and the other broker apply it."""
+    """The test writes the ACL as Kafka's tools do. The controller and the other broker apply it."""
     with Cluster(
         brokers=2, controller=CONTROLLER, data_dir=tmp_path, properties=PROPERTIES_OF_BROKERS
     ) as cluster:

@@ -44,7 +44,7 @@ def test_a_response_that_overtakes_another_fails_f4(tmp_path: Path) -> None:
     ):
         connection._socket.sendall(frame(CREATION) + frame(versions))
         sizes = [len(connection.receive()) for _ in range(2)]
-        assert sizes[0] > sizes[1], "ApiVersions has the longer response"
+        assert sizes[0] > sizes[1], "the response to ApiVersions, which is longer, was not first"
     assert failed(judged(tmp_path)) == {"F4"}
 
 

@@ -103,8 +103,8 @@ def test_a_consumer_above_its_byte_rate_is_throttled_and_gets_every_record(
         assert not any(message.error() for message in found)
         return [message.offset() for message in found]
 
-    # The broker may learn of the quota only after the response to AlterClientQuotas. Until then it
-    # does not throttle, so the test reads repeatedly.
+    # The broker may learn of the quota only after the response to AlterClientQuotas, so the test
+    # reads until the broker throttles.
     until(lambda: read_all() == list(range(end)) and any(throttles), 120)
     consumer.close()
 

@@ -244,7 +244,7 @@ def test_invalid_topic_configs_are_repaired_through_the_api(
 
 
 def test_an_edited_partition_state_is_published_by_the_next_controller(harness: Harness) -> None:
-    """The next controller compares the state that its own broker knows with ZooKeeper.
+    """The next controller gets the state from its own broker, and checks it against ZooKeeper.
 
     Operators of Kafka edit states, and then delete /controller so that all states are loaded.
     """

@@ -143,7 +143,7 @@ def test_decision_for_another_principal_is_detected(
 
 @pytest.mark.long
 def test_broker_with_stale_acls_is_detected(tmp_path: Path) -> None:
-    """The mutant never applies changes of ACLs; the test creates ACLs after its start."""
+    """The mutant keeps the ACLs that it read at start; the test creates ACLs after that."""
     with mutants(tmp_path, "stale_acl_cache") as cluster:
         addresses = {each: cluster.bootstrap_server(each, LISTENER) for each in cluster.brokers}
         with pytest.raises(NotPropagatedError, match="broker 2"):

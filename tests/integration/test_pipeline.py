@@ -353,7 +353,7 @@ def test_report_is_self_contained(judged: Judged, tmp_path: Path) -> None:
     assert junit.count("<testcase ") == len(PROPERTY_SPECS) * len(documents)
 
 
-def test_forwarded_and_denied_requests_of_a_real_kafka_are_counted(judged: Judged) -> None:
+def test_forwarded_and_denied_requests_in_logs_of_kafka_are_counted(judged: Judged) -> None:
     """The pipeline sets aside lines that do not belong to the log. Property K6 passes."""
     read = judged.pipeline.read
     forwarded = read("gold/kafka_forwarded").groupBy("broker", "api").sum("requests", "forwarded")

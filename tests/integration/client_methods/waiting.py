@@ -28,7 +28,7 @@ def fresh(prefix: str) -> str:
 
 
 def soon(call: Callable[[], T], *transient: type[Exception]) -> T:
-    """Return the result of a call. If it raises a `transient` exception, repeat it for 30 s."""
+    """Return the result of a call; repeat it up to 30 s while it raises `transient` exceptions."""
     deadline = time.monotonic() + WITHIN_S
     while True:
         try:

@@ -33,7 +33,7 @@ CLOSED: Final = "closed"
 
 
 _FOLDER: Final = TemporaryDirectory(prefix="bridgehead-conformance-")
-# These fields depend on the disk, which other processes use too.
+# These fields are not compared, because other processes use the same disk.
 _SIZES: Final = frozenset({"totalBytes", "usableBytes"})
 
 
