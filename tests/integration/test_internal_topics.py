@@ -133,7 +133,10 @@ def test_finding_a_coordinator_creates_its_internal_topic(
 
 
 def test_metadata_auto_creates_missing_topics(start_cluster: StartCluster) -> None:
-    """As in Kafka, a forwarding broker returns error 3; the controller's broker returns error 5."""
+    """As in Kafka, a forwarding broker first returns UNKNOWN_TOPIC_OR_PARTITION.
+
+    The controller's broker first returns LEADER_NOT_AVAILABLE.
+    """
     properties = {"num.partitions": "2", "default.replication.factor": "2"}
     cluster = start_cluster(controller=1, properties=properties)
     clients = {broker: RawClient(cluster, broker) for broker in (1, 2, 3)}
