@@ -167,7 +167,7 @@ def test_reset_removes_what_clients_wrote_and_restores_what_was_configured(heale
 
 
 def test_heal_ends_faults_and_keeps_topics(healed: Cluster) -> None:
-    """Before the heal a controller is killed, the next is frozen, and the third broker is stopped."""
+    """Before the heal a controller is killed, the next is frozen, and the third broker stopped."""
     create(client(healed.bootstrap_servers), "kept")
     killed = healed.kill_controller()
     frozen = healed.wait_for_controller(other_than=killed)
