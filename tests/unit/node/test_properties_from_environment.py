@@ -59,7 +59,7 @@ def test_listeners_of_the_file_resolve_ambiguous_variables() -> None:
     ],
 )
 def test_ambiguous_variable_is_rejected(environment: dict[str, str]) -> None:
-    with pytest.raises(AmbiguousVariableError, match=r"means .* in .* and .*: put it into"):
+    with pytest.raises(AmbiguousVariableError, match=r"means .* in .* and .*: set the property in"):
         properties_from(environment)
 
 
