@@ -81,7 +81,10 @@ def _add_task(cost: Cost, metrics: Mapping[str, Any]) -> None:
 
 
 def table(costs: Mapping[str, Cost]) -> Iterator[str]:
-    """Yield a table in Markdown, the most expensive first; cheap ones share a row."""
+    """Yield a Markdown table with a row for each table of the pipeline, the most expensive first.
+
+    Cheap tables share a row.
+    """
     yield (
         "| table | seconds | driver | code generation | jobs | tasks | task time | rows in, out "
         "| bytes in, out | shuffled | spilled |"

@@ -41,7 +41,7 @@ Call = Callable[[str], Mapping[Any, Future[Any]]]
 
 
 def _rate(names: Sequence[str], call: Call) -> float:
-    """Return the calls per second of one client with 64 calls outstanding, one per name."""
+    """Call `call` once for each name, up to 64 at a time; return the calls per second."""
     began = time.perf_counter()
     outstanding: deque[Future[Any]] = deque()
     for name in names:

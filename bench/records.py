@@ -186,7 +186,7 @@ def run(plan: Plan) -> list[str]:
     """Measure the echo, our brokers and Kafka, one after another."""
     sizes = (10_000, 200, 30) if plan.quick else (50_000, 1_000, 100)
     per_s, p99_ms = _echo(sizes[0] // 16)
-    lines = [f"asyncio echo: {per_s:,.0f} records/s; one batch of 16 p99 {p99_ms:.1f} ms"]
+    lines = [f"asyncio echo: {per_s:,.0f} records/s; p99 of a batch of 16 records {p99_ms:.1f} ms"]
     progress("records: ours")
     with Cluster(brokers=3, properties={"bridgehead.data.plane": "true"}) as cluster:
         ours = _measure(cluster.bootstrap_servers, *sizes)

@@ -101,7 +101,7 @@ class Principal(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Requester:
-    """A request and the client that sent it, which is never the broker that forwarded it."""
+    """A request and its client. The client is never the broker that forwarded the request."""
 
     principal: Principal
     host: str  # the client's address

@@ -23,7 +23,8 @@ MEANINGS: Final = {
     "`chaos run`: every run passed.",
     ExitCode.FAILED: "An expected property is violated, a run of `chaos` failed or hung, or a demo "
     "had an unexpected outcome. The commands that correspond to Kafka's tools return 1 for every "
-    "error, including wrong usage.",
+    "error, including wrong usage; they return 4 only if no server is named and no cluster is "
+    "running.",
     ExitCode.USAGE: "The command line is wrong: an unknown option, a missing or invalid argument.",
     ExitCode.UNDECIDED: "Undecided: the evidence is not sufficient for a verdict, or "
     "`controller show` found no active controller.",

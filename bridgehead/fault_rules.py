@@ -190,7 +190,7 @@ def free_name(taken: Container[str]) -> str:
 
 
 def parse_rule(document: Mapping[str, Any]) -> FaultRule:
-    """Return the rule of a JSON object.
+    """Return the rule that a JSON object describes.
 
     Raises:
         FaultRuleError: a field is unknown, missing or invalid.

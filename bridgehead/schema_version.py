@@ -1,4 +1,4 @@
-"""The version of the JSON documents that commands print and of cluster.json."""
+"""The version of cluster.json, and of the JSON documents that commands print."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 # The ACLs are those at one zxid only if no notification arrives while they are read. The follower
 # reads again until no notification arrives, but at most this many times.
 _ROUNDS_MAX: Final = 10
-# Called once when a watched znode gets another child.
+# Called once, when the children of a watched znode change.
 Watch = Callable[[], None]
 
 
@@ -40,7 +40,7 @@ class AclListener(Protocol):
         """One pattern was read again. `version` is its znode's version; None: it was deleted."""
 
     def acls_are_of(self, zxid: int | None) -> None:
-        """The ACLs are those at this zxid. It is None if they were read at different zxids."""
+        """The ACLs are those at `zxid`; None: they were read at different zxids."""
 
 
 class _Seen(NamedTuple):
@@ -65,7 +65,7 @@ class AclFollower:
     async def follow(
         self, session: ZooKeeperSession, again: Watch | None, *, connected: bool = False
     ) -> None:
-        """Read the changed ACLs. With `again`, also set watches that call it at the next change.
+        """Read the changed ACLs. If `again` is given, watches call it at the next change.
 
         In a new session all ACLs are read. `connected` is True when the session has just connected
         or reconnected, so that all earlier watches are gone.
@@ -79,7 +79,7 @@ class AclFollower:
             self._has_fired = False
             stored, last = None, dict(self._last)
             if session is not self._read_in:
-                # Watches are set before the read: changes during the read are then read again.
+                # Watches are set before the read, so that changes during the read are read again.
                 for parent in last:
                     names = await self._names(session, parent, again)
                     last[parent] = _Seen(max(names, default=""), -1)

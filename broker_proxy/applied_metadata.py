@@ -141,7 +141,7 @@ class ReadGate:
         """`membership` is None unless writes wait for every broker (blocking=cluster).
 
         `newest` returns the controller's zxid. It is None unless reads wait until this broker has
-        applied that zxid (KIP-4, bridgehead.metadata.reads=controller).
+        applied that zxid (KIP-590, bridgehead.metadata.reads=controller).
         """
         self._metadata = applied_metadata
         self._membership = membership
@@ -218,8 +218,8 @@ class NewestZxid:
             ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, number, self._broker.client_id
         )
         message = ListPartitionReassignmentsRequest(topics=[])
-        # Marked as a client's request: a release without Envelopes rejects it with an Envelope
-        # error, but would execute a request with `made_by_broker`.
+        # Sent as a client's request: a release without Envelopes rejects that with an Envelope
+        # error. It would execute a request with `made_by_broker`.
         request = broker_request(
             f"{self._prefix}.newest.{number}", header, message, self._broker, made_by_broker=False
         )

@@ -88,8 +88,8 @@ class AutoTopics:
         """Create missing topics as the client's principal, for Metadata. The names are legal.
 
         Returns an error code per name: LEADER_NOT_AVAILABLE if the topic was created, existed or
-        may soon exist, UNKNOWN_TOPIC_OR_PARTITION if the outcome is not known (yet), else the
-        reason why it was not created. The client retries after the first two.
+        may soon exist; UNKNOWN_TOPIC_OR_PARTITION if the outcome is not known; otherwise the error
+        that prevented the creation. The client retries after the first two.
         """
         errors = dict.fromkeys(names, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         claimed = self._claim(names)
@@ -110,7 +110,7 @@ class AutoTopics:
             self._internal[name] = self._start(creation)
 
     async def internal_created(self, name: str) -> bool:
-        """Wait for the last creation of an internal topic; False when it failed."""
+        """Wait for the latest creation of an internal topic; False when it failed."""
         creation = self._internal.get(name)
         if creation is None:
             return True  # A Metadata request is creating the topic: the outcome is not known yet.

@@ -131,7 +131,7 @@ class ConnectionQuotas:
         return min(self._window_ms, math.floor(wait_ms + 0.5))
 
     def take_back(self, listener: str, delay_ms: int) -> None:
-        """Do not count the last connection: its address is over its rate, so it is not admitted."""
+        """Do not count the last connection. Its address is over the rate, so it is not admitted."""
         if not self.is_protected(listener):
             self._broker_rate.take_back()
         self._rates[listener].take_back()

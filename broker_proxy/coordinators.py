@@ -1,4 +1,4 @@
-"""The coordinator of a group or transactional id: a leader of a partition of an internal topic.
+"""The coordinator of a group or transactional id. It leads a partition of an internal topic.
 
 Brokers store no transactions, and without a data plane they store no groups. Coordinators answer
 requests about these as if none existed.

@@ -4,9 +4,9 @@ An incremental request names only the partitions that the client adds, changes o
 response has only partitions with records, an error or changed offsets. The number of sessions is
 limited; a client without a session sends full requests.
 
-A partition is *settled* for a follower that is in the ISR and has all of its records. The leader
-does not read a settled partition until it changes. So the cost of a request depends on how many
-partitions have changed, not on how many the session has.
+A partition is *settled* for a follower that is in the ISR and has all records of the partition. The
+leader does not read a settled partition until it changes. So the cost of a request depends on how
+many partitions have changed, not on how many the session has.
 """
 
 from __future__ import annotations

@@ -42,8 +42,9 @@ class Registration:
     def operations(self, found: Sequence[Stat | None], now_ms: int) -> Sequence[Operation]:
         """Return the multi that registers the broker. This session owns all znodes in `found`.
 
-        A znode that was changed is deleted and created again. With `zookeeper.set.acl`, ZooKeeper
-        rejects this multi: the broker session must not delete znodes. An unchanged znode stays.
+        An unchanged znode stays. A znode that was changed is deleted and created again. With
+        `zookeeper.set.acl`, ZooKeeper rejects a multi with such a deletion: the broker session must
+        not delete znodes.
 
         As in Kafka, /brokers/ids/<id> is created empty and then set, so it has data version 1. Its
         czxid is the broker epoch (docs/kafka/znodes.md#broker-registration).

@@ -16,7 +16,7 @@ class KafkaBug(SeededBug):
     """One bug that Kafka had."""
 
     issue: str
-    happened: str  # in Kafka, one sentence
+    happened: str  # in Kafka, in one or two sentences
 
 
 KAFKA_BUGS: Final[tuple[KafkaBug, ...]] = (

@@ -18,7 +18,7 @@ MISSING: Final[tuple[tuple[str, str], ...]] = (
         "the proxies between nodes and ZooKeeper can lose only multis and replies to multis",
     ),
     ("a lost reply, and another controller elected before the write is resent", _ELECTIONS),
-    ("the reply of an election lost", _ELECTIONS),
+    ("a lost reply to the multi of an election", _ELECTIONS),
     ("a transaction above jute.maxbuffer", _ELECTIONS),
     (
         "ZooKeeper's leader killed inside a large transaction",

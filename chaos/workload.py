@@ -26,7 +26,7 @@ class Load(Protocol):
     async def wrong(self) -> list[str]:
         """Return a sentence for each thing that is wrong.
 
-        It is an unexpected result, or a state read from a broker that contradicts the results.
+        Wrong is an unexpected result, or a broker's state that contradicts the clients' results.
         """
 
 

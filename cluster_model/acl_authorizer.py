@@ -26,7 +26,7 @@ SUPER_USERS: Final = "super.users"
 ALLOW_EVERYONE: Final = "allow.everyone.if.no.acl.found"
 _WILDCARD_PRINCIPAL: Final = "User:*"
 _WILDCARD: Final = "*"
-# For each operation, the operations whose ALLOW implies it. A DENY implies no other operation.
+# For each operation, the operations whose ALLOW also allows it. A DENY has no such effect.
 _IMPLIED_BY: Final[Mapping[Operation, tuple[Operation, ...]]] = {
     "DESCRIBE": ("DESCRIBE", "READ", "WRITE", "DELETE", "ALTER"),
     "DESCRIBE_CONFIGS": ("DESCRIBE_CONFIGS", "ALTER_CONFIGS"),

@@ -33,7 +33,7 @@ class Creation(NamedTuple):
 
 
 def has_filter_codes(creation: Any) -> bool:
-    """Return whether a creation has the code ANY or MATCH. In Kafka it fails the whole request."""
+    """Return whether a creation has the code ANY or MATCH, which fails the whole request."""
     return (
         ANY_CODE in (creation.resource_type, creation.operation, creation.permission_type)
         or creation.resource_pattern_type in (ANY_CODE, MATCH_CODE)

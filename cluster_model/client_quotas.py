@@ -184,7 +184,10 @@ def quotas_of(resource: ConfigResource, configs: Mapping[str, str]) -> dict[str,
 
 
 class Level(NamedTuple):
-    """The clients that share one quota. Names are as stored; an unused part is empty."""
+    """The clients that share one quota. Names are as stored.
+
+    A part that the level does not use is empty. `client_id` is None if the client sends none.
+    """
 
     user: str
     client_id: str | None

@@ -2,7 +2,8 @@
 
 A topic or broker without configs keeps its znode. A user, client or ip without configs loses its
 znode, unless there are clients below it. Removing the last client of a user also removes the user's
-`clients` znode, and the user's znode if it is empty (docs/kafka/znodes.md#config-znodes).
+`clients` znode, and the user's own znode if it has no configs.
+See docs/kafka/znodes.md#config-znodes.
 `MetadataImage.replay` and `controller.store.plan` both use these changes.
 """
 

@@ -75,7 +75,10 @@ def elect_unclean(
     *,
     stores_records: bool = False,
 ) -> PartitionState | None:
-    """Return the state with a live leader, preferably in sync; None if no replica is live."""
+    """Return the state with a live leader, preferably one in sync.
+
+    Return None if no replica is live, or if the state does not change.
+    """
     after = react_to_live_brokers(
         state,
         assignment,
@@ -88,7 +91,7 @@ def elect_unclean(
 
 
 def _without_replicas(state: PartitionState, controller_epoch: int) -> PartitionState | None:
-    """Return the state without a leader, with one in-sync replica; None if it already has none."""
+    """Remove the leader, and all in-sync replicas but one; None if there is no leader already."""
     if state.leader == NO_LEADER:
         return None
     kept = state.isr if len(state.isr) <= 1 else (state.leader,)

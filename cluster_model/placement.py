@@ -26,7 +26,9 @@ class BrokerOrder:
 
     @classmethod
     def of(cls, racks: Mapping[int, str | None]) -> BrokerOrder:
-        """Order the brokers in `racks` (broker id to rack) by id, or alternately by rack.
+        """Order the brokers in `racks` (broker id to rack) by id.
+
+        If the brokers have racks, take one broker of each rack in turn.
 
         Raises:
             MixedRacksError: some but not all brokers have a rack.

@@ -59,15 +59,16 @@ QUIRK_LIST: Final[tuple[Quirk, ...]] = (
         "CreateTopics",
         ("create-topics-unusable-assignment",),
         "A topic is created even if its replica list is empty, has a negative id or has only "
-        "unknown brokers. It has no leader and is missing from Metadata; unlike in Kafka, it can "
-        "be deleted.",
+        "unknown brokers. Such a topic has no leader and is missing from Metadata; unlike in "
+        "Kafka, it can be deleted.",
     ),
     Quirk(
         DENIAL_DUMPS_REQUEST,
         "AlterPartitionReassignments, ListPartitionReassignments, CreateAcls, DeleteAcls, "
         "DescribeAcls",
         ("partition-reassignments-denied", "acls-denied"),
-        "The error of an unauthorized request contains its connection, buffer and Envelope.",
+        "The error message for an unauthorized request contains the connection, the buffer and the "
+        "Envelope of the request.",
     ),
     Quirk(
         DELETE_BY_ID_TELLS_EXISTENCE,
@@ -153,7 +154,7 @@ def _dump(request: DumpedRequest, envelope: str) -> str:
 
 
 def set_denial_message(api_key: int, answer: Any, text: str) -> None:
-    """Set the CLUSTER_AUTHORIZATION_FAILED message, for APIs where Kafka's message has a dump."""
+    """Set the message of CLUSTER_AUTHORIZATION_FAILED, if the API's message in Kafka has a dump."""
     if api_key not in _DUMPING:
         return
     elements = getattr(answer, "results", None) or getattr(answer, "filter_results", None) or ()

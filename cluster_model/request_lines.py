@@ -180,7 +180,7 @@ def _fragment(rows: list[dict[str, Any]]) -> orjson.Fragment:
 
 
 def _is_sensitive(resource_type: int, name: str) -> bool:
-    """Return whether KafkaConfig.loggableValue hides the value: a password or an unknown name."""
+    """Return whether KafkaConfig.loggableValue hides a value: of a password or an unknown name."""
     if resource_type == _TOPIC:
         topic_key = TOPIC_CONFIGS.get(name)
         return topic_key is None or topic_key.sensitive

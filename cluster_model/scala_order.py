@@ -1,8 +1,7 @@
 """Iteration orders of Scala 2.13 collections, on which some of Kafka's responses depend.
 
 No API guarantees these orders, but responses are compared with recordings byte for byte. The
-functions reproduce the documented behaviour of the immutable HashSet and of the mutable LongMap and
-HashMap.
+functions reproduce the orders of the immutable HashSet and of the mutable LongMap and HashMap.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _SIGN: Final = 1 << 31
 
 
 def set_order(names: Iterable[str]) -> Sequence[str]:
-    """Return distinct names in the order of a HashSet; above NAMES_MAX, as given."""
+    """Return distinct names in the order of a HashSet; more than NAMES_MAX keep their order."""
     return _set_order(names, (), java_hash, NAMES_MAX)
 
 
@@ -45,12 +44,18 @@ def _set_order(
 
 
 def mutable_hash_order(names: Iterable[str], count_max: int = NAMES_MAX) -> Sequence[str]:
-    """Return distinct names in the order of a mutable HashMap; above `count_max`, as given."""
+    """Return distinct names in the order of a mutable HashMap.
+
+    More than `count_max` names keep their order.
+    """
     return _mutable_order(names, java_hash, count_max)
 
 
 def mutable_int_order(keys: Iterable[int]) -> Sequence[int]:
-    """Return distinct 32-bit numbers in mutable HashMap order; above `_KEYS_MAX`, as given."""
+    """Return distinct 32-bit numbers in the order of a mutable HashMap.
+
+    More than `_KEYS_MAX` numbers keep their order.
+    """
     return _mutable_order(keys, _word, _KEYS_MAX)
 
 

@@ -1,7 +1,7 @@
 """SCRAM credentials as Kafka stores them (docs/kafka/znodes.md; RFC 5802, KIP-554).
 
-Clients send the salted password, never the password itself. Two keys derived from it are stored.
-None of these may appear in a log, an event, an outcome or an error.
+To set a credential, clients send the salted password, never the password itself. Two keys derived
+from it are stored. None of these may appear in a log, an event, an outcome or an error.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ class LastTopicDefaults:
     def of(
         self, cluster_default: Mapping[str, str], per_broker: Mapping[str, str]
     ) -> TopicDefaults:
-        """Return the defaults with these stored configs; see EffectiveBrokerConfig."""
+        """Return the defaults for these stored broker configs; see EffectiveBrokerConfig."""
         layers = cluster_default, per_broker
         if layers != self._layers:
             effective = EffectiveBrokerConfig.of(self._static, *layers)

@@ -28,7 +28,7 @@ PROTOCOL_CODES: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SS
 
 
 def full_parts(image: MetadataImage, controller_id: int) -> Iterator[UpdateMetadataRequest]:
-    """Yield requests with the whole image, or one request if the image has no topics."""
+    """Yield requests that together have the whole image; at least one, even without topics."""
     unsent = all_names(image)
     yield take_part(image, unsent, controller_id)
     while unsent:
@@ -43,7 +43,7 @@ def all_names(image: MetadataImage) -> dict[str, None]:
 def take_part(
     image: MetadataImage, unsent: dict[str, None], controller_id: int
 ) -> UpdateMetadataRequest:
-    """Remove topics of the image from `unsent`; return one request with their states."""
+    """Take topics from `unsent`; return one request with their states in the image."""
     states: list[UpdateMetadataTopicState] = []
     size = 0
     while unsent and size < PARTITIONS_PER_MESSAGE_MAX:
@@ -58,7 +58,7 @@ def take_part(
 def changed_parts(
     before: MetadataImage, after: MetadataImage, names: Iterable[str], controller_id: int
 ) -> Iterator[UpdateMetadataRequest]:
-    """Yield requests with the topics in `names`, or one request if there are none."""
+    """Yield requests that together have the topics `names`; at least one, even without topics."""
 
     def states() -> Iterator[UpdateMetadataTopicState]:
         for name in sorted(names):

@@ -66,7 +66,7 @@ class ZooKeeperAccess:
     """How a session connects and authenticates, and the ACLs of the znodes it creates."""
 
     credential: Credential | None = None
-    broker: Credential | None = None  # may read and register; None: znodes are open
+    broker: Credential | None = None  # of the broker session; None: znodes are open
     tls: SSLContext | None = None  # None: plain text
 
     def acl_of(self, path: str) -> tuple[ZnodeAcl, ...]:

@@ -38,8 +38,8 @@ Job = Iterator[list[Record]]
 UncleanElection = Callable[[MetadataImage, str], bool]
 # A new partition takes up to three operations, and a multi has at most 500.
 _PARTITIONS_PER_MULTI: Final = 160
-# A step of elections ends after this many examined topics and partitions, or after this many
-# changes. This bounds the step to some 10 ms without changes, and to some 100 ms with changes.
+# A step of elections ends when it has examined so many topics and partitions, or has made so many
+# changes. It takes some 10 ms without changes, and up to some 100 ms with changes.
 _EXAMINED_PER_STEP: Final = 5_000
 _CHANGES_PER_STEP: Final = 2_400
 # The most operations in a step of topic deletions. A topic that needs more has a step of its own.
@@ -174,8 +174,8 @@ def complete_reassignments(
     """Advance reassignments as far as the live brokers allow (docs/kafka/partitions.md).
 
     First the new replicas join the ISR, then another multi removes the old ones. A reassignment
-    to a dead broker continues when the brokers change. With `stores_records` only the leader
-    extends the ISR, and the reassignment continues when the leader has done so.
+    to a dead broker waits until the live brokers change. With `stores_records` only the leader
+    extends the ISR, and the reassignment continues when the leader has extended it.
     """
     for name in names:
         topic = image_now().topics.get(name)

@@ -222,7 +222,8 @@ class ControllerLoop:
             r.topic for r in records if isinstance(r, AssignmentRecord) and starts_reassignment(r)
         ]
         if self._stores_records:
-            # A leader may have added the last target replica, so the reassignment can be completed.
+            # A leader may have added the last missing target replica to the ISR. The reassignment
+            # can then be completed.
             changed = {r.topic for r in records if isinstance(r, PartitionRecord)}
             started += sorted(name for name in changed if self._is_reassigned(name))
         if started:
@@ -240,8 +241,9 @@ class ControllerLoop:
     ) -> MetadataImage:
         """Decide one request; an exception fails this request only.
 
-        Otherwise the resends of one request would end the term of one controller after another.
-        A decision is pure, so it leaves nothing to undo.
+        If the exception ended the term, the broker would resend the request to the next controller,
+        where the exception would end that term as well. A decision is pure, so it leaves nothing to
+        undo.
         """
         decided_before = len(entries)
         try:
@@ -351,7 +353,7 @@ class ControllerLoop:
     ) -> None:
         """Find the element of `multi` that conflicts; fail it unless it may be decided again.
 
-        The reloaded image is used to decide again all elements that are not committed.
+        All elements that are not committed are decided again, on the reloaded image.
         """
         index = conflict.index - 1  # the outcomes' znode is the first effect
         for pending, decided, operations in multi:
@@ -419,8 +421,9 @@ class ControllerLoop:
     async def commit_operations(self, operations: Sequence[Operation]) -> Committed:
         """Commit operations that do not change the image. Each of the multis is atomic.
 
-        The brokers get the new zxid. Otherwise the next controller could not use the partition
-        states that its broker knows: their zxid would be below that of the last commit.
+        The brokers get the new zxid. Otherwise the zxid of a broker's metadata would be below the
+        zxid of the last commit, and a new controller could not use the partition states that its
+        broker knows.
         """
         step = OPERATIONS_PER_MULTI
         committed = await self._commit_planned(

@@ -52,7 +52,7 @@ class _Bucket:
 class Charges:
     """The charged elements of one request, and how long to throttle the client.
 
-    An element that is decided again after a conflict is charged once.
+    An element that is decided again after a conflict is not charged again.
     """
 
     paid: set[str] = field(default_factory=set)

@@ -16,7 +16,7 @@ class OutcomePruner:
     def gone(
         self, known: set[Incarnation], registered: set[Incarnation], now_s: float
     ) -> frozenset[Incarnation]:
-        """Return the incarnations that were not registered during the whole grace period."""
+        """Return the incarnations that have been unregistered for the whole grace period."""
         self._missing_since = {
             incarnation: self._missing_since.get(incarnation, now_s)
             for incarnation in known - registered

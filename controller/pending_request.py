@@ -59,7 +59,7 @@ class PendingRequest:
     wait: Wait = field(default_factory=Wait)
     zxid: int = 0
     image_zxid: int = 0
-    asked_policies: bool = False  # an earlier decision has logged the authorizations
+    asked_policies: bool = False  # whether policies were asked after an earlier decision
     # Results of policy checks, and the random draws of the decision that they checked.
     verdicts: dict[PolicyCheckKey, tuple[PolicyCheck, ApiError | None]] = field(
         default_factory=dict
@@ -95,7 +95,7 @@ class PendingRequest:
 
 
 def execution_started(pending: PendingRequest, epoch: int, image_zxid: int) -> ExecutionStarted:
-    """Return the event of a decision, with the client and the zxid of the image that it uses."""
+    """Return the event of a decision, with the client and the zxid of the decision's image."""
     client = pending.client
     return ExecutionStarted(
         request_id=pending.request_id,

@@ -6,8 +6,9 @@ checks, and then the request is decided again. Decisions are pure, so deciding t
 
 The policies check one request at a time, on an image with the changes of all requests before it.
 So concurrent requests cannot together exceed a limit on the whole cluster, unless a policy is slow.
-All elements of a request are checked on the image before that request (KIP-201). If a policy takes
-longer than `TURN_S`, the next request is checked without the changes of the slow one.
+All elements of a request are checked on the same image, which has no changes of this request
+(KIP-201). If a policy takes longer than `TURN_S`, the next request is checked without the changes
+of the slow one.
 
 The image for a check includes accepted changes that are not committed yet, so that one multi can
 commit many requests. If the loop then decides one of these requests differently, or does not commit
@@ -340,7 +341,7 @@ def _with_all_results(series: Iterable[_Proposal], results: Results) -> list[_Pr
 def _checks(
     pending: PendingRequest, decision: Decision
 ) -> list[tuple[Decided, PolicyCheck | None]]:
-    """Return each element with its check; None if it has no check, or is committed."""
+    """Return each element with its check, or with None if it has no check or is committed."""
     built: dict[int, PolicyCheck] = {}  # Elements may share one check.
     elements: list[tuple[Decided, PolicyCheck | None]] = []
     for decided in decision.elements:

@@ -1,8 +1,8 @@
 """Publishes committed metadata to every broker: Kafka's UpdateMetadata, pushed over the channels.
 
 Each update carries the controller epoch and the zxid, so a broker can discard a stale update. A
-broker that connects gets the full image in parts, and then the changes. The controller executes
-requests between two parts, so changes may be published while a full image is on its way. A part has
+broker that connects gets the full image in parts, and every change from then on. The controller
+executes requests between two parts, so some changes are published before the last part. A part has
 the newest state of its topics. A topic that was published as a change is not in a later part.
 """
 

@@ -94,7 +94,7 @@ class Services:
     state_changed: Callable[[ControllerState], None]
     own_broker: Peer
     known_states: KnownStates  # from the metadata of this node's broker
-    # This node's broker will not resend its requests with lower sequences.
+    # The incarnation and the floor of this node's broker. It resends no request below the floor.
     own_floor: Callable[[], tuple[Incarnation, int]]
     policies: Policies | None = None  # None if none is configured
     quirks: Quirks = NO_QUIRKS

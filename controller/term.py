@@ -191,7 +191,7 @@ class Term:
         self._start_topic_jobs()
 
     def _start_topic_jobs(self) -> None:
-        """Restart the jobs that depend on the live brokers, over all topics."""
+        """Restart, for all topics, the jobs that depend on the live brokers."""
         loop = self.loop
         if self._leader_job is not None:
             loop.stop_job(self._leader_job)

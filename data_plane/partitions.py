@@ -219,7 +219,7 @@ class Partitions:
     def read(
         self, topic: str, partition: int, offset: int, max_bytes: int, *, up_to: Limit
     ) -> bytes:
-        """Return whole batches, the first of which contains `offset`; b"" at the end.
+        """Return whole batches, beginning with the one that contains `offset`; b"" at the end.
 
         Raises:
             ApiError: OFFSET_OUT_OF_RANGE or an error of `get`.
@@ -261,7 +261,7 @@ class Partitions:
             if self.by_name.get(name) is partition:
                 deleted = partition.log.delete_old_segments(self.now_ms(), partition.high_watermark)
                 count += deleted
-                if deleted:  # The responses to followers then have the new log start offset.
+                if deleted:  # The next responses to followers must have the new log start offset.
                     partition.notify()
                 await asyncio.sleep(0)
         return count

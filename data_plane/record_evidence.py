@@ -1,4 +1,4 @@
-"""Evidence about records: those acknowledged with acks=all, and those left when a broker stops.
+"""Evidence: the records acknowledged with acks=all, and those in the logs when a broker stops.
 
 The broker writes one event for each partition of an acknowledged produce request. A batch is
 identified by the CRC in its header, so no checksum is computed for the evidence. The CRC covers

@@ -137,7 +137,7 @@ ATTEMPTS: Final = (
         (HONEST, REDIRECTED),
     ),
     Attempt(
-        "mallory forges an Envelope with a valid certificate and the principal User:admin",
+        "mallory, who has a valid certificate, forges an Envelope in the name of User:admin",
         lambda demo: demo.forge("stolen"),
         "CLUSTER_AUTHORIZATION_FAILED",
         "Principal = User:mallory is Denied Operation = ClusterAction",

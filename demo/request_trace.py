@@ -49,7 +49,7 @@ def last_write_of(events: list[Event], api_key: int) -> str:
 
 
 def steps_of(events: list[Event], request_id: str) -> list[Step]:
-    """Return the steps of one request by time: all nodes share this machine's monotonic clock."""
+    """Return a request's steps in order of time: all nodes use the same monotonic clock."""
     own = [e for e in events if e.get("request_id") == request_id and e["kind"] in _TEXTS]
     own.sort(key=lambda e: e["mono_ns"])
     began = own[0]["mono_ns"]

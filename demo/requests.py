@@ -15,7 +15,7 @@ from raw_client.codec import Body
 
 
 def first_result(address: str, key: int, version: int, body: Body, **options: Any) -> str:
-    """Send a request; return the code and message of its first element."""
+    """Send a request; return the error code and message of the response's first element."""
     try:
         response = call_once(address, key, version, body, **options)
     except ConnectionError as failed:

@@ -1,4 +1,4 @@
-"""`python -m deploy.offline`: builds base image and wheels from Debian and Python packages only.
+"""`python -m deploy.offline`: builds the base image and the wheels from Debian and Python packages.
 
 The program uses no image registry: `debootstrap` builds the base image, and `pip download` fetches
 the wheels. PySpark is published only as source, so the program builds its wheel and replaces its

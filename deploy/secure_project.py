@@ -1,7 +1,7 @@
 """Sets up the secured cluster of docker-compose.secure.yml.
 
 Before the first node starts, `deploy.prepare_run` calls `write_secrets`, which generates properties
-and certificates from a cluster file. When all nodes run, `main` creates users and ACLs through the
+and certificates from a cluster file. Once all nodes run, `main` creates users and ACLs through the
 nodes' control sockets. These sockets are in volumes of the project.
 """
 

@@ -8,10 +8,10 @@ The pages are README, the guides, and those about policies and upgrades. Their c
 - blocks without a language, and README's section about containers, are not run
   (`make test-docker` runs the latter).
 
-A section about a language is skipped with a line NOT TESTED if its tools are missing, or if its
-first block, which fetches packages, fails. No process may be left at the end of a page.
-`--reuse-venv` uses this checkout's packages instead of installing them again. A CI recipe
-always uses the clone's packages.
+A section about Java, Go or Node is skipped with a line NOT TESTED if the tools of that language are
+missing, or if the section's first block `sh`, which fetches packages, fails. No process may be left
+at the end of a page. `--reuse-venv` uses this checkout's packages instead of installing them again.
+A CI recipe always uses the clone's packages.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Block:
 
     @property
     def file(self) -> str | None:
-        """The name of the file that the block contains, from its first line; None: no file."""
+        """The file name in the block's first line; None if the block is not a file."""
         found = _FILE.match(self.text)
         return found[1] if found is not None and self.language != "sh" else None
 
@@ -79,7 +79,7 @@ def blocks(page: str) -> Iterator[Block]:
 
 
 class Follower:
-    """Runs the commands of the pages of one clone."""
+    """Runs the commands in the pages of one clone."""
 
     def __init__(self, clone: Path, skipped: Sequence[str] = ()) -> None:
         self.clone = clone

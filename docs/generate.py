@@ -37,16 +37,16 @@ A broker serves these APIs and lists them in ApiVersions. The table is derived f
 - A broker below the bridge release forwards nothing. It writes configs, quotas, ACLs and delegation
   tokens itself. It answers other FORWARD requests with NOT_CONTROLLER, unless it is the active
   controller's broker ([upgrade](upgrade.md)).
-- On a listener with `bridgehead.dialect=shipped`, the default, a change of the configs of one
-  broker or of its loggers must be sent to that broker. The broker changes the levels of its loggers
+- On a listener with `bridgehead.dialect=shipped`, the default, a change of the configs or the
+  logger levels of one broker must be sent to that broker. The broker changes its logger levels
   itself; it checks changes of its configs and forwards them. On a listener with
-  `bridgehead.dialect=drafted` (a *drafted listener*) only changes of loggers must be sent to their
-  broker.
+  `bridgehead.dialect=drafted` (a *drafted listener*) only a change of logger levels must be sent to
+  that broker.
 - In a cell, the text after `drafted:` says what is different on drafted listeners.
-- A drafted listener forwards only KIP-590's eight APIs, and only below
-  these versions: {bumps}.
-  A broker that is not the active controller answers all other FORWARD requests with
-  NOT_CONTROLLER.
+- A drafted listener forwards only KIP-590's eight APIs, and each only in versions below the one
+  given here: {bumps}.
+  All other FORWARD requests get NOT_CONTROLLER on the drafted listeners of brokers that are not the
+  active controller.
   [kips](kips.md) lists the other differences.
 - Every API can return UNKNOWN_SERVER_ERROR. A forwarded request returns REQUEST_TIMED_OUT if no
   controller answers within `request.timeout.ms`. CreateTopics, DeleteTopics, CreatePartitions and
@@ -63,8 +63,8 @@ A broker serves these APIs and lists them in ApiVersions. The table is derived f
   the rights*, not in the column *errors*.\
 """
 _QUARANTINE: Final = (
-    "A line of evidence that cannot be judged is quarantined, and its witness has a gap. Only",
-    "`wrong_run` rejects the whole run. The reasons:",
+    "A line of evidence that cannot be judged is quarantined, and the witness that wrote it has a",
+    "gap. Only the reason `wrong_run` makes the judges reject the whole run. The reasons:",
 )
 _UNSERVED_INTRODUCTION: Final = (
     "## Unserved APIs",
@@ -93,8 +93,8 @@ _ERRORS_ELSEWHERE: Final[Mapping[int, Set[str]]] = {
     ApiKey.ALTER_CONFIGS: {"POLICY_VIOLATION"},
     ApiKey.INCREMENTAL_ALTER_CONFIGS: {"POLICY_VIOLATION"},
     ApiKey.ALTER_TOPICS: {"POLICY_VIOLATION"},
-    # Logs and the coordinator return these errors through interfaces. With
-    # bridgehead.data.plane=false, no group is ever loading or non-empty.
+    # Logs and the coordinator return these errors through interfaces. The errors about groups that
+    # are loading or not empty cannot occur with bridgehead.data.plane=false.
     ApiKey.PRODUCE: {
         *("INVALID_PRODUCER_EPOCH", "INVALID_RECORD", "INVALID_TIMESTAMP", "NOT_ENOUGH_REPLICAS"),
         *("NOT_ENOUGH_REPLICAS_AFTER_APPEND", "OUT_OF_ORDER_SEQUENCE_NUMBER"),
@@ -158,7 +158,7 @@ _WITHOUT_RIGHT: Final[Mapping[int, str]] = {
     "DESCRIBE_CONFIGS the response has no configs and no id; drafted: {CLUSTER}, only CREATE on "
     "CLUSTER suffices",
     ApiKey.DELETE_TOPICS: "{TOPIC}, whether the topic exists or not; without DESCRIBE, the result "
-    "of a deletion by id has no name; drafted: without DESCRIBE, the error of a missing topic",
+    "of a deletion by id has no name; drafted: without DESCRIBE, the error for a missing topic",
     ApiKey.DESCRIBE_CONFIGS: _PER_RESOURCE,
     ApiKey.ALTER_CONFIGS: _PER_RESOURCE,
     ApiKey.INCREMENTAL_ALTER_CONFIGS: _PER_RESOURCE,
@@ -207,7 +207,7 @@ def quirks_page() -> str:
 
 
 def apis_page() -> str:
-    """Return the page about APIs: the served ones with routes, rights and errors, and the rest."""
+    """Return the page about APIs: first the served ones, then the unserved ones with reasons."""
     specs = list(DRAFTED_SPECS.values())
     introduction = _APIS_INTRODUCTION.format(
         bumps=_versions((spec.name, spec.forwarded_below) for spec in specs),
@@ -313,8 +313,8 @@ def metrics_page() -> str:
         "Every node serves its metrics over HTTP as Prometheus text; `bridgehead status --json`",
         "and `cluster.json` name each node's `metrics_url`. A metric of kind *quantiles* has one",
         "gauge for each value of its label `quantile`. Kafka dashboards use two spellings for",
-        "Kafka's counters `…PerSec`; `bridgehead.metrics.dialect` is `confluent`, `strimzi` or",
-        "`both`. If a row has two names, the first is Confluent's and the second is Strimzi's.",
+        "Kafka's counters `…PerSec`; `bridgehead.metrics.dialect` selects `confluent`, `strimzi`",
+        "or `both`. If a row has two names, the first is Confluent's and the second is Strimzi's.",
         "",
         "| name | original name | kind | labels | meaning |",
         "|---|---|---|---|---|",

@@ -14,7 +14,7 @@ from event_log.properties import PROPERTY_SPECS
 
 _INTRODUCTION: Final = """\
 A scenario defines a workload, the faults with their times, and what must hold. The evidence of
-each run is sealed and judged. A scenario runs in up to two tiers:
+each run is sealed and judged. There are two tiers; a scenario runs in one of them or in both:
 
 - `local`: real processes and a real ZooKeeper.
 - `simulated`: the same nodes in one process, without sockets, threads and real time. The event
@@ -37,9 +37,9 @@ real processes. If a command makes more than 20 simulated runs, both files are w
 every run passed, 1 if a run failed or hung, and otherwise 3: a run is undecided.
 
 With `--shrink` each simulated run that does not pass is repeated with fewer and fewer faults and
-operations. A reduction is kept only if the run still violates the first property that the original
-run violated. If that run violated none, the reduced run must have the same verdict and violate none
-either. The smallest scenario found is printed as a file for `chaos/scenarios`.
+operations. A reduction is kept only if the reduced run still violates the first property that the
+original run violated. If the original run violated none, the reduced run must have the same verdict
+and violate none either. The smallest scenario found is printed as a file for `chaos/scenarios`.
 
 A run passes if three conditions are met: at the end every broker's metadata agrees with the results
 that the clients got, all expected properties hold ([properties](properties.md)), and the scenario's
@@ -48,8 +48,8 @@ number of successes, and the longest time without a success. In `canary` and
 `controller_znode_deleted` certain properties must be violated instead.
 
 The property T1 requires evidence that each fault had an effect; the harness's own event
-`fault_injected` does not suffice. A run in which a fault had no effect is undecided. A run hangs,
-for example, if the operations that it waits for are not acknowledged within 90 s.
+`fault_injected` does not suffice. A run in which a fault had no effect is undecided. A run counts
+as hung, for example, if the operations that it waits for are not acknowledged within 90 s.
 
 The simulated ZooKeeper (`chaos/simulated/zookeeper.py`) is one server that applies each request at
 once: it has no members that lag, fail or elect a leader. It passes the same test cases as a real
@@ -59,8 +59,9 @@ delays messages at random, so messages of different connections overtake each ot
 of the event loop takes 1 µs, there is no TLS, and disks neither fail nor take time.
 
 In the tier `local`, `slow_fsync` needs `strace` and the right to trace processes, and
-`wall_clock_jumps` needs `libfaketime`. A disk is not really filled: the size limit of the process's
-files (`RLIMIT_FSIZE`) is set to 0, so every write fails.
+`wall_clock_jumps` needs `libfaketime`. If a scenario fills the disk of a process, the disk is not
+really filled: the process's limit on the size of files (`RLIMIT_FSIZE`) is set to 0, so each of its
+writes to a file fails.
 
 To add a scenario, add a file to `chaos/scenarios` and a line to `chaos/scenarios/__init__.py`;
 then `make docs`. Faults (`chaos/faults`) and workloads (`chaos/workloads`) are added in the same

@@ -12,10 +12,10 @@ Kafka's controller and its forwarding once had these bugs. Each is rebuilt as a 
 node (`node/kafka_bugs.py`, `node/seeded_bugs.py`), which only tests and the commands below use. A
 command runs a scenario ([chaos](chaos.md)) on nodes that have the bug. Its exit code is 1, and it
 prints the [properties](properties.md) that the judge finds violated. Without `--bugs` the same
-scenario passes.
+scenario passes. In the table, *here* means: on these nodes, unlike in Kafka.
 
-`make prove-bugs` makes all these runs, and runs with other seeded bugs. It checks that each run
-violates the properties in the last column. A run may violate other properties as well.\
+`make prove-bugs` makes all these runs, and runs with other seeded bugs. It checks that each run of
+this page violates the properties in the last column. A run may violate other properties as well.\
 """
 
 

@@ -54,11 +54,12 @@ Properties are set
 - in a file that you pass with `bridgehead up --config FILE`: Kafka's `server.properties`, or the
   sections `properties:` and `nodes:` of a `cluster.yaml`,
 - on the command line: `bridgehead up --override [ID:]KEY=VALUE`,
-- in containers by environment variables: `KAFKA_` or `KAFKA_CFG_`, and the name in capitals, with
-  `_` for each dot.
+- in containers by environment variables. The name of a variable is `KAFKA_` or `KAFKA_CFG_`,
+  followed by the property's name in capitals, with `_` for each dot.
 
-The prefix `listener.name.<listener>.` sets a property for one listener. Kafka's configs allow
-this where Kafka does, and Bridgehead's own properties where the column *set for* says `listener`.
+The prefix `listener.name.<listener>.` sets a property for one listener. It is allowed for the same
+configs as in Kafka, and for those of Bridgehead's own properties whose column *set for* names
+`listener`.
 A node does not start with an unknown `bridgehead.*` name, an invalid value or a missing class. It
 accepts all other unknown names, as Kafka does, because plug-ins may read them.
 
@@ -93,9 +94,10 @@ AlterConfigs changes those whose update mode allows it, except passwords.
 
 These are accepted and described, but have no effect:
 
-- most configs of KRaft, transactions, tiered storage, share groups, consumer groups of KIP-848 and
-  Kerberos; reporters of metrics and `client.quota.callback.class`,
-- numbers of threads, buffer sizes of sockets and `queued.max.requests`,
+- most configs of Kerberos, KRaft, transactions, tiered storage, share groups and the consumer
+  groups of KIP-848,
+- metrics reporters, and `client.quota.callback.class`,
+- numbers of threads, buffer sizes of sockets, and `queued.max.requests`,
 - `auto.leader.rebalance.enable` and `leader.imbalance.*`: preferred leaders are elected only on
   request,
 - `controlled.shutdown.*`, `broker.id.generation.enable`, the rates and quotas of replication
@@ -112,7 +114,7 @@ _TOPIC_INTRODUCTION: Final = """\
 ## Topic configs
 
 A topic config that is not set takes the value of its broker config. If the broker config is not set
-either, or if there is none, the value is the one in the column *default*.
+either, or if the row names no broker config, the value is the one in the column *default*.
 """
 _API_INTRODUCTION: Final = """\
 Programs may import the names on this page. Everything else is internal and can change in any
@@ -217,7 +219,7 @@ def _plain(signature: str) -> str:
 
 
 def _public(module: Any) -> Iterator[Any]:
-    """Yield the definitions that a module exports; without `__all__`, those of its own file."""
+    """Yield the definitions in a module's `__all__`; without it, the public ones in its file."""
     for exported in getattr(module, "__all__", [None]):
         if exported is not None and not _is_definition(getattr(module, exported)):
             continue  # a number or an alias of a type

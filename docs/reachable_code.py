@@ -1,7 +1,7 @@
 """Finds the permissions and error codes that the code of an API refers to.
 
 The result can contain too much, because every name that the classes of an API use is followed. It
-lacks code that is reached only through attributes of objects, such as a collaborator's methods.
+lacks what only methods of collaborators refer to, because attributes are not followed.
 """
 
 from __future__ import annotations

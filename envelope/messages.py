@@ -46,7 +46,7 @@ class Envelope:
 
 @dataclass(frozen=True, slots=True)
 class EnvelopeReply:
-    """The reply to an Envelope. If `error_code`, the outer error, is set, `response_data` is None.
+    """The reply to an Envelope. If the outer error `error_code` is not 0, `response_data` is None.
 
     For a write, `zxid` is the zxid of its commit. For other requests it is the zxid of the
     controller's image. Only the controller's own broker gets `throttle_ms`, which is not on the

@@ -6,8 +6,9 @@ Every format begins with an int16 version, which distinguishes the formats:
     16384   a custom principal builder's name, then the bytes that the builder returned
     32767   a fake principal, for the first implementation stage of KIP-590's draft
 
-A node reads only the format that it is configured for. For other bytes it returns an error, never a
-default principal. This holds even if the bytes of a custom format look like Kafka's format.
+A node reads only the format that it is configured for. Other bytes raise an error; they
+never become a default principal. This holds even if the bytes that a custom builder returned
+look like Kafka's format.
 """
 
 from __future__ import annotations

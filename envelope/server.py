@@ -51,7 +51,7 @@ class BrokerPeer:
     def push(self, update: MetadataUpdate, delay_s: float = 0.0) -> None:
         """Queue a metadata update. Updates and replies are sent in the order of the calls.
 
-        With `delay_s`, the update waits at most that long for other messages.
+        With `delay_s`, the update waits at most that long for others to be sent with it.
         """
         self.outbox.put(update, len(update.update_metadata) + 50, delay_s)
 
@@ -115,7 +115,7 @@ class EnvelopeServicer(ControllerServicer):
         alarm = SilenceAlarm(lambda: stream.cancel("the broker is silent"))
         reader = asyncio.create_task(self._read(request_iterator, peer, alarm))
         reader.add_done_callback(lambda _: peer.outbox.wake())
-        # A generator that is cancelled in `yield` does not run its `finally`.
+        # In a callback: a generator that is cancelled in `yield` does not run its `finally`.
         stream.add_done_callback(lambda _: self._ended(peer, reader, alarm))
         self._handler.connected(peer)
         yield pb.ControllerBatch(welcome=ranges_to_pb(self._served), heartbeat=True)

@@ -53,7 +53,7 @@ class Outbox:
 
     def _end_delay(self) -> None:
         self._later = None
-        if self._items:  # Otherwise they were sent with an item without a delay.
+        if self._items:  # Otherwise an item without a delay came, and all items were sent.
             self._wake.set()
 
     def wake(self) -> None:
@@ -61,7 +61,7 @@ class Outbox:
         self._wake.set()
 
     async def wait(self) -> bool:
-        """Wait for items; False when a heartbeat is due instead."""
+        """Wait for items, `wake` or the time of a heartbeat; return whether there are items."""
         if not self._wake.is_set():
             heartbeat = asyncio.get_running_loop().call_later(HEARTBEAT_EVERY_S, self._wake.set)
             try:

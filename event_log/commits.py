@@ -25,6 +25,7 @@ DIRECT_WRITERS: Final = "/bridgehead/direct/"
 REGISTRATIONS: Final = ("/brokers/ids/", "/bridgehead/nodes/", DIRECT_WRITERS)
 # Paths that brokers below the bridge release write: configs, quotas, ACLs and delegation tokens.
 DIRECT: Final = ("/config/", "/kafka-acl", "/delegation_token/")
+TOKENS: Final = "/delegation_token/tokens/"  # followed by the id of a token
 _ACL_TYPES: Final = ("Cluster", "DelegationToken", "Group", "Topic", "TransactionalId", "User")
 # Znodes that are created before there is a controller. Their creation is not a metadata write.
 START_UP: Final = frozenset(

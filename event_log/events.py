@@ -3,8 +3,8 @@
 A boot is the life of one process. The writer adds run_id, node, boot, seq (starts at 0 in each
 boot, without gaps), mono_ns, wall_ms, host_boot_id, kind and schema_version. `identity` is (broker
 id, incarnation, sequence number); a resend keeps it. Errors are Kafka's error codes. Sessions are
-hexadecimal, as in ZooKeeper's transaction log. Fields with a default were added later: evidence
-without them is valid.
+hexadecimal, as in ZooKeeper's transaction log. Some fields were added later and have a default:
+evidence without them is valid.
 """
 
 # Events that every request creates are not frozen: a frozen one takes twice as long to create.
@@ -141,7 +141,7 @@ class TopicsAutoCreated(Event):
     """A broker sent a CreateTopics request because a client used topics that do not exist.
 
     The `request_decided` event with this `request_id` has the outcomes. The response to the
-    client's own request has no error message, and not always an error code.
+    client's own request does not show them: it has no error message, and not always an error code.
     """
 
     request_id: str

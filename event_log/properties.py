@@ -4,9 +4,10 @@ A row is one thing that is judged, such as a transaction; the key names the row 
 Both judges (`judge/properties` in Python, `pipeline/properties` in SQL) read the registry
 `event_log/properties.py`. They must agree on the verdict, the number of rows, and the key and text
 of every violation. Each judge has one module for each property, with the property's name. A
-witness is a kind of evidence: commits, events or clients. A gap is evidence that is known to be
-missing; for each property the registry says whether a gap in one of its witnesses prevents the
-verdict PASS, FAIL or both.
+witness is a kind of evidence: commits (ZooKeeper's transactions), events (of nodes and of the
+harness) or clients (their histories). A gap is evidence that is known to be missing; for each
+property the registry says whether a gap in one of its witnesses prevents the verdict PASS, FAIL or
+both.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-# The meaning of error codes for a client: done, or unknown. After any other code, nothing was done.
+# What an error code tells a client: the write is done (OK), or its outcome is unknown (INFO). After
+# any other code, nothing was done.
 OK_CODES: Final = frozenset({0})
 # -1 UNKNOWN_SERVER_ERROR, 7 REQUEST_TIMED_OUT (KIP-4: it may finish later), 13 NETWORK_EXCEPTION,
 # 41 NOT_CONTROLLER (an earlier attempt of the same Envelope may have been executed).
@@ -83,7 +85,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         name="single_writer",
         statement="every metadata write is made by the session that holds the controller epoch",
         witnesses=("commits",),
-        row="applied transactions that write metadata, except those that W6 allows brokers",
+        row="applied transactions that write metadata, except those that W6 allows brokers to make",
         key="<zxid>",
         gap_blocks_fail=True,  # the gap may hide the election
     ),
@@ -92,7 +94,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         name="every_write_is_fenced",
         statement="every metadata write is in a transaction that checks the controller epoch",
         witnesses=("commits",),
-        row="applied transactions that write metadata, except those that W6 allows brokers",
+        row="applied transactions that write metadata, except those that W6 allows brokers to make",
         key="<zxid>",
     ),
     PropertySpec(
@@ -129,7 +131,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         "bridge release, configs, quotas, ACLs and tokens; every node may create the paths that a "
         "cluster needs at its start; other sessions write nothing",
         witnesses=("commits", "events"),
-        row="applied transactions with a write below the chroot, except ends of sessions",
+        row="applied transactions with a write below the chroot, except those that end a session",
         key="<zxid>",
         gap_blocks_fail=True,  # the gap may hide the session's owner
     ),
@@ -147,7 +149,8 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         name="acknowledged_write_is_kept",
         statement="an acknowledged write is committed before its response, and is kept",
         witnesses=("commits", "events", "clients"),
-        row="acknowledged elements of responses and of clients, znodes of the final dump",
+        row="acknowledged elements in responses of brokers and in operations of clients, znodes of "
+        "the final dump",
         key="<request id>/<element>, <op id>/<element> or znode<path>",
         gap_blocks_fail=True,
     ),
@@ -156,16 +159,16 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         name="rejected_write_has_no_effect",
         statement="a rejected write has no effect",
         witnesses=("commits", "events", "clients"),
-        row="rejected elements of responses and of clients",
+        row="rejected elements in responses of brokers and in operations of clients",
         key="<request id>/<element> or <op id>/<element>",
     ),
     PropertySpec(
         id="D3",
         name="at_most_once",
-        statement="no element of a request is committed twice",
+        statement="no element of a request is committed twice, and no request creates two tokens",
         witnesses=("commits",),
         row="elements with a committed outcome",
-        key="<broker>/<incarnation>/<sequence>/<element>",
+        key="<broker>/<incarnation>/<sequence>/<element or `token`>",
     ),
     PropertySpec(
         id="D4",
@@ -226,8 +229,8 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         statement="for each offset, a coordinator reports the last acknowledged commit or a later "
         "commit",
         witnesses=("events",),
-        row="committed offsets of a group at each report of its coordinator, unless the last "
-        "change was a deletion or expiry",
+        row="committed offsets of a group at each report of its coordinator, except offsets whose "
+        "last change was a deletion or expiry",
         key="<node>/<boot>/<seq>/<group>/<topic>-<partition>",
         gap_blocks_fail=True,  # the gap may hide a deletion
     ),
@@ -245,7 +248,8 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         statement="the controller executes the bytes that the client sent, and the broker gets the "
         "response bytes that the controller sent",
         witnesses=("events",),
-        row="executions of requests with a digest, and responses with a digest that brokers got",
+        row="executions of requests that have a digest, and responses that have a digest and that "
+        "brokers got",
         key="<node>/<boot>/<seq> of the execution or of the forward_answered event",
         gap_blocks_fail=True,  # the gap may hide the decision that made the response
     ),
@@ -287,7 +291,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         name="resends_end_at_deadline",
         statement="a broker resends no request that is answered or whose time limit has passed",
         witnesses=("events",),
-        row="attempts to forward requests of clients, except those of frozen brokers",
+        row="attempts to forward requests of clients, except attempts of frozen brokers",
         key="<node>/<boot>/<seq>",
         gap_blocks_fail=True,  # the gap may hide the record of the freeze
     ),
@@ -296,7 +300,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         name="executed_envelope_was_sent",
         statement="a controller executes only Envelopes that brokers sent",
         witnesses=("events",),
-        row="executions of Envelopes, except those of killed brokers",
+        row="executions of Envelopes, except Envelopes of killed brokers",
         key="<node>/<boot>/<seq> of the execution",
         gap_blocks_fail=True,  # the gap may hide the attempt
     ),
@@ -340,8 +344,8 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         name="image_is_committed",
         statement="an image has no metadata that ZooKeeper did not commit",
         witnesses=("commits", "events"),
-        row="image_advanced events with a zxid of this run, except the first zxid of an epoch of "
-        "ZooKeeper",
+        row="image_advanced events with a zxid of this run, except the first zxid of a ZooKeeper "
+        "epoch",
         key="<node>/<boot>/<seq>",
         gap_blocks_fail=True,
     ),
@@ -403,7 +407,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         name="request_is_answered_in_time",
         statement="a forwarded request is answered, or its connection ends, before its time limit",
         witnesses=("events",),
-        row="forwarded requests, except those to frozen brokers",
+        row="forwarded requests, except those that frozen brokers received",
         key="<request id>",
         gap_blocks_fail=True,  # the gap may hide the response
         violated="HANG",
@@ -411,7 +415,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
     PropertySpec(
         id="L7",
         name="elections_have_causes",
-        statement="there are not more elections than faults and stopped controllers explain",
+        statement="there are at most as many elections as faults and stopped controllers explain",
         witnesses=("commits", "events"),
         row="elections",
         key="<zxid>",
@@ -441,12 +445,13 @@ UNJUDGED: Final[tuple[tuple[str, str], ...]] = (
     ),
     (
         "the controller's queue becomes empty after the load",
-        "only metrics_snapshot events have its length, and the end of a load writes none",
+        "only metrics_snapshot events have the queue's length, and none is written at the end of a "
+        "load",
     ),
     (
         "the images of all brokers become equal",
-        "an image_advanced event has no digest of the image; workloads compare what brokers "
-        "describe at the end of a scenario",
+        "an image_advanced event has no digest of the image; at the end of a scenario, workloads "
+        "compare what brokers describe",
     ),
     (
         "the node in /controller answers as controller",
@@ -472,8 +477,8 @@ UNJUDGED: Final[tuple[tuple[str, str], ...]] = (
         "transactions have wall-clock times only, which may jump",
     ),
     (
-        "the sender of an Envelope has the right ClusterAction, and the current broker epoch",
-        "the events of Envelopes have neither; tests/integration/test_inter_broker_channel.py "
+        "the sender of an Envelope is allowed ClusterAction, and has the current broker epoch",
+        "the events of Envelopes show neither; tests/integration/test_inter_broker_channel.py "
         "covers the refusals",
     ),
     (
@@ -508,7 +513,7 @@ UNJUDGED: Final[tuple[tuple[str, str], ...]] = (
         "controller; the workload `read_after_write` compares responses",
     ),
     (
-        "images with equal zxids are equal, and equal the replay of the log",
+        "images with equal zxids are equal, and the same as a replay of the log",
         "an image_advanced event has no digest of the image",
     ),
     (

@@ -54,7 +54,7 @@ class SealRules:
 
         Raises:
             SealError: the signature cannot be read, another key signed the manifest, or the
-                manifest has changed since.
+                manifest has changed since it was signed.
         """
         try:
             signed = found.read_bytes()

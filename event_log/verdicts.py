@@ -1,15 +1,17 @@
 """The rules that turn counts and gaps into verdicts. Pure; the judge and the pipeline call them.
 
-The verdict on one property is the first that applies:
+A witness is a kind of evidence: commits (ZooKeeper's transactions), events (of nodes and of the
+harness) or clients (their histories). The verdict on one property is the first that applies:
 
-1. NODATA   the property needs events of nodes or ZooKeeper's transaction logs, and the run has
-            none; a missing history of clients does not count here
+1. NODATA   the property needs events of nodes or ZooKeeper's transaction logs, and the run does
+            not have them; a missing history of clients does not count here
 2. NODATA   the property does not apply: A1 without an authorizer, L7 and T1 outside scenarios
 3. FAIL     a violation was found; for L1 the verdict is then HANG, for T1 NODATA, because a fault
             without effect proves nothing. It is UNKNOWN instead if `gap_blocks_fail` is true and a
-            needed witness has a gap: the missing evidence could explain the violation
-4. UNKNOWN  a needed witness has a gap and `gap_blocks_pass` is true: the missing evidence could
-            contain a violation
+            witness that the property needs has a gap: the missing evidence could explain the
+            violation
+4. UNKNOWN  a witness that the property needs has a gap and `gap_blocks_pass` is true: the missing
+            evidence could contain a violation
 5. UNKNOWN  the evidence may have been changed: the run is not sealed and `--unsealed` is not
             given, or `--seal-key` is given and the manifest is not signed
 6. NODATA   there was nothing to judge

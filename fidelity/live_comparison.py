@@ -127,7 +127,7 @@ def main() -> int:
     options = parser.parse_args()
     reason = reason_to_skip()
     if reason is not None:
-        sys.stderr.write(f"Kafka is not available: {reason}. `make kafka-jars` downloads it.\n")
+        sys.stderr.write(f"Kafka is not available: {reason}. `make kafka-jars` downloads Kafka.\n")
         return _KAFKA_UNAVAILABLE
     with (
         tempfile.TemporaryDirectory(prefix="fidelity-") as folder,

@@ -105,7 +105,7 @@ def main() -> int:
     parser.add_argument("--into", type=Path, help="write this file instead")
     options = parser.parse_args()
     if reason := reason_to_skip():
-        sys.stderr.write(f"Kafka is not available: {reason}. `make kafka-jars` downloads it.\n")
+        sys.stderr.write(f"Kafka is not available: {reason}. `make kafka-jars` downloads Kafka.\n")
         return 2
     name = "data-plane-secured" if options.secured else "data-plane"
     cases = secured_cases() if options.secured else open_cases()

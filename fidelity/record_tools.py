@@ -155,7 +155,7 @@ def main() -> int:
     """Run the command; return its exit code."""
     reason = reason_to_skip()
     if reason is not None:
-        sys.stderr.write(f"Kafka is not available: {reason}. `make kafka-jars` downloads it.\n")
+        sys.stderr.write(f"Kafka is not available: {reason}. `make kafka-jars` downloads Kafka.\n")
         return KAFKA_UNAVAILABLE
     with recorded_kafka() as (servers, sasl_servers):
         for name in sys.argv[1:] or MAIN_CLASSES:

@@ -1,4 +1,4 @@
-"""The intended differences between the output of our commands and of Kafka's tools.
+"""The intended differences between the output of our commands and that of Kafka's tools.
 
 `docs/tools.md` has the reason for each. `as_ours` converts Kafka's output to ours.
 """

@@ -9,8 +9,8 @@ A session is a text file in `tests/recordings/tools`:
     = 1                             the exit status, if it is not 0
 
 `mask` replaces values that differ between runs. `without_java` removes lines that only a Java
-program prints. `sorted_blocks` sorts the lines that Kafka's tools print in the order of a hash
-table.
+program prints. Kafka's tools print some lines in the order of a hash table;
+`sorted_blocks` sorts these lines.
 """
 
 from __future__ import annotations

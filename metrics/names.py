@@ -95,7 +95,7 @@ ENVELOPES_REFUSED: Final = Metric(
     "bridgehead_envelopes_refused_total",
     "bridgehead.controller:type=Envelopes,name=Refused",
     Kind.COUNTER,
-    "Envelopes rejected for their sender or their contents",
+    "Envelopes rejected because of their sender or their contents",
 )
 CHANNELS_REFUSED: Final = Metric(
     "bridgehead_broker_channels_refused_total",
@@ -170,7 +170,7 @@ CLIENT_SOFTWARE: Final = Metric(
     "kafka.server:type=socket-server-metrics,clientSoftwareName=,clientSoftwareVersion=,listener=",
     Kind.GAUGE,
     "Clients connected now, by client software (KIP-511): `unknown` if the client sent "
-    "no name, `other` if it is too long or a hundred combinations exist",
+    "no name, `other` if name or version is too long, or for combinations beyond a hundred",
     ("client_software_name", "client_software_version", "listener"),
 )
 BROKER_ACCEPT_RATE: Final = Metric(
@@ -184,7 +184,7 @@ LISTENER_ACCEPT_RATE: Final = Metric(
     "kafka_server_socket_server_connection_accept_rate",
     "kafka.server:type=socket-server-metrics,listener=,name=connection-accept-rate",
     Kind.GAUGE,
-    "New connections per second of a listener",
+    "New connections per second on a listener",
     ("listener",),
 )
 ACCEPT_THROTTLE_TIME: Final = Metric(

@@ -95,13 +95,13 @@ class NodeMetrics(Collector):
         self._connected_software = read
 
     def forwarding_began(self, connection: str) -> None:
-        """A client connection waits for a forwarded request."""
+        """A request of a client connection is forwarded; the connection waits for the response."""
         self._pending[connection] += 1
         if self._pending[connection] == 1:
             self._began.record(self._now_s())
 
     def forwarding_ended(self, connection: str) -> None:
-        """A client connection no longer waits."""
+        """A client connection no longer waits for one of its forwarded requests."""
         self._pending[connection] -= 1
         if not self._pending[connection]:
             del self._pending[connection]
@@ -124,7 +124,7 @@ class NodeMetrics(Collector):
         self._zookeeper_times.record(elapsed_ms)
 
     def authorization_failed(self) -> None:
-        """The sender of an Envelope lacks CLUSTER_ACTION on Cluster, or it is not a broker."""
+        """The sender of an Envelope lacks CLUSTER_ACTION or is not the broker it claims to be."""
         self._authorization_failed_count += 1
 
     def envelope_refused(self) -> None:

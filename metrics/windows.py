@@ -20,7 +20,7 @@ class _Sample:
 
 
 class Rate:
-    """Events per second over `samples` windows of `window_ms`: Kafka 3.9's Rate of a WindowedSum.
+    """Events per second over `samples` windows of `window_ms`, like Kafka 3.9's class Rate.
 
     The rate is measured from the start of the oldest sample that is kept. If fewer windows are kept
     than configured, the missing ones count as empty, so the first event after a pause causes no

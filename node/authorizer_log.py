@@ -2,7 +2,8 @@
 
 Denied actions are logged at INFO, allowed actions and reasons at DEBUG, and informational checks at
 TRACE (docs/kafka/logs.md#authorizer-log). Names may contain any character. Characters that break
-lines are escaped as in Kafka's JSON.
+lines are escaped as in Kafka's JSON. As in Kafka, a denial is in the file before the client gets
+the response.
 """
 
 from __future__ import annotations
@@ -50,6 +51,8 @@ class AuthorizerLog:
         if self._log.level <= level:
             line = audit_line(requester, action, verdict, count)
             self._log.append(level, line, self._wall_ms())
+        if level is Level.INFO:
+            self._log.flush()
 
 
 def audit_line(requester: Requester, action: Action, verdict: Verdict, count: int) -> bytes:

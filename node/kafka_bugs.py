@@ -84,7 +84,7 @@ class UnfencedConfigsStore(ZooKeeperStore):
 
 
 class NaiveRetryStore(ZooKeeperStore):
-    """naive_retry: treats NODEEXISTS as a conflict, although its first copy created the znode."""
+    """naive_retry: a znode that the first copy of a multi created counts as a conflict."""
 
     async def _first_copy(self, number: int, sent_before: bool) -> Committed:
         if sent_before:

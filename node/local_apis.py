@@ -58,7 +58,10 @@ Answer = Callable[[ClientRequest], Awaitable[bytes | None]]
 
 
 def build_local_apis(parts: Parts, answer: Answer) -> Mapping[int, LocalApi]:
-    """Return every API that the receiving broker answers. `answer` executes a client's Envelope."""
+    """Return every API that the receiving broker answers.
+
+    `answer` executes the request in an Envelope that a client sent.
+    """
     config, broker, follower = parts.config, parts.broker, parts.follower
     cache, stored, current = broker.cache, broker.stored, broker.configs.current
     authorization = parts.security.authorization

@@ -1,8 +1,8 @@
 """Loads, configures, calls and closes the policies that a node's properties name.
 
-A node has two sets of instances: one for its controller, one for the partitions that it leads. Each
-set is one TopicManagementPolicy (KIP-201), or an adapter for the two older policies: KIP-108's
-CreateTopicPolicy and KIP-133's AlterConfigPolicy.
+The controller has a TopicManagementPolicy (KIP-201), or an adapter for the two older policies:
+KIP-108's CreateTopicPolicy and KIP-133's AlterConfigPolicy. A TopicManagementPolicy has a second
+instance, for the partitions that the node leads.
 """
 
 from __future__ import annotations
@@ -113,7 +113,10 @@ class DeprecatedPolicies(TopicManagementPolicy):
 
 
 class NodePolicies:
-    """One set of instances, called in threads. See controller.policy_evaluation.Policies."""
+    """The policies of a controller or of a partition leader.
+
+    They are called in threads. See controller.policy_evaluation.Policies.
+    """
 
     def __init__(self, policy: TopicManagementPolicy, runner: PolicyRunner) -> None:
         self._policy = policy

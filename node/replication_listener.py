@@ -19,7 +19,7 @@ NAME: Final = "REPLICATION"
 
 
 def needs_listener(broker: BrokerConfig, names: Iterable[str], *, has_authorizer: bool) -> bool:
-    """Return whether other brokers can use none of the listeners `names`.
+    """Return whether the node must open this listener: brokers can use none of `names`.
 
     With an authorizer, a PLAINTEXT listener does not suffice: followers need CLUSTER_ACTION. On
     that listener brokers and clients are all ANONYMOUS, so clients would get this right too.

@@ -3,7 +3,7 @@
 `python -m pipeline watch --evidence DIR --out DIR` shows a run while its nodes write it.
 `python -m pipeline trends DIR...` writes a page about the runs in many output folders.
 
-Exit code: 0 if all runs pass, 1 if a property fails or a run hangs, 3 if the evidence does not
+Exit code: 0 if all runs get PASS, 1 if one of them gets FAIL or HANG, 3 if the evidence does not
 suffice, 4 if Spark, a folder or the seal key cannot be used.
 """
 

@@ -1,8 +1,8 @@
 """Starts the Java process of Spark's driver.
 
-PySpark starts it with a `preexec_fn`, for which Python must fork. If gRPC runs in the process, a
-signal kills one in ten of the forked processes (JAVA_GATEWAY_EXITED). So we start Java ourselves,
-without `preexec_fn`.
+PySpark starts it with a `preexec_fn`, for which Python must fork. If gRPC runs in the Python
+process, a signal kills one in ten of the forked processes (JAVA_GATEWAY_EXITED). So we start Java
+ourselves, without `preexec_fn`.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _start(settings: Mapping[str, str], output: BinaryIO | None, output_is: str)
                     "SPARK_LAUNCHER_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
                     "_PYSPARK_DRIVER_CONN_INFO_PATH": str(connection),
                 },
-                start_new_session=True,  # Ctrl-C must not end Java before us.
+                start_new_session=True,  # Ctrl-C must not end Java first.
             )
         except OSError as error:
             raise GatewayError(

@@ -183,10 +183,10 @@ def allowed_types() -> dict[str, str]:
 
 
 def required_fields() -> dict[str, list[str]]:
-    """Return the fields that a line of each kind must have; "" has the fields of all events.
+    """Return, by kind, the fields that a line must have. The kind "" has those of every event.
 
-    The value of such a field may be null. Fields with a default are not required, because earlier
-    versions did not write them.
+    The value of a required field may be null. Fields with a default are not required, because
+    earlier versions did not write them.
     """
     added_later = {
         kind: {each.name for each in fields(event) if each.default is not MISSING}

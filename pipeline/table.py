@@ -96,8 +96,8 @@ class Table:
     build: Callable[[Frames], DataFrame]
     # Gets the written rows; returns rows that replace them, or None to keep them.
     finalize: Callable[[Frames, DataFrame], DataFrame | None] | None = None
-    # False if a run with this manifest has no rows in the table. If false for all runs, no query is
-    # run.
+    # False if a run with this manifest has no rows in the table. If false for all runs, no query
+    # is executed.
     concerns: Callable[[Manifest], bool] = _always
     # SQL conditions, by their descriptions. Every row must satisfy all of them.
     expectations: Mapping[str, str] = field(default_factory=dict)

@@ -1,9 +1,9 @@
-"""The order of the tests: those with Spark take longest and start first, unit tests are last.
+"""The order of the tests: tests with Spark come first, because they take longest; unit tests last.
 
 All tests of a file run in one worker process (pytest-xdist, `--dist loadfile`), because they share
 a cluster or a Spark session.
 
-Random tests have no deadline: on a busy machine one example may take longer than 200 ms.
+Hypothesis has no deadline: on a busy machine one random example may take longer than 200 ms.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ _DEFAULTS: Final[Mapping[str, Any]] = {
     "list[tuple[str, int]]": [],
     "dict[str, float]": {},
 }
-# Histories do not pin these reasons, which follow from the counts and from `run`.
+# Histories do not pin these reasons of verdicts: they follow from the counts and from `run`.
 _USUAL_REASONS: Final = {"", NOTHING_TO_JUDGE, NO_AUTHORIZER, NO_SCENARIO}
 _OPERATION: Final = re.compile(
     r"(?P<kind>create|ephemeral|set|check|delete|set_acl|error)"
@@ -112,7 +112,7 @@ def load(name: str) -> dict[str, Any]:
 def _change(golden: dict[str, Any], change: Mapping[str, Any]) -> None:
     """Apply one change to a history.
 
-    `in` names a list: `zookeeper`, or the events of a boot (one start of a process). `at` is a
+    `in` names a list: `zookeeper`, or the events of a boot (one life of a process). `at` is a
     kind or a zxid. The change applies to the first item of the list that has this kind or zxid.
     `with` sets fields of that item, `put` replaces the item by a list, and `before` and `after`
     insert items around it. `add` appends to the list.
@@ -259,7 +259,7 @@ def _commit(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _operation(text: str) -> CommitOperation:
-    """Read `create /path = data`, `set /path v2 = data`, `check /path v1`, `delete /path`."""
+    """Parse an operation, such as `create /path = data`, `set /path v2 = data` or `error`."""
     match = _OPERATION.fullmatch(text)
     assert match is not None, text
     kind = "create" if match["kind"] == "ephemeral" else match["kind"]

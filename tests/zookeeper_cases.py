@@ -1,7 +1,7 @@
 """What a ZooKeeper session must do, as cases for the simulated and for a real ZooKeeper.
 
-A case gets a function that opens sessions. It returns what it observed, which must equal the case's
-value in EXPECTED.
+A case is a function. It opens sessions with its argument and returns what it observed in them. This
+must equal the case's value in EXPECTED.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ async def write(session: ZooKeeperSession, *operations: Operation) -> tuple[int 
 
 
 def counts(stat: Stat | None) -> tuple[int, ...] | None:
-    """Return what a stat counts, without zxids and times."""
+    """Return the versions, the data length and the number of children in a stat."""
     if stat is None:
         return None
     return stat.version, stat.cversion, stat.aversion, stat.data_length, stat.num_children
@@ -177,7 +177,7 @@ async def _fired(
         seen = asyncio.Event()
         await set_watch(session, seen.set)
         await write(other, change)
-        await session.sync()  # A watch event arrives before the reply to a later request.
+        await session.sync()  # The event of a watch arrives before the reply to sync.
         await asyncio.sleep(0)
         fired += [name] if seen.is_set() else []
     return fired

@@ -23,7 +23,7 @@ class StoredAcls(NamedTuple):
 
 
 class StoredRules(NamedTuple):
-    """The rules of one pattern. `version` is its znode's version; None if there is no znode."""
+    """The ACLs of one pattern. `version` is the version of its znode; None if there is none."""
 
     entries: Entries
     version: int | None
@@ -47,9 +47,9 @@ async def read_acls(read: ReadMany) -> StoredAcls:
 async def read_some_acls(
     read: ReadMany, patterns: Sequence[ResourcePattern]
 ) -> tuple[dict[ResourcePattern, StoredRules], tuple[str, ...]]:
-    """Return the rules of each pattern, and the errors of invalid znodes.
+    """Return the ACLs of each pattern, and the errors of invalid znodes.
 
-    The rules from an invalid znode deny everything to everyone except super users (UNREADABLE).
+    For an invalid znode, the ACLs are UNREADABLE: everything is denied, except to super users.
 
     Raises:
         ConnectionLostError: the connection broke.
@@ -65,6 +65,6 @@ async def read_some_acls(
         try:
             entries = AclZnode.decode(AclZnode.path(pattern), znode.data)
         except ZnodeContentError as wrong:
-            invalid.append(f"{wrong}; until it is repaired, only super users are allowed")
+            invalid.append(f"{wrong}; until this znode is repaired, only super users have access")
         rules[pattern] = StoredRules(entries, znode.version)
     return rules, tuple(invalid)

@@ -2,8 +2,8 @@
 
 kazoo connects and pings on its own thread. Replies and watch events reach the loop through one
 queue, in the order of arrival. With the two threads of kazoo's default handler, a reply can
-overtake an older watch event. If the loop is blocked for some seconds, the thread stops pinging:
-a node that does not work must lose its session, so that another controller is elected.
+overtake an older watch event. If the loop is blocked for some seconds, kazoo's thread stops
+pinging: a node that does not work must lose its session, so that another controller is elected.
 
 A lost session is not replaced automatically. kazoo would open a new session, in which a superseded
 controller would continue to write. Here the client stops, and its owner can open another session.

@@ -57,7 +57,7 @@ AclOf = Callable[[str], bytes]
 
 
 def open_acl(_path: str) -> bytes:
-    """Return the ACL that allows everyone everything, Kafka's ACL without zookeeper.set.acl."""
+    """Return the ACL that allows everyone everything, as in Kafka without zookeeper.set.acl."""
     return _OPEN_BYTES
 
 
@@ -198,7 +198,7 @@ class MultiRead:
     def deserialize(self, data: bytes, offset: int) -> list[ReadResult]:
         """Decode the reply: one result per read, None when the znode does not exist."""
         results: list[ReadResult] = []
-        data += _LENGTH(0)  # The last header has no int after it.
+        data += _LENGTH(0)  # `unpack` needs an int after every header; the last one has none.
         unpack, stat_size = _RESULT.unpack_from, _STAT.size
         (kind, done, _, number) = unpack(data, offset)
         while not done:

@@ -7,7 +7,7 @@
         assert errors["orders"] is None  # success
 
 `AdminClient` blocks, except in `alter_config`. The methods of `AsyncAdminClient` are coroutines. A
-call that changes several topics or other resources returns the error of each one, or None for
+call that changes several topics or other resources returns, for each one, its error, or None for
 success. A call that reads several of them returns a `Try` for each. So one failure does not hide
 the other results.
 """

@@ -47,14 +47,15 @@ class AsyncAdminClient:
             await admin.create_topic(NewTopicWithReplication("orders", 3, 3))
 
     The client belongs to the event loop in which it is first used; any number of tasks can share
-    it. If a task is cancelled, its call ends, but a request that was sent may still have an effect.
+    the client. If a task is cancelled, its call ends, but a request that was sent may still have
+    an effect.
 
     Args:
         properties: Kafka's client properties, such as `bootstrap.servers`.
         token: returns the token of an OAUTHBEARER login; called for each connection.
 
     Raises:
-        AdminConfigError: a property is missing or invalid. No connection is opened yet.
+        AdminConfigError: a property is missing or invalid; checked before a connection is opened.
     """
 
     def __init__(
@@ -65,7 +66,10 @@ class AsyncAdminClient:
         self._broker: int | None = None
 
     async def close(self) -> None:
-        """Close the connections, and wait for this. Calls in progress raise ClientClosedError."""
+        """Close the connections; return when they are closed.
+
+        Calls in progress raise ClientClosedError.
+        """
         await self._driver.close()
 
     def pinned_to(self, broker_id: int) -> AsyncAdminClient:

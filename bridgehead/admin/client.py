@@ -63,7 +63,7 @@ class AdminClient:
         token: returns the token of an OAUTHBEARER login; called for each connection.
 
     Raises:
-        AdminConfigError: a property is missing or invalid. No connection is opened yet.
+        AdminConfigError: a property is missing or invalid; checked before a connection is opened.
     """
 
     def __init__(

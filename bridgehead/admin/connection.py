@@ -104,7 +104,7 @@ class BrokerConnection:
         least = max(spec.min_version, request.min_version)
         most = spec.max_version if request.max_version is None else request.max_version
         if request.broker is not None and self.dialect == "drafted" and spec.forwarded_below:
-            most = min(most, spec.forwarded_below - 1)  # only the controller has newer versions
+            most = min(most, spec.forwarded_below - 1)  # only the controller serves newer versions
         version = min(most, served[1])
         if version < max(least, served[0]):
             raise UnsupportedVersionError(

@@ -4,9 +4,9 @@ The caller passes times in milliseconds of any monotonic clock. After each input
 the `effects()` and carries them out. The caller also calls `tick` at the time `wakeup_ms()`.
 
 The API's row in `kafka_wire.apis` says where a request goes: to the controller, to a named broker,
-or to any broker. Until the call times out, and at most `retries` times, the request is resent after
-a pause if the connection ends, if no response comes within `request.timeout.ms`, or if the broker
-is not the controller.
+or to any broker. The request is resent after a pause if the connection ends, if no response
+comes within `request.timeout.ms`, or if the broker is not the controller: at most `retries` times,
+and only until the call times out.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataResponse
 from bridgehead.kafka_wire.primitives import WireError
 
-# The timeout in a request is shorter than the client's by this time, or by a tenth if that is less,
-# so that the broker answers before the client gives up.
+# The timeout in a request is shorter than the time that the client waits for the response: by this
+# margin, or by a tenth if that is less. So the broker answers before the client gives up.
 _MARGIN_MS: Final = 1_000
 
 
@@ -148,7 +148,7 @@ class AdminCore:
             self._waiting = [each for each in self._waiting if each.call is not call]
 
     def connected(self, connection: int, now_ms: float) -> None:
-        """Record that a connection is open, TLS handshake included."""
+        """Record that a connection is open. On a TLS listener, the handshake is complete too."""
         self._now_ms = now_ms
         self._links.opened(connection)
 
@@ -182,7 +182,7 @@ class AdminCore:
         self._pump()
 
     def close(self) -> None:
-        """End every call with ClientClosedError, and every connection."""
+        """Close every connection; end every call with ClientClosedError."""
         self._closed = True
         self._waiting.clear()
         for call in list(self._calls.values()):
@@ -192,7 +192,7 @@ class AdminCore:
     # Outputs
 
     def effects(self) -> list[Effect]:
-        """Return the effects since the last call, in order."""
+        """Return the effects since this method was last called, in order."""
         effects = self._effects[:]
         self._effects.clear()
         return effects

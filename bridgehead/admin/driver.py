@@ -48,7 +48,7 @@ class Driver:
         self._timer_ms = 0.0
         self._plain: dict[int, int] = {}  # connections without TLS, by descriptor
         self.loop: asyncio.AbstractEventLoop
-        self.has_loop_work = False  # the event loop must run now, even if no socket is ready
+        self.has_loop_work = False  # true: the loop must run now, even if no socket is ready
         self._is_closing = False
         self._all_closed = asyncio.Event()
 

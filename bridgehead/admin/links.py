@@ -94,7 +94,7 @@ class Links(Generic[X]):
     def usable(self, address: Address, began_ms: float, now_ms: float) -> Link[X] | None:
         """Return the link to `address` if it can take a request now, else None.
 
-        If there is no link, open one, unless the pause after a failure has not ended.
+        If there is no link, open one, but not during the pause after a failure.
 
         Raises:
             AdminError: since `began_ms`, the login or the negotiation at this address has failed.
@@ -126,7 +126,7 @@ class Links(Generic[X]):
         return best[self._choose(len(best))]
 
     def have_failed(self, addresses: Iterable[Address]) -> bool:
-        """Return whether every address has failed since it was last connected."""
+        """Return whether every address has failed since a connection to it was last ready."""
         return all(each in self._troubles for each in addresses)
 
     def last_trouble(self) -> str:
@@ -175,7 +175,7 @@ class Links(Generic[X]):
             return []
         if not closed_already:
             self._effects.append(Disconnect(link.id))
-        # An idle connection that the broker closes is no failure.
+        # It is not a failure if the broker closes an idle connection.
         if not link.is_ready or link.in_flight:
             self._note(link.address, error, now_ms)
         return [each.exchange for each in link.in_flight.values() if not each.abandoned]

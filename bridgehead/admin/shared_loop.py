@@ -117,8 +117,8 @@ class SharedLoop:
     def _run(self, loop: asyncio.AbstractEventLoop, call: _Call, request: _Request) -> None:
         """Execute a call in this thread. If the client is closed, return without an outcome."""
         if self._selector.select(0):
-            # A socket is ready, perhaps because the broker has closed the connection. So the loop
-            # reads in one pass before the call begins.
+            # A socket is ready, perhaps because the broker has closed the connection. So the call
+            # begins one pass of the loop later, when the socket has been read.
             loop.call_later(0, loop.call_soon, self._driver.submit, *request)
         else:
             self._driver.submit(*request)

@@ -44,7 +44,7 @@ def move(
     *,
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
 ) -> None:
-    """Make a broker the controller; returns when every broker knows it."""
+    """Make a broker the controller; returns when every broker knows the new controller."""
     from bridgehead.cluster.client import ClusterClient
 
     answer = ClusterClient(data_dir).move_controller(broker)

@@ -79,7 +79,7 @@ def logs(
         bool, typer.Option("--follow", "-f", help="Print new lines as they are written.")
     ] = False,
 ) -> None:
-    """Print the brokers' logs, also of stopped brokers."""
+    """Print the logs of running and stopped brokers."""
     from bridgehead.cluster.errors import ClusterError
 
     folder = data_dir.resolve() / "nodes"

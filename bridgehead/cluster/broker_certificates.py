@@ -98,9 +98,9 @@ def ensure_certificates(folder: Path, broker_ids: Sequence[int], user: str) -> N
 
 
 def make_certificates(folder: Path, users: Mapping[int, str]) -> float:
-    """Generate an authority, and for each broker a certificate with the name of its user.
+    """Generate an authority, and a certificate for each broker; `users` has their common names.
 
-    Return their expiry in seconds since 1970.
+    Return when all these certificates expire, in seconds since 1970.
 
     Raises:
         OSError: the folder cannot be written.

@@ -76,7 +76,7 @@ class ClusterClient:
         return self._command({"command": "controller_show"})
 
     def move_controller(self, node_id: int) -> dict[str, Any]:
-        """Make a broker the controller; return when every broker knows it."""
+        """Make a broker the controller; return when every broker knows the new controller."""
         return self._command({"command": "controller_move", "id": node_id})
 
     def kill_controller(self) -> dict[str, Any]:

@@ -45,7 +45,7 @@ class Operation:
 
     @property
     def outcome(self) -> str:
-        """`ok`, `fail` (a definite error for at least one element) or `info` (indefinite)."""
+        """`info` if any error is indefinite, else `fail` if there is any error, else `ok`."""
         codes = self.codes.values() or (self._error,)
         if any(code in _INFO for code in codes):
             return "info"
@@ -68,10 +68,11 @@ class ClientHistory:
 
     @contextmanager
     def operation(self, api_key: int, elements: Sequence[str]) -> Iterator[Operation]:
-        """Record one operation; elements are named as in the event `request_decided`.
+        """Record one operation. Elements have the same names as in the event `request_decided`.
 
-        Topics are named by their names. When the response has arrived, call `completed` in the
-        `with` block with the error code of each element. Without that call the outcome is unknown.
+        The element of a topic is the topic's name. When the response has arrived, call `completed`
+        in the `with` block with the error code of each element. Without that call the outcome is
+        unknown.
         """
         operation = Operation(f"{self._name}.{self._lines.boot}.{next(self._numbers)}")
         self._lines.append(

@@ -177,7 +177,7 @@ class Cluster(StartStop):
 
     @property
     def faults(self) -> Faults:
-        """The fault rules of the brokers; they need `bridgehead.faults.allow=true`."""
+        """The fault rules; brokers accept them only with `bridgehead.faults.allow=true`."""
         return Faults(self._client)
 
     @property
@@ -192,7 +192,7 @@ class Cluster(StartStop):
         }
 
     def bootstrap_server(self, broker_id: int, listener: str | None = None) -> str:
-        """Return `host:port` of a broker's named listener, or of its first one."""
+        """Return `host:port` of a broker's listener: the one named `listener`, else the first."""
         for broker in self._document["brokers"]:
             if broker["id"] == broker_id:
                 listeners: dict[str, str] = broker["listeners"]
@@ -236,7 +236,7 @@ class Cluster(StartStop):
         return int(self._client.expire_controller()["id"])
 
     def move_controller(self, broker_id: int) -> None:
-        """Make a broker the controller; return when every broker knows it."""
+        """Make a broker the controller; return when every broker knows the new controller."""
         self._client.move_controller(broker_id)
 
     def upgrade(self, say: Callable[[str], None] = lambda _: None) -> int:
@@ -251,9 +251,9 @@ class Cluster(StartStop):
 
         If the cluster was created with `controller`, that broker becomes the controller again.
         Returns when every broker serves and knows all others. If the controller was killed, this
-        may take as long as the ZooKeeper session timeout. With `reset`, also removes topics,
-        dynamic broker configs, client quotas, and SCRAM users and ACLs that are not in the
-        cluster's settings.
+        may take as long as the ZooKeeper session timeout. With `reset`, also removes all
+        topics, dynamic broker configs and client quotas, and those SCRAM users and ACLs that are
+        not in the cluster's settings.
 
         Raises:
             ClusterError: the brokers do not serve in time, or the cluster cannot be reset, for

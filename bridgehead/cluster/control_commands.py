@@ -217,10 +217,10 @@ async def _controller_expire(cluster: RunningCluster, _: Message) -> Message:
 
 
 async def _controller_move(cluster: RunningCluster, message: Message) -> Message:
-    """Pin every node to the target, make the active controller resign, wait, then unpin.
+    """Pin the controller to the target, make the active controller resign, wait for the target.
 
-    If the cluster has a pinned controller, the target becomes the pinned one. With the old pin, the
-    controller would move back immediately.
+    Then remove the pin. If the controller was pinned before, the new pin stays instead: with the
+    old pin, the controller would move back immediately.
     """
     target = _running_node(cluster, message)
     current = await _controller_node(cluster)

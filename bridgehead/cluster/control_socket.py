@@ -3,7 +3,7 @@
 Some commands can also be sent over HTTP; see `control_http`.
 
 The path of a unix socket has at most 107 bytes (103 on macOS). Paths in a data directory may be
-longer; both sides then bind and connect through a short symbolic link. Sockets have mode 0600,
+longer; the sockets are then bound and connected through a short symbolic link. They have mode 0600,
 because anyone who can write to one controls the cluster.
 """
 

@@ -1,8 +1,8 @@
-"""The folder of one cluster: its layout and its owner.
+"""The folder of one cluster: its layout, and the process that owns it.
 
 The owner locks `supervisor.pid`. The kernel releases the lock when the process exits, so a stale
-pid file blocks no later owner. Only the user who runs the owner has access to the files, because
-ZooKeeper's log contains SCRAM keys, and properties contain passwords.
+pid file does not block a later owner. Only the user who runs this process has access to the files,
+because ZooKeeper's log contains SCRAM keys, and properties contain passwords.
 
     cluster.json            while the cluster is ready
     supervisor.pid  supervisor.log  control.sock

@@ -82,7 +82,7 @@ class EventLines:
 
 
 def _write_line(file: int, line: bytes) -> None:
-    """Append the whole line or nothing: otherwise the next line would continue a part of it."""
+    """Append the whole line or nothing: the next line must not begin after a part of this one."""
     written = os.write(file, line)
     if written < len(line):
         os.ftruncate(file, os.fstat(file).st_size - written)

@@ -69,7 +69,7 @@ class NodeProcess:
         return self._process.poll() if self._process is not None else None
 
     def start(self, fork_server: ForkServer | None = None) -> None:
-        """Start the process; `ready` returns a document once it serves.
+        """Start the process; `ready` returns a document once the node serves.
 
         If `fork_server` answers, it forks the process. Otherwise this starts a new Python process.
 

@@ -1,7 +1,7 @@
 r"""Java's .properties format, as Kafka's `server.properties` uses it; no I/O.
 
 Keys end at the first unescaped `=`, `:` or white space. `#` and `!` begin comments. A line that
-ends in an odd number of backslashes continues on the next line, without leading white space.
+ends in an odd number of backslashes continues on the next line, whose leading white space is cut.
 `\t \n \r \f \uXXXX` are escapes; any other escaped character is taken literally. The last value of
 a repeated key wins.
 """

@@ -97,7 +97,7 @@ class RunningCluster:
 
         If there is a pinned controller, it must be the active one.
 
-        An active controller may not know every node yet: a broker that registers while the
+        An active controller does not always know every node: a broker that registers while the
         controller loads its state becomes known a moment later. Until then it gets no replicas.
         """
         controller = await self.active_controller()

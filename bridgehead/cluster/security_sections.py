@@ -83,7 +83,7 @@ class SecuritySections(BaseModel):
     def merge_into(self, given: Mapping[str, str]) -> dict[str, str]:
         """Return `given` and the properties of the sections; `given` takes precedence.
 
-        Only `super.users` combines both.
+        `super.users` has the users of both.
 
         Raises:
             ClusterError: the sections and `given` contradict each other.
@@ -116,7 +116,7 @@ class SecuritySections(BaseModel):
         if name in self.users and not self.users[name].super:
             raise ClusterError(
                 f"User {name!r} has the name of the brokers' principal, User:{name}: set another "
-                f"one in {INTER_BROKER_USER}."
+                f"name in {INTER_BROKER_USER}."
             )
         return f"User:{name}"
 

@@ -93,7 +93,7 @@ def class_path(jars: Path | None = None) -> str:
 
 
 def _installed_jars() -> Path:
-    """Return the folder of the jars: in the wheel, or in a checkout PySpark's folder."""
+    """Return the folder of the jars: the one in the wheel or, in a checkout, PySpark's."""
     if _WHEEL_JARS.is_dir():
         return _WHEEL_JARS
     spec = importlib.util.find_spec("pyspark")  # importing it would take a second

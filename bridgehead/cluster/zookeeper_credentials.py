@@ -1,7 +1,7 @@
 """Generates credentials for ZooKeeper, if znodes get ACLs and the user gives no credentials.
 
-The credentials are generated once and kept, because existing znodes belong to them. Only the owner
-of the data directory can read the file.
+The credentials are generated once and kept, because the ACLs of existing znodes name them. Only
+the owner of the data directory can read the file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The keys of Kafka 3.9's APIs, and our keys of KIP-4's three APIs, to which Kafka gave none."""
+"""The keys of Kafka 3.9's APIs, and our own keys of three APIs of KIP-4 that Kafka never had."""
 
 from __future__ import annotations
 

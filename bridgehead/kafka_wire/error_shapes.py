@@ -159,7 +159,7 @@ def not_controller_as_whole(shape: ErrorShape) -> ErrorShape:
 
 
 def not_controller_in_elements(shape: ErrorShape) -> ErrorShape:
-    """Return `shape`, except that only the elements have NOT_CONTROLLER, not the response."""
+    """Return `shape`, except that NOT_CONTROLLER is only in the elements, not at the top level."""
 
     def build(response: type[Any], request: Any, failure: Failure) -> Any:
         answer = shape(response, request, failure)

@@ -1,7 +1,8 @@
 """Generates functions from message to JSON values, one for each struct and version.
 
-Interpreting the tables would be ten times slower, and the request log writes every request and
-response. Names and their order are the same as in Kafka's own converters.
+The request log writes every request and response. Interpreting the field tables of the message
+classes (`schema.py`) for each of them would be ten times slower. Names and their order are the
+same as in Kafka's own converters.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ Secrets = Mapping[type[Any], Set[str]]
 class JsonGenerator:
     """The functions of one version. Secrets become `HIDDEN`, as in Kafka.
 
-    `double` converts floating-point numbers, which Java formats differently. `fixed` converts the
-    JSON of a FixedList, once.
+    `double` converts floating-point numbers, which Java formats differently. `fixed` converts
+    the JSON of a FixedList; the list keeps the result for later messages.
     """
 
     def __init__(

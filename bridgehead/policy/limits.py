@@ -5,8 +5,8 @@
     bridgehead.policy.limits.replication.factor.min=3
 
 Limits are optional. A topic that already exceeds a limit may be altered, but must not exceed it
-further. The limits of the cluster count the topics and partitions that exist, and those that the
-policy has accepted in the same request.
+further. The limits on the whole cluster count the topics and partitions that exist, and those that
+the policy has accepted in the same request.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class TopicLimits(TopicManagementPolicy):
                 "partitions.max", partitions, f"Topic '{topic}' would have {{}} partitions"
             )
         known = _factors(before) if before is not None else {}
-        # An added partition is compared with partition 0, because it gets as many replicas.
+        # An added partition is compared with partition 0, whose number of replicas it gets.
         first = before.replication_factor if before is not None else None
         factors = ((factor, known.get(p, first)) for p, factor in _factors(requested).items())
         for factor, factor_before in dict.fromkeys(factors):

@@ -131,9 +131,9 @@ class DeleteTopicRequest(_Request):
 
 @dataclass(frozen=True, slots=True)
 class DeleteRecordsRequest(_Request):
-    """Deletion of records. For each partition the mapping has the offset before which all records
-    are deleted.
+    """Deletion of records.
 
+    `deleted_message_offsets` has an offset for each partition: all records before it are deleted.
     If the client requested -1, the offset is the high watermark. The mapping has only the
     partitions that the receiving broker leads.
     """

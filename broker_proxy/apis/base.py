@@ -89,10 +89,9 @@ class SplitApi(Protocol):
     """A forwarded API; the receiving broker answers some of its elements.
 
     See docs/kafka/forwarding.md#forwardable-apis. `split` returns this broker's part of the
-    response, and the message to forward (None: nothing). With `is_wrapped`, the request
-    came on a drafted listener and is forwarded in an Envelope: this broker answers only the
-    resources of its own loggers. `merge` combines the two parts in the order of the request's
-    elements.
+    response, and the message to forward (None: nothing). With `is_wrapped` (a forwarded request
+    of a drafted listener) this broker answers only the resources of its own loggers. `merge`
+    combines the two parts in the order of the request's elements.
     """
 
     api_key: ClassVar[ApiKey]

@@ -1,7 +1,7 @@
 """The controller, and the brokers that have a listener, for Metadata and DescribeCluster.
 
 The controller that clients see is configurable per listener: the actual one, a random live broker
-(as KRaft does), this broker, or any fixed id.
+(as with KRaft), this broker, or any fixed id.
 """
 
 from __future__ import annotations

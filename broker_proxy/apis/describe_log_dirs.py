@@ -37,7 +37,7 @@ class DescribeLogDirs:
     api_key: ClassVar[ApiKey] = ApiKey.DESCRIBE_LOG_DIRS
 
     async def handle(self, request: ClientRequest, message: DescribeLogDirsRequest) -> Any:
-        """Return each directory with the requested replicas; null topics request all."""
+        """Return each directory with the requested replicas; null topics request all replicas."""
         if not self.authorize_for(request)("DESCRIBE", "CLUSTER", "kafka-cluster"):
             return DescribeLogDirsResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         wanted: dict[str, set[int]] | None = None

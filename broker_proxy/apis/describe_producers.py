@@ -1,8 +1,8 @@
 """DescribeProducers, key 61, version 0: the idempotent producers of each partition.
 
-Without a data plane there are none. Every broker with a replica of a partition answers. The result
-for an unknown topic has an error message. The result for an unknown partition of a known topic has
-an error code but no message.
+Without a data plane there are none. A broker answers for each partition of which it has a replica,
+even if another broker leads the partition. The result for an unknown topic has an error message.
+The result for an unknown partition of a known topic has an error code but no message.
 """
 
 from __future__ import annotations

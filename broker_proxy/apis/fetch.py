@@ -95,7 +95,7 @@ class Fetch:
     api_key: ClassVar[ApiKey] = ApiKey.FETCH
 
     async def handle(self, request: ClientRequest, message: FetchRequest) -> Any:
-        """Return a result per partition; for an incremental request, only if the result is news."""
+        """Return a result per partition. Incremental responses omit those that say nothing new."""
         version = request.header.api_version
         now_ms = time.monotonic_ns() // 1_000_000
         try:

@@ -4,7 +4,7 @@ Version notes:
     0: the session timeout is also the rebalance timeout. 4: a new member gets a member id and joins
     again with it (KIP-394). 5: instance ids of static members (KIP-345). 7: responses have the
     protocol type; in error responses the protocol name is null. 9: `skip_assignment` tells a
-    restarted leader to compute no assignment (KIP-814).
+    restarted group leader to compute no assignment (KIP-814).
 """
 
 from __future__ import annotations

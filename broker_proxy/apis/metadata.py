@@ -1,6 +1,6 @@
 """Metadata, key 3, versions 0 to 12: brokers, topics and their leaders (docs/kafka/metadata.md).
 
-Answered from this broker's cache, never from the controller. A missing topic gets
+Answered from this broker's cache, never by the controller. A missing topic gets
 UNKNOWN_TOPIC_OR_PARTITION, or INVALID_TOPIC_EXCEPTION if its name is illegal. If both the broker's
 configuration and the request allow it, `auto_topics` creates the topic.
 

@@ -1,4 +1,6 @@
-"""TLS of a listener, from Kafka's `ssl.*` properties. A store is a PEM or PKCS12 file or PEM text.
+"""TLS of a listener, from Kafka's `ssl.*` properties.
+
+A store is a PEM file, a PKCS12 file, or PEM text.
 
 Python's TLS loads keys only from files. `load_key_pem` therefore writes the key, in whatever form
 it is configured, to a private temporary file, and deletes the file before it returns.

@@ -202,7 +202,7 @@ class LocalTarget:
         held = await self._reached(failpoint, STOP)
         held.unlink()
         broker = _broker_at(held)
-        await self.pause(broker)  # It may still run: it renames the file before it stops.
+        await self.pause(broker)  # The process may still run: it renames the file, then stops.
         return broker
 
     async def block_at(self, failpoint: str) -> int:

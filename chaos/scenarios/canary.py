@@ -15,7 +15,7 @@ from chaos.workloads.controllers_broker import CONTROLLERS_BROKER
 CANARY = Scenario(
     name="canary",
     aim="With the fence switched off, the judge finds writes of a replaced controller (W1) and "
-    "unprotected writes (W2).",
+    "writes without a check of the epoch (W2).",
     bug="the seeded bugs fence_off and retry_across_sessions",
     catches="the scenario's own nodes have seeded bugs",
     workload=CONTROLLERS_BROKER,

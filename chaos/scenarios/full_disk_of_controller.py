@@ -10,7 +10,8 @@ FULL_DISK_OF_CONTROLLER = Scenario(
     name="full_disk_of_controller",
     aim="A controller whose disk is full is replaced; no evidence is lost or damaged.",
     bug="a response without evidence; a broken line in the event log after the disk was full",
-    catches="no seeded bug can replace the event log; tests/unit/event_log fills the disk",
+    catches="seeded bugs cannot change how a node writes its event log; tests/unit/event_log "
+    "tests a full disk",
     workload=TOPICS,
     steps=(Step(fault=FILL_DISK_OF_CONTROLLER, hold=AnotherController()),),
     expects=Expectation(elections=(1, None)),

@@ -9,7 +9,7 @@ from chaos.workloads.mixed_requests import MIXED_REQUESTS
 MIXED_REQUESTS_IN_FAILOVER = Scenario(
     name="mixed_requests_in_failover",
     aim="Each topic of a request gets its own result, even if the request is resent.",
-    bug="an invalid topic that decides the results of other topics",
+    bug="an invalid topic that changes the results of the other topics of the request",
     catches=Catch(bugs=("rejects_the_rest",), found_by=("instead of 0",)),
     workload=MIXED_REQUESTS,
     steps=(Step(fault=KILL_CONTROLLER, hold=AnotherController(), times=3),),

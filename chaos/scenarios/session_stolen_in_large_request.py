@@ -8,7 +8,8 @@ from chaos.workloads.large_requests import LARGE_REQUESTS
 
 SESSION_STOLEN_IN_LARGE_REQUEST = Scenario(
     name="session_stolen_in_large_request",
-    aim="If the controller's session ends in a large request, its successor completes the request.",
+    aim="If the controller's session ends during a large request, the next controller completes "
+    "the request.",
     bug="KAFKA-4447, KAFKA-10193, KAFKA-6517: a former controller executes or forgets its "
     "queue, or hangs",
     catches=Catch(bugs=("deletes_successors_znode",), found_by=("W5", "L7")),

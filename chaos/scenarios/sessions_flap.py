@@ -9,7 +9,7 @@ from chaos.workloads.topics import TOPICS
 SESSIONS_FLAP = Scenario(
     name="sessions_flap",
     aim="After five expired sessions, one controller is active and no write is lost.",
-    bug="KAFKA-4229: a node does not take part in elections again",
+    bug="KAFKA-4229: a node whose session expired takes part in no further election",
     catches=Catch(bugs=("acts_after_resigning",), found_by=("W7",)),
     workload=TOPICS,
     steps=(Step(fault=EXPIRE_CONTROLLER, after=8, times=5),),

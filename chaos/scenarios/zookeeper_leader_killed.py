@@ -1,4 +1,4 @@
-"""When ZooKeeper's leader is killed, no write is lost and at most one election follows."""
+"""When ZooKeeper's leader is killed, no write is lost and at most one controller is elected."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from chaos.workloads.topics import TOPICS
 
 ZOOKEEPER_LEADER_KILLED = Scenario(
     name="zookeeper_leader_killed",
-    aim="When ZooKeeper's leader is killed, no write is lost and at most one election follows.",
+    aim="When ZooKeeper's leader is killed, no write is lost and at most one controller is "
+    "elected.",
     bug="KAFKA-4442; writes that are acknowledged before the quorum has them",
     catches=Catch(bugs=("assumes_commit",), found_by=("K4",)),
     workload=TOPICS,

@@ -1,8 +1,8 @@
 """ZooKeeperSession over the simulated network, and the server's end of its connections.
 
 The client behaves like `zookeeper_client.session` with kazoo. When the connection breaks, pending
-requests fail and all watches fire. The client then reconnects until it has a connection, or until
-the server says that the session has expired.
+requests fail and all watches fire. The client then tries to reconnect until it has a connection, or
+until the server says that the session has expired.
 """
 
 from __future__ import annotations

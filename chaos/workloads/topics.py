@@ -56,7 +56,7 @@ class Topics:
         self._period_s = period_s
         self._numbers = itertools.count()
         self._stopped = False
-        # By topic: True if it may exist at the end, False if it may be absent.
+        # By topic: a set with True if it may exist at the end, and with False if it may be absent.
         self._expected: dict[str, set[bool]] = {}
         self._surprises: list[str] = []
         self.acknowledged = 0

@@ -78,7 +78,7 @@ class EffectiveBrokerConfig:
         """Return the possible sources of a value, in order of precedence.
 
         As in Kafka, the list starts at the first source with exactly this name. It is empty if only
-        a synonym is set (docs/kafka/misbehaviour.md).
+        a synonym is set (docs/kafka/configs.md#describeconfigs).
         """
         key = config_key(name)
         hidden = key is None or key.sensitive

@@ -1,10 +1,10 @@
 """AlterAcls of KIP-4, key 10003, version 0: deletes and adds ACLs of many resources.
 
-KIP-4 §Alter ACLs Request. The client needs every operation on Cluster. The deletions of a resource
-are applied before its additions, all in one write. A resource that occurs twice is rejected. An
-invalid action does not fail the other actions. All patterns are literal. Deleting a missing ACL or
-adding an existing one is no error. If the authorizer fails, every action of the request gets
-UNKNOWN_SERVER_ERROR.
+KIP-4 §Alter ACLs Request. The client needs the right to every operation on Cluster. The deletions
+of a resource are applied before its additions, all in one write. A resource that occurs twice is
+rejected. An invalid action does not fail the other actions. All patterns are literal. Deleting a
+missing ACL or adding an existing one is no error. If the authorizer fails, every action of the
+request gets UNKNOWN_SERVER_ERROR.
 """
 
 from __future__ import annotations
@@ -83,7 +83,10 @@ class AlterAcls(AdminApi):
     def response(
         self, context: RequestContext, request: AlterAclsRequest, results: Results
     ) -> AlterAclsResponse:
-        """See AdminApi.response. A duplicate resource is listed once, with its first action."""
+        """See AdminApi.response.
+
+        A duplicate resource is listed once, with the first action of its first entry.
+        """
         responses = []
         for element, same in _by_resource(request).items():
             resource, outcome = same[0], results.outcomes[element]
@@ -105,7 +108,7 @@ class AlterAcls(AdminApi):
 
 
 def _has_all_rights(authorize: Authorize) -> bool:
-    """True if the client has every operation on Cluster. Raises AuthorizerFailedError."""
+    """True if the client may perform every operation on Cluster. Raises AuthorizerFailedError."""
     return all(
         authorize(each, "CLUSTER", CLUSTER_NAME, may_raise=True) for each in CLUSTER_OPERATIONS
     )

@@ -161,8 +161,8 @@ def _begin(
 ) -> Iterable[Decided]:
     """Yield the partitions of one topic. The first partition's records include the topic's znode.
 
-    That znode starts the reassignment of all partitions. If the controller fails before it has
-    written every state, the next controller continues the reassignments. The resent request
+    Writing that znode starts the reassignment of all partitions. If the controller fails before it
+    has written every state, the next controller continues the reassignments. The resent request
     starts the reassignment again for each partition that has no outcome yet.
     """
     topic = image.topics[name]

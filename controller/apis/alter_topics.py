@@ -2,13 +2,14 @@
 
 The cases of KIP-4 §Alter Topic Request, in the KIP's order:
 
-1. If the request has an assignment, its partition count and replication factor are ignored.
+1. The request has an assignment: the request's partition count and replication factor are ignored.
    Existing partitions whose replicas differ are reassigned; new partitions are added.
-2. If it has a replication factor, the controller places all partitions again. If the request has a
-   partition count, it places that many partitions (2.1), otherwise the existing ones (2.2). Then
-   it applies this assignment as in case 1.
-3. If it has only a partition count, the controller places the added partitions (3.2) as
-   in case 1. Here and in 2.1, a count below the current one gets INVALID_PARTITIONS (3.1).
+2. The request has a replication factor: the controller places all partitions again. With a
+   partition count in the request it places that many partitions (2.1), without one the existing
+   partitions (2.2). Then it applies this assignment as in case 1.
+3. The request has only a partition count: the controller places the added partitions (3.2), and
+   adds them as in case 1. Here and in 2.1, a partition count below the current one gets
+   INVALID_PARTITIONS (3.1).
 
 The response does not wait for the reassignment. The client needs ALTER on Cluster. If a topic
 occurs several times, its last entry counts, and the response lists it once. An alteration that

@@ -68,7 +68,8 @@ class AlterUserScramCredentials(AdminApi):
         rejected = _rejected(request, image)
         remaining = [user for user in _users(request) if user not in rejected]
         if any(user in _INVALID_ZNODE_NAMES for user in remaining):
-            # Not a valid znode name: in Kafka, reading the user's znode fails the whole request.
+            # No znode can have such a name. When Kafka tries to read the user's znode, an exception
+            # fails the whole request.
             fault = Outcome(ErrorCode.UNKNOWN_SERVER_ERROR)
             return Decision([Decided(user, fault) for user in sorted(_users(request))])
         if any(

@@ -26,7 +26,7 @@ from controller.policy_check import MakePolicyCheck
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of one element. Written to ZooKeeper in the same multi as its records."""
+    """The result of one element. Written to ZooKeeper in the multi with the element's records."""
 
     error: ErrorCode
     message: str | None = None
@@ -36,7 +36,7 @@ class Outcome:
 
     @property
     def succeeded(self) -> bool:
-        """True for NONE."""
+        """True if the error is NONE."""
         return self.error is ErrorCode.NONE
 
     @classmethod
@@ -62,7 +62,7 @@ class Decided:
     `element` is unique within the request, for example a topic name or `type:name` of a resource.
     `records` are committed in one multi. `following` are committed later, in one or more multis. If
     this controller fails before it has committed them, the next controller commits them.
-    `mutations`: partitions charged to the controller mutation quota; None bypasses the quota.
+    `mutations`: how many partitions are charged to the controller mutation quota; None: no charge.
     `policy_check`: builds the check of this element for policies; None: no policy checks it.
     """
 

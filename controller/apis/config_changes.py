@@ -119,7 +119,8 @@ class ConfigApi(AdminApi):
                     continue
                 self._reject_passwords(resource, record)
                 decided.append(Decided(element, DONE, (record,), policy_check=check))
-                if resource.resource_type == BROKER:  # `1` and `01` name the same broker.
+                # Two resources can name one broker (`1`, `01`): the second one sees this change.
+                if resource.resource_type == BROKER:
                     image = image.replay((record,))
             except ApiError as error:
                 message = api_message(error.error, error.message)
@@ -127,7 +128,7 @@ class ConfigApi(AdminApi):
         return Decision(decided)
 
     def conflict(self, element: str) -> Outcome:
-        """See AdminApi.conflict. A conflict of a topic means that it was deleted."""
+        """See AdminApi.conflict. If the element is a topic, the topic was deleted."""
         resource_type, _, name = element.partition(":")
         if resource_type == str(TOPIC):
             text = f"The topic '{name}' does not exist."

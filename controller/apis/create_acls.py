@@ -5,7 +5,8 @@ succeeds and writes nothing. As in Kafka, hosts and principal names are not vali
 resource may not be empty or contain `/`.
 
 Version notes:
-    0: literal patterns only. 3: same fields as 2; every version accepts the resource type USER.
+    0: literal patterns only. 3: added for the resource type USER, which every version accepts here;
+    the fields are those of 2.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ class CreateAcls(AdminApi):
 def whole_rejection(context: RequestContext, *, has_authorizer: bool) -> Outcome | None:
     """Return the error that fails a whole CreateAcls or DeleteAcls request, if there is one."""
     if not context.authorize("ALTER", "CLUSTER", CLUSTER_NAME):
-        # Kafka's message is the toString() of its request objects, which only a quirk reproduces.
+        # Kafka's message is the toString() of its request objects. Only a quirk reproduces it.
         return Outcome.with_default_text(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     if not has_authorizer:
         return Outcome(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER)

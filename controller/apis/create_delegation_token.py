@@ -56,7 +56,7 @@ class CreateDelegationToken(AdminApi):
         image: MetadataImage,
         committed: Mapping[str, Outcome],
     ) -> Decision:
-        """See AdminApi.decide. The element is the new token's id, or the owner after an error."""
+        """See AdminApi.decide. The element is the new token's id; after an error, the owner."""
         if committed:
             return Decision([])
         owner = _owner(context, request)

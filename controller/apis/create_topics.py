@@ -4,10 +4,10 @@ Topics are independent; every entry of a duplicate topic is rejected. An accepte
 znode, topic znode and partition states are written in one multi if they fit. The response waits
 until every partition has a leader, or until the timeout.
 
-In the drafted dialect (KIP-4) the client needs CREATE on Cluster. The response lists a duplicate
-topic once. The default partition count and replication factor apply only if the request sets
-neither of them. A broker that creates an internal topic may bypass the policy (KIP-590's flag); a
-client may not.
+The drafted dialect (KIP-4, KIP-590) differs: the client needs CREATE on Cluster; the response lists
+a duplicate topic once; the default partition count and replication factor apply only if the request
+sets neither of them; a broker that creates an internal topic may bypass the policy with a flag of
+the request, and a client may not.
 
 Version notes:
     1: validate_only, error messages. 5: the response has the created topic's partition count,
@@ -253,7 +253,7 @@ class CreateTopics(AdminApi):
                 ErrorCode.INVALID_REPLICATION_FACTOR,
                 f"Replication factor: {factor} larger than available brokers: {count}.",
             )
-        # Checked before placement: the number may be two billion.
+        # Checked before partitions are placed, because the request may ask for two billion.
         if partitions > partitions_max(factor):
             raise too_many_partitions(partitions)
         if order is None:

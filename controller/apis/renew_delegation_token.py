@@ -1,4 +1,4 @@
-"""RenewDelegationToken, key 39: sets the expiry of a token, up to its maximum (KIP-48)."""
+"""RenewDelegationToken, key 39: sets the expiry of a token, at most to its maximum (KIP-48)."""
 
 from __future__ import annotations
 

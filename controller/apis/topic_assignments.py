@@ -69,15 +69,15 @@ def given_assignment(topic: CreatableTopic) -> dict[int, Replicas]:
 def usable_assignment(
     by_number: Mapping[int, Replicas], image: MetadataImage, *, unusable_too: bool
 ) -> tuple[Replicas, ...]:
-    """Return the replicas in the order of the partitions, if the topic can work with them.
+    """Return the replicas in the order of the partitions; raises ApiError if they are unusable.
 
     Kafka accepts partitions that have a negative broker id, no replicas or no live broker; its
     controller then fails on the topic (docs/kafka/misbehaviour.md). Such partitions are rejected
     here, unless a quirk sets `unusable_too`. Negative partition numbers are always rejected:
     docs/differences.md.
     """
-    # The sum of the positive numbers is that of 0 to n-1. So the numbers are 0 to n-1 unless one
-    # of them is negative.
+    # The positive numbers have the same sum as 0 to n-1. So the numbers are 0 to n-1 unless one of
+    # them is negative.
     if min(by_number) < 0:
         raise _not_consecutive()
     for number, replicas in () if unusable_too else sorted(by_number.items()):

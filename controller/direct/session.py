@@ -1,9 +1,10 @@
 """The ZooKeeper session with which a broker below the bridge release writes directly.
 
 Such a write has no controller epoch and no fence: the versions of the znodes detect concurrent
-writes. The first operation of each multi writes the outcomes into the session's own znode, and
-checks that znode's known version. If a reply is lost, the multi can therefore be resent safely. In
-ZooKeeper's transaction log, the outcomes also show which request made each write.
+writes. The first operation of each multi writes the outcomes into the session's own znode, if this
+znode still has the known version. So a multi whose reply is lost can be resent: if the first copy
+was applied, the second copy fails. In ZooKeeper's transaction log, the outcomes also show which
+request made each write.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ class DirectSession:
         return await (await self.open()).read(reads)
 
     async def last_zxid(self) -> int:
-        """Return the zxid of the newest transaction read. Raises ConnectionLostError."""
+        """Return the highest zxid in any reply of the session. Raises ConnectionLostError."""
         return (await self.open()).last_zxid
 
     async def encode(self, operations: Sequence[Operation]) -> list[bytes]:

@@ -53,7 +53,7 @@ class Session(Protocol):
         ...
 
     async def last_zxid(self) -> int:
-        """Return the zxid of the newest transaction read."""
+        """Return the highest zxid in any reply of the session."""
         ...
 
     async def encode(self, operations: Sequence[Operation], /) -> list[bytes]:

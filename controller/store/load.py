@@ -4,8 +4,9 @@ MultiRead reads 100,000 partition states in a third of a second; single reads ta
 Parsing yields to the event loop, so that heartbeats continue.
 
 The broker of this node knows most partition states from UpdateMetadata. If it has applied the
-last commit of the earlier controllers, its states are used instead of those in ZooKeeper. The two
-may still differ if another program has written a state. `first_difference` detects this.
+last commit that any earlier controller made, its states are used instead of those in ZooKeeper. A
+state may still differ from ZooKeeper's, if another program has written it. `first_difference`
+detects this.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class KnownStates(Protocol):
 
     @property
     def zxid(self) -> int:
-        """The states include all commits up to this one."""
+        """The states include all commits up to this zxid."""
         ...
 
     def partition_states(self, topic_id: bytes, /) -> Mapping[int, PartitionState]:

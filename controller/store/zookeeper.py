@@ -1,9 +1,9 @@
 """The controller session: election, and the fenced multi.
 
 From the bridge release on, only this module writes metadata. Operation 0 of every multi checks the
-version of /controller_epoch; operation 1 sets /bridgehead/commit at its known version. After a lost
-reply the same multi is sent again. If operation 0 of this second copy fails, another controller was
-elected. If operation 1 fails, the first copy was applied.
+version of /controller_epoch; operation 1 sets /bridgehead/commit, if it has the version that the
+controller expects. After a lost reply the same multi is sent again. If operation 0 of this second
+copy fails, another controller was elected. If operation 1 fails, the first copy was applied.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ class ZooKeeperStore:
         return ControllerEpochZnode.decode(znode.data), znode.version
 
     async def _own_election(self, broker_id: int, epoch: int) -> Fence | None:
-        """Return the result after a lost reply: won if this session owns /controller."""
+        """Return the result of a claim without a reply: won if this session owns /controller."""
         try:
             znode = await self._session.get(ControllerZnode.path)
         except NoSuchZnodeError:

@@ -88,7 +88,7 @@ class Group:
 
     group_id: str
     state: State = State.EMPTY
-    state_since_ms: int = NEVER  # wall clock; -1 in a group that an old version wrote
+    state_since_ms: int = NEVER  # wall clock; -1: the stored record (below version 2) lacks it
     generation: int = 0
     protocol_type: str | None = None
     protocol: str | None = None
@@ -164,7 +164,10 @@ class Group:
         return member
 
     def elect_joined_leader(self) -> bool:
-        """Keep the leader if it has joined, else choose a member that has; False if none has."""
+        """Keep the leader if it has joined, else choose a member that has joined.
+
+        Returns False if no member has joined.
+        """
         current = self.members.get(self.leader or NO_MEMBER_ID)
         if current is None or current.join_ticket is None:
             joined = (m for m in self.members.values() if m.join_ticket is not None)

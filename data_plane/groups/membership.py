@@ -289,7 +289,7 @@ class Membership:
             self._prepare_rebalance(group)
 
     def _prepare_rebalance(self, group: Group) -> None:
-        """Wait for all members to join. A group that was empty first waits for more members."""
+        """Wait for all members to join. If the group was empty, first wait for more members."""
         if group.state is State.COMPLETING_REBALANCE:
             self._assign(group, {}, ErrorCode.REBALANCE_IN_PROGRESS)
         self._table.timers.cancel(_sync_key(group))

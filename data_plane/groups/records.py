@@ -1,6 +1,6 @@
 """The records of `__consumer_offsets`: keys and values of offset commits and of groups.
 
-A key and a value each begin with their version (int16). Keys of versions 0 and 1 name an offset
+Each key and each value begins with its version (int16). Keys of versions 0 and 1 name an offset
 commit, keys of version 2 a group. A record without a value (a tombstone) removes what its key
 names. Values are written in version 3, as Kafka 3.9 does with ZooKeeper. Only an offset commit with
 its own expiry time (from OffsetCommit versions 2 to 4) is written in version 1.

@@ -31,7 +31,8 @@ class LeaderEpochs:
     def assign(self, epoch: int, start_offset: int) -> bool:
         """Begin an epoch; return whether anything changed.
 
-        Entries whose epoch or start offset is not lower are dropped.
+        An entry is dropped if its epoch is at least `epoch`, or its start offset is at least
+        `start_offset`.
         """
         if epoch < 0 or epoch == self.latest:
             return False

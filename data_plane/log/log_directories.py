@@ -142,7 +142,7 @@ class LogDirectories:
         """Move a log to another of `paths`.
 
         Raises:
-            OSError: the log stays where it is.
+            OSError: the log cannot be moved. It stays where it is.
         """
         log = self.logs.get(name)
         if log is None or log.folder.parent == path:

@@ -230,7 +230,7 @@ class PartitionLog:
             write_epochs(self.folder / LEADER_EPOCHS, self.epochs.entries)
 
     def write_snapshot(self) -> None:
-        """Store the producers' state at the end of the log; keep the last two snapshots."""
+        """Write a snapshot of the producers at the log's end. The last two snapshots are kept."""
         if not self.on_disk:
             return
         path = self.folder / f"{self.end_offset:020d}.snapshot"

@@ -38,8 +38,8 @@ _log = logging.getLogger(__name__)
 # The timestamps of ListOffsets that mean the end and the start of the log.
 _LATEST: Final = -1
 _EARLIEST: Final = -2
-# The session epoch of a request that names all partitions and begins a session; the largest session
-# epoch.
+# The session epoch of a request that names all partitions and begins a session, and the largest
+# session epoch.
 _FULL: Final = 0
 _EPOCH_MAX: Final = 2**31 - 1
 # These errors are expected: leader and follower learn of a change at different times.

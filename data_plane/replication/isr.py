@@ -18,7 +18,7 @@ from cluster_model.records import Replicas
 
 UNKNOWN_OFFSET: Final = -1
 _NEVER_MS: Final = -(2**62)
-# These errors show that nothing was changed. The leader may propose the same ISR again.
+# These errors show that the proposal changed nothing. The leader may propose the same ISR again.
 _ROLLED_BACK: Final = frozenset({ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.INELIGIBLE_REPLICA})
 # After these errors, the leader waits for a newer state in its metadata.
 _OUTDATED: Final = frozenset(

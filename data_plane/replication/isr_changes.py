@@ -1,7 +1,8 @@
 """Proposes changes of the ISR to the controller, for all partitions that this broker leads.
 
 One AlterPartition request is in flight at a time; changes that arise meanwhile go into the next
-(Kafka's AlterPartitionManager). A change that the controller did not decide is proposed again.
+request (Kafka's AlterPartitionManager). A change that the controller did not decide is proposed
+again.
 """
 
 from __future__ import annotations
@@ -158,7 +159,7 @@ class IsrChanges:
             self._counters.isr_update_failed()
             if isr.rejected(proposal, error):
                 return
-        # The metadata may already have the new ISR, which ends the proposal.
+        # Newer metadata may have ended this proposal, and a newer one may have replaced it.
         if self._undecided.get(name) is change:
             del self._undecided[name]
         if error is ErrorCode.NONE and isr.accepted(

@@ -20,18 +20,20 @@ git clone https://github.com/dpkp/kafka-python && git -C kafka-python checkout 3
 make client-suites ARGS="--checkout kafka-python=$PWD/kafka-python --kafka"
 ```
 
-It needs a checkout of each suite; `--kafka` also needs `make kafka-jars`. A pytest plugin of ours
-replaces the fixtures that start brokers (`fidelity/client_suites/plugins`). The suites use the
-released clients of `requirements/suites.lock`, not those of the checkouts. The command exits with 1
-if a test fails without a row in `fidelity/client_suites/reasons.py`, or if a row is not needed.
+`make client-suites` needs a checkout of each suite; `--kafka` also needs `make kafka-jars`. Our
+pytest plugins (`fidelity/client_suites/plugins`) replace the fixtures that start brokers. The
+suites use the released clients of `requirements/suites.lock`, not those of the checkouts. The
+command exits with 1 if a test fails without a row in `fidelity/client_suites/reasons.py`, or if a
+row there is not needed.
 
 The suites are written for one broker, on which a read sees the write before it. Bridgehead runs
 with `bridgehead.metadata.blocking=cluster`, and then this also holds on three brokers. Kafka has no
-such setting. Some tests also have short timeouts, such as one second for DeleteRecords. A test that
-fails is therefore run up to five times, and the table names it.
+such setting, so on Kafka some tests depend on timing. Other tests have short timeouts, such as one
+second for DeleteRecords. Therefore a test that fails is run up to five times, and the second table
+names it.
 
-The cluster starts with `min.insync.replicas=1` as a dynamic default, as a new Kafka 4.1 cluster
-does, because a test of confluent-kafka expects it.
+Both clusters start with `min.insync.replicas=1` as a dynamic default, because a test of
+confluent-kafka expects it. A new Kafka 4.1 cluster has the same default.
 
 `make client-suites ARGS="… --page docs/client-suites.md"` wrote this page.
 """

@@ -59,7 +59,7 @@ class Evidence:
     accounts: list[FileAccount] = field(default_factory=list)
     seal: Seal = Seal.UNSIGNED
     doubt: str = ""  # why the evidence may have been changed; see event_log.seals
-    two_writers: list[EventKey] = field(default_factory=list)  # keys of different events
+    two_writers: list[EventKey] = field(default_factory=list)  # keys that different events share
 
 
 def _load_manifest(folder: Path, rules: SealRules) -> tuple[Manifest, Seal]:

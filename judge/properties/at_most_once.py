@@ -1,12 +1,18 @@
-"""D3: no element of a request is committed twice, however often the request was sent."""
+"""D3: no element of a request is committed twice, and no request creates two delegation tokens.
+
+The controller draws the id of a new token, and this id is the element's name. So a creation that is
+executed twice commits two elements once each.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
+from event_log.commits import TOKENS
 from event_log.properties import Violation
-from judge.history import History
-from judge.properties.violations import listed, violation, zxid_row
+from judge.history import History, Identity, identity_of, writes_of
+from judge.properties.violations import extra_violation, listed, violation, zxid_row
 
 
 def check(history: History) -> Iterator[Violation | None]:
@@ -20,3 +26,21 @@ def check(history: History) -> Iterator[Violation | None]:
         request_id = found[0][1].request_id
         sentence = f"{request_id}: {element} was committed more than once, at zxids {listed(zxids)}"
         yield violation("D3", key, map(zxid_row, zxids), sentence)
+    yield from _second_tokens(history)
+
+
+def _second_tokens(history: History) -> Iterator[Violation]:
+    written: dict[tuple[Identity, str], dict[str, set[int]]]
+    written = defaultdict(lambda: defaultdict(set))
+    for commit in history.applied:
+        paths = {o.path for o in writes_of(commit, "admin") if o.path.startswith(TOKENS)}
+        for outcome in commit.outcomes if paths else ():
+            if TOKENS + outcome.element in paths:
+                request = identity_of(outcome), outcome.request_id
+                written[request][outcome.element].add(commit.zxid)
+    for (identity, request_id), tokens in written.items():
+        if len(tokens) > 1:
+            zxids = sorted(set().union(*tokens.values()))
+            key = "/".join((*map(str, identity), "token"))
+            sentence = f"{request_id}: more than one token was created, at zxids {listed(zxids)}"
+            yield extra_violation("D3", key, map(zxid_row, zxids), sentence)

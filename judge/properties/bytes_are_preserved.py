@@ -29,7 +29,7 @@ def _requests(history: History) -> Iterator[Violation | None]:
             yield None
             continue
         sentence = (
-            f"{event['request_id']}: controller {event['node']} decided bytes that differ from "
+            f"{event['request_id']}: controller {event['node']} executed bytes that differ from "
             f"those that broker {received['node']} received"
         )
         yield violation("F2", place_of(event), [row_of(received), row_of(event)], sentence)

@@ -1,7 +1,7 @@
 """D5: an error code agrees with the topic's state between the decision's image and the response.
 
-TOPIC_ALREADY_EXISTS requires that the topic existed in this time, and that another request had
-created it. UNKNOWN_TOPIC_OR_PARTITION requires a moment at which the topic did not exist. NONE for
+TOPIC_ALREADY_EXISTS requires a moment at which the topic existed, created by another request.
+UNKNOWN_TOPIC_OR_PARTITION requires a moment at which the topic did not exist. NONE for
 a creation requires that this request created the topic. NONE for a deletion requires that a topic
 of this name existed, and that it was gone at the response.
 """

@@ -21,7 +21,7 @@ from judge.properties.violations import extra_violation, violation
 NEVER_HEALED: Final = frozenset({"kill", "stop", "expire"})
 
 CLOCK_MOVED_MS_MIN: Final = 600_000
-SLOW_NS_MIN: Final = 200_000_000  # An Envelope or a commit without a reply for longer is slow.
+SLOW_NS_MIN: Final = 200_000_000  # An Envelope or a commit is slow if its reply takes longer.
 LATE_NS_MAX: Final = 200_000_000  # from the healing to the end of an Envelope without a reply
 
 
@@ -160,7 +160,7 @@ def _envelopes_broke_off_late(history: History, fault: Event, healed: Event | No
     """Return whether an Envelope that was in flight ended without a reply after the healing.
 
     A broker may notice some milliseconds after the healing that its connection was reset. The
-    harness resets connections while an Envelope is in flight, which was sent before the fault.
+    harness resets connections while an Envelope is in flight that was sent before the fault.
     """
     if healed is None:
         return False
@@ -212,7 +212,7 @@ EFFECTS: Final[Mapping[str, Callable[[History, Event, Event | None], bool]]] = {
     "kill_zookeeper_leader": _zookeeper_elected,
     "freeze_zookeeper_leader": _zookeeper_elected,
     "disconnect_zookeeper_leader": _zookeeper_elected,
-    # Nothing is healed: `fault_healed` only shows how long the harness waited.
+    # A deletion is not healed: `fault_healed` only shows how long the harness waited.
     "delete_controller_znode": _event_while_clients_worked("resigned"),
     "fill_disk": _event_of_target("resigned"),
     "lose_commit": _event_of_target("commit_unknown"),

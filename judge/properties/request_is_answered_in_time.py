@@ -1,7 +1,7 @@
 """L1: a forwarded request is answered, or its connection ends, before its time limit.
 
 The limit is the brokers' `request.timeout.ms` plus a reserve. A frozen process answers nothing, so
-requests to brokers that a fault froze are not judged.
+requests that a frozen broker received are not judged.
 """
 
 from __future__ import annotations

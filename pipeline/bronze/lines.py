@@ -1,4 +1,4 @@
-"""Every line of every file, verbatim, with the block of the file that contains it.
+"""Every line of every file, verbatim, with the block of the file in which Spark read it.
 
 Spark does not number lines. It reads a text file in blocks; one task reads a block, in order. The
 number of a line is therefore its position in its block plus the number of lines in earlier blocks.

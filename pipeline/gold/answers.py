@@ -38,7 +38,8 @@ SELECT run, broker_id, incarnation, sequence, element,
   array_sort(coalesce(collect_set(zxid) FILTER (WHERE error = 0), array())) AS done,
   min_by(request_id, struct(zxid, position)) AS request_id,
   coalesce(bool_or(wrote_topic) FILTER (WHERE error = 0), false) AS wrote_topic,
-  coalesce(bool_or(wrote_config) FILTER (WHERE error = 0), false) AS wrote_config
+  coalesce(bool_or(wrote_config) FILTER (WHERE error = 0), false) AS wrote_config,
+  bool_or(wrote_token) AS wrote_token
 FROM outcomes GROUP BY run, broker_id, incarnation, sequence, element
 """
 
@@ -139,7 +140,7 @@ COMMITTED: Final = Table(
     inputs=("silver/outcomes",),
     schema="run STRING, broker_id BIGINT, incarnation STRING, sequence BIGINT, element STRING, "
     "zxids ARRAY<BIGINT>, done ARRAY<BIGINT>, request_id STRING, wrote_topic BOOLEAN, "
-    "wrote_config BOOLEAN",
+    "wrote_config BOOLEAN, wrote_token BOOLEAN",
     build=query(_COMMITTED),
 )
 LIVES: Final = Table(

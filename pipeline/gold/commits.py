@@ -1,4 +1,4 @@
-"""A controller's multis, the transactions that write metadata, and the terms of controllers."""
+"""Three tables: multis of controllers, transactions that write metadata, terms of controllers."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pipeline.table import Table, query
 # Whether a broker below the bridge release may write the operation's path directly.
 IS_DIRECT: Final = "(" + " OR ".join(f"startswith(o.path, '{path}')" for path in DIRECT) + ")"
 
-# One row for each transaction that writes metadata. A transaction is omitted if all these writes
-# are direct writes that W6 (only_controllers_write) allows.
+# One row for each transaction that writes metadata. A transaction is omitted if all its writes of
+# metadata are direct writes that W6 (only_controllers_write) allows.
 _ADMIN_WRITES: Final = f"""
 SELECT /*+ BROADCAST(s) */ c.run, c.zxid, c.session, c.kind,
   get(filter(c.operations, o -> o.role = 'admin'

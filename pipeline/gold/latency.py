@@ -1,4 +1,4 @@
-"""Latencies: exact percentiles by API and hop, and the time from a commit to each image."""
+"""Latencies: exact percentiles by API and hop; the time from a commit to each broker's image."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ SELECT run, CASE WHEN is_broken THEN {place_of("judged")} END AS key,
   CASE WHEN is_execution THEN array({row_of("r")}, {row_of("judged")})
     ELSE array_append(transform(decisions, d -> {row_of("d")}), {row_of("judged")}) END AS rows,
   CASE WHEN is_execution THEN concat(request_id, ': controller ', node,
-      ' decided bytes that differ from those that broker ', r.node, ' received')
+      ' executed bytes that differ from those that broker ', r.node, ' received')
     ELSE concat(request_id, ': broker ', node, ' got bytes that no controller sent') END AS sentence
 FROM judged
 """

@@ -1,13 +1,14 @@
 """D11: for each offset, a coordinator reports the last acknowledged commit or a later one.
 
-An offset is the one that a group committed for a partition. A coordinator reports its offsets after
-it has loaded them, and when it stops. For each offset, the report must have the last commit that
-was acknowledged in the report's leader epoch or an earlier epoch. Instead, the report may have a
-later commit that is in the log but was never acknowledged, because the coordinator was killed. An
-offset whose last change was a deletion or expiry is not judged: Kafka does not wait until the
-tombstone is replicated, so the offset may come back. A report consists of several events; without
-the last of these events, it is ignored. A coordinator that restarts while there is no controller
-keeps its leader epoch. The report of its earlier boot need not have what it commits afterwards.
+Here an offset is the committed offset of one group for one partition. A coordinator reports its
+offsets after it has loaded them, and when it stops. For each offset, the report must have the last
+commit that was acknowledged in the report's leader epoch or an earlier epoch. Instead, the report
+may have a later commit that is in the log but was never acknowledged, because the coordinator was
+killed. An offset whose last change was a deletion or expiry is not judged: Kafka does not wait
+until the tombstone is replicated, so the offset may come back. A report consists of several events;
+without the last of these events, it is ignored. A coordinator that restarts while there is no
+controller keeps its leader epoch. So commits that the same node made after the report do not count,
+if they have the report's leader epoch.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""W5: only its owner deletes /controller: when the owner's session ends, or with an epoch check."""
+"""W5: /controller is deleted only by its owner.
+
+It is deleted when the owner's session ends, or in a transaction that checks the epoch.
+"""
 
 from __future__ import annotations
 

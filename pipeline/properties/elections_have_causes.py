@@ -1,8 +1,9 @@
-"""L7: there are not more elections than faults and stopped controllers explain.
+"""L7: there are at most as many elections as faults and stopped controllers explain.
 
 One election starts the cluster. A fault may cause two: one because of what it does, and one because
-a busy machine loses a session while the cluster recovers. More elections are a storm, as in
-KAFKA-6082, where each controller that had been replaced deleted its successor's /controller.
+a controller on a busy machine loses its session while the cluster recovers. More elections are a
+storm, as in KAFKA-6082, where each controller that had been replaced deleted its successor's
+/controller.
 
 A controller that is stopped by a signal resigns, and a node that still runs may be elected. This
 happens at the end of each scenario, when all nodes are stopped.

@@ -1,8 +1,8 @@
 """F10: a controller executes only Envelopes that brokers sent.
 
 A client that reaches the controller could forge an Envelope with any principal. The Envelope's
-identity then names a process that does not exist or did not send it. A killed broker may not have
-written its last events, so Envelopes of killed brokers are not judged.
+identity then names a process that does not exist or did not send it. The last events of a killed
+broker may be missing, so Envelopes of killed brokers are not judged.
 """
 
 from __future__ import annotations

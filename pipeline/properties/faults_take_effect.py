@@ -13,7 +13,7 @@ LEADER_FAULTS: Final = (
     "freeze_zookeeper_leader",
     "disconnect_zookeeper_leader",
 )
-# Faults whose effect the events of nodes show, between injection and healing.
+# Faults with an effect that nodes record in events, between injection and healing or just after.
 EVENT_FAULTS: Final = (
     *("fill_disk", "lose_commit", "cut_from_peers", "corrupt_envelope", "slow_peers"),
     *("move_clock", "slow_fsync"),

@@ -99,8 +99,8 @@ def _day(run: Figures) -> str:
 def _changes(runs: Sequence[Figures], changes: Sequence[Change]) -> str:
     rule = (
         "A verdict is compared with the last one on the same property. A time has changed if it is "
-        f"more than {FACTOR - 1:.0%} above the highest of the {BEFORE} runs before it, or if the "
-        f"lowest of them is more than {FACTOR - 1:.0%} above this time. "
+        f"more than {FACTOR:g} times the highest time of the {BEFORE} runs before it, or less than "
+        f"the lowest of these times divided by {FACTOR:g}. "
         "Runs on a busy machine are slower."
     )
     if not changes:

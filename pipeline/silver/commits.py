@@ -7,6 +7,7 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from event_log.commits import TOKENS
 from pipeline import schemas
 from pipeline.bronze.lines import IS_BLANK, numbered
 from pipeline.silver.reading import is_good, parsed_others
@@ -28,7 +29,7 @@ def _dumps(frames: Frames) -> DataFrame:
 
 
 # An outcome and its effect are in one transaction, so the effect is found without a join.
-_OUTCOMES: Final = """
+_OUTCOMES: Final = f"""
 WITH applied AS (
   SELECT c.*, transform(filter(c.operations, o -> o.kind IN ('create', 'set', 'delete')),
     o -> o.path) AS paths
@@ -48,7 +49,8 @@ SELECT run, zxid, CAST(position AS BIGINT) AS position, session, o.broker_id, o.
     WHEN '2' THEN array_contains(paths, concat('/config/topics/', resource))
     WHEN '4' THEN array_contains(paths, concat('/config/brokers/',
       CASE WHEN resource = '' THEN '<default>' ELSE CAST(try_cast(resource AS INT) AS STRING) END))
-    ELSE true END AS wrote_config
+    ELSE true END AS wrote_config,
+  array_contains(paths, concat('{TOKENS}', o.element)) AS wrote_token
 FROM named
 """
 
@@ -69,6 +71,7 @@ OUTCOMES: Final = Table(
     name="silver/outcomes",
     inputs=("silver/commits", "runs"),
     schema="run STRING, zxid BIGINT, position BIGINT, session STRING, "
-    f"{schemas.ddl(schemas.OUTCOME)}, wrote_topic BOOLEAN, wrote_config BOOLEAN",
+    f"{schemas.ddl(schemas.OUTCOME)}, wrote_topic BOOLEAN, wrote_config BOOLEAN, "
+    "wrote_token BOOLEAN",
     build=query(_OUTCOMES),
 )

@@ -1,6 +1,6 @@
 """What is known about a watched run, as `pipeline watch` shows and prints it.
 
-Counts of boots include every line. Windows and latencies only have the last minute. An event that
+Counts of boots include every line. Windows and latencies cover only the last minute. An event that
 is more than a minute older than the newest event of an earlier batch is too late for them. If it
 belongs to a request or commit, it is counted in `late`, and the summary is approximate.
 """

@@ -139,9 +139,9 @@ class ComposeCluster:
         """Inject a fault with one command of the engine and heal it with another.
 
         The body of the `with` statement waits for the effects. The injection and the healing are
-        recorded just before their commands. The judge ignores the first tenth of a fault, in which
-        the command may still be running, so the fault lasts at least ten times as long as the
-        command.
+        recorded just before their commands. The judge ignores the first tenth of a fault, because
+        it may begin only when its command ends. So this method lets the fault last more than ten
+        times as long as the command.
         """
         assert self.harness is not None
         began_s = time.monotonic()
@@ -156,7 +156,7 @@ class ComposeCluster:
             self.docker(*heal)
 
     def note_end(self, broker: int, run: Path) -> None:
-        """Copy a broker's events. For each new boot (a start of its process), record the end."""
+        """Copy a broker's events. For each new boot (one life of its process), record the end."""
         assert self.harness is not None
         container = self.container(f"kafka-{broker}")
         state = json.loads(self.docker("inspect", "--format={{json .State}}", container))
@@ -233,7 +233,10 @@ def begin_evidence(folder: Path, run_id: str) -> EventLines:
 
 
 def copy_into(cluster: ComposeCluster, run: Path, folder: str) -> None:
-    """Make a folder of the host readable by all; copy it to the run in the project's volume."""
+    """Copy a folder of `run` on the host to the same run in the project's volume.
+
+    Before that, everyone is given the right to read the folder.
+    """
     for path in (run / folder, *(run / folder).rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
     cluster.compose("cp", str(run / folder), f"kafka-1:/evidence/{run.name}/")

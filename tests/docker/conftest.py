@@ -1,4 +1,4 @@
-"""The Docker engine and the images, built once per session. Without an engine tests are skipped."""
+"""The Docker engine, and our images, built once a session. Without an engine tests are skipped."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def engine_answers() -> bool:
 
 @pytest.fixture(scope="session")
 def engine() -> Iterator[None]:
-    """An engine with Compose v2; testcontainers starts no helper image from a registry."""
+    """An engine with Compose v2; testcontainers pulls no helper image from a registry."""
     if not engine_answers():
         not_tested(NO_ENGINE)
     with pytest.MonkeyPatch.context() as patch:

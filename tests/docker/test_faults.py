@@ -1,9 +1,10 @@
-"""Faults under load, one after the other. Two judges judge the run.
+"""Faults under load, one after another. Both judges judge each run.
 
 The evidence is in the project's volumes, where Spark seals and judges it. The plain judge must give
-the same verdicts for the same folder. `make test-docker` breaks the controller and stops ZooKeeper.
-`make chaos-docker` uses three ZooKeeper members and a Spark cluster. It breaks the controller,
-another broker and ZooKeeper's leader, each in every way.
+the same verdicts for the same folder. `make test-docker` kills, pauses and disconnects the
+controller, and pauses ZooKeeper. `make chaos-docker` uses three ZooKeeper members and a Spark
+cluster. Its three runs each have one kind of fault (kill, pause or disconnect), which hits the
+controller, another broker and ZooKeeper's leader; then all ZooKeeper members are paused.
 """
 
 from __future__ import annotations
@@ -60,7 +61,10 @@ def test_controller_faults_under_load_lose_nothing(images: None, tmp_path: Path)
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_all_faults_under_load_lose_nothing(images: None, tmp_path: Path, fault: str) -> None:
-    """The faults hit the controller, another broker, ZooKeeper's leader and all of ZooKeeper."""
+    """The fault hits the controller, another broker and ZooKeeper's leader, one after another.
+
+    Then the test pauses all ZooKeeper members.
+    """
 
     def break_it(cluster: ComposeCluster, load: Load, run: Path) -> None:
         _break_controller(fault, cluster, load, run)
@@ -77,7 +81,7 @@ def _run_and_judge(
     *overrides: str,
     spark: Sequence[str],
 ) -> None:
-    """Judge the run by the events of nodes and clients and by all ZooKeeper members' logs."""
+    """Run clients during the faults. Both judges use the logs of all ZooKeeper members."""
     harness = begin_evidence(folder / "evidence", RUN_ID)
     run = folder / "evidence" / f"run={RUN_ID}"
     with compose_cluster(*overrides, environment=ENVIRONMENT) as cluster:
@@ -131,7 +135,7 @@ def _break_broker(fault: str, cluster: ComposeCluster, load: Load, run: Path) ->
 
 
 def _break_zookeeper_leader(fault: str, cluster: ComposeCluster, load: Load) -> None:
-    """Break the leader; wait until the others have elected a new one and writes succeed."""
+    """Break ZooKeeper's leader; wait until another member leads and writes succeed."""
     _in_order(cluster, load)
     leader = cluster.wait_for_ensemble()
     others = [member for member in ZOOKEEPER if member != leader]

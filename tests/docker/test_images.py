@@ -1,4 +1,4 @@
-"""The sizes of the images and the users of their programs."""
+"""The sizes of the images, and the users as which their programs run."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--frames", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
-    parser.add_argument("--folder", type=Path, help="keep the cluster's folder there")
+    parser.add_argument("--folder", type=Path, help="the folder of the cluster's files, to keep")
     given = parser.parse_args()
     print(f"seed {given.seed}, {given.frames} frames", flush=True)
     with tempfile.TemporaryDirectory(prefix="hostile-") as temporary:

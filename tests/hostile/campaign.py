@@ -27,7 +27,7 @@ from tests.hostile.target import BROKERS, PASSWORDS, Target
 
 MEMORY_GROWTH_BYTES_MAX: Final = 200 * 1024 * 1024
 CLIENT_WAIT_S_MAX: Final = 5.0
-# An attempt with one of these outcomes succeeded, such as a good login or a public page.
+# The outcomes of attempts that the cluster allows, for example a login with the right password.
 ALLOWED: Final = frozenset({"served", "200", "welcome"})
 _NOTIFICATION: Final = re.compile(r"/config/changes/.*|/kafka-acl(-extended)?-changes/.*")
 _THREADS: Final = 6
@@ -50,7 +50,7 @@ class Result:
 
     seed: int
     tries: Counter[str] = field(default_factory=Counter)
-    controls: Counter[str] = field(default_factory=Counter)  # allowed, as they must be
+    controls: Counter[str] = field(default_factory=Counter)  # succeeded, as they must
     mutated: FrameOutcomes = field(default_factory=FrameOutcomes)
     mutated_s: float = 0.0
     served: int = 0
@@ -160,10 +160,10 @@ def _check(target: Target, result: Result, before: dict[str, bytes]) -> None:
     mutated = result.mutated
     result.expect(
         not mutated.silent and not mutated.unsent,
-        f"frames without a response or a close: {mutated}",
+        f"frames without a response on an open connection, or not sent: {mutated}",
     )
     result.expect(
-        bool(mutated.decoded and mutated.refused), "no frame was decoded, or none refused"
+        bool(mutated.decoded and mutated.refused), "no frame was decoded, or no frame was refused"
     )
     after = target.protected()
     changed = forbidden_changes(before, after)
@@ -203,7 +203,7 @@ def table(result: Result) -> str:
         f"{'attack':38} {'tries':>8}  outcome",
         *(f"{name:38} {tries:>8}  {outcome}" for name, tries, outcome in rows),
         f"{'together':38} {result.tries.total() + mutated.sent:>8}  {rate:.0f} frames/s",
-        "Allowed are attempts that must succeed, such as a login with the right password.",
+        "`allowed`: attempts that must succeed, such as a login with the right password.",
         f"A normal client was served {result.served} times and waited at most "
         f"{result.longest_wait_s:.2f} s.",
         f"Memory grew by at most {result.grown_bytes / 1e6:.0f} MB. The verdict is {judged}. "

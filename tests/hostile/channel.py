@@ -109,7 +109,7 @@ class Stream:
         self._call = call(iter(self._outgoing.get, None), timeout=_WITHIN_S)
 
     def outcome(self, answers: int) -> str:
-        """Wait for `answers` responses to Envelopes; if it is 0, until the stream opens."""
+        """Wait for `answers` responses to Envelopes. If `answers` is 0, wait for an open stream."""
         codes: list[str] = []
         try:
             for batch in self._call:

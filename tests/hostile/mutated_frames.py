@@ -26,7 +26,8 @@ from tests.hostile.wire import framed
 _WORKERS: Final = 24
 STRANGER: Final = 12  # a broker id that no broker has
 _ANSWER_WITHIN_S: Final = 30.0
-# Each listener's share of the frames, in percent. TLS costs a handshake for each refused frame.
+# Each listener's share of the frames, in percent. It is small on TLS listeners, where each refused
+# frame costs a handshake.
 SHARES: Final = {"OPEN": 50, "DRAFT": 32, "INTERNAL": 12, "SECURE": 2, "MUTUAL": 2}
 GRPC, METRICS = "gRPC", "metrics"
 OTHER_SHARES: Final = {GRPC: 1, METRICS: 1}
@@ -80,7 +81,7 @@ class _Connection:
             writer.write(frame.data)
             if frame.has_wrong_length and writer.can_write_eof():
                 writer.write_eof()
-            elif frame.has_wrong_length:  # A TLS connection cannot be half-closed: do not wait.
+            elif frame.has_wrong_length:  # TLS cannot be half-closed: do not wait for a response.
                 self.close()
                 return "refused"
             async with asyncio.timeout(_ANSWER_WITHIN_S):

@@ -59,8 +59,8 @@ IDENTITIES: Final[dict[str, Open]] = {
 }
 
 
-# The drafted protocol requires CREATE on Cluster instead of CREATE on the topic. A client without
-# DESCRIBE on a topic that it deletes gets the same error as for a missing topic.
+# The drafted protocol requires CREATE on Cluster instead of CREATE on the topic. It also returns
+# the error of a missing topic to a client that deletes a topic without DESCRIBE on it.
 DRAFTED: Final = {19: ("31",), 20: ("17",)}
 
 
@@ -179,8 +179,8 @@ def privilege_attempts() -> list[Attempt]:
             attempt(tricks, f"CreateTopics {name[:20]!r}", _code_of(alice, _creation(name)), right)
             for name, right in NAMES
         ),
-        attempt(tricks, "an own and a foreign topic in one", _second_of_two, "0 29"),
-        attempt(tricks, "an ACL on an own topic", _code_of(alice, _grant(TOPIC, "alice-x")), "31"),
+        attempt(tricks, "a permitted and a forbidden topic", _second_of_two, "0 29"),
+        attempt(tricks, "an ACL on her own topic", _code_of(alice, _grant(TOPIC, "alice-x")), "31"),
         attempt(tricks, "an ACL on treasure", _code_of(alice, _grant(TOPIC, TARGET)), "31"),
         attempt(tricks, "an ACL on the cluster", _code_of(alice, _grant(CLUSTER, "x")), "31"),
         attempt(tricks, "a token for admin", _token_request(38, _for_admin, 3), "65"),

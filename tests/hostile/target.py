@@ -34,7 +34,8 @@ PASSWORDS: Final = {
 }
 PACKAGE: Final = "org.apache.kafka.common.security"
 TOKEN_HANDLER: Final = f"{PACKAGE}.oauthbearer.secured.OAuthBearerValidatorCallbackHandler"
-# Only a privileged user can write below these paths. Topics that begin with `alice-` are alice's.
+# Only a privileged user can write below these paths, with two exceptions: alice can write topics
+# that begin with `alice-`, and create delegation tokens of her own.
 PROTECTED: Final = (
     *("/brokers/topics", "/config", "/kafka-acl", "/kafka-acl-extended", "/delegation_token"),
     *("/admin", "/feature"),
@@ -102,7 +103,7 @@ class Certificates:
         return certificate, key
 
     def client_tls(self, user: str = "", *, foreign: bool = False) -> ssl.SSLContext:
-        """The TLS context of a client, with a certificate for `user` if there is one."""
+        """The TLS context of a client, with a certificate if `user` is given."""
         context = ssl.create_default_context(cafile=str(self.authority))
         if user:
             certificate, key = self.issue(user, f"{user}@example.org", foreign=foreign)
@@ -207,7 +208,7 @@ def _properties(files: Certificates, key_file: Path) -> dict[str, str]:
         "bridgehead.grpc.authority": str(files.authority),
         "listener.name.draft.bridgehead.dialect": "drafted",
         "inter.broker.listener.name": "INTERNAL",
-        "bridgehead.data.plane": "false",  # brokers have no login for INTERNAL
+        "bridgehead.data.plane": "false",  # otherwise brokers would need a login for INTERNAL
         "connection.failed.authentication.delay.ms": "1",
         "delegation.token.secret.key": "token-master-key",
         "ssl.keystore.type": "PEM",
@@ -272,9 +273,9 @@ def _cluster_file(
 def started(
     folder: Path, weakened_by: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[Target]:
-    """Start the cluster with its data in `folder`/data; it is stopped at the end.
+    """Start the cluster with its data in `folder`/data; stop it at the end.
 
-    `weakened_by` has properties that weaken its security.
+    `weakened_by` has properties that weaken the cluster's security.
     """
     files, key = Certificates(folder), rsa.generate_private_key(65537, 2048)
     public = json.loads(RSAAlgorithm.to_jwk(key.public_key()))

@@ -1,7 +1,7 @@
 """Captured Envelopes have no second effect if they are sent again after a failover.
 
 The channel has no TLS here, so a recording proxy sees what the brokers send to the controller. The
-Envelopes are sent again byte for byte. With TLS, a connection's bytes are of no use on another one.
+test sends these bytes again. With TLS, the bytes of one connection are of no use on another.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def started(folder: Path) -> Iterator[tuple[Cluster, Recorder]]:
             "bridgehead.grpc.tls": "false",
             "super.users": "User:ANONYMOUS",
             "inter.broker.listener.name": "INTERNAL",
-            "bridgehead.data.plane": "false",  # brokers have no login for INTERNAL
+            "bridgehead.data.plane": "false",  # otherwise brokers would need a login for INTERNAL
             "zookeeper.session.timeout.ms": "2000",
         },
         "nodes": {

@@ -350,7 +350,7 @@ ROWS: Final[tuple[Row, ...]] = (
         {"transactionalIds": ["{name}"]},
         denied=[TXN_DENIED],
     ),
-    # These rows are last. Their requests create internal topics, which do not exist before.
+    # These rows are last, because their requests create internal topics.
     on_group("FindCoordinator of a group", 10, 3, "DESCRIBE", {"key": "{name}", "keyType": 0}),
     Row(
         "FindCoordinator of a transaction",

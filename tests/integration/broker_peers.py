@@ -56,7 +56,7 @@ ANSWER_BYTES = 14 + 6 * len(DIALECTS["shipped"])  # the response to API_VERSIONS
 
 
 class Controller:
-    """Answers CreateTopics without errors. While a test has cleared `go`, it sends no reply."""
+    """Answers CreateTopics without errors. It sends replies only while `go` is set."""
 
     def __init__(self) -> None:
         self.seen: list[Envelope] = []

@@ -1,6 +1,6 @@
 """Fixtures for a real ZooKeeper and for clusters of real or fake nodes.
 
-`zookeeper` is a chroot for one test on the one ZooKeeper of the pytest session. `start_cluster`
+`zookeeper` is a chroot for one test; the tests of a session share one ZooKeeper. `start_cluster`
 starts clusters that stop when the test ends. `fake_node_command` runs `fake_node.py` as the node.
 """
 
@@ -116,11 +116,11 @@ def fake_node_command() -> tuple[str, ...]:
 
 @pytest.fixture
 def drafted(cluster: Cluster) -> Listener:
-    """The drafted listener of the module's `cluster`."""
+    """A raw client of the module's `cluster`, on the listener that speaks the KIPs' drafts."""
     return Listener(cluster, "drafted")
 
 
 @pytest.fixture
 def shipped(cluster: Cluster) -> Listener:
-    """The shipped listener of the module's `cluster`."""
+    """A raw client of the module's `cluster`, on the listener that speaks Kafka 3.9's protocol."""
     return Listener(cluster, "shipped")

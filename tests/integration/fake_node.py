@@ -1,8 +1,8 @@
 """A program with a node's interface to its supervisor, without Kafka or ZooKeeper.
 
-The nodes share a folder. Its file `controller` names the active controller: `ID EPOCH PID`. A node
-that is asked for its state becomes the active controller if there is none or the process PID is
-dead, unless another node is pinned.
+The nodes share a folder. Its file `controller` names the active controller: `ID EPOCH PID`. When a
+node is asked for its state, it becomes the active controller if there is none or if the process
+PID is dead. It does not if another node is pinned as the controller.
 """
 
 from __future__ import annotations
@@ -27,7 +27,11 @@ class ControllerState:
         self.path, self.id = path, node_id
 
     def update(self, *, eligible: bool, resign: bool = False) -> tuple[int | None, int]:
-        """Become active if no node is, or resign; return the controller (or None) and the epoch."""
+        """Return the active controller (or None) and its epoch.
+
+        Before that, an `eligible` node becomes active if no node is, and with `resign` an active
+        node resigns.
+        """
         with self.path.open("a+") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             file.seek(0)

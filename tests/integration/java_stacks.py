@@ -14,8 +14,8 @@ _TIMEOUT_S: Final = 60
 def java_stacks() -> Iterator[tuple[str, str]]:
     """Yield a title and the stacks of each Java process. If they cannot be read, yield the error.
 
-    Never raises, because an exception in a hook would end pytest. A machine may have no `jstack`,
-    a process may have ended, and a frozen process does not answer.
+    This never raises: the caller is a hook of pytest, where an exception would end the session.
+    A machine may have no `jstack`, a process may have ended, and a frozen process does not answer.
     """
     for process in psutil.Process().children(recursive=True):
         try:

@@ -36,4 +36,4 @@ class Teams:
 
 
 class OtherTeams(Teams):
-    """A builder of another class with the same serialized form."""
+    """Another class that serializes principals like `Teams`."""

@@ -33,7 +33,7 @@ def end_the_connection(connection: socket.socket, response: bytes) -> None:
 
 
 class ScriptedBroker:
-    """Handles each CreateTopics as the next entry of `script` says. Without an entry it answers.
+    """Handles each CreateTopics as the next entry of `script` says, or answers if none is left.
 
     A second request for the same topic gets TOPIC_ALREADY_EXISTS.
     """

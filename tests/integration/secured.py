@@ -190,7 +190,7 @@ class Secured:
         ]
 
     def principals(self, broker: int) -> set[object]:
-        """Return every principal that authenticated with a broker."""
+        """Return every principal that authenticated at a broker."""
         return {event["principal"] for event in self.events(broker, "authenticated")}
 
     def client_tls(self, certificate: Path | None = None) -> ssl.SSLContext:

@@ -1,7 +1,7 @@
 """Every method of `bridgehead.admin` against a live Kafka 3.9.1 that forwards.
 
-`make fidelity LIVE=1` runs these tests. They expect the same as test_every_admin_method.py, except
-that Kafka serves more APIs (docs/apis.md).
+`make fidelity LIVE=1` runs these tests. They expect the same results as test_every_admin_method.py,
+except that Kafka serves more APIs (docs/apis.md).
 """
 
 from __future__ import annotations

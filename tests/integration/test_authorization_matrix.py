@@ -38,7 +38,7 @@ NO_RIGHT_NEEDED: Final = {16, 17, 18, 36, 58, 66, 68, 69}
 
 
 def user_of(row: Row) -> str:
-    """Return the user that has exactly the right of this row."""
+    """Return the user whose only right is that of this row."""
     return f"may{ROWS.index(row)}"
 
 
@@ -93,7 +93,7 @@ def bindings() -> Iterator[AclBinding]:
         if row.resource_type == "CLUSTER":
             pattern = ResourcePattern("CLUSTER", "LITERAL", CLUSTER_NAME)
         if row.resource_type == "USER":
-            # The name of a USER resource is the whole text of a principal.
+            # The name of a USER resource is a whole principal, so `User:` is the prefix.
             pattern = pattern._replace(name="User:")
         entry = AccessControlEntry(f"User:{user_of(row)}", "127.0.0.1", row.operation, "ALLOW")
         yield AclBinding(pattern, entry)

@@ -151,7 +151,7 @@ def test_acls_written_to_zookeeper_by_other_tools_apply(tmp_path: Path) -> None:
             change = AclChangeZnode.encode(pattern)
             zookeeper.create(AclChangeZnode.prefix(pattern), change, sequence=True)
             wait_until(lambda: create(cluster, OTHER, "bob", "by-hand") == 0)
-            # The controller's next write extends the ACLs that it read.
+            # The controller's next write of these ACLs must keep the one that the test wrote.
             more = acl(TOPIC, LITERAL, "by-hand", "User:bob", DESCRIBE, ALLOW)
             assert grant(cluster, more) == [0]
             data, _ = zookeeper.get(AclZnode.path(pattern))

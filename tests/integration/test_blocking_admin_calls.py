@@ -36,7 +36,7 @@ class Interrupted(Exception):
 
 @pytest.fixture
 def threads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the threads that received something from a broker."""
+    """The names of the threads in which the client received data from a broker."""
     names: list[str] = []
     receive = Driver.received
 
@@ -70,7 +70,9 @@ async def test_a_coroutine_can_make_a_blocking_call(servers: str, threads: list[
 
 
 def test_calls_work_before_during_and_after_a_pause(servers: str) -> None:
-    """Within two seconds after the last call, the client's thread starts to watch connections."""
+    """Within two seconds after the last call, the client's own thread starts to watch the
+    connections. It closes them when they are idle.
+    """
     with AdminClient({"bootstrap.servers": servers, "connections.max.idle.ms": 1000}) as client:
         for _ in range(3):
             client.describe_cluster()
@@ -143,7 +145,7 @@ def test_close_ends_the_calls_of_several_threads(silent: str) -> None:
 
 
 def test_other_calls_are_answered_while_the_first_caller_waits(servers: str) -> None:
-    """The first call is for a missing broker. The client looks for it until the call times out."""
+    """The first call is for a missing broker. The client looks for that broker until a timeout."""
     with AdminClient({"bootstrap.servers": servers}) as client:
         first = threading.Thread(target=lambda: call_of_a_missing_broker(client))
         first.start()

@@ -1,4 +1,4 @@
-"""A broker has one registration again after a reply, a session or the registration is lost."""
+"""A broker that loses a reply, its session or its registration is then registered exactly once."""
 
 from __future__ import annotations
 

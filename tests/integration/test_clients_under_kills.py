@@ -1,9 +1,9 @@
-"""Three released clients do everything with records and groups while brokers are killed.
+"""Three released clients produce, consume and manage a group while brokers are killed.
 
 A producer and the members of a group run during the first three kills. Then the members leave, and
-the empty group is administered during three more kills. Each step of the story begins when a broker
-has just been killed (SIGKILL); the broker is restarted after the step. Retriable errors are retried
-until a deadline; any other error fails the test.
+the empty group is administered during three more kills. Each step begins when a broker has just
+been killed (SIGKILL); the broker is restarted after the step. A call that fails with a retriable
+error is repeated until a deadline; any other error fails the test.
 """
 
 from __future__ import annotations
@@ -219,7 +219,8 @@ class Brokers:
         latest = {TopicPartition(TOPIC, each): OffsetSpec.latest() for each in range(PARTITIONS)}
 
         def ask() -> dict[int, int]:
-            # librdkafka may still send the leader epoch that was valid before the kill.
+            # librdkafka may still send the leader epoch from before the kill. Then the broker
+            # returns a retriable error.
             with translated():
                 found = self.admin.list_offsets(latest)
                 return {each.partition: int(done.result(60).offset) for each, done in found.items()}
@@ -344,11 +345,11 @@ def group_is_administered_under_kills(client: RecordClient, brokers: Brokers) ->
 
 
 def read_all(client: RecordClient, ends: Mapping[int, int]) -> dict[tuple[int, int], bytes]:
-    """Return every record by partition and offset. New members of the deleted group read them.
+    """Read all records with a new member of the deleted group; return them by (partition, offset).
 
     kafka-python sometimes stays in the state REBALANCING although JoinGroup and SyncGroup were
     answered. It then sends nothing, not even a Heartbeat. This function replaces a member that
-    returns no records for 30 s, as a user would restart it.
+    returns no records for 30 s, as if a user restarted the client.
     """
     found: dict[tuple[int, int], bytes] = {}
     deadline = time.monotonic() + DEADLINE_S

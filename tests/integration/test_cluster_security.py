@@ -115,7 +115,7 @@ def test_user_certificate_is_generated(data_dir: Path) -> None:
 
 
 def test_remote_plaintext_is_rejected(tmp_path: Path) -> None:
-    """The error names the option that allows it."""
+    """The error names the option that allows PLAINTEXT on other addresses than loopback."""
     file = tmp_path / "cluster.yaml"
     file.write_text(
         "brokers: 1\nports: auto\nlisteners: {OPEN: {protocol: PLAINTEXT, host: 0.0.0.0}}"

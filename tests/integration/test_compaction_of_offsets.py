@@ -1,4 +1,4 @@
-"""Brokers compact `__consumer_offsets`; committed offsets survive the kill of their broker."""
+"""A broker compacts `__consumer_offsets`; committed offsets survive a kill of the broker."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ REQUESTS: Final = tuple(case_requests())
 
 
 def drafted_requests() -> Iterator[Pair]:
-    """Yield every case for drafted listeners: (request to broker 2, request to the controller)."""
+    """Yield the requests of `case_requests` for drafted listeners, unless a KIP's draft differs."""
     numbers = itertools.count(50_001)
     for pair in REQUESTS:
         if pair[0].case.drafted or not has_same_layout(pair[0].key, pair[0].version):
@@ -241,10 +241,7 @@ def test_forwarded_and_direct_responses_are_equal_and_match_kafkas(
 
 @pytest.mark.parametrize("pair", DRAFTED_REQUESTS, ids=name_of)
 def test_drafted_listener_responds_like_a_shipped_one(brokers: Brokers, pair: Pair) -> None:
-    """In versions that a drafted listener does not forward, it returns NOT_CONTROLLER.
-
-    Cases for which a KIP's draft differs are left out.
-    """
+    """Versions that a drafted listener does not forward get NOT_CONTROLLER from broker 2."""
     forwarded, direct = pair
     at_controller = comparable_response(brokers, direct)
     way = route(

@@ -71,7 +71,7 @@ def write_invalid_json(zookeeper: KazooClient) -> None:
 def test_the_active_controller_resigns_at_once(
     cluster: Cluster, change: Callable[[KazooClient], None]
 ) -> None:
-    """From one second after the change on, at most one node is active.
+    """One second after the change, and until the end, at most one node is active.
 
     At the end one node is active, with a new epoch.
     """

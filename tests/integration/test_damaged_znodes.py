@@ -169,7 +169,8 @@ def read_log(folder: Path, broker: int) -> str:
 def check_run(folder: Path, session: int | None) -> None:
     """Check that no node failed, and that only expected changes violate properties.
 
-    These changes are the writes of `session`, and an epoch 1 after a higher epoch.
+    The expected changes are the writes of `session`, and changes of the epoch from a higher one
+    to 1.
     """
     for broker in BROKERS:
         log = read_log(folder, broker)
@@ -262,15 +263,16 @@ def test_an_edited_partition_state_is_published_by_the_next_controller(harness: 
 class Damage:
     """A change of one znode. If `content` is None, the znode is deleted.
 
-    If `stops_elections`, no controller is active until the repair, so the test sends no writes
-    before the repair.
+    If `stops_elections`, no controller is active until the repair. If not `has_higher_epoch`, the
+    next controller has a lower epoch, so brokers reject it until the repair, as in Kafka. In both
+    cases the test sends no writes before the repair.
     """
 
     name: str
     path: str
     content: bytes | None
     stops_elections: bool = False
-    has_higher_epoch: bool = True  # if not, brokers reject the next controller, as in Kafka
+    has_higher_epoch: bool = True
 
     @property
     def is_repaired_by_hand(self) -> bool:

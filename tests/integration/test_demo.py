@@ -61,7 +61,7 @@ def test_demo_passes_and_judge_repeats_its_verdicts(
 def test_judge_rejects_a_tampered_run(
     demo: subprocess.CompletedProcess[str], folder: Path, tmp_path: Path
 ) -> None:
-    """The judge names the file that lost an event. After a new seal the verdict is UNKNOWN."""
+    """The judge names the file that lost an event. After resealing, the verdict is UNKNOWN."""
     assert demo.returncode == 0
     tampered = shutil.copytree(folder, tmp_path / "demo", ignore=shutil.ignore_patterns("*.sock"))
     files = tampered.glob("evidence/run=*/node=*/*.jsonl")

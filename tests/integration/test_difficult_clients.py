@@ -1,4 +1,4 @@
-"""Slow, silent, hostile and excess clients, and a broker that stops while serving them."""
+"""Slow, silent, hostile and too many clients, and a broker that stops while it serves clients."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ async def test_clients_are_not_closed_because_the_brokers_event_loop_is_delayed(
         assert broker.server.closed_for_memory_count == 0
 
 
-async def test_an_excess_connection_waits_for_another_to_close() -> None:
+async def test_a_connection_above_the_brokers_limit_waits_until_another_closes() -> None:
     async with running() as (broker, _):
         broker.quotas.limits = ConnectionLimits(broker=2)
         first, second = [await broker.connect() for _ in range(2)]
@@ -142,7 +142,7 @@ async def test_an_excess_connection_waits_for_another_to_close() -> None:
         assert broker.admission.waiting_count == 0
 
 
-async def test_an_excess_connection_of_an_address_is_closed() -> None:
+async def test_a_connection_above_the_limit_of_its_address_is_closed() -> None:
     async with running() as (broker, _):
         broker.quotas.limits = ConnectionLimits(per_ip=1)
         first, second = [await broker.connect() for _ in range(2)]

@@ -232,7 +232,7 @@ def test_api_versions_lists_the_apis_of_the_dialect(drafted: Listener, shipped: 
 def test_topics_are_created_at_the_controller_only(
     drafted: Listener, shipped: Listener, version: int
 ) -> None:
-    """KIP-4 §Create Topics Request 1. A shipped listener of any broker forwards."""
+    """KIP-4 §Create Topics Request 1. A shipped listener forwards the request."""
     fields = {"validateOnly": False} if version else {}
     name = f"created-{version}"
     assert drafted.codes(2, CREATE, version, creation(name, **fields)) == [NOT_CONTROLLER]

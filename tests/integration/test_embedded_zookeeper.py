@@ -101,7 +101,7 @@ def test_server_dies_with_a_killed_parent(tmp_path: Path) -> None:
     wait_until(lambda: not pid_is_ours(pid, str(tmp_path)))
 
 
-def test_stale_pid_file_kills_only_our_process(tmp_path: Path) -> None:
+def test_process_of_a_stale_pid_file_is_killed_only_if_it_is_ours(tmp_path: Path) -> None:
     """The pid in the file may meanwhile belong to another program."""
     pid_file = tmp_path / "zookeeper.pid"
     marker = str(tmp_path / "zoo.cfg")

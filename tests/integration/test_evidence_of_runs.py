@@ -67,7 +67,7 @@ def _program(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_run_with_an_ensemble_and_a_restarted_controller_is_judged(
     start_cluster: StartCluster, tmp_path: Path
 ) -> None:
-    """The logs of three ZooKeeper members are merged. The restarted broker ran twice."""
+    """The logs of three ZooKeeper members are merged. The restarted broker has two boots."""
     cluster = start_cluster(
         brokers=2,
         zookeeper_members=3,

@@ -56,7 +56,7 @@ class Writers:
             name = next(self._names)
             began = time.monotonic()
             # Each topic has two replicas. A topic on the killed broker alone would have no leader,
-            # and as in Kafka its creation would wait for a leader.
+            # and its creation would wait for a leader, as in Kafka.
             answer = await connection.exchange(create_topics([name], replication_factor=2))
             self.longest_s = max(self.longest_s, time.monotonic() - began)
             (topic,) = decode_message(19, 4, answer).topics
@@ -116,7 +116,7 @@ async def test_controller_kills_under_load_neither_lose_nor_repeat_a_creation(
     assert set(answers.values()) == {ErrorCode.NONE}
     assert set(answers) <= topics_in_zookeeper(cluster.zookeeper_connect)
     await until_known_to_all(cluster)
-    for broker in cluster.brokers:  # The next controller has loaded the topics and published them.
+    for broker in cluster.brokers:  # The last controller sends the topics to all brokers.
         async with asyncio.timeout(20):
             while not set(answers) <= await topics_known_to(cluster.bootstrap_server(broker)):
                 await asyncio.sleep(0.05)

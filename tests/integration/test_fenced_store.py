@@ -127,7 +127,7 @@ async def test_the_outcome_is_unknown_if_the_controller_is_superseded_after_a_lo
     assert await asyncio.to_thread(truth.exists, "/config/topics/unknown") is not None
 
 
-async def test_a_conflict_names_the_effect_and_does_not_change_the_counter(
+async def test_a_conflict_names_the_failed_operation_and_does_not_change_the_counter(
     active: ActiveStore, truth: KazooClient
 ) -> None:
     assert active.fence is not None

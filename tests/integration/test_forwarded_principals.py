@@ -82,7 +82,7 @@ def mutants(folder: Path, mutant: str) -> Cluster:
 
 
 async def wrong_results(cluster: Cluster, allowed: int) -> list[str]:
-    """Let the users send requests until `allowed` were allowed; return the wrong results."""
+    """Let the users send requests until `allowed` of them succeeded; return the wrong results."""
     with ClientHistory(cluster.evidence_dir, "users") as history:
         place = Place(
             address=cluster.bootstrap_server,

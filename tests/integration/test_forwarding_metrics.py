@@ -86,7 +86,7 @@ def create(cluster: Cluster, broker: int, name: str) -> int:
 def test_metrics_count_the_client_and_the_message_of_an_unanswered_envelope(
     cluster: Cluster,
 ) -> None:
-    """As in Kafka, the two rates cover the last 30 to 60 s."""
+    """As in Kafka, the rates of both metrics are averages over the last 30 to 60 s."""
     url = cluster.brokers[4].metrics_url  # `cluster.brokers` takes seconds while a node is frozen.
 
     def values() -> tuple[float, float]:

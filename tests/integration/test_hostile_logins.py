@@ -95,7 +95,8 @@ def test_an_untrusted_or_missing_certificate_is_counted(secured: Secured) -> Non
     failed, before = secured.metric(1, _FAILED), len(secured.events(1, "authentication_failed"))
     for certificate in (secured.strangers_certificate("mallory"), None):
         with suppress(OSError), socket.create_connection(address(secured, "SSL"), 30) as near:
-            # In TLS 1.3 the client's handshake ends before the server checks the certificate.
+            # In TLS 1.3 the client's handshake ends before the server checks the certificate, so
+            # the client notices the rejection only when it reads.
             tls = secured.client_tls(certificate)
             with tls.wrap_socket(near, server_hostname="127.0.0.1") as stranger:
                 stranger.sendall(struct.pack(">i", len(metadata())) + metadata())

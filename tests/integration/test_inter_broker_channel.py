@@ -1,4 +1,4 @@
-"""The controller accepts Envelopes only from brokers, each with its own identity.
+"""The controller accepts Envelopes only from brokers, and only with the sender's own identity.
 
 The tests send Envelopes to real nodes with an authorizer. Rejected Envelopes are counted. They have
 no effect, and the nodes keep running.
@@ -83,7 +83,7 @@ class SecuredCluster:
 
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredCluster]:
-    """A cluster whose brokers have configured certificates (`bridgehead.grpc.certificate`).
+    """A cluster whose properties name the brokers' certificates (`bridgehead.grpc.certificate`).
 
     Its clients are anonymous super users, so the tests can create and see every topic. User:admin
     is a super user too: an accepted Envelope that names it would create `stolen`.
@@ -260,7 +260,7 @@ INNER_ENVELOPE = b"\0\x3a" + b"\0\0" + FRAME[4:HEADER_BYTES] + b"\0"
         ({"principal": ADMIN[:-2]}, "PRINCIPAL_DESERIALIZATION_FAILURE"),
         ({"principal": b"\0\7" + ADMIN[2:]}, "PRINCIPAL_DESERIALIZATION_FAILURE"),
         ({"client_address": b"\x7f\0\0"}, "INVALID_REQUEST"),
-        # Broker 2 has reported its first request as finished.
+        # A replay: broker 2 has reported its first request as finished.
         ({"identity": 1}, "INVALID_REQUEST"),
     ],
     ids=[

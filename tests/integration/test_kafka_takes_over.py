@@ -46,7 +46,10 @@ def configs_once_known(admin: ConfluentAdmin, topic: str) -> dict[str, str]:
 def test_real_brokers_take_over_the_metadata_of_our_nodes(
     tmp_path: Path, start_cluster: StartCluster, zookeeper: ZooKeeperForTest
 ) -> None:
-    """The epoch increases by one; partitions have leaders; configs and the cluster id are kept."""
+    """Partitions have leaders, and configs and the cluster id are kept.
+
+    The controller epoch increases by one.
+    """
     if reason := reason_to_skip():
         pytest.skip(reason)
     ours = start_cluster(zookeeper=zookeeper.connect)

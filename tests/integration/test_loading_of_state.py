@@ -236,7 +236,7 @@ async def test_a_partition_with_an_invalid_state_has_no_leader(
 async def test_a_large_state_is_loaded_as_it_was_written(
     store: ZooKeeperStore,
 ) -> None:
-    """The state has 10,000 topics with configs, ACLs, quotas, tokens, reassignments, deletions."""
+    """The state has topics, configs, ACLs, quotas, tokens, reassignments and deletions."""
     await store.ensure_start_up_paths("cluster", (*TOKEN_PATHS, *ACL_PATHS))
     fence = await store.elect(1, 0)
     assert fence is not None

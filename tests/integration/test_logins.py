@@ -38,7 +38,8 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
 def check_rejected(secured: Secured, broker: int, client: str, login: Login) -> None:
     """Log in until the broker counts a failure. Every attempt must fail.
 
-    The broker may miss a failure if the client closes the connection early.
+    One attempt may not be enough: the broker may miss a failure if the client closes the connection
+    early.
     """
     before = secured.metric(broker, "failed_authentication_total")
 

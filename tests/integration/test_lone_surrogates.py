@@ -1,4 +1,4 @@
-"""Encoded lone surrogates in texts that a client sends harm neither a broker nor its events."""
+"""Texts of clients may have encoded lone surrogates. These harm neither brokers nor events."""
 
 from __future__ import annotations
 

@@ -78,8 +78,8 @@ def test_malformed_requests_close_the_connection(
 ) -> None:
     """Every body that Kafka's classes reject, in every API and version, closes the connection.
 
-    Any other body gets a response in the version of its request. Only a request that contradicts
-    itself may close the connection instead. No node logs an exception.
+    A damaged body that Kafka's classes accept gets a response in the version of the request, or
+    closes the connection. No node logs an exception.
     """
     cluster = start_cluster(brokers=2, controller=1)
     client = ReconnectingClient(cluster.bootstrap_server(FORWARDING))

@@ -118,10 +118,10 @@ def test_older_versions_are_throttled_but_version_0_only_at_the_controller(
         assert client.answered_at() >= unmuted_at
 
 
-def test_connections_above_the_creation_rate_are_accepted_delayed_and_closed(
+def test_a_connection_above_the_creation_rate_is_closed_after_a_delay(
     start_cluster: StartCluster,
 ) -> None:
-    """Each broker counts its own new connections. Existing connections stay open."""
+    """Each broker counts the new connections to itself. Existing connections stay open."""
     cluster = start_cluster(controller=1, brokers=2)
     admin = Client(cluster, 1, "admin")
     entity = [{"entityType": "ip", "entityName": "127.0.0.1"}]

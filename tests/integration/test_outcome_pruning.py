@@ -1,4 +1,4 @@
-"""The controller deletes outcomes that no broker can ask for any more."""
+"""The controller deletes an outcome as soon as no broker can need it."""
 
 from __future__ import annotations
 

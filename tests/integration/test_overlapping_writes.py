@@ -78,7 +78,7 @@ def _request(source: random.Random) -> _Request:
 
 
 def _script(seed: int) -> list[_Request]:
-    """Return series of requests, each of one API, because only such requests overlap.
+    """Return requests in series. A series has one API: only requests of the same API overlap.
 
     The last request deletes all topics.
     """
@@ -97,7 +97,7 @@ def _script(seed: int) -> list[_Request]:
 
 
 def _comparable(key: ApiKey, response: Any) -> Any:
-    """Return what must be equal: no ids, and of Metadata and DeleteTopics only some fields."""
+    """Return the fields that must be equal: no ids, and few of Metadata and of DeleteTopics."""
     match key:
         case ApiKey.METADATA:
             return [(e.name, e.error_code, len(e.partitions)) for e in response.topics]

@@ -195,7 +195,7 @@ def test_rows_do_not_depend_on_partitions_blocks_or_kills(
     assert blocks.filter("count > 1").count() > 0, "no file was cut into blocks"
 
 
-def test_table_without_its_record_is_built_again(judged: Judged, tmp_path: Path) -> None:
+def test_table_without_its_file_made_json_is_built_again(judged: Judged, tmp_path: Path) -> None:
     runs = judged.pipeline.runs[:1]
     pipeline = Pipeline(judged.pipeline._spark, runs, tmp_path)
     first = TABLES[0]
@@ -237,7 +237,11 @@ def test_one_run_is_written_like_several(
 
 
 def test_request_in_several_transactions_has_one_effect(spark: SparkSession) -> None:
-    """No request was answered. Each element of `split` was written once, `t` of `twice` twice."""
+    """No request was answered.
+
+    ZooKeeper's log has each element of the request `split` once. It has the element of the request
+    `twice` in two transactions.
+    """
     requests = "run STRING, request_id STRING, received STRUCT<route: STRING>"
     outcomes = "run STRING, request_id STRING, element STRING, error BIGINT, zxid BIGINT"
     decided = "run STRING, error BIGINT, validate_only BOOLEAN, unchanged BOOLEAN"

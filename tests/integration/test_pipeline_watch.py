@@ -82,7 +82,7 @@ class Run:
                 opened.write(data[opened.tell() : int(len(data) * share)])
 
     def counted(self) -> dict[str, Any]:
-        """Count the lines of the whole segments, without Spark."""
+        """Count the lines of all segments at their full length, without Spark."""
         boots: dict[str, Counter[str]] = {}
         received: dict[str, dict[str, Any]] = {}
         total_us = []

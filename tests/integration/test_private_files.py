@@ -108,7 +108,7 @@ def scram_keys(data_dir: Path) -> set[str]:
 
 
 def test_only_the_owner_can_read_a_clusters_files(data_dir: Path) -> None:
-    """This includes files of a restarted node, and files that others could read before."""
+    """This includes the files of a restarted node, and files that everyone could read before."""
     (run,) = (path for path in data_dir.glob("evidence/run=*") if not list(path.glob("manifest*")))
     with ClientHistory(run, "load"):
         pass

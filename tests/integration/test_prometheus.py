@@ -152,7 +152,7 @@ def test_a_healthy_cluster_raises_no_alert(prometheus: Prometheus) -> None:
             for group in prometheus.get("rules")["groups"]
             for rule in group["rules"]
         ),
-        "evaluation of every rule without an alert",
+        "alert-free evaluation of every rule",
     )
 
 

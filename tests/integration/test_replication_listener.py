@@ -16,7 +16,7 @@ TOPIC = "orders"
 
 
 def test_brokers_replicate_and_clients_cannot_connect() -> None:
-    """Clients have a SASL listener only, and ANONYMOUS has no rights."""
+    """The listener for clients requires SASL, and ANONYMOUS has no rights."""
     with Cluster(
         listeners={"CLIENTS": {"protocol": "SASL_PLAINTEXT", "mechanisms": ["PLAIN"]}},
         users={"admin": {"password": "secret", "super": True}},

@@ -49,7 +49,10 @@ def lines(cluster: Cluster, broker: int, key: int, count: int) -> list[tuple[str
 def test_forwarded_request_is_logged_by_broker_and_controller(
     start_cluster: StartCluster,
 ) -> None:
-    """Both lines have the same principal, client id and topic id. A direct request has one line."""
+    """Both lines have the same principal, client id and topic id.
+
+    A request that a client sends to the controller's own broker has one line.
+    """
     cluster = start_cluster(controller=1, brokers=2)
     call(cluster, 2, CREATE_TOPICS, 7, create_topic_body("elsewhere"))
     call(cluster, 1, CREATE_TOPICS, 1, create_topic_body("here"))

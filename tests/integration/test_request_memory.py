@@ -45,9 +45,9 @@ def is_closed(client: socket.socket) -> bool:
 
 @pytest.mark.long
 def test_unfinished_requests_take_no_more_memory_than_the_limit() -> None:
-    """Meanwhile the broker serves a normal client.
+    """The broker closes idle connections, one after another, until memory is free.
 
-    It closes idle connections, one after another, until memory is free.
+    Meanwhile it serves a normal client.
     """
     with Cluster(brokers=1) as cluster, ExitStack() as opened:
         address = cluster.bootstrap_server(1)

@@ -211,7 +211,7 @@ def test_interrupted_start_leaves_no_process(
 def test_killed_supervisor_leaves_no_process(
     tmp_path: Path, fake_up: Callable[..., subprocess.Popen[str]], node: dict[str, Any]
 ) -> None:
-    """Nodes and the fork server stop when their standard input ends. ZooKeeper is killed."""
+    """Nodes and the fork server stop when their standard input ends. The kernel kills ZooKeeper."""
     process = fake_up(**node)
     assert "ready" in first_line(process)
     process.kill()

@@ -115,7 +115,7 @@ class Load:
         wait_until(late, lambda clients: not clients)
 
     def _set_quotas(self, broker: int) -> None:
-        """Set quotas through this broker only; any broker may be the controller."""
+        """Set quotas through this broker only, whether or not it is the controller."""
         connection: Connection | None = None
         for number in itertools.count():
             if self._stopped.is_set():
@@ -267,10 +267,13 @@ def test_old_and_new_brokers_work_together(start_cluster: StartCluster, tmp_path
     assert [verdicts[name] for name in ("W1", "W2", "W6", "D3")] == [Verdict.PASS] * 4
 
 
-def test_consistent_reads_need_a_new_controller(
+def test_consistent_reads_need_an_upgraded_controller(
     start_cluster: StartCluster, tmp_path: Path
 ) -> None:
-    """With an old controller, a new broker closes connections that send reads; it logs one line."""
+    """While the controller runs the old release, an upgraded broker serves no consistent reads.
+
+    It closes connections that send reads, and logs one line.
+    """
     reads = {"bridgehead.metadata.reads": "controller"}
     cluster = start_cluster(
         brokers=2, data_dir=tmp_path, controller=1, node_properties={1: OLD, 2: reads}
@@ -301,7 +304,7 @@ def judgements_of(folder: Path) -> list[Judgement]:
 def test_direct_writes_of_a_broker_that_claims_to_forward_are_detected(
     start_cluster: StartCluster, tmp_path: Path
 ) -> None:
-    """By its protocol version the broker forwards, but ZooKeeper's log shows its direct writes."""
+    """The broker runs at the bridge release, but ZooKeeper's log shows its direct writes."""
     cluster = start_cluster(
         brokers=1,
         data_dir=tmp_path,

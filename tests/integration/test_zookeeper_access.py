@@ -1,4 +1,4 @@
-"""With zookeeper.set.acl only the controller session can write metadata, in a real ZooKeeper."""
+"""With zookeeper.set.acl a real ZooKeeper lets only the controller session write metadata."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OURS = ("/brokers/ids", "/bridgehead/nodes")
 
 @pytest.fixture(scope="module")
 def cluster(zookeeper_server: EmbeddedZooKeeper) -> Iterator[Cluster]:
-    """Two brokers with a topic and a quota. They use a chroot, because anyone can write to /."""
+    """Two brokers with a topic and a quota, in a chroot, because everyone has all rights on /."""
     connect = f"{zookeeper_server.connect}/with-rights"
     properties = {
         "zookeeper.set.acl": "true",
@@ -166,7 +166,9 @@ def test_passwords_are_only_in_node_properties(cluster: Cluster) -> None:
 
 
 def test_embedded_zookeeper_needs_no_credentials(tmp_path: Path) -> None:
-    """Credentials are generated once; a restart reuses them. They protect children of the root."""
+    """Credentials are generated once; a restart reuses them. Without them a client can delete
+    neither /controller nor /controller_epoch.
+    """
     for name in ("first", "second"):
         with Cluster(
             brokers=1, data_dir=tmp_path, properties={"zookeeper.set.acl": "true"}

@@ -1,4 +1,4 @@
-"""The cluster reports the exit of the embedded ZooKeeper, and recovers after its restart."""
+"""The cluster reports the embedded ZooKeeper's exit, and recovers when ZooKeeper restarts."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def create(cluster: Cluster, name: str) -> None:
 
 
 def describe_configs(address: str, topic: str) -> int:
-    """Return the error code."""
+    """Describe a topic's configs through a broker; return the error code."""
     resource = {"resourceType": 2, "resourceName": topic, "configurationKeys": None}
     body = {"resources": [resource], "includeSynonyms": False}
     (result,) = call_once(address, ApiKey.DESCRIBE_CONFIGS, 1, body)["results"]

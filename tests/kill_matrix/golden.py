@@ -20,7 +20,7 @@ def violations_of_histories() -> Mapping[str, tuple[str, ...]]:
 
 
 def example_of_each_property() -> Mapping[str, tuple[str, tuple[str, ...]]]:
-    """Map each property's id to a history that violates it and as few others as possible.
+    """Map each property's id to the history that violates it and the fewest other properties.
 
     A history is returned as its name and the properties that it violates.
     """

@@ -10,11 +10,12 @@ from typing import Final, NamedTuple
 
 # Properties that no seeded bug of a node violates, each with the reason.
 WITHOUT_SEEDED_BUG: Final[Mapping[str, str]] = {
-    "D4": "a node that commits a request twice is found by D3; D4 repeats this check for requests "
-    "without a definite response, by request id instead of identity",
+    "D4": "D3 finds a node that commits a request twice; D4 checks the same for requests and "
+    "client operations without a definite response, and finds their commits by request id or by "
+    "name",
     "K2": "the function in broker_proxy/dispatch.py that returns a response also records it, so no "
     "seeded bug can omit the event: bugs only replace the parts that node/collaborators.py lists",
-    "K3": "it judges the event log; a test cuts a log instead",
+    "K3": "it judges the event logs, not nodes; golden histories violate it",
     "K6": "it judges the reading of evidence, not nodes",
     "T1": "it judges the faults of the harness, not nodes",
 }

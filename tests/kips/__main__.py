@@ -23,7 +23,7 @@ from tests.kips.tree import Tree
 def main() -> int:
     """Return an exit code of bridgehead.exit_codes."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--rows", help="only the mutants of these rows, with commas between them")
+    parser.add_argument("--rows", help="only the mutants of these rows, such as 590.9,590.10")
     parser.add_argument("--fraction", type=float, help="only a random part of the mutants")
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
     parser.add_argument("--workers", type=int, default=1, help="copies that are tested at a time")
@@ -45,7 +45,7 @@ def main() -> int:
         if wrong := proof.unmutated(chosen):
             for test, ends in wrong.items():
                 print(f"{test} {' and '.join(sorted(ends)) or 'did not run'}, without a mutant")
-            print("Make these tests pass first: now they cannot detect a mutant.", file=sys.stderr)
+            print("First make these tests pass: a failing test detects no mutant.", file=sys.stderr)
             return ExitCode.CANNOT_RUN
         results = proof.mutated(chosen)
     return _summary(results, by_number)

@@ -83,7 +83,7 @@ MUTANTS = (
         "_forward(K.EXPIRE_DELEGATION_TOKEN, 2, 2, whole(), forwarded_below=3,",
         "_forward(K.EXPIRE_DELEGATION_TOKEN, 2, 2, whole(), forwarded_below=2,",
     ),
-    # The broker answers older versions of the ACL and token APIs itself.
+    # The mutant answers older versions of the ACL and token APIs itself, with an error.
     Mutant(
         ("590.9", "590.10", "590.11", "590.12", "590.13"),
         DISPATCH,

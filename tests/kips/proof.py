@@ -42,7 +42,7 @@ class Proof:
         """Run the tests of the mutants' rows without a mutant; return those that do not pass."""
         tests = sorted({test for mutant in mutants for test in self._tests(mutant.rows)})
         groups: dict[str, list[str]] = {}
-        for test in tests:  # The slow tests of a file share a cluster.
+        for test in tests:  # The slow tests of a file run together: they share a cluster.
             groups.setdefault(test.partition("::")[0] if _is_slow(test) else UNIT, []).append(test)
         wrong: dict[str, set[str]] = {}
 

@@ -19,7 +19,7 @@ _running: set[subprocess.Popen[bytes]] = set()
 
 
 def run_tests(folder: Path, tests: Sequence[str], *, limit_s: float) -> dict[str, set[str]]:
-    """Return each test's set of results. A test that did not run is missing.
+    """Return the results of each test: several if it has parameters. Omit tests that did not run.
 
     Raises:
         TimeoutError: the tests took longer than `limit_s` and were ended.
@@ -62,7 +62,7 @@ def _run(command: list[str], folder: Path, limit_s: float) -> None:
 
 
 def _end(running: subprocess.Popen[bytes]) -> None:
-    """Let pytest stop what its fixtures started, then kill what is left of the group."""
+    """Let pytest stop what its fixtures started, then kill what is left of its process group."""
     if running.poll() is None:
         running.send_signal(signal.SIGINT)
         try:

@@ -31,11 +31,11 @@ class Tree:
         file = self.folder / mutant.file
         original = file.read_bytes()
         old, new = mutant.old.encode(), mutant.new.encode()
-        assert original.count(old) == 1, f"{mutant.file} does not have this text once: {mutant.old}"
+        assert original.count(old) == 1, f"{mutant.file} must contain this text once: {mutant.old}"
         modified = file.stat().st_mtime
         file.write_bytes(original.replace(old, new))
-        # Python recognizes stale bytecode by the size and the second of the source file, so every
-        # version gets its own second.
+        # Python recognizes stale bytecode by the source file's size and its modification time in
+        # whole seconds, so every version gets a modification time in another second.
         later = modified + next(self._seconds)
         os.utime(file, (later, later))
         try:

@@ -101,7 +101,7 @@ class AclActionType(IntEnum):
 
 
 class AclAction(NamedTuple):
-    """One action on a resource (KIP-4)."""
+    """An ACL to add to a resource, or to delete from it (KIP-4)."""
 
     action: AclActionType
     principal: str
@@ -114,7 +114,7 @@ _PATTERNS = "a pattern type"
 
 
 def describe_acls(filter: AclBindingFilter = EVERY_ACL) -> Plan[list[AclBinding]]:
-    """Return the ACLs that match.
+    """Return the ACLs that match the filter.
 
     Raises:
         KafkaError: SECURITY_DISABLED if the brokers have no authorizer.

@@ -82,7 +82,7 @@ class AlterConfigOp(NamedTuple):
 
 
 Configs = dict[str, ConfigEntry]
-# The entity types of KIP-4. kafka-configs.sh has more types, and its names are plurals.
+# The entity types of KIP-4. kafka-configs.sh has more types, and names them in the plural.
 ENTITY_TYPES: Mapping[str, ConfigResourceType] = {
     "topic": ConfigResourceType.TOPIC,
     "broker": ConfigResourceType.BROKER,
@@ -211,7 +211,7 @@ def alter_config(
 ) -> Plan[dict[str, Try[Configs]]]:
     """Change single configs by entity name; None deletes a config (KIP-4 alterConfig).
 
-    The result is the complete configuration of each entity afterwards, or the error of its change.
+    The result has, for each entity, all its configs after the change, or the error of the change.
     """
     kind = _entity_type(entity_type)
     errors = yield from incremental_alter_configs(

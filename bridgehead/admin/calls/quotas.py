@@ -32,7 +32,7 @@ class ClientQuotaFilterComponent(NamedTuple):
 
 
 def quota_entity(names: Mapping[str, str | None]) -> ClientQuotaEntity:
-    """Return an entity.
+    """Return the quota entity with these names by type; None is the default entity of the type.
 
     >>> quota_entity({"user": "alice", "client-id": None})
     (('client-id', None), ('user', 'alice'))

@@ -185,11 +185,11 @@ def _at_leaders(
 ) -> Plan[dict[TopicPartition, Try[T]]]:
     """Send a request to the leader of each partition; if a leader changes, ask the new one.
 
-    If metadata cannot be fetched again later, the partitions that are still without success have
-    the errors of their last responses.
+    If a later fetch of metadata fails, each partition that has not succeeded yet gets the error of
+    its last response.
 
     Raises:
-        AdminError: metadata cannot be fetched before the first request.
+        AdminError: the first fetch of metadata failed.
     """
     done: dict[TopicPartition, Try[T]] = {}
     left = dict(values)

@@ -107,7 +107,7 @@ def resources(options: Options) -> list[Resource]:
 
 
 def operation_name(text: str) -> str:
-    """Return Kafka's name of an operation; UNKNOWN for another text.
+    """Return Kafka's name of an operation; UNKNOWN for any other text.
 
     >>> operation_name("CreateTokens"), operation_name("describe_configs")
     ('CREATE_TOKENS', 'DESCRIBE_CONFIGS')

@@ -14,7 +14,7 @@ _ACTIONS: Final = ("cluster-id", "unregister")
 
 
 def check(options: Options) -> None:
-    """Raise UsageFault if the action is missing, or if it and `--id` do not fit together."""
+    """Raise UsageFault if the action is missing, or if `--id` does not fit the action."""
     action = options.text("action")
     if action not in _ACTIONS:
         raise UsageFault("kafka-cluster: error: too few arguments: write cluster-id or unregister.")

@@ -1,4 +1,4 @@
-"""The client of a tool: where it connects, its errors in Kafka's words, and its progress."""
+"""The client of a tool: its brokers, its errors in Kafka's words, and notes while it waits."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _EXCEPTIONS: Final = {
 def connect(
     servers: str | None, config_file: str | None, data_dir: Path, defaults: Mapping[str, str]
 ) -> Iterator[AdminClient]:
-    """Yield a client; until the command ends, report every five seconds that it is waiting.
+    """Yield a client; until the command ends, print every five seconds how long it has waited.
 
     Raises:
         AdminError: the properties are invalid.

@@ -17,7 +17,7 @@ def check(options: Options) -> None:
 
 
 def parse_offsets(text: str) -> dict[TopicPartition, int]:
-    """Return the offset of each partition of a JSON file. Raises ToolError."""
+    """Return the offset of each partition in a JSON file. Raises ToolError."""
     from bridgehead.admin import TopicPartition
 
     document = parse_json(text)

@@ -31,7 +31,9 @@ OPTIONS: Final = (
     Option("to-current", "With --reset-offsets: the committed offset; without one, the log's end."),
     number("to-offset", "OFFSET", "With --reset-offsets: this offset, or the nearest in the log."),
     number(
-        "shift-by", "N", "With --reset-offsets: like --to-offset with the committed offset + N."
+        "shift-by",
+        "N",
+        "With --reset-offsets: the committed offset plus N, or the nearest in the log.",
     ),
     Option("dry-run", "With --reset-offsets: only show the new offsets (the default)."),
     Option("execute", "With --reset-offsets: commit the new offsets."),

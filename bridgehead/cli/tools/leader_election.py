@@ -42,7 +42,7 @@ def check(options: Options) -> None:
 
 
 def parse_partitions(text: str) -> list[TopicPartition]:
-    """Return the partitions of a JSON file. Raises ToolError."""
+    """Return the partitions in a JSON file. Raises ToolError."""
     from bridgehead.admin import TopicPartition
 
     document = parse_json(text)

@@ -76,7 +76,7 @@ def check(options: Options) -> None:
 
 
 def parse_reassignment(text: str) -> list[tuple[TopicPartition, list[int]]]:
-    """Return the partitions of a JSON file with their replicas. Raises ToolError."""
+    """Return the partitions in a JSON file, with their replicas. Raises ToolError."""
     from bridgehead.admin import TopicPartition
 
     document = parse_json(text)

@@ -67,7 +67,7 @@ class _Producer:
         self._producer = self._loop.run(self._start(options))
 
     async def _start(self, options: Mapping[str, Any]) -> aiokafka.AIOKafkaProducer:
-        # aiokafka uses this timeout also for batches: after it, a batch that was not sent fails.
+        # After this timeout aiokafka also fails a batch that it has not sent yet.
         timeout = {"request_timeout_ms": DEADLINE_MS}
         producer = aiokafka.AIOKafkaProducer(
             **options, **timeout, acks="all", enable_idempotence=True

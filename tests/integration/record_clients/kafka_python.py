@@ -20,9 +20,9 @@ from tests.integration.record_clients.client import (
     RetriableError,
 )
 
-# kafka-python 3.0.12 has a bug that can lose its assignment: it joins a group before it knows the
-# topic, and rejoins when its metadata arrives, 100 ms later. If a poll times out during the rejoin,
-# the client never applies the new assignment. With polls of 100 ms, 5 of 180 consumers stalled.
+# A bug of kafka-python 3.0.12 stops some consumers: a consumer joins a group before it knows the
+# topic, and rejoins when the topic's metadata arrives, 100 ms later. If a poll times out during the
+# rejoin, the consumer never applies the new assignment. With polls of 100 ms, 5 of 180 stalled.
 POLL_MS = 2000
 
 # After these errors a member polls and commits again.

@@ -1,4 +1,4 @@
-"""The ACL follower reads every changed pattern, and watches each parent of notifications once."""
+"""The ACL follower reads every changed pattern, with one watch per parent of notifications."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STAT = Stat(*[0] * 11)
 
 
 class FakeSession:
-    """Znodes in memory. A watch fires once, when its parent gets the next child."""
+    """Znodes in memory. A watch on a znode fires once, when the znode gets its next child."""
 
     def __init__(self) -> None:
         self.znodes: dict[str, bytes] = {}

@@ -213,7 +213,7 @@ async def test_events_have_no_digest_of_a_body_that_may_hold_a_secret(key: int) 
 
 @pytest.mark.parametrize(("replica", "events"), [(-1, 2), (2, 0)])
 async def test_fetch_requests_of_replicas_are_not_recorded(replica: int, events: int) -> None:
-    """Snapshots of the metrics omit them too, so that counters equal events (property K1)."""
+    """Snapshots of the metrics omit these requests, so that counters equal events (property K1)."""
     broker = Broker()
     for version in (12, 17):
         broker.log.events.clear()
@@ -383,7 +383,7 @@ async def test_an_exception_in_a_split_is_an_unknown_server_error_for_each_resou
 
 
 async def test_api_versions_in_an_unknown_version_is_answered_in_version_0() -> None:
-    """A real Kafka does so even for version -1."""
+    """A real Kafka answers even version -1 in this way."""
     broker = Broker()
     answer = broker.dispatcher.handle_unsupported(_request(18, 99, b""))
     assert answer is not None

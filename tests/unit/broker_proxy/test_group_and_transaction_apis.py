@@ -32,7 +32,7 @@ KAFKA_LISTS = {*range(52), 56, 57, 58, 60, 61, *range(65, 70)}
 
 
 def a_broker() -> CoordinatingBroker:
-    """Broker 1 coordinates "h". The partitions of t are on broker 1, on broker 2, and on both."""
+    """Broker 1 coordinates "h". Of t, one partition is on broker 1, one on 2, and one on both."""
     broker = CoordinatingBroker()
     broker.create("__consumer_offsets", (1,), (2,))
     broker.create("__transaction_state", (1,), (2,))
@@ -51,7 +51,7 @@ def test_every_api_of_kafka_is_served_or_listed_as_unserved() -> None:
 
 
 def offsets_of(group: str, *names: str) -> offset_fetch.OffsetFetchRequest:
-    """Return a request that every version can encode. No names: it is for all committed offsets."""
+    """Return a request that every version can encode. Without names it requests all offsets."""
     old = [offset_fetch.OffsetFetchRequestTopic(name, [0, 7]) for name in names]
     new = [offset_fetch.OffsetFetchRequestTopics(name, [0, 7]) for name in names]
     requested = offset_fetch.OffsetFetchRequestGroup(group_id=group, topics=new if names else None)
@@ -186,7 +186,7 @@ async def test_alter_replica_log_dirs_moves_this_brokers_replicas(version: int) 
         ("none", 0): 3,
         ("none", 1): 57,
         ("n" * 213, 0): 57,
-        ("n" * 213, 10): 17,  # the name of the future replica is too long for a file
+        ("n" * 213, 10): 17,  # the future replica's name is too long for a folder
         ("n" * 214, 0): 17,
     }
     everything = describe_log_dirs.DescribeLogDirsRequest(topics=None)

@@ -46,7 +46,7 @@ def api(allowed: Rule | bool = True) -> ListOffsets:
 
 
 async def times(logs: Sequence[tuple[str, int]]) -> dict[tuple[str, int], int]:
-    """Every log was created at CREATED_MS."""
+    """Return when each log was created: at CREATED_MS."""
     return dict.fromkeys(logs, CREATED_MS)
 
 
@@ -67,7 +67,10 @@ async def one(
     offsets_max: int = 1,
     **fields: Any,
 ) -> Result:
-    """Return (error, offset, leader epoch, offsets of version 0) of one partition of `t`."""
+    """Return (error, offset, leader epoch, offsets) of a partition of `t`.
+
+    Only version 0 returns a list of offsets; from version 1 on the list is empty.
+    """
     requested = ListOffsetsPartition(partition, epoch, timestamp, offsets_max)
     (topic,) = await call(version, [ListOffsetsTopic("t", [requested])], api(), **fields)
     (p,) = topic.partitions

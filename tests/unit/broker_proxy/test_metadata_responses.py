@@ -205,7 +205,7 @@ async def test_an_empty_topic_list_requests_all_in_version_0_only() -> None:
     assert len((await answered(api, MetadataRequest(topics=None), 1)).topics) == 2
 
 
-async def test_metadata_creates_missing_topics_with_legal_names_that_the_client_may_see() -> None:
+async def test_metadata_creates_missing_topics_if_name_and_rights_permit_it() -> None:
     created: list[list[str]] = []
 
     async def auto_create(request: ClientRequest, names: Sequence[str]) -> Mapping[str, ErrorCode]:
@@ -259,7 +259,7 @@ TABLES = {"shipped": {19: Route.FORWARD, 3: Route.LOCAL, 18: Route.LOCAL, 37: Ro
 
 
 async def listed(ranges: Mapping[int, tuple[int, int]]) -> list[tuple[int, int, int]]:
-    """Return the versions that a broker lists while its controller has these ranges."""
+    """Return the versions that a broker lists while its controller supports these ranges."""
     api = ApiVersions(TABLES, lambda: 0, lambda: ranges)
     answer = await api.handle(request_of(18, 3), ApiVersionsRequest("librdkafka", "2.14.0-rc1"))
     return [(k.api_key, k.min_version, k.max_version) for k in answer.api_keys]

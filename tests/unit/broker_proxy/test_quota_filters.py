@@ -53,7 +53,7 @@ async def found(
 ) -> set[str]:
     """Return the entities found: an IP address, or `user/client`.
 
-    `-` is a missing part, `None` the default entity.
+    `-` stands for a missing part, `None` for the default entity.
     """
     api = DescribeClientQuotas(Stored(stored), authorize_every_client(True))
     message = DescribeClientQuotasRequest([ComponentData(*part) for part in parts], strict)

@@ -213,7 +213,7 @@ class WaitingLogs(Logs):
 
 
 async def test_all_partitions_wait_for_their_replicas_at_the_same_time() -> None:
-    """A follower may fetch only every 500 ms, so one partition after the other could take 1 s."""
+    """A follower's next fetch may come 500 ms later, so two partitions in turn could take 1 s."""
     cluster, logs = Cluster(), WaitingLogs()
     effective = EffectiveBrokerConfig.of(config())
     api = DeleteRecords(1, cluster.cache, lambda: effective, cluster, allow_all, None, logs)

@@ -70,11 +70,11 @@ def test_no_large_frame_is_read_while_whole_requests_take_all_memory() -> None:
 def test_a_reader_waits_behind_readers_whose_frames_began_earlier() -> None:
     memory = exhausted()
     memory.update("a", large(4 * MB, number=1))
-    assert not memory.may_read("a"), "the second frame of a began last"
+    assert not memory.may_read("a"), "the second frame of reader a began last"
     assert memory.may_read("b")
 
 
-def test_only_as_many_waiting_readers_are_released_as_there_is_room_for() -> None:
+def test_waiting_readers_are_released_only_while_there_is_room() -> None:
     memory = exhausted()
     memory.update("d", large(1))
     waiting = [name for name in ("b", "c", "d") if not memory.may_read(name)]
@@ -87,7 +87,7 @@ def test_only_as_many_waiting_readers_are_released_as_there_is_room_for() -> Non
     assert not memory.has_muted
 
 
-def test_no_more_idle_readers_are_closed_when_a_tenth_of_the_memory_is_free() -> None:
+def test_idle_readers_are_closed_only_until_a_tenth_of_the_memory_is_free() -> None:
     memory = exhausted()
     assert memory.take_idle() == [], "no reader was idle for a whole interval yet"
     assert memory.take_idle() == ["a"]

@@ -29,7 +29,7 @@ CONTROLLER = ControllerAddress(2, ADDRESS)
 
 
 class Session:
-    """/controller exists. The controller's node znode is created after a first read found none."""
+    """/controller exists. /bridgehead/nodes/2 is created after a first read has not found it."""
 
     def __init__(self) -> None:
         self.znodes = {ControllerZnode.path: ControllerZnode.encode(2, 0)}
@@ -45,7 +45,7 @@ class Session:
 
 
 class SlowSession(Session):
-    """A read of the controller's node znode waits until `answers` is set."""
+    """A read of /bridgehead/nodes/2 waits until `answers` is set."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -176,7 +176,7 @@ async def test_a_config_change_is_not_lost_with_the_connection(lost: int) -> Non
 
 
 async def test_without_the_folder_of_config_changes_the_broker_still_follows_acls() -> None:
-    """If somebody deletes that znode, the broker follows everything but configs."""
+    """If somebody deletes /config/changes, the broker follows everything except configs."""
 
     class WithoutFolder(Session):
         async def children(self, path: str, _watch: Callable[[], None]) -> list[str]:

@@ -28,7 +28,7 @@ class Broker:
         return {"topics": self._topics} if key == ApiKey.METADATA else NOTHING[key]
 
 
-async def test_a_topic_that_was_only_to_be_validated_must_not_exist() -> None:
+async def test_a_topic_of_a_request_with_validate_only_must_not_exist() -> None:
     (dry_run,) = (each for each in creations("object-1", 1, 1) if each.kind == "validated")
     created = dry_run.body["topics"][0]["name"]
     report = Report()

@@ -92,7 +92,7 @@ def test_broker_id_and_node_id_are_the_same() -> None:
         BrokerConfig.from_properties({"node.id": "4", "broker.id": "5"})
 
 
-def test_queued_max_request_bytes_is_not_below_socket_request_max_bytes() -> None:
+def test_queued_max_request_bytes_is_at_least_socket_request_max_bytes() -> None:
     """The text of the error is from a live Kafka."""
     properties = {"socket.request.max.bytes": "1000", "queued.max.request.bytes": "1000"}
     assert BrokerConfig.from_properties(properties).long("queued.max.request.bytes") == 1000

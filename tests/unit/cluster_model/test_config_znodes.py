@@ -93,11 +93,11 @@ USERS = "/config/users"
 @pytest.mark.parametrize(
     ("changes", "left"),
     [
-        # A client below a user creates its parents.
+        # The configs of a user's client: the znodes above the client are created, too.
         ([("users", "u/clients/c", SOME)], ["u", "u/clients", "u/clients/c"]),
-        # If the last client of a user is removed, its parents are removed.
+        # When a user's last client is removed, the znodes above the client are removed, too.
         ([("users", "u/clients/c", SOME), ("users", "u/clients/c", NONE)], []),
-        # They stay while the user has another client.
+        # These znodes stay while the user has another client.
         (
             [
                 ("users", "u/clients/c", SOME),
@@ -106,12 +106,12 @@ USERS = "/config/users"
             ],
             ["u", "u/clients", "u/clients/d"],
         ),
-        # A user with configs stays.
+        # The user has configs of its own, so its znode stays.
         (
             [("users", "u", SOME), ("users", "u/clients/c", SOME), ("users", "u/clients/c", NONE)],
             ["u"],
         ),
-        # A user without configs is kept until its last client is removed.
+        # The znode of a user without configs stays until the user's last client is removed.
         (
             [("users", "u", SOME), ("users", "u/clients/c", SOME), ("users", "u", NONE)],
             ["u", "u/clients", "u/clients/c"],
@@ -141,7 +141,7 @@ def test_znodes_of_users_are_the_same_as_in_kafka(
     assert tree.configs() == {f"{USERS}/{name}" for name in left}
 
 
-def test_created_parents_have_no_data_and_emptied_parents_have_an_empty_config() -> None:
+def test_a_created_parent_has_no_data_but_removed_configs_leave_an_empty_config() -> None:
     tree, _ = after(("users", "u/clients/c", SOME))
     assert tree.znodes[f"{USERS}/u"] is None
     assert tree.znodes[f"{USERS}/u/clients"] is None
@@ -187,7 +187,7 @@ def test_the_image_equals_the_loaded_znodes(
     assert len(tree.changes) == len(changes)
 
 
-async def test_invalid_configs_count_as_none_and_can_be_replaced() -> None:
+async def test_invalid_configs_count_as_no_configs_and_can_be_replaced() -> None:
     """Kafka does the same. The next write replaces the znode at the version that it has."""
     resource = ConfigResource("topics", "t")
 

@@ -38,7 +38,7 @@ def test_racks_on_only_some_brokers_are_an_error() -> None:
 
 
 def test_added_partitions_continue_the_placement() -> None:
-    """With equal start and shift, two and then four partitions are placed like six at once."""
+    """If start and shift are equal, two partitions and four more are placed like six at once."""
     whole = assign_replicas(FIVE, partitions=6, replication_factor=2, start=3, shift=3)
     first = assign_replicas(FIVE, partitions=2, replication_factor=2, start=3, shift=3)
     more = assign_replicas(

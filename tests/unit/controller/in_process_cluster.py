@@ -1,8 +1,8 @@
 """Three brokers and a controller in one object, without processes, I/O or waiting.
 
-They share one image. A request takes the same path as on a cluster. If its API is local, the
-receiving broker answers it. Otherwise, that broker splits the request if it changes configs, the
-controller decides, and the records are applied before the response.
+All of them share one image. A request takes the same path as on a cluster. If its API is local, the
+receiving broker answers it. If not, the controller decides it, and the records are applied before
+the response; the receiving broker first splits a request that changes configs.
 """
 
 from __future__ import annotations

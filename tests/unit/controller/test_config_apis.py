@@ -130,7 +130,7 @@ def test_topic_configs_are_checked_with_the_current_defaults() -> None:
     """)
 
 
-def test_policies_see_valid_changes_also_in_a_dry_run() -> None:
+def test_policies_see_valid_changes_even_in_a_dry_run() -> None:
     """A policy gets the requested changes and all configs that result from them."""
     cluster = check("> topic a 1 retention.ms=5")
     (valid,) = cluster.decide("set 2:a flush.ms=7 dry").elements
@@ -266,7 +266,7 @@ async def test_a_logger_level_changes_at_the_receiving_broker() -> None:
     assert loggers.loggers.levels()["kafka.server.KafkaApis"] == "INFO"
 
 
-async def test_a_wrapped_request_is_forwarded_whole_except_for_loggers() -> None:
+async def test_a_drafted_listener_forwards_a_whole_request_except_for_loggers() -> None:
     """On a drafted listener the controller rejects duplicates; a broker changes its own loggers."""
     split = IncrementalAlterConfigsSplit(checks({"broker.id": "1"}))
     message = request_to_set("a", "a")
@@ -344,7 +344,7 @@ async def test_describe_configs_checks_rights_for_each_resource() -> None:
     assert [config.name for config in described.configs] == ["flush.ms"]
 
 
-async def test_loggers_are_not_looked_for_in_the_clients_list() -> None:
+async def test_describing_loggers_does_not_search_the_list_of_requested_names() -> None:
     """The list may have millions of names."""
     ports = checks({"broker.id": "1"})
     api = DescribeConfigs(

@@ -148,7 +148,7 @@ async def test_a_batch_that_times_out_names_only_its_unfinished_topics(condition
 
 
 async def test_a_timeout_of_the_wait_for_brokers_fails_the_successes_or_the_request() -> None:
-    """REQUEST_TIMED_OUT replaces each success if the API has a timeout, else the whole response."""
+    """REQUEST_TIMED_OUT replaces each success or, if the API has no timeout, the whole response."""
     responses = Responses(an_image(7, b1="x"))
     with_timeout = Request(wait=Wait(WaitFor.LEADERS, {}, 50), t=DONE, u=EXISTS)
     without = Request(timeout_s=0.05, t=DONE)

@@ -196,7 +196,7 @@ def test_tokens_are_disabled_without_a_secret_key() -> None:
 
 
 def test_only_the_owner_and_renewers_change_a_token() -> None:
-    """The creator of a token for another owner can neither renew it nor let it expire."""
+    """The creator of a token for another owner can neither renew it nor expire it."""
     cluster = Cluster()
     answer = cluster.issue(
         CAROL, "User:bob", owner_principal_type="User", owner_principal_name="alice"

@@ -1,4 +1,4 @@
-"""A broker below the bridge release writes to ZooKeeper and keeps concurrent changes of others."""
+"""A broker below the bridge release writes to ZooKeeper and loses no concurrent change."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ async def test_the_controller_decides_again_after_a_conflict_with_a_direct_write
                 self.loop.schedule(self._reload)
 
         async def _reload(self) -> None:
-            del self.store.znodes[PATH]  # as if the image had been updated
+            del self.store.znodes[PATH]  # ends the conflict, as an update of the image would
 
     term = Reloading()
     term.store.znodes[PATH] = b"external"

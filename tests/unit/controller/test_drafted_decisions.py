@@ -28,7 +28,10 @@ from tests.unit.controller.transcripts import check
 
 
 def test_create_topics_uses_defaults_only_from_v4_on_and_only_for_both_counts() -> None:
-    """From v4 on, KIP-464 allows -1 if both numbers are -1. Releases always allow -1."""
+    """From v4 on, -1 is allowed (KIP-464), but only for both counts together.
+
+    Kafka's releases always allow -1.
+    """
     check("""
     > create t partitions=-1 v=0 dry drafted
     t: INVALID_PARTITIONS "Number of partitions must be larger than 0."
@@ -168,7 +171,7 @@ def test_the_controller_alters_the_configs_of_any_registered_broker(verb: str, d
 
 
 def test_the_controller_validates_its_own_brokers_configs_and_the_defaults() -> None:
-    """Releases return the same error, but there a broker validates before it forwards."""
+    """In releases the error is the same, but the receiving broker validates and then forwards."""
     text = (
         "Invalid value org.apache.kafka.common.config.ConfigException: Log cleaner threads cannot "
         "be increased to more than double the current value 1 for configuration Invalid dynamic "
@@ -182,7 +185,7 @@ def test_the_controller_validates_its_own_brokers_configs_and_the_defaults() -> 
     """)
 
 
-def test_the_controller_checks_the_entries_of_a_wrapped_request() -> None:
+def test_the_controller_checks_the_entries_of_a_drafted_request() -> None:
     """It rejects duplicate and null entries. In releases the receiving broker rejects them."""
     api = IncrementalAlterConfigs(BrokerConfig.from_properties({"broker.id": "1"}))
     old = AlterConfigs(BrokerConfig.from_properties({"broker.id": "1"}))

@@ -50,7 +50,7 @@ def test_a_step_ends_within_a_topic_with_many_partitions() -> None:
     assert {state.leader for state in after.topics["t00000"].states} == {2}
 
 
-def test_a_step_over_healthy_partitions_ends_early() -> None:
+def test_a_step_without_changes_ends_after_a_number_of_partitions() -> None:
     assert steps(led_by_1(120, 100))[0] == [0, 0]
     assert steps(led_by_1(6_000, 1))[0] == [0, 0]
 

@@ -76,7 +76,7 @@ def test_one_slow_topic_delays_its_own_request_only(waits: Waits) -> None:
 
 
 def test_a_deletion_waits_for_the_topic_id(waits: Waits) -> None:
-    """A new topic of the same name has another id."""
+    """The wait ends when the id is gone, even if there is a new topic of the same name."""
     waiting, request, image = ImageWaits(), waits(WaitFor.DELETION), cluster("a")
     assert waiting.add(request, {"a": ID}, image)
     assert waiting.reached(image, {"a"}) == []

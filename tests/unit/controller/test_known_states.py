@@ -1,7 +1,7 @@
 """A new controller takes partition states from its broker's metadata instead of from ZooKeeper.
 
-It does so only if the metadata includes the last commit, and then compares the states with
-ZooKeeper.
+The metadata must include the last commit. Later the new controller compares the states with those
+in ZooKeeper.
 """
 
 from __future__ import annotations
@@ -179,7 +179,10 @@ class Store:
 
 
 async def states_of_new_controller(zookeeper: Znodes, known: Known) -> list[Any]:
-    """Return the states of the image of a new controller: at first, and when it is idle."""
+    """Elect a controller, and return the partition states that its images have until it is idle.
+
+    States that several images have are listed once. Those of the first image are first.
+    """
     services = Mock(
         new_store=lambda _: Store(zookeeper),
         known_states=known,

@@ -1,4 +1,4 @@
-"""Entries are split into multis within ZooKeeper's limits."""
+"""Entries (elements with their operations) are put into multis within ZooKeeper's limits."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ def test_the_quota_of_the_most_specific_entity_applies(
 
 
 def test_topics_are_charged_in_the_order_of_kafkas_hash_table() -> None:
-    """Five topics have 12 partitions each, at a rate of 1/s. Kafka accepted only the third."""
+    """The rate is 1/s, and five topics have 12 partitions each. Kafka accepted only the third."""
     names = [f"t{n}x47342" for n in (5, 3, 1, 4, 2)]
     assert mutable_hash_order(names)[0] == "t1x47342"
     quotas, charges = MutationQuotas(samples=11, window_s=1), Charges()
@@ -199,7 +199,7 @@ def test_topics_are_charged_in_the_order_of_kafkas_hash_table() -> None:
 async def test_a_topic_above_the_quota_is_not_created_and_the_response_has_the_throttle_time() -> (
     None
 ):
-    """The topic before it in the request is created. Version 5 is accepted but also throttled."""
+    """The topic before it in the request is created. A v5 request is accepted, but throttled."""
     term = Term(before=limited({("clients", "app"): "1.0"}))
     api = create_topics()
     reply = term.submit(api, creation(topic("big", 20), topic("one")), client_id="app", version=6)

@@ -162,7 +162,7 @@ def test_prunable_returns_the_oldest_commits_that_fit_in_one_multi() -> None:
 
 
 def test_an_incarnation_is_gone_after_the_whole_grace_period() -> None:
-    """If it registers again meanwhile, the grace period starts again."""
+    """If it registers again and then disappears again, a new grace period starts."""
     pruner = OutcomePruner(grace_ms=1000)
     known = {ME, OTHER}
     assert pruner.gone(known, {OTHER}, 10.0) == NONE

@@ -199,9 +199,9 @@ class SlowStore(MemoryStore):
 
 
 async def test_unexpected_decisions_do_not_multiply_checks() -> None:
-    """A quota rejects every second request after its check. 40 requests need at most 120 checks.
+    """A quota rejects 19 of 40 requests, each after its check. At most 120 checks are made.
 
-    If all later requests were checked again each time, there would be over 400.
+    If all later requests were checked again after each rejection, there would be over 400.
     """
     limits = Limits(100)
     quota = ConfigRecord(ConfigResource("clients", "c"), {"controller_mutation_rate": "0.001"})
@@ -219,7 +219,7 @@ async def test_unexpected_decisions_do_not_multiply_checks() -> None:
 
 @pytest.fixture
 def decisions(monkeypatch: pytest.MonkeyPatch) -> Callable[[Term], list[str]]:
-    """Return a function. It returns the growing list of decisions for the policies of a term."""
+    """Return a function that returns, for a term, the list to which its decisions are added."""
 
     def of(term: Term) -> list[str]:
         decided: list[str] = []

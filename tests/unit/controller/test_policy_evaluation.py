@@ -132,7 +132,7 @@ async def test_the_second_decision_places_topics_as_the_policy_saw_them() -> Non
 
 
 async def test_a_limit_holds_over_concurrent_requests() -> None:
-    """Each request is checked against the image after the previous request."""
+    """Each request is checked against the image that includes the previous request."""
     term = Term(policies=at_most(3))
     answers = [term.submit(create_topics(), created(f"t{n}")) for n in range(10)]
     errors = [next(iter(each.values())) for each in await term.run_until(*answers)]
@@ -308,7 +308,7 @@ async def test_a_committed_element_is_not_checked_again() -> None:
 
 
 async def test_a_policy_sees_added_partitions_and_the_principal() -> None:
-    """The check shows the state after the alteration. ClusterState shows the state before."""
+    """The check shows the state after the alteration. ClusterState shows the state before it."""
     before: list[Any] = []
 
     def judge(check: Any, cluster: ClusterState) -> str | None:

@@ -59,7 +59,7 @@ def test_a_quirk_is_enabled_by_its_name_or_by_kafkas_version() -> None:
 
 
 def test_every_quirk_is_documented_and_used_once() -> None:
-    """Differences without a quirk are documented too."""
+    """Misbehaviours that no quirk enables (UNSUPPORTED_QUIRKS) are documented, too."""
     rows = (ROOT / "docs" / "differences.md").read_text(encoding="utf-8")
     sources = {
         path: path.read_text(encoding="utf-8")

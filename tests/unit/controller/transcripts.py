@@ -265,7 +265,7 @@ class Cluster:
         self.apis = _apis(*words)
 
     def _brokers(self, words: Words) -> None:
-        """`brokers 1:rack 2`: only these brokers are live. Leaders on other brokers are moved."""
+        """`brokers 1:rack 2`: only these brokers are live. Dead leaders are replaced."""
         live = {}
         for number, _, rack in (word.partition(":") for word in words):
             live[int(number)] = BrokerRegistration(int(number), int(number), (), rack or None)
@@ -299,7 +299,7 @@ class Cluster:
         self.replay(ConfigRecord(resource, _fields(words[1:])))
 
     def _steps(self, _words: Words) -> Iterator[str]:
-        """`steps`: continue all reassignments until they are done or wait. Print the records."""
+        """`steps`: continue each reassignment until it ends or must wait; print the records."""
         for records in complete_reassignments(lambda: self.image, sorted(self.image.topics)):
             self.replay(*records)
             yield from map(_text, records)

@@ -16,7 +16,7 @@ TOPIC_ID = bytes(range(16))
 
 
 def directories(folder: Path, **configs: object) -> LogDirectories:
-    """Return loaded log directories whose topics all have these configs (`_` for a dot)."""
+    """Return loaded log directories. All topics have these `configs`, named with `_` for a dot."""
     overrides = {name.replace("_", "."): str(value) for name, value in configs.items()}
     settings = TopicSettings.of(overrides, DEFAULTS)
     found = LogDirectories([str(folder)], lambda _topic: settings)

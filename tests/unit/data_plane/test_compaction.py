@@ -363,7 +363,7 @@ def test_a_log_that_was_truncated_in_its_last_compacted_segment_is_not_replaced(
     assert records(log) == before
 
 
-async def test_a_topic_that_replaces_one_deleted_during_its_compaction_is_compacted(
+async def test_a_new_topic_is_compacted_after_its_namesake_was_deleted_during_a_compaction(
     tmp_path: Path,
 ) -> None:
     """The compaction of the deleted log fails, because its files are gone."""

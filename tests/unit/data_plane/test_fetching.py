@@ -198,7 +198,7 @@ def test_leader_without_enough_replicas_commits_nothing(tmp_path: Path) -> None:
 
 
 def answered(pair: Pair, session: int = 7, **fields: Any) -> FetchRequest:
-    """Return the next request. Its response has a session and, in its partition, these `fields`."""
+    """Answer the next request and return it. The partition in the response has these `fields`."""
     request = pair.fetching.fetch_request(0, 7)
     assert request is not None
     response = FetchResponse(session_id=session)

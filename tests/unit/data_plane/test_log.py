@@ -243,8 +243,10 @@ async def test_a_flushed_segment_is_trusted_after_a_kill(tmp_path: Path) -> None
     assert again.end_offset == 100
 
 
-def test_deleted_segments_and_logs_are_removed_by_the_brokers_function(tmp_path: Path) -> None:
-    """The broker deletes files in another thread."""
+def test_deleted_segments_and_logs_are_removed_by_the_function_that_the_broker_sets(
+    tmp_path: Path,
+) -> None:
+    """The function of a broker deletes files in another thread."""
     here = directories(tmp_path, segment_bytes=1500, retention_bytes=3000)
     removed: list[Path] = []
     here.files.remove = removed.extend

@@ -55,7 +55,7 @@ async def test_a_deletion_waits_for_every_live_replica(tmp_path: Path) -> None:
 
 
 async def test_a_deletion_does_not_wait_for_a_replica_that_stopped(tmp_path: Path) -> None:
-    """The replica is not in the ISR, so the state of the partition does not change."""
+    """The replica is not in the ISR: when it stops, the partition's state does not change."""
     leader = Leader(tmp_path)
     request = await leader.delete(4)
     leader.fetched(2, 4)

@@ -33,8 +33,8 @@ def test_log_is_truncated_where_the_leader_differs(answer: tuple[int, int], expe
     assert truncation(own, 200, *answer) == expected
 
 
-# The history of a log, as pairs: the distance to the next leader epoch, and the number of records
-# in that epoch.
+# The history of a log, as one pair for each of its leader epochs: the difference from the previous
+# epoch, and the number of records.
 HISTORIES = st.lists(st.tuples(st.integers(1, 3), st.integers(1, 4)), max_size=6)
 
 

@@ -1,4 +1,4 @@
-"""Which identities a certificate permits a broker, and which Envelopes need no certificate."""
+"""Which identities a certificate lets a broker use, and which Envelopes need no certificate."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ async def test_a_delayed_item_is_sent_even_if_the_timer_of_an_earlier_item_still
     assert not await outbox.wait()  # a heartbeat
 
 
-async def test_items_beyond_the_limit_of_a_message_are_in_the_next_one_at_once() -> None:
+async def test_items_beyond_the_limit_of_a_message_are_sent_at_once_in_the_next_message() -> None:
     outbox = Outbox()
     for number in range(BATCH_ITEMS_MAX + 1):
         outbox.put(number, 1)

@@ -105,7 +105,7 @@ def test_a_named_tuple_is_written_as_a_list(log: FileEventLog, tmp_path: Path) -
 
 
 def test_every_kind_has_fields() -> None:
-    """The writer always joins an event's own fields to the common ones with a comma."""
+    """The writer puts a comma between the common fields and the event's own fields."""
     assert all(fields(event) for event in EVENT_KINDS.values())
 
 

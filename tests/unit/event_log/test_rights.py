@@ -9,7 +9,7 @@ from event_log.rights import RIGHTS, WITHOUT_ACLS
 
 
 def as_judged(rights: tuple[tuple[str, str], ...]) -> set[tuple[str, str]]:
-    """Spell rights as the judges do. Where the code requires ALL, the judges check ALTER."""
+    """Spell rights like the judges' table. Where the code requires ALL, the judges check ALTER."""
     if rights == (("ALTER_CONFIGS", "CLUSTER"), ("ALTER_CONFIGS", "TOPIC")):
         return {("AlterConfigs", "Config")}
     spelled = {("ALTER" if op == "ALL" else op, kind) for op, kind in rights}

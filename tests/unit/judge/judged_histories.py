@@ -117,6 +117,6 @@ def responded(
 def violations(
     of: str, commits: Sequence[CommitLine], events: Sequence[Mapping[str, Any]] = ()
 ) -> tuple[str, ...]:
-    """Return the sentences of all violations of a property."""
+    """Return a sentence for each violation of a property."""
     rows = CHECKS[of](history([ELECTED, *commits], events))
     return tuple(row.sentence for row in rows if row is not None)

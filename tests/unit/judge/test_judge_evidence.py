@@ -52,7 +52,7 @@ def _log(zxids: Sequence[int], paths: Sequence[str] = ()) -> bytes:
 
 
 def _run(folder: Path, *, logs: Sequence[bytes] = (), **fields: Any) -> Path:
-    """Write a folder with one unsealed run: the events of one node and the members' logs."""
+    """Write a folder with one unsealed run: the events of one node and ZooKeeper's logs."""
     run = folder / "evidence" / "run=r"
     members = [folder / "zookeeper" / str(number) for number in range(len(logs))]
     for member, log in zip(members, logs, strict=True):
@@ -194,7 +194,7 @@ def test_damaged_log_is_a_gap(tmp_path: Path) -> None:
 def test_log_that_ends_before_the_final_dump_is_a_gap(
     zxids: Sequence[int], final: int, gaps: list[str], tmp_path: Path
 ) -> None:
-    """A new leader that has written nothing has a zxid that no transaction has."""
+    """In the last row, the final zxid is the first of a ZooKeeper epoch. No transaction has it."""
     zookeeper = _run(tmp_path, logs=[_log(zxids)]) / "evidence" / "run=r" / "zookeeper"
     (zookeeper / "final.jsonl").touch()
     dumps = {"zookeeper/first.jsonl": 0, "zookeeper/final.jsonl": final}
@@ -304,7 +304,7 @@ def test_malformed_line_has_its_reason(line: bytes, reason: str) -> None:
 
 
 @pytest.mark.parametrize("value", [2**53, 2**63 - 1, -(2**63), 0.5, "\u00e9", [[]]])
-def test_line_has_its_value_however_it_is_spelled(value: object) -> None:
+def test_spaces_and_escapes_do_not_change_the_value_of_a_line(value: object) -> None:
     compact = json.dumps({"a": value}, separators=(",", ":"), ensure_ascii=False).encode()
     assert parse_object(compact) == parse_object(json.dumps({"a": value}).encode()) == {"a": value}
 

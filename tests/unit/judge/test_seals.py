@@ -1,7 +1,7 @@
 """The judge and the pipeline detect changed evidence: they reject the run or return UNKNOWN.
 
 The run violates F1 (principal_is_preserved), and most changes hide the violation. Two cases pass:
-a run that is sealed again when there is no key, and an unsealed run with `--unsealed`.
+a changed run that was sealed again, if no key is used, and an unsealed run with `--unsealed`.
 """
 
 from __future__ import annotations

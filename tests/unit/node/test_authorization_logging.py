@@ -88,6 +88,16 @@ def test_log_level_selects_the_lines(tmp_path: Path, level: Level, count: int) -
         )
 
 
+def test_denial_is_in_the_file_before_the_flush_of_all_logs(tmp_path: Path) -> None:
+    file = tmp_path / "authorizer.log"
+    log = TextLog(file, "kafka.authorizer.logger", Level.INFO)
+    own = load_authorizer({"authorizer.class.name": f"{__name__}.OnlyReads", "only.word": "-"})
+    may = Authorization(own, lambda: NO_ACLS, AuthorizerLog(log, lambda: 0)).for_client(request())
+    assert not may("ALTER", "TOPIC", "orders")
+    assert file.read_text().rstrip().endswith(DENIED.format("Alter"))
+    log.close()
+
+
 def test_each_action_is_checked_once_per_request() -> None:
     calls: list[str] = []
 

@@ -153,12 +153,13 @@ async def test_the_versions_of_an_earlier_controller_do_not_count() -> None:
     channels[0].welcome({19: (0, 5)})
     assert follower.controller_ranges == {19: (0, 5)}
     follower.controller_changed(ME)
-    channels[0].welcome({19: (0, 5)})  # It arrived before the change and is processed after it.
+    # This welcome arrived before the controller changed, but is processed afterwards.
+    channels[0].welcome({19: (0, 5)})
     assert follower.controller_ranges == {}
     await follower.stop()
 
 
-async def test_a_request_to_the_own_controller_gets_an_error_if_the_controller_fails() -> None:
+async def test_a_request_gets_an_error_if_the_controller_of_the_same_node_raises() -> None:
     class Failing:
         async def handle(self, _envelope: object, _sender: object) -> object:
             raise KeyError("orders")

@@ -1,4 +1,4 @@
-"""What must be true so that a process with the imported modules of a node can be forked."""
+"""Why it is safe to fork a process that has imported the modules of a node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Environment variables become properties. Three kinds of images spell them differently."""
+"""Properties from environment variables, which three kinds of images spell differently."""
 
 from __future__ import annotations
 

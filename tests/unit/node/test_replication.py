@@ -1,4 +1,4 @@
-"""The work for an update of the metadata depends only on what the update changes."""
+"""After an update of the metadata, the data plane does only what the changes require."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_a_change_of_the_live_brokers_advances_every_high_watermark(
 ) -> None:
     """A high watermark can wait for a live follower outside the ISR, until that broker stops.
 
-    After a change of its own state a partition needs no call: `Partition.apply` is enough.
+    If a partition's own state changes, `Partition.apply` advances its high watermark.
     """
     seen: list[str] = []
     partitions = Partitions(1, *cast(Any, (None, None, None, None)))

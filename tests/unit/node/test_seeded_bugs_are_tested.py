@@ -30,7 +30,7 @@ def test_the_test_exists_and_its_module_names_the_bug(tested: SeededBugTest) -> 
     file, _, function = tested.test.partition("::")
     source = (TESTS / file).read_text(encoding="utf-8")
     assert re.search(rf"^(async )?def {function}\(", source, re.MULTILINE)
-    if "KAFKA_BUGS" in source:  # a test of every bug in these registries
+    if "KAFKA_BUGS" in source:  # one test covers every bug in the registries below
         for registry in (kafka_bugs, other_bugs):
             source += Path(registry.__file__).read_text(encoding="utf-8")
         source += " ".join(name for bug in bugs_of_scenarios() for name in bug.bugs)

@@ -25,7 +25,7 @@ def test_a_line_is_shown_at_most_every_five_seconds() -> None:
     ]
 
 
-def test_the_bar_has_table_rows_count_and_times_in_80_columns() -> None:
+def test_the_bar_fits_80_columns() -> None:
     output = io.StringIO()
     console = Console(file=output, width=80, force_terminal=True, color_system=None)
     with shown_progress(console, time.monotonic()) as show:

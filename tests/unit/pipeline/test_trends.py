@@ -1,4 +1,4 @@
-"""`pipeline trends`: the figures of runs, the runs that changed them, and the page."""
+"""`pipeline trends`: the figures of runs, the runs in which they changed, and the page."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_the_figures_of_a_run_come_from_its_tables() -> None:
     assert figures_from_json(figures_to_json([content([], verdicts)]))[0].verdict == "PASS"
 
 
-def test_a_changed_verdict_names_its_run() -> None:
+def test_a_changed_verdict_is_listed_with_its_run() -> None:
     failed = replace(RUN, properties={"W1": "FAIL", "D2": "PASS"})
     without = replace(RUN, properties={"D2": "PASS"})
     assert verdict_changes([RUN, without, failed, failed, RUN]) == [
@@ -97,7 +97,7 @@ def test_a_changed_verdict_names_its_run() -> None:
     assert verdict_changes([without, RUN]) == []
 
 
-def test_a_time_that_leaves_the_range_of_five_runs_names_its_run() -> None:
+def test_a_time_far_outside_the_range_of_the_last_five_runs_is_listed_with_its_run() -> None:
     assert leaps([10.0, 12.0, 9.0, 15.0, 14.0]) == []
     assert leaps([10.0, 12.0, None, 15.1, 15.2]) == [(3, 12.0, 15.1)]
     assert leaps([10.0, 12.0, 7.9]) == [(2, 10.0, 7.9)]

@@ -52,7 +52,7 @@ def test_an_event_that_comes_too_late_counts_only_in_the_totals() -> None:
 
 
 @pytest.mark.parametrize("lacking", ["node", "boot", "start_ms"])
-def test_a_line_without_a_field_of_every_event_is_counted_as_unreadable(lacking: str) -> None:
+def test_a_line_that_lacks_a_required_field_is_unreadable(lacking: str) -> None:
     """A damaged line must not end the watch."""
     summary = Summary(run="r")
     summary.add([counts(NOW), {**counts(NOW), lacking: None}])

@@ -12,7 +12,7 @@ from tests.integration.java_stacks import java_stacks
 
 
 class Child:
-    """A process that this process started; without a name it has ended."""
+    """A child process. It has ended if its name is None."""
 
     pid = 7
 

@@ -34,8 +34,8 @@ async def test_a_session_that_nobody_waits_for_is_not_opened_later() -> None:
     await session.close()
 
 
-async def test_a_caller_stops_waiting_for_a_silent_server_after_its_own_timeout() -> None:
-    """The session's own timeout is 90 s."""
+async def test_a_caller_with_a_timeout_does_not_wait_longer_for_a_silent_server() -> None:
+    """The timeout of the session is longer: 90 s."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         session = a_session(f"127.0.0.1:{silent.getsockname()[1]}")
         async with asyncio.timeout(30):

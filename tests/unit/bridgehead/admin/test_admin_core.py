@@ -296,7 +296,8 @@ def test_nonblocking_treats_the_brokers_timeout_as_success(world: World) -> None
     blocking = world.run(creation("a")).get()["a"]
     assert isinstance(blocking, KafkaError)
     assert blocking.code is ErrorCode.REQUEST_TIMED_OUT
-    assert timeouts == [0, 29_000]  # 1 s below request.timeout.ms, so that the answer comes in time
+    # 29,000 ms is 1 s less than request.timeout.ms, so that the response comes in time.
+    assert timeouts == [0, 29_000]
 
 
 def test_versions_are_negotiated_with_each_broker(world: World) -> None:
@@ -477,7 +478,7 @@ def test_a_duplicate_name_is_rejected(world: World) -> None:
 
 
 def recorded(world: World, key: ApiKey, answer: Any) -> list[Any]:
-    """Answer an API everywhere; return the list of its requests."""
+    """Make every broker answer an API; return the list to which its requests are added."""
     requests: list[Any] = []
 
     def handler(request: Any, version: int) -> Any:

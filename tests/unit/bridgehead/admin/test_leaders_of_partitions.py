@@ -34,7 +34,7 @@ METADATA = MetadataResponse(
 
 
 def after_first_answer(code: ErrorCode) -> tuple[Plan[Any], Any]:
-    """Return a call and its step after a response with this error for A and offset 5 for B."""
+    """Answer a call with this error for A and offset 5 for B; return the call and its next step."""
     plan = list_offsets({A: LATEST, B: LATEST})
     next(plan)
     plan.send([Try.new_value(Answer(METADATA, 12))])

@@ -97,7 +97,7 @@ def test_an_unsecured_token_is_not_issued_in_the_future() -> None:
 def logging_in(
     handshake_code: int = 0, code: int = 0, lifetime_ms: int = 0, login: Login | None = None
 ) -> World:
-    """Return a world with SASL brokers, whose client logs in, by default with PLAIN."""
+    """Return a world with SASL brokers and a client that logs in, by default with PLAIN."""
     world = World(login=lambda: login or PlainLogin("alice", "secret"))
     world.everywhere(
         ApiKey.SASL_HANDSHAKE, lambda *_: SaslHandshakeResponse(handshake_code, ["SCRAM-SHA-512"])

@@ -77,7 +77,7 @@ class World:
         return MetadataResponse(brokers=brokers, cluster_id="c", controller_id=self.controller)
 
     def everywhere(self, key: ApiKey, handler: Handler) -> None:
-        """Make all brokers respond to an API alike."""
+        """Make all brokers answer an API with the same handler."""
         for broker in self.brokers.values():
             broker.handlers[key] = handler
 

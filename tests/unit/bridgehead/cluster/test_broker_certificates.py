@@ -1,4 +1,4 @@
-"""When certificates for the channel between brokers are reused or replaced; files are private."""
+"""Certificates for the channel between brokers: when they are replaced, and who can read them."""
 
 from __future__ import annotations
 

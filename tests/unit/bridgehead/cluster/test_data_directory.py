@@ -38,6 +38,6 @@ def test_a_command_that_looks_for_the_owner_does_not_prevent_a_start(
     directory = DataDirectory(tmp_path)
     os.close(directory.claim())
     looking = os.open(directory.supervisor_pid, os.O_RDWR)
-    fcntl.flock(looking, fcntl.LOCK_SH)  # as is_claimed does
+    fcntl.flock(looking, fcntl.LOCK_SH)  # the lock that is_claimed takes
     threading.Timer(0.05, os.close, (looking,)).start()
     os.close(directory.claim())

@@ -1,4 +1,4 @@
-"""Nodes start even if the process that forks them has exited."""
+"""Nodes start even if the fork server has exited."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bridgehead.cluster.node_process import NodeProcess, node_environment
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="nodes are forked only on Linux")
-def test_a_node_is_executed_if_the_process_that_forks_nodes_has_exited(tmp_path: Path) -> None:
+def test_a_node_starts_in_a_new_interpreter_if_the_fork_server_has_exited(tmp_path: Path) -> None:
     server = ForkServer(tmp_path, node_environment())
     server.wait_until_ready()
     server.close()
@@ -26,7 +26,7 @@ def test_a_node_is_executed_if_the_process_that_forks_nodes_has_exited(tmp_path:
     assert node.exit_status() in (7, -signal.SIGTERM)
 
 
-def test_a_forked_process_is_used_like_one_that_was_executed() -> None:
+def test_a_forked_process_has_the_methods_of_popen() -> None:
     """The exit status has the form that `subprocess` uses. An ended process gets no signal."""
     reader, writer = os.pipe()
     pid = os.posix_spawn(

@@ -170,7 +170,7 @@ def test_defaults_are_the_same_as_in_kafka() -> None:
         fields = {f.json_name: f for f in fields_of(struct) if row["version"] in f.versions}
         plain = {name for name, field in fields.items() if field.tag is None}
         if not plain <= set(row["body"]) <= set(fields):
-            continue  # In Kafka, request and response can have different structs of this name.
+            continue  # Kafka's request and response can have different structs with the same name.
         for name, value in row["body"].items():
             if not isinstance(value, dict) and fields[name].type not in (UUID, BYTES, RECORDS):
                 assert fields[name].default == value, (struct.__name__, name)
@@ -191,7 +191,7 @@ def test_error_codes_are_the_same_as_in_kafka() -> None:
 
 
 def test_api_table_equals_the_table_of_a_zookeeper_broker() -> None:
-    """Compares key, both names and versions of every API, and whether a broker forwards it."""
+    """Compares the key, the two names and the versions of each API, and whether it is forwarded."""
     theirs = {row["key"]: row for row in lines("apis.jsonl.gz") if "ZK_BROKER" in row["listeners"]}
     assert set(API_SPECS) == set(theirs)
     for key, row in theirs.items():

@@ -151,7 +151,7 @@ KAFKA_PYTHON_KNOWS = [
 
 
 def test_kafka_python_covers_most_messages() -> None:
-    """This fails if kafka-python's classes can no longer be found by name."""
+    """The test fails if kafka-python's classes can no longer be found by name."""
     assert len(KAFKA_PYTHON_KNOWS) >= 90
 
 

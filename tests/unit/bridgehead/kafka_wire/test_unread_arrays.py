@@ -1,4 +1,7 @@
-"""Unread arrays are skipped; a repeated array is decoded, encoded and converted to JSON once."""
+"""Arrays in `unread` are skipped. Equal arrays in `repeated` become one FixedList.
+
+A FixedList is encoded and converted to JSON once.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ def test_only_the_unread_array_is_empty(version: int, data: Any) -> None:
     assert decoded == dataclasses.replace(message, topics=expected)
 
 
-def test_an_array_that_differs_from_the_last_one_is_skipped_too() -> None:
+def test_an_array_that_differs_from_the_previous_one_is_skipped_too() -> None:
     for value in ("1", "1", "22", "1" * 300, "1"):
         message = one_topic([CreatableTopicConfigs("retention.ms", value)])
         message.topics += [CreatableTopicResult("payments", configs=[])]
@@ -74,7 +77,7 @@ def test_decoding_of_repeated_arrays_returns_equal_messages(version: int, data: 
     assert decode_response(KEY, version, encoded, repeated=("configs",)) == message
 
 
-def test_an_array_is_decoded_again_only_if_it_differs_from_the_last_one() -> None:
+def test_an_array_is_decoded_again_only_if_it_differs_from_the_previous_one() -> None:
     def decoded(value: str) -> list[CreatableTopicConfigs]:
         encoded = encode_response(KEY, 7, one_topic([CreatableTopicConfigs("retention.ms", value)]))
         found = decode_response(KEY, 7, encoded, repeated=("configs",)).topics[0].configs

@@ -123,7 +123,7 @@ def test_a_topic_with_too_few_replicas_may_get_partitions_with_as_few_replicas()
 
 
 def test_cluster_limit_counts_added_partitions() -> None:
-    """The limit includes the partitions that an alteration adds."""
+    """The partitions that an alteration adds count towards the limit."""
     with pytest.raises(PolicyViolationException, match="The cluster would have 9 partitions"):
         alter(limits(cluster_partitions_max=8), wanted(9), TopicState(8, 1))
 
@@ -150,7 +150,7 @@ def test_cluster_limits_count_topics_accepted_earlier_in_the_same_request() -> N
         policy.validate_alter_topic(grown, cluster)
 
 
-def test_names_match_the_whole_pattern() -> None:
+def test_the_pattern_must_match_the_whole_name() -> None:
     policy = naming(pattern=r"[a-z]+\.[a-z]+")
     cluster = FixedClusterState()
     policy.validate_create_topic(CreateTopicRequest("shop.orders", None, wanted()), cluster)

@@ -67,7 +67,7 @@ def answer(outcome: Outcome, key: int, version: int) -> Any:
 
 @dataclass
 class Credentials:
-    """Users or tokens with their passwords."""
+    """SCRAM credentials of users or tokens; owners and the expiry time of tokens."""
 
     known: Mapping[str, ScramCredential] = field(default_factory=dict)
     owners: Mapping[str, str] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 """Failed logins: some get an error response; after others the broker closes the connection.
 
-As in Kafka 3.9.1, it closes the connection, without a response, after a SCRAM proof of the wrong
-length and after an OAUTHBEARER scheme other than Bearer. A malformed OAUTHBEARER message gets
+As in Kafka 3.9.1, the broker closes the connection, without a response, after a SCRAM proof of the
+wrong length and after an OAUTHBEARER scheme other than Bearer. A malformed OAUTHBEARER message gets
 SASL_AUTHENTICATION_FAILED, like a wrong credential.
 """
 

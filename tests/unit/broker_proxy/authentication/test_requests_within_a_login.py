@@ -1,4 +1,4 @@
-"""Requests between SaslHandshake and the end of a login, as Kafka 3.9.1 rejects them.
+"""Requests between SaslHandshake and the end of a login are rejected as in Kafka 3.9.1.
 
 `tests/data/requests_within_a_login.jsonl.gz` has a request of each API in each version, and the
 response that Kafka sent before it closed the connection.

@@ -50,7 +50,7 @@ def test_a_client_logs_in_and_its_requests_are_then_served() -> None:
     assert login.receive(metadata(), 10**12) == Dispatch()
 
 
-def test_after_handshake_v0_tokens_are_sent_without_sasl_authenticate() -> None:
+def test_after_a_handshake_of_version_0_tokens_are_sent_without_sasl_authenticate() -> None:
     login = authenticator()
     login.receive(handshake("PLAIN", 0), 0)
     assert login.receive(ALICE, 0) == Reply(b"", logged_in=True)

@@ -298,13 +298,15 @@ async def test_requests_that_wait_are_answered_when_the_coordinator_stops(log: M
     assert (await waiting).error is ErrorCode.NOT_COORDINATOR
 
 
-async def test_evidence_has_commits_deletions_and_offsets_at_load_and_stop(log: MemoryLog) -> None:
+async def test_evidence_lists_commits_and_deletions_and_all_offsets_at_load_and_stop(
+    log: MemoryLog,
+) -> None:
     first, second = Recorded(), Recorded()
     service = a_service(log, first)
     await leads(service)
     await service.commit(a_commit(3))
     await service.commit(a_commit(5))
-    # The offset is deleted while this commit is being written, so its evidence has no offset.
+    # The offset is deleted while this commit is being written. The evidence of the commit has none.
     log.acknowledge.clear()
     lost = asyncio.ensure_future(service.commit(a_commit(7)))
     await asyncio.sleep(0)
@@ -352,9 +354,11 @@ async def test_a_load_that_fails_is_repeated(
     await after.close()
 
 
-async def test_a_commit_is_answered_if_the_configs_of_the_topic_cannot_be_read(
+async def test_a_commit_is_answered_if_the_connection_to_zookeeper_is_lost(
     service: GroupService, log: MemoryLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The first append to a topic reads the topic's configs from ZooKeeper."""
+
     async def fails(*_args: object, **_options: object) -> int:
         raise ConnectionLostError
 
@@ -371,7 +375,7 @@ async def test_a_commit_is_answered_if_the_configs_of_the_topic_cannot_be_read(
 async def test_a_commit_is_answered_if_its_append_fails_unexpectedly(
     service: GroupService, log: MemoryLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """For example, a ZooKeeper ACL may forbid the broker to read the configs of the topic."""
+    """For example, a ZooKeeper ACL may forbid the broker to read the topic's configs."""
 
     async def fails(*_args: object, **_options: object) -> int:
         raise RuntimeError("no ACL permits this")
