@@ -59,11 +59,14 @@ class ControlCommands:
                 await self._parts.controller.resign("a command")
             case {"command": "pin", "controller_id": int() | None as controller_id}:
                 self._parts.follower.pin(controller_id)
-            case {"command": "expire", "session": "controller"}:
-                await self._parts.controller.expire()
-            case {"command": "expire", "session": "broker"}:
+            case {"command": "expire", "session": "controller" | "broker" as session}:
+                owner = (
+                    self._parts.controller
+                    if session == "controller"
+                    else self._parts.broker.watcher
+                )
                 try:
-                    await self._parts.broker.watcher.expire()
+                    await owner.expire()
                 except ConnectionLostError as lost:
                     raise ControlError(f"The session cannot be expired: {lost}.") from None
             case {"command": "faults_add", "rule": dict() as rule}:

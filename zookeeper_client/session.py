@@ -30,6 +30,7 @@ from kazoo.exceptions import (
     NoNodeError,
     SessionExpiredError,
 )
+from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.connection import ConnectionHandler
 from kazoo.retry import KazooRetry
 
@@ -57,6 +58,8 @@ _STOP_S: Final = 10.0
 _STOP_UNCONNECTED_S: Final = 1.0
 _POLL_S: Final = 0.1
 _LOST_WITHIN_S: Final = 2.0  # after the session was closed from another connection
+_TAKEN_OVER_WITHIN_S: Final = 5.0
+_EXPIRE_ATTEMPTS: Final = 5
 _PING_XID: Final = -2
 LOOP_BLOCKED_MAX_S: Final = 5.0
 
@@ -330,20 +333,35 @@ class ZooKeeperSession:
 
         If this session's client is reconnecting at that moment, it takes the session back. So both
         steps are repeated until the session is lost.
+
+        Raises:
+            ConnectionLostError: no attempt succeeded. The session may still be lost later.
         """
-        while self.state is not SessionState.LOST:
+        for _ in range(_EXPIRE_ATTEMPTS):
+            if self.state is SessionState.LOST:
+                return
             other = KazooClient(
                 hosts=",".join(f"{host}:{port}" for host, port in self._client.hosts),
                 timeout=self.session_timeout_ms / 1000,
                 client_id=self._client.client_id,
                 handler=TlsHandler(self._tls),
             )
-            await asyncio.to_thread(other.start)
+            try:
+                await asyncio.to_thread(other.start, _TAKEN_OVER_WITHIN_S)
+            except KazooTimeoutError:
+                # There was no connection in time, or this session's client took the session back
+                # at once. kazoo has closed the other client.
+                await asyncio.sleep(_RECONNECT_DELAY_S)
+                continue
             await asyncio.to_thread(other.stop)
             await asyncio.to_thread(other.close)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_LOST_WITHIN_S):
                     await self._lost_event.wait()
+        if self.state is not SessionState.LOST:
+            raise ConnectionLostError(
+                f"the session was still there after {_EXPIRE_ATTEMPTS} attempts to end it"
+            )
 
     async def _send(self, request: Any) -> Any:
         if self.state is not SessionState.CONNECTED:

@@ -8,10 +8,13 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from kazoo.client import KazooState
+from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.connection import ConnectionHandler
 
+import zookeeper_client.session
 from broker_proxy.watcher import ZooKeeperWatcher
-from cluster_model.session_state import ConnectionLostError
+from cluster_model.session_state import ConnectionLostError, SessionState
 from controller.store.zookeeper import ZooKeeperStore
 from event_log.writer import NullEventLog
 from zookeeper_client.session import ZooKeeperSession
@@ -53,6 +56,61 @@ async def test_the_timeout_of_a_session_is_limited_to_the_one_that_zookeeper_gra
     monkeypatch.setattr(ConnectionHandler, "_connect", lambda *_arguments: answer)
     assert session._connection._connect("host", "127.0.0.1", 1) == answer
     assert session.granted_timeout_ms == pytest.approx(timeout_ms)
+
+
+class _OtherClient:
+    """The client with which a session is expired. Its first `failures` calls of `start` fail.
+
+    kazoo raises KazooTimeoutError also if the connection was broken again at once, as when the
+    session's own client takes the session back.
+    """
+
+    failures = 0
+    starts = 0
+
+    def __init__(self, session: ZooKeeperSession) -> None:
+        self._session = session
+
+    def start(self, _timeout: float) -> None:
+        type(self).starts += 1
+        if self.starts <= self.failures:
+            raise KazooTimeoutError("Connection time-out")
+
+    def stop(self) -> None:
+        self._session._state_changed(KazooState.LOST)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+@pytest.fixture
+async def expiring(monkeypatch: pytest.MonkeyPatch) -> ZooKeeperSession:
+    """A session that is expired with an `_OtherClient`."""
+    session = a_session()
+    monkeypatch.setattr(_OtherClient, "starts", 0)
+    monkeypatch.setattr(zookeeper_client.session, "_RECONNECT_DELAY_S", 0.0)
+    monkeypatch.setattr(
+        zookeeper_client.session, "KazooClient", lambda **_options: _OtherClient(session)
+    )
+    return session
+
+
+async def test_a_session_that_its_client_takes_back_is_expired_again(
+    expiring: ZooKeeperSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_OtherClient, "failures", 2)
+    await expiring.expire()
+    assert expiring.state is SessionState.LOST
+    assert _OtherClient.starts == 3
+
+
+async def test_a_session_that_cannot_be_expired_is_reported(
+    expiring: ZooKeeperSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_OtherClient, "failures", 100)
+    with pytest.raises(ConnectionLostError, match="still there after 5 attempts"):
+        await expiring.expire()
+    assert _OtherClient.starts == 5
 
 
 class _Store(ZooKeeperStore):
