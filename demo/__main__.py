@@ -181,14 +181,14 @@ def _failover(console: Console, cluster: Cluster, controller: int) -> None:
 def _judge(console: Console, data_dir: Path) -> int:
     title(console, 6, "The judge checks the run's properties on the evidence")
     rows = [each.row for each in judge(History(read_run(data_dir)))]
-    table = Table("verdict", "property", "checked", "statement")
+    table = Table("verdict", "checked", "property: its name and what it states")
     for row, spec in zip(rows, PROPERTY_SPECS, strict=True):
         colour = "green" if row.verdict is Verdict.PASS else "red" if row.decides else "dim"
         table.add_row(
             f"[{colour}]{row.verdict}[/]",
-            f"{row.property} {row.name}",
             str(row.judged),
-            spec.statement + (f"\n{row.why}" if row.why else ""),
+            f"[bold]{row.property} {row.name}[/]\n{spec.statement}"
+            + (f"\n[dim]{row.why}[/]" if row.why else ""),
         )
     console.print(table)
     verdict = worst(rows)

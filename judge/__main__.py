@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -26,6 +28,7 @@ from judge.verdicts import Judgement, judge
 
 SCHEMA_VERSION = 1  # of the JSON document; bridgehead/schema_version.py says when to increment it
 _SHOWN_MAX = 5
+_INDENT: Final = " " * 14
 _ADVICE: Final = {
     Seal.UNSEALED: "seal the run with `bridgehead down` if the cluster still runs, otherwise with "
     "`bridgehead evidence seal`; --unsealed trusts the run as it is",
@@ -99,11 +102,11 @@ def _print(judgements: Sequence[Judgement], verdict: Verdict, evidence: Evidence
         verdict_shown = row.verdict if row.decides else f"({row.verdict})"
         print(f"{verdict_shown:10}{row.property:4}{row.name:38}{row.judged:8} judged")
         if row.verdict is not Verdict.PASS:
-            print(f"              {statements[row.property]}")
+            _print_wrapped(statements[row.property], _INDENT)
         sentences = [violation.sentence for violation in violations]
         if row.why and row.why not in (evidence.doubt, *sentences[:1]):
             sentences.insert(0, row.why)
-        _print_some(sentences, "              ")
+        _print_some(sentences, _INDENT)
     for witness, gaps in evidence.gaps.items():
         _print_some(gaps, f"evidence: {witness}: ")
     cut = sum(account.cut for account in evidence.accounts)
@@ -119,9 +122,22 @@ def _print(judgements: Sequence[Judgement], verdict: Verdict, evidence: Evidence
 
 def _print_some(sentences: Sequence[str], prefix: str) -> None:
     for sentence in sentences[:_SHOWN_MAX]:
-        print(f"{prefix}{sentence}")
+        _print_wrapped(sentence, prefix)
     if len(sentences) > _SHOWN_MAX:
         print(f"{prefix}... and {len(sentences) - _SHOWN_MAX} more (--json)")
+
+
+def _print_wrapped(sentence: str, prefix: str) -> None:
+    """Print a sentence in lines as wide as the terminal (80 columns if there is none)."""
+    lines = textwrap.wrap(
+        sentence,
+        width=shutil.get_terminal_size().columns,
+        initial_indent=prefix,
+        subsequent_indent=_INDENT,
+        break_long_words=False,  # A name is never cut.
+        break_on_hyphens=False,
+    )
+    print("\n".join(lines))
 
 
 if __name__ == "__main__":
