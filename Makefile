@@ -76,7 +76,7 @@ test: setup ## every test that needs neither Docker nor a live Kafka, except the
 	@$(BIN)/python -m pytest -m "not docker and not long and not live" $(PARALLEL) $(ARGS)
 
 test-fast: setup ## unit tests: no processes, no network, under a minute
-	@$(BIN)/python -m pytest tests/unit $(ARGS)
+	@$(BIN)/python -m pytest tests/unit $(PARALLEL) $(ARGS)
 
 test-long: setup ## the long tests: the pipeline on Spark, repeated kills, many malformed frames
 	@$(BIN)/python -m pytest -m "long and not docker and not soak" $(PARALLEL) $(ARGS)

@@ -71,8 +71,11 @@ def _arguments() -> argparse.Namespace:
     )
     arguments = parser.parse_args()
     for each in arguments.checkout:
-        if each.partition("=")[0] not in SUITES:
+        name, _, path = each.partition("=")
+        if name not in SUITES:
             parser.error(f"--checkout {each}: write {'|'.join(SUITES)}=DIR")
+        if not (Path(path) / ".git").exists():
+            parser.error(f"--checkout {each}: {path} is not a git checkout")
     arguments.python = arguments.python.absolute()
     return arguments
 

@@ -35,9 +35,9 @@ def test_a_seeded_bug_is_reduced_to_one_fault_and_its_file_fails_alike(tmp_path:
 
     The file is the reduced scenario as Python source.
     """
-    steps = tuple(Step(fault=each, after=8, hold=Acknowledged(5)) for each in FAULTS)
+    steps = tuple(Step(fault=each, after=4, hold=Acknowledged(5)) for each in FAULTS)
     topology = replace(SCENARIO.topology, seeded_bugs=("repeats_topic_ids",))
-    scenario = replace(SCENARIO, steps=steps, topology=topology, after=20)
+    scenario = replace(SCENARIO, steps=steps, topology=topology, after=8)
     runs = 0
 
     def result_of(candidate: Scenario) -> Result:
