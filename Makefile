@@ -75,7 +75,7 @@ PARALLEL = -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder --max-worke
 test: setup ## every test that needs neither Docker nor a live Kafka, except the long ones
 	@$(BIN)/python -m pytest -m "not docker and not long and not live" $(PARALLEL) $(ARGS)
 
-test-fast: setup ## unit tests: no processes, no network, under a minute
+test-fast: setup ## unit tests, under a minute: no cluster, no network
 	@$(BIN)/python -m pytest tests/unit $(PARALLEL) $(ARGS)
 
 test-long: setup ## the long tests: the pipeline on Spark, repeated kills, many malformed frames
