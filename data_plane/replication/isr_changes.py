@@ -159,7 +159,7 @@ class IsrChanges:
             self._counters.isr_update_failed()
             if isr.rejected(proposal, error):
                 return
-        # Newer metadata may have ended this proposal, and a newer one may have replaced it.
+        # Newer metadata may have ended this proposal, or a newer proposal may have replaced it.
         if self._undecided.get(name) is change:
             del self._undecided[name]
         if error is ErrorCode.NONE and isr.accepted(

@@ -1,10 +1,10 @@
 """W2: every metadata write is in a transaction that checks the controller epoch.
 
 ZooKeeper applies a transaction only if its checks pass. A missing check is visible in every run,
-whatever the timing of the run. ZooKeeper logs the version that a check found, never a negative one,
-so its log does not show whether the check accepts any version (-1); `controller.store.port.Fence`
-rules that out. Kafka itself does not fence creates, ACLs, quotas and tokens (KAFKA-6082 is a bug of
-this kind).
+whatever the timing of the run. ZooKeeper logs the version that a check found, not the version that
+it required. So its log does not show a check that accepts any version (-1); no such check can be
+built with `controller.store.port.Fence`. Kafka itself does not fence creates, ACLs, quotas and
+tokens (KAFKA-6082 is a bug of this kind).
 """
 
 from __future__ import annotations
