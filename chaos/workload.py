@@ -5,9 +5,16 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 from bridgehead.cluster import ClientHistory
+from bridgehead.kafka_wire.errors import ErrorCode
+
+# The indefinite errors that a broker may return for a write under faults. Workloads report any
+# other error that they do not expect, even an indefinite one.
+UNKNOWN_OUTCOMES: Final = frozenset(
+    {ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_CONTROLLER}
+)
 
 
 class Load(Protocol):

@@ -16,14 +16,10 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, Self
+from typing import Self
 
 from bridgehead.cluster.event_lines import EventLines
-
-# Indefinite errors: UNKNOWN_SERVER_ERROR, REQUEST_TIMED_OUT, NETWORK_EXCEPTION, NOT_CONTROLLER.
-# Any other error counts as definite.
-UNKNOWN_SERVER_ERROR: Final = -1
-_INFO: Final = frozenset({UNKNOWN_SERVER_ERROR, 7, 13, 41})
+from bridgehead.kafka_wire.errors import ErrorCode, is_definite
 
 
 class Operation:
@@ -32,10 +28,10 @@ class Operation:
     def __init__(self, op_id: str) -> None:
         self.op_id = op_id
         self.codes: dict[str, int] = {}
-        self._error = UNKNOWN_SERVER_ERROR
+        self._error: int = ErrorCode.UNKNOWN_SERVER_ERROR
 
     def completed(
-        self, codes: Mapping[str, int] | None = None, *, error: int = UNKNOWN_SERVER_ERROR
+        self, codes: Mapping[str, int] | None = None, *, error: int = ErrorCode.UNKNOWN_SERVER_ERROR
     ) -> None:
         """Record Kafka's error code for each element of the request.
 
@@ -46,10 +42,10 @@ class Operation:
     @property
     def outcome(self) -> str:
         """`info` if any error is indefinite, else `fail` if there is any error, else `ok`."""
-        codes = self.codes.values() or (self._error,)
-        if any(code in _INFO for code in codes):
+        failures = [code for code in self.codes.values() or (self._error,) if code]
+        if not all(map(is_definite, failures)):
             return "info"
-        return "fail" if any(codes) else "ok"
+        return "fail" if failures else "ok"
 
 
 class ClientHistory:

@@ -1,6 +1,6 @@
 """Every error code of Kafka 3.9 with its default text, and whether it is definite.
 
-A `definite` error means that the operation has not happened and will not happen; when in doubt, an
+A *definite* error means that the operation has not happened and will not happen; when in doubt, an
 error is not definite.
 """
 
@@ -158,10 +158,10 @@ class ErrorCode(IntEnum):
         """True when Kafka's clients retry on their own."""
         return self in _RETRIABLE
 
-    @property
-    def definite(self) -> bool:
-        """True when the operation has not happened and will not happen."""
-        return self not in _INDEFINITE
+
+def is_definite(code: int) -> bool:
+    """Return whether a code is a definite error. A code that Kafka 3.9 does not have is not one."""
+    return code in _DEFINITE
 
 
 class ApiError(Exception):
@@ -198,6 +198,7 @@ _INDEFINITE: Final = frozenset(
         ErrorCode.KAFKA_STORAGE_ERROR,
     }
 )
+_DEFINITE: Final = frozenset(ErrorCode) - _INDEFINITE
 
 _RETRIABLE: Final = frozenset(
     {

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from bridgehead.cluster import ClientHistory
 from bridgehead.kafka_wire.api_key import ApiKey
-from chaos.workload import Disturbances, Place, Workload
+from chaos.workload import UNKNOWN_OUTCOMES, Disturbances, Place, Workload
 from chaos.workloads.topics import addresses
 from chaos.write_requests import (
     TOKEN_LIFETIME_MS,
@@ -36,8 +36,6 @@ from raw_client.codec import Body, decode_json, encode_json
 LISTENER: Final = "SASL_PLAINTEXT"
 LOGIN: Final = PlainLogin("admin", "admin-secret")
 WORKERS: Final = 6
-# The outcome is unknown after UNKNOWN_SERVER_ERROR, REQUEST_TIMED_OUT and NOT_CONTROLLER.
-_OPEN: Final = frozenset({-1, 7, 41})
 # The errors of requests that need a broker which is not registered, or not in sync, at the moment:
 # INVALID_REPLICA_ASSIGNMENT and PREFERRED_LEADER_NOT_AVAILABLE.
 _BROKER_IS_GONE: Final = {ApiKey.ALTER_PARTITION_REASSIGNMENTS: 39, ApiKey.ELECT_LEADERS: 80}
@@ -188,7 +186,7 @@ class Worker:
             except (OSError, EOFError):  # The broker is gone, and the outcome is unknown.
                 await asyncio.sleep(0.05)
         report = self._report
-        outcome = "ok" if code == 0 else "info" if code in _OPEN else "fail"
+        outcome = "ok" if code == 0 else "info" if code in UNKNOWN_OUTCOMES else "fail"
         report.outcomes[write.key.name, outcome] += 1
         fact = report.facts[write.kind, name]
         is_disturbed = not was_calm or self._disturbances.injected > injected

@@ -9,12 +9,11 @@ from typing import Final
 
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ErrorCode
-from chaos.workload import Place, Workload
+from chaos.workload import UNKNOWN_OUTCOMES, Place, Workload
 from chaos.workloads.topics import addresses, creation, deletion, differences
 from raw_client.asynchronous import ClusterClient
 
 _CLIENTS: Final = 6
-_OPEN: Final = frozenset({-1, 7, 41})  # the outcome is unknown
 _RETRY_S: Final = 0.05
 
 
@@ -86,18 +85,18 @@ class MixedRequests:
                 operation.completed({name: code})
             except (OSError, EOFError):
                 await asyncio.sleep(_RETRY_S)
-        self._expected[name] = {True, False} if code in _OPEN else {False}
-        if code not in (ErrorCode.NONE, *_OPEN):
+        self._expected[name] = {True, False} if code in UNKNOWN_OUTCOMES else {False}
+        if code not in (ErrorCode.NONE, *UNKNOWN_OUTCOMES):
             self._surprises.append(f"the deletion of {name} was rejected with {code}")
 
     def _judge(self, expected: Mapping[str, int], found: Mapping[str, int]) -> None:
         for name, code in expected.items():
             got, succeeds = found.get(name, -1), code == ErrorCode.NONE
             if code != ErrorCode.TOPIC_ALREADY_EXISTS:
-                self._expected[name] = {False, succeeds} if got in _OPEN else {succeeds}
-            if got not in (code, *_OPEN):
+                self._expected[name] = {False, succeeds} if got in UNKNOWN_OUTCOMES else {succeeds}
+            if got not in (code, *UNKNOWN_OUTCOMES):
                 self._surprises.append(f"the creation of {name} got {got} instead of {int(code)}")
-        self.acknowledged += bool(found) and not _OPEN & {*found.values()}
+        self.acknowledged += bool(found) and not UNKNOWN_OUTCOMES & {*found.values()}
 
     async def wrong(self) -> list[str]:
         """See chaos.workload.Load."""

@@ -26,12 +26,11 @@ from bridgehead.kafka_wire.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from chaos.workload import Place, Workload
+from chaos.workload import UNKNOWN_OUTCOMES, Place, Workload
 from chaos.workloads.topics import addresses, creation
 from raw_client.asynchronous import ClusterClient
 
 _NONE: Final = 0
-_OPEN: Final = frozenset({-1, 7, 41})  # the outcome is unknown
 _TOPIC, _LITERAL, _ANY, _READ, _ALLOW, _APPEND = 2, 3, 1, 3, 3, 2
 _CONFIG: Final = "leader.replication.throttled.replicas"  # a list of <partition>:<broker>
 _CHANGES_EACH: Final = 4
@@ -114,7 +113,7 @@ class OneObject:
                 operation.completed({element: code})
             except (OSError, EOFError):  # The broker is gone, and the outcome is unknown.
                 await asyncio.sleep(_RETRY_S)
-        if code not in (_NONE, *_OPEN):
+        if code not in (_NONE, *UNKNOWN_OUTCOMES):
             self._surprises.append(f"{key.name} of {element} was rejected with {code}")
         self.acknowledged += code == _NONE
         return code == _NONE

@@ -12,13 +12,12 @@ from bridgehead.kafka_wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
 )
-from chaos.workload import Place, Workload
+from chaos.workload import UNKNOWN_OUTCOMES, Place, Workload
 from chaos.workloads.topics import addresses, creation
 from raw_client.asynchronous import ClusterClient
 
 _NONE: Final = 0
 _EXISTS: Final = 36
-_OPEN: Final = frozenset({-1, 7, 41})
 _TOPIC: Final = 2
 
 
@@ -68,9 +67,9 @@ class OneTopic:
         winners = [each for each, code in zip(self._place.brokers, codes, strict=True) if not code]
         if len(winners) > 1:
             self._surprises.append(f"{len(winners)} clients created {name}")
-        if not winners and not _OPEN & set(codes):
+        if not winners and not UNKNOWN_OUTCOMES & set(codes):
             self._surprises.append(f"no client created {name}: {codes}")
-        if set(codes) - {_NONE, _EXISTS} - _OPEN:
+        if set(codes) - {_NONE, _EXISTS} - UNKNOWN_OUTCOMES:
             self._surprises.append(f"the creations of {name} ended with {codes}")
         for winner in winners:
             self._created[name] = str(winner * 1000)

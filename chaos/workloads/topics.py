@@ -14,15 +14,13 @@ from bridgehead.kafka_wire.messages.create_topics import CreatableTopic, CreateT
 from bridgehead.kafka_wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataResponse
 from chaos.recorded_client import RecordedClient
-from chaos.workload import Place, Workload
+from chaos.workload import UNKNOWN_OUTCOMES, Place, Workload
 from raw_client.asynchronous import ClusterClient
 
 _CLIENTS: Final = 8
 _AGREED_WITHIN_S: Final = 60.0
 _RETRY_S: Final = 0.05
 _NONE: Final = 0
-# The outcome is unknown after UNKNOWN_SERVER_ERROR, REQUEST_TIMED_OUT and NOT_CONTROLLER.
-_OPEN: Final = frozenset({-1, 7, 41})
 
 
 def addresses(place: Place, listener: str | None = None) -> dict[int, str]:
@@ -119,7 +117,7 @@ class Topics:
         possible = self._expected.setdefault(name, {False})
         if code == _NONE:
             self._expected[name] = {creates}
-        elif code in _OPEN:
+        elif code in UNKNOWN_OUTCOMES:
             possible.add(creates)
         else:
             verb = "creation" if creates else "deletion"

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from bridgehead.kafka_wire import ApiError, ErrorCode, framing, json_form
-from bridgehead.kafka_wire.errors import api_message
+from bridgehead.kafka_wire.errors import api_message, is_definite
 
 UNKNOWN_OUTCOMES = (
     ErrorCode.UNKNOWN_SERVER_ERROR,
@@ -21,7 +21,7 @@ UNKNOWN_OUTCOMES = (
 
 @pytest.mark.parametrize("error", UNKNOWN_OUTCOMES)
 def test_unknown_outcome_is_not_definite(error: ErrorCode) -> None:
-    assert not error.definite
+    assert not is_definite(error)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,11 @@ def test_unknown_outcome_is_not_definite(error: ErrorCode) -> None:
     ],
 )
 def test_rejection_is_definite(error: ErrorCode) -> None:
-    assert error.definite
+    assert is_definite(error)
+
+
+def test_a_code_that_kafka_does_not_have_is_not_definite() -> None:
+    assert not is_definite(max(ErrorCode) + 1)
 
 
 def test_the_default_text_and_the_text_of_a_server_error_become_a_null_message() -> None:
