@@ -67,6 +67,8 @@ def test_a_cut_holds_bytes_back_and_delivers_them_in_order_when_it_ends() -> Non
             await asyncio.sleep(HOUR_S)
             assert received == b"one "
         await asyncio.sleep(1)
+        writer.close()
+        await asyncio.sleep(1)
 
     loop.run_until_complete(main())
     assert received == b"one two three four"
