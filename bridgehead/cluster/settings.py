@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from bridgehead.cluster.access_plan import AccessPlan
 from bridgehead.cluster.errors import ClusterError
@@ -104,13 +104,20 @@ def check_settings(settings: ClusterSettings) -> None:
         )
 
 
+# A broker's properties file has these properties, so `up` ignores them in the file of `--config`.
+_CHOSEN_BY_UP: Final[Mapping[str, str]] = {
+    "broker.id": "the brokers have the ids 1, 2, 3, ...; --brokers sets their number",
+    "zookeeper.connect": "use --zookeeper HOST:PORT/chroot",
+}
+
+
 def parse_overrides(
     overrides: Sequence[str],
 ) -> tuple[dict[str, str], dict[int, dict[str, str]]]:
     """Parse `[ID:]key=value`; return the properties of all brokers, and of single ones by id.
 
     Raises:
-        ClusterError: an override has another form.
+        ClusterError: an override has another form, or its property cannot be set.
     """
     shared: dict[str, str] = {}
     per_node: dict[int, dict[str, str]] = {}
@@ -121,6 +128,8 @@ def parse_overrides(
             key = name
         if not equals or not key.strip():
             raise ClusterError(f"--override {override!r} is not of the form [ID:]key=value.")
+        if (advice := _CHOSEN_BY_UP.get(key.strip())) is not None:
+            raise ClusterError(f"--override cannot set `{key.strip()}`: {advice}.")
         if colon and node.strip().isdigit():
             per_node.setdefault(int(node), {})[key.strip()] = value.strip()
         else:

@@ -32,6 +32,12 @@ def test_malformed_override_is_rejected(override: str) -> None:
         parse_overrides([override])
 
 
+@pytest.mark.parametrize("override", ["broker.id=7", "2:broker.id=7", "zookeeper.connect=z:2181"])
+def test_an_override_of_a_property_that_up_chooses_is_rejected(override: str) -> None:
+    with pytest.raises(ClusterError, match="--override cannot set"):
+        parse_overrides([override])
+
+
 def test_unknown_broker_is_rejected() -> None:
     with pytest.raises(ClusterError, match="There is no broker 4"):
         load_settings(FOLDER, brokers=3, controller=4)
