@@ -93,7 +93,9 @@ class MetadataCache:
         """
         if update.controller_epoch < self._epoch_seen:
             return False
-        message = decode_request(ApiKey.UPDATE_METADATA, _VERSION, update.update_metadata)
+        message = update.message
+        if message is None:
+            message = decode_request(ApiKey.UPDATE_METADATA, _VERSION, update.update_metadata)
         if update.starts_full_image:
             self._arriving = _Content()
         elif update.controller_epoch > self._epoch_seen:

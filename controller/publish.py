@@ -9,11 +9,12 @@ the newest state of its topics. A topic that was published as a change is not in
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.codec import encode_request
+from bridgehead.kafka_wire.messages.update_metadata import UpdateMetadataRequest
 from cluster_model.image import MetadataImage
 from cluster_model.update_metadata import all_names, changed_parts, take_part
 from envelope.messages import MetadataUpdate
@@ -80,18 +81,14 @@ class Publisher:
         if before is None:
             return
         self._published = image
-        bodies = [
-            _encode(message)
-            for message in changed_parts(before, image, changed, self._controller_id)
-        ]
-        for body in bodies:
-            last = body is bodies[-1]  # Only the last part raises the zxid of a broker's image.
-            delay_s = self._delay_s
-            self._push(
-                self._peers, image, body, complete=last, between_parts=not last, delay_s=delay_s
-            )
+        messages = list(changed_parts(before, image, changed, self._controller_id))
+        for message in messages:
+            last = message is messages[-1]  # Only the last part raises the zxid of a broker's image.
+            update = self._update(image, message, complete=last, between_parts=not last)
+            _push(self._peers, update, self._delay_s)
             for full in self._full_images:
-                self._push(full.peers, image, body, between_parts=True, delay_s=delay_s)
+                between = replace(update, complete=False, between_parts=True)
+                _push(full.peers, between, self._delay_s)
         for full in self._full_images:
             for name in changed:
                 full.unsent.pop(name, None)
@@ -107,37 +104,37 @@ class Publisher:
         self._push_part(image, _FullImage(peers, all_names(image)), starts=True)
 
     def _push_part(self, image: MetadataImage, full: _FullImage, *, starts: bool) -> None:
-        body = _encode(take_part(image, full.unsent, self._controller_id))
+        message = take_part(image, full.unsent, self._controller_id)
         is_last = not full.unsent
-        self._push(full.peers, image, body, starts=starts, complete=is_last)
+        _push(full.peers, self._update(image, message, starts=starts, complete=is_last))
         if is_last:
             self._peers += full.peers
         else:
             self._full_images.append(full)
 
-    def _push(
+    def _update(
         self,
-        peers: Iterable[Peer],
         image: MetadataImage,
-        body: bytes,
+        message: UpdateMetadataRequest,
         *,
         starts: bool = False,
         complete: bool = False,
         between_parts: bool = False,
-        delay_s: float = 0.0,
-    ) -> None:
-        update = MetadataUpdate(
+    ) -> MetadataUpdate:
+        return MetadataUpdate(
             controller_id=self._controller_id,
             controller_epoch=image.controller_epoch,
             zxid=image.zxid,
-            update_metadata=body,
+            update_metadata=encode_request(
+                ApiKey.UPDATE_METADATA, UPDATE_METADATA_VERSION, message
+            ),
             starts_full_image=starts,
             complete=complete,
             between_parts=between_parts,
+            message=message,
         )
-        for peer in peers:
-            peer.push(update, delay_s)
 
 
-def _encode(message: object) -> bytes:
-    return encode_request(ApiKey.UPDATE_METADATA, UPDATE_METADATA_VERSION, message)
+def _push(peers: Iterable[Peer], update: MetadataUpdate, delay_s: float = 0.0) -> None:
+    for peer in peers:
+        peer.push(update, delay_s)

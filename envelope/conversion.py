@@ -19,7 +19,7 @@ from envelope.messages import (
 _ENVELOPE: Final = {field.name for field in fields(Envelope)} - {"identity", "client_address"}
 _TEXTS: Final = ("incarnation", "listener_name", "security_protocol", "request_id")
 _TEXT_CHARACTERS_MAX: Final = 300
-_UPDATE: Final = [field.name for field in fields(MetadataUpdate)]
+_UPDATE: Final = [field.name for field in fields(MetadataUpdate) if field.name != "message"]
 
 
 class MalformedMessageError(Exception):

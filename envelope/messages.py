@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from bridgehead.kafka_wire.messages.update_metadata import UpdateMetadataRequest
 
 
 class RequestIdentity(NamedTuple):
@@ -71,6 +73,8 @@ class MetadataUpdate:
     starts_full_image: bool
     complete: bool
     between_parts: bool = False
+    # The decoded body; None in an update that arrived over a channel.
+    message: UpdateMetadataRequest | None = field(default=None, compare=False, repr=False)
 
 
 # The lowest and highest version of each API that a controller supports.

@@ -29,16 +29,20 @@ OLD, NEW = 3, 4  # controller epochs
 
 
 class Peer:
-    """A broker: applies updates, and records their flags and delays."""
+    """A broker: applies updates, and records their flags and delays.
 
-    def __init__(self) -> None:
+    A channel does not carry the decoded body to a remote broker.
+    """
+
+    def __init__(self, *, is_remote: bool) -> None:
+        self.is_remote = is_remote
         self.cache = MetadataCache(lambda: self.changes.append(self.cache.changed))
         self.changes: list[frozenset[str] | None] = []
         self.updates: list[MetadataUpdate] = []
         self.delays: list[float] = []
 
     def push(self, update: MetadataUpdate, delay_s: float = 0.0) -> None:
-        assert self.cache.apply(update)
+        assert self.cache.apply(replace(update, message=None) if self.is_remote else update)
         self.updates.append(update)
         self.delays.append(delay_s)
 
@@ -65,7 +69,7 @@ class Cluster:
         self.image = MetadataImage(controller_epoch=OLD, brokers=Map({1: _broker(1)}))
         self.ids = 0
         self.leader_epoch = 0
-        self.own = Peer()
+        self.own = Peer(is_remote=False)
         self.peers = [self.own]
         before = Publisher(9, self.own)  # of the earlier controller
         for name in topics:
@@ -91,7 +95,7 @@ class Cluster:
         self.publisher.activate(self.image)
 
     def connect(self) -> Peer:
-        self.peers.append(Peer())
+        self.peers.append(Peer(is_remote=True))
         self.publisher.connected(self.peers[-1])
         return self.peers[-1]
 
