@@ -119,12 +119,16 @@ class Term:
         self.loop.end()
 
     def push_parts(self) -> None:
-        """Push the remaining parts of full images, one part between two rounds of requests."""
-        self.loop.schedule(self._push_part)
+        """Push the remaining parts of full images, one part between two rounds of requests.
 
-    async def _push_part(self) -> None:
-        if self._publisher.push_part():
-            self.push_parts()
+        Changes of earlier jobs are committed and published first. Their topics need not be pushed
+        again.
+        """
+        self.loop.start_job(self._parts())
+
+    def _parts(self) -> Job:
+        while self._publisher.push_part():
+            yield []
 
     async def _compare_states(self) -> None:
         """Compare states that are not from ZooKeeper with ZooKeeper, some at a time.

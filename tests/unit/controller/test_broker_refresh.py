@@ -1,14 +1,15 @@
-"""A term reads the live brokers again when they may have changed."""
+"""The background work of a term: it reads the live brokers again, and pushes full images."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any, cast
-from unittest.mock import Mock
+from unittest.mock import AsyncMock, Mock, patch
 
 from cluster_model.image import MetadataImage
+from cluster_model.records import Record, TopicRemovalRecord
 from controller.services import Settings
 from controller.store.outcomes import OutcomeIndex
 from controller.store.port import Fence
@@ -35,12 +36,14 @@ class EmptyStore:
         return [None for _ in reads]
 
 
-def a_term(store: EmptyStore) -> Term:
+def a_term(store: EmptyStore, publisher: Mock | None = None) -> Term:
     loaded = SimpleNamespace(image=MetadataImage(), outcomes=OutcomeIndex(), states_are_read=True)
     services = Mock(policies=None)
     fence = Fence(epoch=1, zk_version=1, zxid=1, last_commit_zxid=0)
     settings = Settings(1, 1000, 1000, 1000)
-    return Term(settings, services, cast(Any, store), fence, cast(Any, loaded), Mock(), Mock())
+    return Term(
+        settings, services, cast(Any, store), fence, cast(Any, loaded), Mock(), publisher or Mock()
+    )
 
 
 async def run_until_idle(term: Term) -> None:
@@ -72,3 +75,24 @@ async def test_a_change_during_a_refresh_causes_another_refresh() -> None:
     term.brokers_changed()
     await run_until_idle(term)
     assert store.refreshes == 2
+
+
+async def test_parts_of_full_images_are_pushed_when_an_earlier_job_has_no_changes() -> None:
+    """The changes of the earlier job are published, so a later part need not contain them."""
+    done: list[str] = []
+
+    def elections() -> Iterator[list[Record]]:
+        for step in ("change", "change", "nothing", "change"):
+            done.append(step)
+            yield [] if step == "nothing" else [TopicRemovalRecord("a")]
+
+    def push_part() -> bool:
+        done.append("part")
+        return done.count("part") < 2
+
+    term = a_term(EmptyStore(), Mock(push_part=push_part))
+    with patch.object(term.loop, "commit_records", AsyncMock()):
+        term.loop.start_job(elections())
+        term.push_parts()
+        await run_until_idle(term)
+    assert done == ["change", "change", "nothing", "part", "change", "part"]
