@@ -12,6 +12,7 @@ import json
 import os
 import signal
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ _TOPICS_A_REQUEST = 20
 _METADATA = 3
 _METADATA_VERSION = 8
 _PATIENCE_S = 60.0
+_POLL_S = 0.02
 
 
 def events_of(folder: Path, kind: str, since_ms: float) -> list[dict[str, Any]]:
@@ -68,9 +70,9 @@ async def first_write_s(address: str) -> float:
     raise RuntimeError("no write was acknowledged")
 
 
-async def _leaderless(connection: AsyncConnection, topics: int, every: int, dead: int) -> int:
-    """Count the partitions without a live leader, in every `every`-th topic from the end."""
-    names = [MetadataRequestTopic(name=f"state-{n:04d}") for n in range(topics - 1, -1, -every)]
+async def _leaderless(connection: AsyncConnection, topics: Sequence[int], dead: int) -> int:
+    """Count the partitions of these topics that have no live leader."""
+    names = [MetadataRequestTopic(name=f"state-{n:04d}") for n in topics]
     message = MetadataRequest(topics=names, allow_auto_topic_creation=False)
     answer = await connection.call(_METADATA, _METADATA_VERSION, message)
     return sum(
@@ -81,20 +83,24 @@ async def _leaderless(connection: AsyncConnection, topics: int, every: int, dead
 
 
 async def all_led_s(address: str, topics: int, dead: int) -> float:
-    """Wait until Metadata shows a live leader for every partition; return the time in seconds.
+    """Wait until a broker shows a live leader for every partition; return the time in seconds.
 
-    First polls only ten topics, among them the last one, until all their partitions have a leader:
-    polling 100,000 partitions all the time would slow down the nodes.
+    Polls only the topic that the controller handles last: reading 100,000 partitions again and
+    again would slow down the nodes. Once this topic has leaders, reads all topics. If all their
+    partitions have leaders, the result is the time at which this read was sent, because the client
+    needs about a second to decode its response.
     """
     began = time.monotonic()
     connection = await AsyncConnection.open(address)
-    for every in (max(1, topics // 10), 1):
-        while await _leaderless(connection, topics, every, dead):
+    while True:
+        while await _leaderless(connection, [topics - 1], dead):
             if time.monotonic() > began + _PATIENCE_S:
                 raise RuntimeError("partitions stayed without a leader")
-            await asyncio.sleep(0.1)
-    connection.close()
-    return time.monotonic() - began
+            await asyncio.sleep(_POLL_S)
+        led_s = time.monotonic() - began
+        if not await _leaderless(connection, range(topics), dead):
+            connection.close()
+            return led_s
 
 
 async def _both(address: str, topics: int, dead: int) -> tuple[float, float]:
