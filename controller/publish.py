@@ -83,7 +83,8 @@ class Publisher:
         self._published = image
         messages = list(changed_parts(before, image, changed, self._controller_id))
         for message in messages:
-            last = message is messages[-1]  # Only the last part raises the zxid of a broker's image.
+            # Only the last part raises the zxid of a broker's image.
+            last = message is messages[-1]
             update = self._update(image, message, complete=last, between_parts=not last)
             _push(self._peers, update, self._delay_s)
             for full in self._full_images:
