@@ -535,8 +535,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         ("4.81",),
         "controller/publish.py",
-        "in changed_parts(before, image, changed, self._controller_id)",
-        "in changed_parts(before, image, frozenset(), self._controller_id)",
+        "list(changed_parts(before, image, changed, self._controller_id))",
+        "list(changed_parts(before, image, frozenset(), self._controller_id))",
     ),
     Mutant(
         ("4.95",),
