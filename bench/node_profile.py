@@ -44,7 +44,13 @@ _SMALL, _BULK_ROUNDS, _TOPICS, _CONNECTIONS = 6_000, 8, 200, 64
 _TOPIC_RESOURCE: Final = 2
 # py-spy counts a thread as active even while it waits in one of these frames. Kazoo's threads, the
 # threads of gRPC's compiled code, and idle threads of executors and policies wait in them.
-_WAITING: Final = ("EpollSelector.select ", "Thread.run ", "_worker ", "_Worker._work ")
+_WAITING: Final = (
+    "EpollSelector.select ",
+    "_wait (zookeeper_client/",
+    "Thread.run ",
+    "_worker ",
+    "_Worker._work ",
+)
 _REST: Final = "event loop, sockets, other"
 
 # The first row with a matching path wins.

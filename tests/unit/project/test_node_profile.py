@@ -18,6 +18,8 @@ def test_a_sample_belongs_to_its_innermost_known_frame() -> None:
 def test_threads_that_wait_are_not_counted() -> None:
     kazoo = "selector_select (kazoo/handlers/utils.py:361)"
     assert not shares([f"{kazoo};EpollSelector.select (selectors.py:468) 9"])
+    handler = "TlsHandler.select (zookeeper_client/tls_handler.py:58)"
+    assert not shares([f"{handler};_wait (zookeeper_client/tls_handler.py:77) 9"])
     assert not shares(["Thread.run (threading.py:982);_worker (concurrent/futures/thread.py:81) 9"])
     assert not shares(["Thread.run (threading.py:982);_Worker._work (node/policy_runner.py:99) 9"])
 
