@@ -121,7 +121,7 @@ def run(plan: Plan) -> list[str]:
 
 def _compare(plan: Plan, theirs: str, ours: str) -> list[str]:
     rates: dict[str, list[dict[str, float]]] = {theirs: [], ours: []}
-    for round_ in range(plan.rounds(2)):
+    for round_ in range(plan.rounds(4)):
         progress(f"real-kafka: round {round_ + 1}")
         for bootstrap, each in rates.items():
             each.append(_measure(bootstrap, f"round{round_}"))
