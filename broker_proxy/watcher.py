@@ -383,15 +383,17 @@ class ZooKeeperWatcher:
             _log.error("%s", text)
         return stored.configs
 
-    async def until_answered(self, read: Callable[[], Awaitable[Answer]]) -> Answer:
-        """Repeat a read until ZooKeeper answers, in this session or in a later one.
+    async def until_answered(self, step: Callable[[], Awaitable[Answer]]) -> Answer:
+        """Repeat a step until ZooKeeper answers, in this session or in a later one.
+
+        The step must be safe to repeat: a read, `register` or `watch`.
 
         Raises:
             ConnectionLostError: the watcher was closed.
         """
         while True:
             try:
-                return await read()
+                return await step()
             except ConnectionLostError:
                 if self._stopped:
                     raise

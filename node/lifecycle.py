@@ -7,6 +7,7 @@ import logging
 import os
 import time
 import uuid
+from functools import partial
 from typing import Any, Final
 
 import bridgehead
@@ -47,7 +48,8 @@ class Node:
 
         Raises:
             OSError: a port is taken.
-            ConnectionLostError: ZooKeeper does not answer.
+            ConnectionLostError: ZooKeeper does not answer at the start. If the connection breaks
+                later, the start continues after a reconnect, as in Kafka.
             RegistrationRefusedError: the broker id is taken.
         """
         parts, config, state = self._parts, self._parts.config, self._parts.broker.state
@@ -69,14 +71,18 @@ class Node:
         )
         await watcher.open()
         # The new paths are checked again, because this broker's ZooKeeper server may lag behind.
-        while not await watcher.has_start_up_paths(parts.start_up_paths):
+        has_paths = partial(watcher.has_start_up_paths, parts.start_up_paths)
+        while not await watcher.until_answered(has_paths):
             await parts.controller.prepare(encode_uuid(uuid.uuid4().bytes))
         if parts.direct is not None:
             await parts.direct.open()
-        state.cluster_id = await watcher.cluster_id()
+        state.cluster_id = await watcher.until_answered(watcher.cluster_id)
         configs = parts.broker.configs
         configs.store(
-            {name: await watcher.read_config("brokers", name) for name in configs.entities}
+            {
+                name: await watcher.until_answered(partial(watcher.read_config, "brokers", name))
+                for name in configs.entities
+            }
         )
         if parts.broker.data_plane is not None:
             await parts.broker.data_plane.open()
@@ -85,8 +91,10 @@ class Node:
         self._listeners = tuple(
             [await server.bind(each, requirements[each.name]) for each in config.listeners]
         )
-        await watcher.register(self._registration(), self._address())
-        await watcher.watch()
+        await watcher.until_answered(
+            partial(watcher.register, self._registration(), self._address())
+        )
+        await watcher.until_answered(watcher.watch)
         await server.serve()
         self._register_gauges(server)
         self._schedule_snapshot()

@@ -1,0 +1,83 @@
+"""A node starts although its connection to ZooKeeper breaks during the start."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import multiprocessing
+import pathlib
+import time
+
+import pytest
+
+from chaos.simulated.network import NetworkLoop, Path
+from chaos.simulated.nodes import SimulatedCluster
+from chaos.simulated.virtual_time import virtual_host
+from chaos.simulated.zookeeper_session import ZooKeeperService
+
+MS = 0.001
+OF_BROKER_2 = "zookeeper of 2"
+SESSION_TIMEOUT_S = 2
+
+
+async def start_with_an_outage(
+    loop: NetworkLoop, folder: pathlib.Path, after_ms: float, cut_s: float
+) -> None:
+    """Start broker 2 while broker 1 is the controller.
+
+    After `after_ms` in its first session the connection to ZooKeeper is reset, or cut for `cut_s`.
+    """
+    cluster = SimulatedCluster(
+        loop,
+        ZooKeeperService(loop.network, lambda: time.time_ns() // 1_000_000, 1),
+        data_dir=folder / "nodes",
+        evidence_dir=folder / "run=1",
+        brokers=2,
+        properties={"zookeeper.session.timeout.ms": str(SESSION_TIMEOUT_S * 1000)},
+        node_properties={},
+        seeded_bugs=frozenset(),
+    )
+    await cluster.nodes[1].start()
+    starting = asyncio.create_task(cluster.nodes[2].start())
+    while not any(each.service == OF_BROKER_2 for each in loop.network.connections):
+        await asyncio.sleep(MS / 10)
+    await asyncio.sleep(after_ms * MS)
+    assert not starting.done(), "the outage comes too late"
+    if cut_s:
+        with loop.network.cut(Path(OF_BROKER_2, True), Path(OF_BROKER_2, False)):
+            await asyncio.sleep(cut_s)
+    else:
+        loop.network.reset(OF_BROKER_2)
+    async with asyncio.timeout(60):
+        await starting
+        while not cluster.is_complete():
+            await asyncio.sleep(10 * MS)
+    await cluster.stop()
+
+
+def simulate(folder: pathlib.Path, after_ms: float, cut_s: float) -> None:
+    gc.disable()  # See chaos.simulated.run.
+    loop = NetworkLoop(1)
+    with virtual_host(loop, 1):
+        loop.run_until_complete(start_with_an_outage(loop, folder, after_ms, cut_s))
+
+
+def starts(folder: pathlib.Path, after_ms: float, *, cut_s: float) -> bool:
+    """Simulate in another process. Returns False if the node did not start."""
+    arguments = (folder, after_ms, cut_s)
+    process = multiprocessing.get_context("fork").Process(target=simulate, args=arguments)
+    process.start()
+    process.join()
+    return process.exitcode == 0
+
+
+@pytest.mark.parametrize("after_ms", [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+def test_a_node_starts_although_its_connection_to_zookeeper_is_reset(
+    after_ms: int, tmp_path: pathlib.Path
+) -> None:
+    assert starts(tmp_path, after_ms, cut_s=0)
+
+
+@pytest.mark.parametrize("after_ms", [6, 7, 8, 9])  # The session is open after 5 ms.
+def test_a_node_starts_although_its_session_expires(after_ms: int, tmp_path: pathlib.Path) -> None:
+    assert starts(tmp_path, after_ms, cut_s=2 * SESSION_TIMEOUT_S)
