@@ -117,6 +117,8 @@ class ZooKeeperWatcher:
         self._acls = AclFollower(callbacks.acls) if callbacks.acls is not None else None
         self._reading_changes = asyncio.Lock()
         self._reading_controller = asyncio.Lock()
+        # Before the node's first `watch`, a new session only serves the steps of the node's start.
+        self._is_watching = False
         self._stopped = False
 
     @property
@@ -286,6 +288,7 @@ class ZooKeeperWatcher:
 
     async def watch(self) -> None:
         """Read and watch registration, controller, configs, tokens, ACLs; call the callbacks."""
+        self._is_watching = True
         await self._follow_registration()
         await self._read_controller()
         if self._users_read_in is not self._session:
@@ -386,7 +389,7 @@ class ZooKeeperWatcher:
     async def until_answered(self, step: Callable[[], Awaitable[Answer]]) -> Answer:
         """Repeat a step until ZooKeeper answers, in this session or in a later one.
 
-        The step must be safe to repeat: a read, `register` or `watch`.
+        The step must be safe to repeat, as a read, `register` and `watch` are.
 
         Raises:
             ConnectionLostError: the watcher was closed.
@@ -405,7 +408,7 @@ class ZooKeeperWatcher:
         self._callbacks.session_changed(state)
         if self._stopped or self._session is None:
             return
-        if state is SessionState.CONNECTED:
+        if state is SessionState.CONNECTED and self._is_watching:
             self._start(self.watch)
         elif state is SessionState.LOST:
             self._log.append(SessionLost(role="broker", session=f"0x{self._session.session_id:x}"))
@@ -415,7 +418,8 @@ class ZooKeeperWatcher:
     async def _begin_again(self) -> None:
         if self._session is None:
             await self.open()
-        await self.watch()
+        if self._is_watching:
+            await self.watch()
 
     def _start(self, step: Callable[[], Awaitable[None]]) -> None:
         """Repeat a step until it succeeds, or leave it to `watch` if only the connection broke."""

@@ -15,7 +15,7 @@ import logging
 from bridgehead.kafka_wire.apis import DRAFTED_SPECS
 from cluster_model.image import MetadataImage
 from cluster_model.principal import KafkaPrincipal
-from cluster_model.session_state import SessionState
+from cluster_model.session_state import SessionLostError, SessionState
 from controller.external_writes import ExternalWrites
 from controller.handle_envelope import EnvelopeHandler
 from controller.loop import ControllerLoop
@@ -92,9 +92,17 @@ class Controller:
         self._services.state_changed(state)
 
     async def prepare(self, cluster_id: str) -> str:
-        """Open the controller session and create the persistent paths; return the cluster id."""
+        """Open the controller session and create the persistent paths; return the cluster id.
+
+        Raises:
+            ConnectionLostError: the connection broke. It is safe to call this method again.
+        """
         store = await self._open_store()
-        return await store.ensure_start_up_paths(cluster_id, self._settings.start_up_paths)
+        try:
+            return await store.ensure_start_up_paths(cluster_id, self._settings.start_up_paths)
+        except SessionLostError:
+            await self._return_to_standby()  # The next call opens another session.
+            raise
 
     async def _open_store(self) -> ZooKeeperStore:
         if self._store is None:

@@ -73,7 +73,8 @@ class Node:
         # The new paths are checked again, because this broker's ZooKeeper server may lag behind.
         has_paths = partial(watcher.has_start_up_paths, parts.start_up_paths)
         while not await watcher.until_answered(has_paths):
-            await parts.controller.prepare(encode_uuid(uuid.uuid4().bytes))
+            new_id = encode_uuid(uuid.uuid4().bytes)
+            await watcher.until_answered(partial(parts.controller.prepare, new_id))
         if parts.direct is not None:
             await parts.direct.open()
         state.cluster_id = await watcher.until_answered(watcher.cluster_id)

@@ -7,6 +7,7 @@ import gc
 import multiprocessing
 import pathlib
 import time
+from itertools import product
 
 import pytest
 
@@ -16,17 +17,18 @@ from chaos.simulated.virtual_time import virtual_host
 from chaos.simulated.zookeeper_session import ZooKeeperService
 
 MS = 0.001
-OF_BROKER_2 = "zookeeper of 2"
 SESSION_TIMEOUT_S = 2
 
 
 async def start_with_an_outage(
-    loop: NetworkLoop, folder: pathlib.Path, after_ms: float, cut_s: float
+    loop: NetworkLoop, folder: pathlib.Path, broker: int, after_ms: float, cut_s: float
 ) -> None:
-    """Start broker 2 while broker 1 is the controller.
+    """Start broker 1 on an empty ZooKeeper, or broker 2 while broker 1 is the controller.
 
-    After `after_ms` in its first session the connection to ZooKeeper is reset, or cut for `cut_s`.
+    `after_ms` after its first connection to ZooKeeper, all its connections to ZooKeeper are reset,
+    or cut for `cut_s`.
     """
+    service = f"zookeeper of {broker}"
     cluster = SimulatedCluster(
         loop,
         ZooKeeperService(loop.network, lambda: time.time_ns() // 1_000_000, 1),
@@ -37,47 +39,56 @@ async def start_with_an_outage(
         node_properties={},
         seeded_bugs=frozenset(),
     )
-    await cluster.nodes[1].start()
-    starting = asyncio.create_task(cluster.nodes[2].start())
-    while not any(each.service == OF_BROKER_2 for each in loop.network.connections):
+    if broker == 2:
+        await cluster.nodes[1].start()
+    starting = asyncio.create_task(cluster.nodes[broker].start())
+    while not any(each.service == service for each in loop.network.connections):
         await asyncio.sleep(MS / 10)
     await asyncio.sleep(after_ms * MS)
     assert not starting.done(), "the outage comes too late"
     if cut_s:
-        with loop.network.cut(Path(OF_BROKER_2, True), Path(OF_BROKER_2, False)):
+        with loop.network.cut(Path(service, True), Path(service, False)):
             await asyncio.sleep(cut_s)
     else:
-        loop.network.reset(OF_BROKER_2)
+        loop.network.reset(service)
     async with asyncio.timeout(60):
         await starting
+        if broker == 1:
+            await cluster.nodes[2].start()
         while not cluster.is_complete():
             await asyncio.sleep(10 * MS)
     await cluster.stop()
 
 
-def simulate(folder: pathlib.Path, after_ms: float, cut_s: float) -> None:
+def simulate(folder: pathlib.Path, broker: int, after_ms: float, cut_s: float) -> None:
     gc.disable()  # See chaos.simulated.run.
     loop = NetworkLoop(1)
     with virtual_host(loop, 1):
-        loop.run_until_complete(start_with_an_outage(loop, folder, after_ms, cut_s))
+        loop.run_until_complete(start_with_an_outage(loop, folder, broker, after_ms, cut_s))
 
 
-def starts(folder: pathlib.Path, after_ms: float, *, cut_s: float) -> bool:
+def starts(folder: pathlib.Path, broker: int, after_ms: float, *, cut_s: float) -> bool:
     """Simulate in another process. Returns False if the node did not start."""
-    arguments = (folder, after_ms, cut_s)
+    arguments = (folder, broker, after_ms, cut_s)
     process = multiprocessing.get_context("fork").Process(target=simulate, args=arguments)
     process.start()
     process.join()
     return process.exitcode == 0
 
 
+@pytest.mark.parametrize("broker", [1, 2])
 @pytest.mark.parametrize("after_ms", [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
 def test_a_node_starts_although_its_connection_to_zookeeper_is_reset(
-    after_ms: int, tmp_path: pathlib.Path
+    broker: int, after_ms: int, tmp_path: pathlib.Path
 ) -> None:
-    assert starts(tmp_path, after_ms, cut_s=0)
+    assert starts(tmp_path, broker, after_ms, cut_s=0)
 
 
-@pytest.mark.parametrize("after_ms", [6, 7, 8, 9])  # The session is open after 5 ms.
-def test_a_node_starts_although_its_session_expires(after_ms: int, tmp_path: pathlib.Path) -> None:
-    assert starts(tmp_path, after_ms, cut_s=2 * SESSION_TIMEOUT_S)
+# Broker 1 creates the paths of the cluster from the 37th to the 66th ms.
+@pytest.mark.parametrize(
+    ("broker", "after_ms"), [*product([1], [20, 36, 40, 50, 60]), *product([2], [6, 7, 8, 9])]
+)
+def test_a_node_starts_although_its_sessions_expire(
+    broker: int, after_ms: int, tmp_path: pathlib.Path
+) -> None:
+    assert starts(tmp_path, broker, after_ms, cut_s=5 * SESSION_TIMEOUT_S)
