@@ -27,7 +27,9 @@ _HTTP2_PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _FRAME_HEADER_BYTES: Final = 9  # the length in 3 bytes, the type, flags, and the stream's id
 _DATA_FRAME: Final = 0
 _MESSAGE_PREFIX_BYTES: Final = 5  # gRPC's prefix of each message
-_HEARTBEAT_BYTES_MAX: Final = 100  # A frame or TLS record with an Envelope is longer.
+_TLS_HEADER_BYTES: Final = 5  # the type, the version, and the length in 2 bytes
+# A heartbeat with its HTTP/2 frames takes at most 100 bytes, a record with an Envelope about 200.
+_HEARTBEAT_BYTES_MAX: Final = 150
 _OPENING: Final = 10  # The first reads may be handshakes of TLS and HTTP/2, not Envelopes.
 _ENVELOPE_WITHIN_S: Final = 60.0
 _COMMIT_WITHIN_S: Final = 60.0
@@ -206,10 +208,10 @@ class ZooKeeperProxy(Proxy):
 
 
 class EnvelopeProxy(Proxy):
-    """A proxy that reads the frames of HTTP/2, and can overwrite one Envelope.
+    """A proxy that reads HTTP/2 frames or TLS records, and can overwrite one Envelope.
 
     The new bytes are not a valid protobuf message. The frames around them stay intact. In a
-    connection with TLS, the proxy finds no Envelope and only passes the bytes on.
+    connection with TLS, the proxy cannot overwrite an Envelope; it only sees the length of records.
     """
 
     def __init__(self, upstream: Callable[[], int]) -> None:
@@ -228,9 +230,13 @@ class EnvelopeProxy(Proxy):
         if reader not in self._is_plain:
             first = await reader.readexactly(len(_HTTP2_PREFACE))
             self._is_plain[reader] = first == _HTTP2_PREFACE
-            return first
+            if self._is_plain[reader]:
+                return first
+            missing = _TLS_HEADER_BYTES + _tls_length(first) - len(first)
+            return first + await reader.readexactly(missing)
         if not self._is_plain[reader]:
-            return await super()._read(reader, is_request)
+            header = await reader.readexactly(_TLS_HEADER_BYTES)
+            return header + await reader.readexactly(_tls_length(header))
         header = await reader.readexactly(_FRAME_HEADER_BYTES)
         payload = await reader.readexactly(int.from_bytes(header[:3], "big"))
         is_envelope = header[3] == _DATA_FRAME and len(payload) > _HEARTBEAT_BYTES_MAX
@@ -240,6 +246,10 @@ class EnvelopeProxy(Proxy):
             kept = payload[:_MESSAGE_PREFIX_BYTES]
             payload = kept + b"\xff" * (len(payload) - len(kept))
         return header + payload
+
+
+def _tls_length(record: bytes) -> int:
+    return int.from_bytes(record[3:_TLS_HEADER_BYTES], "big")
 
 
 class ProxiedNetwork:
