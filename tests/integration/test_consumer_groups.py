@@ -117,6 +117,7 @@ def read(consumer: confluent_kafka.Consumer) -> confluent_kafka.Message:
     return message
 
 
+@pytest.mark.long
 def test_kafka_python_shares_a_topic_in_a_group_and_deletes_it(servers: str, topic: str) -> None:
     admin = KafkaAdminClient(bootstrap_servers=servers)
 

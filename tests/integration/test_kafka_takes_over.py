@@ -43,6 +43,7 @@ def configs_once_known(admin: ConfluentAdmin, topic: str) -> dict[str, str]:
 
 
 @pytest.mark.kafka
+@pytest.mark.long
 def test_real_brokers_take_over_the_metadata_of_our_nodes(
     tmp_path: Path, start_cluster: StartCluster, zookeeper: ZooKeeperForTest
 ) -> None:

@@ -164,6 +164,7 @@ def test_delete_records_moves_the_low_watermark_and_offsets_continue(cluster: Cl
     assert consume(cluster, topic, 1, offset=20) == [b"new"]
 
 
+@pytest.mark.long
 def test_a_killed_leader_restarts_with_all_records(cluster: Cluster) -> None:
     topic = create_topic(cluster)
     values = [b"%d" % number for number in range(100)]

@@ -104,6 +104,7 @@ async def session_error(server: TlsZooKeeper, changes: Mapping[str, str], host: 
     return str(caught.value)
 
 
+@pytest.mark.long
 async def test_untrusted_server_is_rejected(server: TlsZooKeeper, tmp_path: Path) -> None:
     """The server's authority is unknown, or its certificate is for another host.
 
