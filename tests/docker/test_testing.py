@@ -12,6 +12,7 @@ from bridgehead.cluster import ClusterError
 from bridgehead.testing import BridgeheadCluster, BridgeheadContainer
 from bridgehead.testing.engine import prepare
 from demo.clients import admin, create_topic
+from tests.docker.compose import wait_until
 from tests.integration.admin_clients import ConfluentAdmin
 
 # The channel of broker 2 as broker 1 sees it: TLS, with a certificate of the cluster's authority.
@@ -107,7 +108,9 @@ def test_cluster_of_containers_survives_faults(everything_is_removed: None) -> N
         cluster.reconnect(third)
         assert cluster.wait_for_controller() == fourth
         create_topic(client, "after-all", 1, 3)
-        assert {"before", "after-a-kill", "after-all"} <= set(client.list_topics(timeout=30).topics)
+        topics = {"before", "after-a-kill", "after-all"}
+        # As in Kafka, a broker that was just reconnected may answer with older metadata.
+        wait_until(lambda: topics <= set(client.list_topics(timeout=30).topics), f"all of {topics}")
 
 
 def test_exception_in_the_block_removes_everything(everything_is_removed: None) -> None:
