@@ -137,7 +137,7 @@ ATTEMPTS: Final = (
         (HONEST, REDIRECTED),
     ),
     Attempt(
-        "mallory, who has a valid certificate, forges an Envelope in the name of User:admin",
+        "mallory forges an Envelope in the name of User:admin, over TLS with a valid certificate",
         lambda demo: demo.forge("stolen"),
         "CLUSTER_AUTHORIZATION_FAILED",
         "Principal = User:mallory is Denied Operation = ClusterAction",
