@@ -210,9 +210,12 @@ def _try(console: Console, demo: DemoCluster, number: int, attempt: Attempt) -> 
     line = demo.logged(attempt.logged)
     after = metrics_of(demo.cluster, broker)[f"{metric}_total"]
     table = Table(show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
     table.add_row("error code", code)
     table.add_row("controller's log", line)
-    table.add_row(f"{metric.replace('_', '-')} of broker {broker}", f"{before:g} -> {after:g}")
+    name = metric.replace("_", "-")
+    table.add_row("metric", f"{name}\nof broker {broker}: {before:g} -> {after:g}")
     console.print(table)
     expect("error code", code, attempt.code)
     expect(metric, f"{after:g}", f"{before + 1:g}")
