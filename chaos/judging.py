@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 from chaos.result import Result, decide, differences
 from chaos.scenario import Scenario
-from event_log.verdicts import Verdict, worst
+from event_log.verdicts import Verdict, VerdictRow, worst
 from judge.evidence.run_lookup import read_run
 from judge.history import History
 from judge.verdicts import judge
@@ -22,14 +24,22 @@ def operations_min(scenario: Scenario) -> int:
     return max(min(counts) // 4, 1)
 
 
+def required(row: VerdictRow, judges: Collection[str]) -> VerdictRow:
+    """Return the row; it decides if the scenario requires that its property judges something.
+
+    Otherwise a property with nothing to judge does not count.
+    """
+    return replace(row, decides=True) if row.property in judges else row
+
+
 def judge_run(scenario: Scenario, result: Result, folder: Path) -> None:
     """Judge the evidence, and add what it shows to the result."""
     history = History(read_run(folder))
-    rows = [each.row for each in judge(history)]
+    expects = scenario.expects
+    rows = [required(each.row, expects.judges) for each in judge(history)]
     # HANG is the verdict on a violated liveness property.
     broken = (Verdict.FAIL, Verdict.HANG)
     result.violated = tuple(row.property for row in rows if row.verdict in broken)
-    expects = scenario.expects
     judged = worst(row for row in rows if row.property not in expects.violates)
     done = sorted(
         each.completed["mono_ns"]

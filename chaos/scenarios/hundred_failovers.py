@@ -21,5 +21,9 @@ HUNDRED_FAILOVERS = Scenario(
         Step(fault=EXPIRE_CONTROLLER, after=100, times=2),
     ),
     rounds=10,
-    expects=Expectation(elections=(100, None), acknowledged_min=10_000),
+    expects=Expectation(
+        elections=(100, None),
+        acknowledged_min=10_000,
+        judges=("W1", "W2", "W3", "D1", "D2", "D3", "D4", "D5", "F7"),
+    ),
 )

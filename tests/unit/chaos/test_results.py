@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 import chaos.__main__ as command
+from chaos.judging import required
 from chaos.result import Result, decide, differences, write_files
 from chaos.scenario import Expectation
-from event_log.verdicts import Verdict
+from event_log.verdicts import Verdict, VerdictRow, worst
 
 ONE_ELECTION = Expectation(elections=(1, 1), open_max=2)
 BY_HAND = Expectation(elections=(0, None), violates=("W1", "W2"))
@@ -46,6 +47,23 @@ def test_a_run_passes_only_if_judge_and_clients_meet_the_expectation(
     verdict: Verdict,
 ) -> None:
     assert decide(expects, judged=judged, violated=violated, wrong=wrong) is verdict
+
+
+def test_a_run_is_undecided_if_a_required_property_has_nothing_to_judge() -> None:
+    held, idle = (
+        VerdictRow(
+            property=each,
+            name="n",
+            verdict=verdict,
+            judged=0,
+            violations=0,
+            decides=verdict is Verdict.PASS,
+            why="",
+        )
+        for each, verdict in (("W1", Verdict.PASS), ("D3", Verdict.NODATA))
+    )
+    for judges, verdict in (((), Verdict.PASS), (("W1",), Verdict.PASS), (("D3",), Verdict.NODATA)):
+        assert worst(required(row, judges) for row in (held, idle)) is verdict
 
 
 def test_unexpected_counts_of_elections_and_open_operations_are_reported() -> None:
