@@ -1,4 +1,4 @@
-"""Which zxid a broker has applied, whether it knows that it is live, and when it serves reads."""
+"""Which zxid a broker has applied, whether it is listed as live, and when it serves reads."""
 
 from __future__ import annotations
 
