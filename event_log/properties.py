@@ -503,6 +503,15 @@ UNJUDGED: Final[tuple[tuple[str, str], ...]] = (
         "tests/integration/test_policies.py covers them",
     ),
     (
+        "the flag for bypassing policies is rejected if a client sets it",
+        "no event has the flag; tests/integration/test_policies.py covers it",
+    ),
+    (
+        "a policy decides equal requests equally, on each controller",
+        "no event records single decisions of policies, and a user's policy may read the time or "
+        "other state",
+    ),
+    (
         "secrets never occur in evidence, and denials reveal nothing",
         "the judge does not know the secrets; tests in tests/integration search for planted ones, "
         "and compare responses",
