@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -15,6 +15,20 @@ from bridgehead.kafka_wire.errors import ErrorCode
 UNKNOWN_OUTCOMES: Final = frozenset(
     {ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_CONTROLLER}
 )
+
+_FIRST_PAUSE_S: Final = 0.05
+_LONGEST_PAUSE_S: Final = 1.0
+
+
+def pauses() -> Iterator[float]:
+    """Yield the pauses, in seconds, of a load that reads until all brokers agree.
+
+    They grow, because a run with a bug waits for an agreement that never comes.
+    """
+    pause_s = _FIRST_PAUSE_S
+    while True:
+        yield pause_s
+        pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
 
 class Load(Protocol):

@@ -287,7 +287,8 @@ class SimulatedTransport(asyncio.Transport):
     def resume_reading(self) -> None:
         """See asyncio.ReadTransport."""
         self._is_reading = True
-        asyncio.get_running_loop().call_soon(self._read_on)
+        if self._arrived or self._has_ended:
+            asyncio.get_running_loop().call_soon(self._read_on)
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         """Ignore the limits: writes are never blocked."""

@@ -9,6 +9,7 @@ from chaos.workloads.topics import Topics
 
 BURSTS = Workload(
     name="bursts",
-    does="Every 0.8 s eight clients create a topic each, and delete half of these topics.",
-    start=partial(Topics, period_s=0.8),
+    does="Every 1.5 s six clients create a topic each, read it three times at random brokers, and "
+    "delete half of these topics.",
+    start=partial(Topics, clients=6, period_s=1.5, reads=3),
 )

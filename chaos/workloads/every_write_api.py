@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from bridgehead.cluster import ClientHistory
 from bridgehead.kafka_wire.api_key import ApiKey
-from chaos.workload import UNKNOWN_OUTCOMES, Disturbances, Place, Workload
+from chaos.workload import UNKNOWN_OUTCOMES, Disturbances, Place, Workload, pauses
 from chaos.workloads.topics import addresses
 from chaos.write_requests import (
     TOKEN_LIFETIME_MS,
@@ -287,11 +287,11 @@ async def compare(addresses: Mapping[int, str], objects: int, report: Report) ->
         client, deadline = Client(address), time.monotonic() + _AGREED_WITHIN_S
         # A difference may be temporary: a reassignment ends, and brokers are notified, after the
         # response.
-        for _ in itertools.count():
+        for pause_s in pauses():
             wrong = differences(report, await _described(client, names), broker)
             if not wrong or time.monotonic() > deadline:
                 break
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(pause_s)
         report.wrong += wrong
         client.close()
 

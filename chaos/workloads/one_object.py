@@ -26,7 +26,7 @@ from bridgehead.kafka_wire.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from chaos.workload import UNKNOWN_OUTCOMES, Place, Workload
+from chaos.workload import UNKNOWN_OUTCOMES, Place, Workload, pauses
 from chaos.workloads.topics import addresses, creation
 from raw_client.asynchronous import ClusterClient
 
@@ -127,6 +127,7 @@ class OneObject:
         """Wait until a broker describes what the clients wrote; return what still differs."""
         client = ClusterClient(self._addresses, "final-read")
         deadline_s = time.monotonic() + _AGREED_WITHIN_S
+        pause = pauses()
         while True:
             configs = await self._described_configs(client, broker)
             hosts = await _described_hosts(client, broker)
@@ -139,7 +140,7 @@ class OneObject:
             if not wrong or time.monotonic() > deadline_s:
                 client.close()
                 return wrong
-            await asyncio.sleep(_RETRY_S)
+            await asyncio.sleep(next(pause))
 
     async def _described_configs(
         self, client: ClusterClient, broker: int

@@ -12,9 +12,13 @@ from typing import Any, Final
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from bridgehead.kafka_wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataResponse
+from bridgehead.kafka_wire.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
 from chaos.recorded_client import RecordedClient
-from chaos.workload import UNKNOWN_OUTCOMES, Place, Workload
+from chaos.workload import UNKNOWN_OUTCOMES, Place, Workload, pauses
 from raw_client.asynchronous import ClusterClient
 
 _CLIENTS: Final = 8
@@ -33,7 +37,8 @@ class Topics:
 
     With `controllers_broker`, all clients use the broker that is the active controller at the
     start. If `period_s` is not 0, each client waits before each creation until the monotonic clock
-    reaches a multiple of it, so that all send at the same time.
+    reaches a multiple of it, so that all send at the same time. After each acknowledged creation,
+    the client describes the topics at `reads` brokers; only the property R3 judges these responses.
     """
 
     def __init__(
@@ -44,6 +49,7 @@ class Topics:
         topics_each: int = 1,
         period_s: float = 0,
         controllers_broker: bool = False,
+        reads: int = 0,
     ) -> None:
         self._place = place
         self._brokers = place.brokers
@@ -52,6 +58,7 @@ class Topics:
         self._clients = clients
         self._each = topics_each
         self._period_s = period_s
+        self._reads = reads
         self._numbers = itertools.count()
         self._stopped = False
         # By topic: a set with True if it may exist at the end, and with False if it may be absent.
@@ -88,9 +95,22 @@ class Topics:
             names = [f"topic-{number}" for number in numbers]
             broker = source.choice(self._brokers)
             is_created = await self._send(client, broker, ApiKey.CREATE_TOPICS, names)
-            if is_created and source.random() < 0.5:
+            if not is_created:
+                continue
+            for _ in range(self._reads):
+                await self._read(plain, source.choice(self._brokers), names)
+            if source.random() < 0.5:
                 await self._send(client, source.choice(self._brokers), ApiKey.DELETE_TOPICS, names)
         client.close()
+
+    async def _read(self, client: ClusterClient, broker: int, names: Sequence[str]) -> None:
+        topics = [MetadataRequestTopic(name=name) for name in names]
+        try:
+            await client.call(broker, ApiKey.METADATA, 4, MetadataRequest(topics=topics))
+        except (OSError, EOFError):  # The broker is gone.
+            await asyncio.sleep(_RETRY_S)
+        else:
+            self.acknowledged += 1
 
     async def _send(
         self, client: RecordedClient, broker: int, key: ApiKey, names: Sequence[str]
@@ -155,6 +175,7 @@ async def differences(
     """
     client = ClusterClient(at, "final-read")
     deadline = time.monotonic() + _AGREED_WITHIN_S
+    pause = pauses()
     try:
         while True:
             answer = await client.call(broker, ApiKey.METADATA, 4, MetadataRequest(topics=None))
@@ -170,7 +191,7 @@ async def differences(
             ]
             if not wrong or time.monotonic() > deadline:
                 return wrong
-            await asyncio.sleep(_RETRY_S)
+            await asyncio.sleep(next(pause))
     finally:
         client.close()
 
