@@ -1,4 +1,4 @@
-"""The client of a request. One value represents it, from the connection to the decision."""
+"""The client of a request. One class represents it, from the connection to the decision."""
 
 from __future__ import annotations
 

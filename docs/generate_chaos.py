@@ -34,7 +34,7 @@ and `junit.xml` are for programs; both record all runs of the command so far. In
 the seed determines the clients' requests and the moments of the faults, but not the exact timing of
 real processes. If a command makes more than 20 simulated runs, both files are written after every
 20 runs and at the end, and the folders of the runs that passed are deleted. The exit code is 0 if
-every run passed, 1 if a run failed or hung, and otherwise 3: a run is undecided.
+every run passed, 1 if a run failed or hung, and 3 if no run failed or hung, but one is undecided.
 
 With `--shrink` each simulated run that does not pass is repeated with fewer and fewer faults and
 operations. A reduction is kept only if the reduced run still violates the first property that the

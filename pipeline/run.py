@@ -101,7 +101,7 @@ _CANCELLED_WITHIN_S: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A table was built: its name, its number of rows, the tables built so far and in total."""
+    """A table was built: its name and number of rows; `at` of `of` tables are built."""
 
     name: str
     rows: int

@@ -155,7 +155,9 @@ async def _zookeeper_start(cluster: RunningCluster, _: Message) -> Message:
 
 
 async def _heal(cluster: RunningCluster, message: Message) -> Message:
-    """Resume and start processes, remove fault rules, move the controller to the pinned broker.
+    """Resume and start processes, and remove fault rules.
+
+    If the controller was moved from the broker that the settings pin, move it back.
 
     With `reset`, also remove metadata.
     """

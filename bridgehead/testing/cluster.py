@@ -262,7 +262,7 @@ class BridgeheadCluster(StartStop):
         return controller
 
     def start_broker(self, broker: int) -> None:
-        """Start a killed broker's container; return when every broker knows the controller."""
+        """Start a killed broker's container; return when running brokers know the controller."""
         self.get_container(broker).start()
         self._wait_for_controller(self._running())
 

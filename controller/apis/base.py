@@ -1,9 +1,9 @@
 """The interface of an admin write API, and the parts of its decision.
 
 The elements of a request are its topics, resources or entries. An API decides each element by a
-pure function of request and image. The loop commits the records (all records of an element, or
-none), and then the API builds the response. After a failover a broker resends its request. The API
-then decides only the elements that were not committed before.
+pure function of request and image. The loop commits the `records` of an element in one multi,
+and its `following` records later. The API builds the response. After a failover a broker resends
+its request. The API then decides only the elements that were not committed before.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Decided:
     `records` are committed in one multi. `following` are committed later, in one or more multis. If
     this controller fails before it has committed them, the next controller commits them.
     `mutations`: how many partitions are charged to the controller mutation quota; None: no charge.
-    `policy_check`: builds the check of this element for policies; None: no policy checks it.
+    `policy_check`: returns the arguments of policies for this element; None: none is called.
     """
 
     element: str
@@ -97,7 +97,7 @@ class Wait:
 
 
 class RandomSource(Protocol):
-    """A source of random values: `random.Random` in production, a seeded one in tests."""
+    """A source of random values: `random.Random`. Only tests choose its seed."""
 
     def randrange(self, start: int, /) -> int:
         """Return a number from 0 up to, not including, `start`."""

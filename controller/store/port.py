@@ -34,7 +34,7 @@ class ContentConflictError(Exception):
 class Fence:
     """Result of an election: the controller epoch, and the version of its znode.
 
-    `last_commit_zxid` is the zxid of the last commit of any earlier term.
+    `last_commit_zxid` is the zxid of the last commit before this term.
     """
 
     epoch: int

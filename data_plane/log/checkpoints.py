@@ -1,4 +1,4 @@
-"""Kafka's checkpoint files: a version, the number of lines, then one entry per line."""
+"""Kafka's checkpoint files: a version, the number of entries, then one entry per line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An elected store, and a proxy of ZooKeeper that can drop the reply to a multi."""
+"""An elected store, and a proxy before ZooKeeper; the proxy can drop the reply to a multi."""
 
 from __future__ import annotations
 

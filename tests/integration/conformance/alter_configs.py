@@ -104,7 +104,7 @@ CASES = (
         ),
     ),
     Case(
-        "broker without a number",
+        "broker name is not a number",
         body("x", BROKER_TYPE),
         result(42, "Node id must be an integer, but it is: x", "x", BROKER_TYPE),
     ),

@@ -78,7 +78,7 @@ CASES = (
     Case("illegal name", body("a/b"), result(17, "Topic name is invalid: 'a/b' contains…", "a/b")),
     Case("default of all brokers", body("", kind=BROKER_TYPE), result(0, "", "", BROKER_TYPE)),
     Case(
-        "broker without a number",
+        "broker name is not a number",
         body("x", kind=BROKER_TYPE),
         result(42, "Broker id must be an integer, but it is: x", "x", BROKER_TYPE),
     ),

@@ -114,7 +114,7 @@ CASES = (
         topic=HERE,
     ),
     Case(
-        "broker without a number",
+        "broker name is not a number",
         body(name="x", kind=BROKER_TYPE),
         result(42, "Node id must be an integer, but it is: x", "x", BROKER_TYPE),
     ),

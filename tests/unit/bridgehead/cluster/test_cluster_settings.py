@@ -1,4 +1,4 @@
-"""A cluster's settings: overrides, contradictions and their JSON."""
+"""A cluster's settings: overrides, contradictory options, and conversion to and from JSON."""
 
 from __future__ import annotations
 
