@@ -125,8 +125,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         context: contextvars.Context | None = None,
     ) -> Callback:
         """See asyncio.AbstractEventLoop."""
-        self.now_ns += 1
-        return self.call_at(self.now_ns / _NS + delay, callback, *args, context=context)
+        return self.call_at(self.time() + delay, callback, *args, context=context)
 
     def call_at(  # type: ignore[override]
         self,
@@ -149,43 +148,42 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         process.held.clear()
 
     def _run_once(self) -> None:
-        """Run callbacks until the loop is stopped.
-
-        A round runs everything that is ready. If nothing is, it first advances to the next timer.
-        Most rounds run one callback, so the rounds are one loop without calls of its own methods.
-        """
-        ready, timers, pop = self._callbacks, self._timers, heapq.heappop
+        """Run callbacks until the loop is stopped."""
         while not self._stopping:  # type: ignore[attr-defined]
-            while timers and timers[0][2].function is None:
-                pop(timers)
-            if not ready:
-                if not timers:
-                    raise NothingLeftError("the simulation is stuck: nothing is scheduled")
-                self.now_ns = max(self.now_ns, int(timers[0][0] * _NS) + 1)
-            self.now_ns += 1
-            now_s = self.now_ns / _NS
-            while timers and timers[0][0] <= now_s:
-                ready.append(pop(timers)[2])
-            for _ in range(len(ready)):
-                callback = ready.popleft()
-                function, context = callback.function, callback.context
-                if function is None:
+            self._run_ready()
+
+    def _run_ready(self) -> None:
+        """Run everything that is ready; if nothing is, advance to the next timer first."""
+        ready, timers = self._callbacks, self._timers
+        while timers and timers[0][2].function is None:
+            heapq.heappop(timers)
+        if not ready:
+            if not timers:
+                raise NothingLeftError("the simulation is stuck: nothing is scheduled")
+            self.now_ns = max(self.now_ns, int(timers[0][0] * _NS) + 1)
+        now_s = self.time()
+        while timers and timers[0][0] <= now_s:
+            ready.append(heapq.heappop(timers)[2])
+        for _ in range(len(ready)):
+            callback = ready.popleft()
+            function, context = callback.function, callback.context
+            if function is None:
+                continue
+            process = context.get(_PROCESS)
+            if process is not None:
+                if process.has_ended:
                     continue
-                process = context.get(_PROCESS)
-                if process is not None:
-                    if process.has_ended:
-                        continue
-                    if process.is_paused:
-                        process.held.append(callback)
-                        continue
-                self.now_ns += _CALLBACK_NS
-                try:
-                    context.run(function, *callback.arguments)
-                except (SystemExit, KeyboardInterrupt):
-                    raise
-                except BaseException as error:  # as asyncio.Handle does
-                    message = f"an exception in {function!r}"
-                    self.call_exception_handler({"message": message, "exception": error})
+                if process.is_paused:
+                    process.held.append(callback)
+                    continue
+            self.now_ns += _CALLBACK_NS
+            try:
+                context.run(function, *callback.arguments)
+            except (SystemExit, KeyboardInterrupt):
+                raise
+            except BaseException as error:  # as asyncio.Handle does
+                message = f"an exception in {function!r}"
+                self.call_exception_handler({"message": message, "exception": error})
 
     def _write_to_self(self) -> None:
         """Do nothing: there is no selector to wake."""
