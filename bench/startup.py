@@ -1,19 +1,23 @@
-"""Start-up time of three nodes on a running ZooKeeper, and their memory when idle.
+"""Start-up time of three nodes on a running ZooKeeper, their memory when idle, and admin imports.
 
-Why: test suites start hundreds of clusters. The resident memory of each node includes the
-pages that it shares with others. The proportional memory divides these pages among the nodes.
+Why: test suites start hundreds of clusters, and scripts import the admin client at every start.
+The resident memory of each node includes the pages that it shares with others. The proportional
+memory divides these pages among the nodes.
 """
 
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from pathlib import Path
 
-from bench.report import Plan, progress, spread
+from bench.report import Plan, median, progress, spread
 from bridgehead.cluster import Cluster
 
 _IDLE_S = 10.0
+_ADMIN_CLIENTS = ("bridgehead.admin", "confluent_kafka.admin", "kafka.admin")
 
 
 def resident_mb(pid: int) -> float:
@@ -39,8 +43,15 @@ def _start_s(keeper: Cluster, chroot: str) -> float:
         return time.monotonic() - began
 
 
+def _import_ms(module: str) -> float:
+    """Return the processor time for importing `module` in a new process, in ms."""
+    code = f"import time; b = time.process_time(); import {module}; print(time.process_time() - b)"
+    command = [sys.executable, "-c", code]
+    return float(subprocess.run(command, check=True, capture_output=True).stdout) * 1000
+
+
 def run(plan: Plan) -> list[str]:
-    """Measure several starts, then the memory of idle nodes."""
+    """Measure several starts, then the memory of idle nodes, then imports in turns."""
     with Cluster(brokers=1) as keeper:
         starts = []
         for round_ in range(plan.rounds(5)):
@@ -52,8 +63,17 @@ def run(plan: Plan) -> list[str]:
         pids = [broker.pid for broker in cluster.brokers.values()]
         each = [resident_mb(pid) for pid in pids]
         once = [proportional_mb(pid) for pid in pids]
+    imports: dict[str, list[float]] = {module: [] for module in _ADMIN_CLIENTS}
+    for _ in range(plan.rounds(10)):
+        for module, found in imports.items():
+            found.append(_import_ms(module))
+    ours = median(imports["bridgehead.admin"])
     return [
         f"ready after {spread(starts, 's', 2)} on a running ZooKeeper, supervisor included",
         f"three idle nodes: {sum(each):.0f} MB resident {json.dumps([round(mb) for mb in each])}",
         f"each page counted once: {sum(once):.0f} MB {json.dumps([round(mb) for mb in once])}",
+        *(
+            f"import {module}: {spread(found, 'ms')}, {median(found) / ours:.2f} times ours"
+            for module, found in imports.items()
+        ),
     ]

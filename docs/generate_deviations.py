@@ -16,9 +16,8 @@ have the numbers of [kips](kips.md), which has all statements with their tests.
 _IN_PART: Final = "Bridgehead follows only a part of these statements."
 _NOT_FOLLOWED: Final = "Bridgehead follows no part of these statements."
 _REPLACED: Final = """\
-The KIPs themselves dropped or superseded these statements. Statements that
-begin with "Rejected" are alternatives that the KIP rejects. The KIP leaves those that begin with
-"Future work" for later.\
+The KIPs struck these statements out, rejected them or left them for later, or a later KIP
+superseded them. The last column names what replaced them.\
 """
 _DRAFTED: Final = """\
 These statements hold only on a listener with `bridgehead.dialect=drafted`. Kafka implemented them
@@ -47,7 +46,10 @@ def deviations_page() -> str:
         "Not followed", _NOT_FOLLOWED, ("row", "the KIP", "reason"), _without(every, "not followed")
     )
     page += _section(
-        "Replaced", _REPLACED, ("row", "the KIP", "replaced"), _without(every, "replaced")
+        "Replaced",
+        _REPLACED,
+        ("row", "the KIP", "replaced by"),
+        _without(every, "replaced by"),
     )
     page += _section(
         "On drafted listeners only", _DRAFTED, ("row", "the KIP"), _of(every, "drafted")

@@ -54,7 +54,7 @@ class Row:
     allowed: Observed = field(default_factory=lambda: [NOT_DENIED])
     observe: Callable[[Any, str], Observed] = codes
     topic: bool = False  # the test creates the topic first
-    special: dict[str, Observed] = field(default_factory=dict)  # by persona: results that differ
+    special: dict[str, Observed] = field(default_factory=dict)  # results that differ, by persona
 
     def filled(self, name: str, broker: int) -> Any:
         """Return the body with its placeholders replaced."""

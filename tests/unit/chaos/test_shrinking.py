@@ -30,7 +30,9 @@ def test_only_the_faults_and_operations_that_are_needed_remain() -> None:
     assert smallest.after == 16
 
 
-def test_a_seeded_bug_is_reduced_to_one_fault_and_its_file_fails_alike(tmp_path: Path) -> None:
+def test_a_seeded_bug_is_reduced_to_one_fault_and_the_printed_scenario_fails_in_the_same_way(
+    tmp_path: Path,
+) -> None:
     """The bug: the first topic ids of a term are the same in every term.
 
     The file is the reduced scenario as Python source.

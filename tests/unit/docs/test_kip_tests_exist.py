@@ -48,5 +48,5 @@ def test_each_row_cites_existing_code_or_a_reason(row: Row) -> None:
         assert row.dialect != "-"
     else:
         word, _, reason = row.shown_by.partition(":")
-        assert word in ("not built yet", "replaced", "not followed")
+        assert word in ("not built yet", "replaced by", "not followed")
         assert bool(reason.strip()) is (word != "not built yet")
