@@ -127,7 +127,7 @@ prove-kips: setup ## check that the test of each row of docs/kips.md fails with 
 	@$(BIN)/python -m tests.kips --workers $(TEST_WORKERS) $(ARGS)
 
 .PHONY: prove-judge
-prove-judge: setup ## check that the judge finds every changed golden history (docs/kill-matrix.md)
+prove-judge: setup ## check that the judge detects each change of a golden history (docs/kill-matrix.md)
 	@PYTHONPATH=. $(BIN)/python -m tests.kill_matrix
 
 .PHONY: prove-bugs

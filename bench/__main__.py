@@ -54,7 +54,7 @@ def main() -> None:
         "--only", choices=BENCHMARKS, action="append", help="one benchmark; repeatable"
     )
     parser.add_argument(
-        "--quick", action="store_true", help="fewer rounds, and no large state or a smaller one"
+        "--quick", action="store_true", help="fewer rounds; a large state is smaller or left out"
     )
     options = parser.parse_args()
     plan = Plan(quick=options.quick)

@@ -1,9 +1,9 @@
 """Creates topics one after another: our admin client compared with released clients.
 
 The clients use the same cluster in turn, with their default settings. In each turn a client creates
-ten topics, one after another, so that work that the client or a broker does after a response delays
-a create of the same client. A round goes through every order of the clients, and each client has
-one turn in each order.
+ten topics, one after another. Work that the client or a broker does after a response therefore
+delays the next create of the same client. A round goes through every order of the clients, and each
+client has one turn in each order.
 
 A ratio compares the median times of one round; the median of these ratios is reported. A create's
 time includes the client's own processor time, which is reported as well. confluent-kafka requests

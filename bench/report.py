@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much to measure. `quick`: fewer rounds, and no large state or a smaller one."""
+    """How much to measure. `quick`: fewer rounds; a large state is smaller or left out."""
 
     quick: bool = False
 

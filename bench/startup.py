@@ -1,4 +1,4 @@
-"""Start-up time of three nodes on a running ZooKeeper, their memory when idle, and admin imports.
+"""Start-up time of three nodes, their memory when idle, and the import time of the admin client.
 
 Why: test suites start hundreds of clusters, and scripts import the admin client at every start.
 The resident memory of each node includes the pages that it shares with others. The proportional

@@ -218,8 +218,8 @@ class NewestZxid:
             ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, number, self._broker.client_id
         )
         message = ListPartitionReassignmentsRequest(topics=[])
-        # Sent as a client's request: a release without Envelopes rejects that with an Envelope
-        # error. It would execute a request with `made_by_broker`.
+        # Sent as a client's request: a controller of a release without Envelopes rejects it with an
+        # Envelope error. With `made_by_broker` such a controller would execute the request.
         request = broker_request(
             f"{self._prefix}.newest.{number}", header, message, self._broker, made_by_broker=False
         )

@@ -136,7 +136,7 @@ class OverlappingWrites:
                 request = self._connection.open_request(frame, self._now_ns())
             except (UnsupportedVersionError, WireError):
                 return  # It is answered in its turn.
-            # This can change from request to request: it depends on quotas and fault rules.
+            # Checked for each request, because quotas and fault rules can change.
             may_overlap = self._dispatcher.may_overlap(request)
             elements = self._independent(request, in_progress) if may_overlap else None
             if elements is None:

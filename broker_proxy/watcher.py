@@ -292,9 +292,9 @@ class ZooKeeperWatcher:
         await self._follow_registration()
         await self._read_controller()
         if self._users_read_in is not self._session:
-            # Notifications of the time without a session may have been purged, so in a new session
-            # the watcher reads all users, client ids and addresses. Configs of brokers and topics
-            # are not read again: their changes are learned only from notifications.
+            # Notifications sent while there was no session may have been purged. In a new session
+            # the watcher therefore reads all users, client ids and addresses. Configs of brokers
+            # and topics are not read again: their changes are learned only from notifications.
             users = await self.read_entities("users")
             self._callbacks.users_read({each.entity_name: users[each] for each in users})
             if self._callbacks.client_ids_read is not None:

@@ -25,7 +25,7 @@ def operations_min(scenario: Scenario) -> int:
 
 
 def required(row: VerdictRow, judges: Collection[str]) -> VerdictRow:
-    """Return the row; it decides if the scenario requires that its property judges something.
+    """Return the row; it counts for the verdict on the run if `judges` has its property.
 
     Otherwise a property with nothing to judge does not count.
     """

@@ -83,7 +83,7 @@ class Expectation:
     gap_max_s: float | None = None
     """The longest permitted time between two consecutive successes (None: any)."""
     judges: tuple[str, ...] = ()
-    """The properties that must have something to judge. Without it the run is undecided."""
+    """The properties that must have something to judge. Otherwise the run is undecided."""
     violates: tuple[str, ...] = ()
     """The properties that must fail."""
     may_violate_others: bool = False

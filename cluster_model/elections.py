@@ -91,7 +91,7 @@ def elect_unclean(
 
 
 def _without_replicas(state: PartitionState, controller_epoch: int) -> PartitionState | None:
-    """Remove the leader, and all in-sync replicas but one; None if there is no leader already."""
+    """Return the state without a leader and with one ISR member; None if it has no leader now."""
     if state.leader == NO_LEADER:
         return None
     kept = state.isr if len(state.isr) <= 1 else (state.leader,)

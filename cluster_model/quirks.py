@@ -154,7 +154,7 @@ def _dump(request: DumpedRequest, envelope: str) -> str:
 
 
 def set_denial_message(api_key: int, answer: Any, text: str) -> None:
-    """Set the message of CLUSTER_AUTHORIZATION_FAILED, if the API's message in Kafka has a dump."""
+    """Set the text of CLUSTER_AUTHORIZATION_FAILED for an API whose message shows the Request."""
     if api_key not in _DUMPING:
         return
     elements = getattr(answer, "results", None) or getattr(answer, "filter_results", None) or ()

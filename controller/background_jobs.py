@@ -38,8 +38,8 @@ Job = Iterator[list[Record]]
 UncleanElection = Callable[[MetadataImage, str], bool]
 # A new partition takes up to three operations, and a multi has at most 500.
 _PARTITIONS_PER_MULTI: Final = 160
-# A step of elections ends when it has examined so many topics and partitions, or has made so many
-# changes. It takes some 10 ms without changes, and up to some 100 ms with changes.
+# A step of elections ends when it has examined this many topics and partitions, or has made this
+# many changes. It takes some 10 ms without changes, and up to some 100 ms with changes.
 _EXAMINED_PER_STEP: Final = 5_000
 _CHANGES_PER_STEP: Final = 2_400
 # The most operations in a step of topic deletions. A topic that needs more has a step of its own.

@@ -1,4 +1,4 @@
-"""Purges change notifications after 15 minutes; by then every broker has read them.
+"""Purges change notifications after 15 minutes; by then every connected broker has read them.
 
 In Kafka every broker purges them (docs/kafka/znodes.md#change-notifications); here only the
 controller may write.

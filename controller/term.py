@@ -131,7 +131,7 @@ class Term:
             yield []
 
     async def _compare_states(self) -> None:
-        """Compare states that are not from ZooKeeper with ZooKeeper, some at a time.
+        """Compare the states that this node's broker knew with those in ZooKeeper, some at a time.
 
         They differ only if another program wrote a state in an earlier term.
         """

@@ -35,7 +35,7 @@ class TopicView(Protocol):
 
 
 class Limit(Enum):
-    """Up to which offset a read returns records."""
+    """The offset at which a read ends."""
 
     HIGH_WATERMARK = auto()
     LOG_END = auto()

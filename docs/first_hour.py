@@ -1,6 +1,6 @@
 """`make first-hour`: follows the pages in PAGES literally, on a clean clone, twice in a row.
 
-The pages are README, the guides, and those about policies and upgrades. Their code blocks are used:
+The pages are README, the guides, policies and upgrade. Their code blocks are used:
 
 - a block `sh` is run by bash, in the clone; variables live until the end of the page;
 - a block of another language whose first line is a comment with a file name becomes that file;

@@ -115,7 +115,7 @@ class EnvelopeServicer(ControllerServicer):
         alarm = SilenceAlarm(lambda: stream.cancel("the broker is silent"))
         reader = asyncio.create_task(self._read(request_iterator, peer, alarm))
         reader.add_done_callback(lambda _: peer.outbox.wake())
-        # In a callback: a generator that is cancelled in `yield` does not run its `finally`.
+        # In a callback, because a generator that is cancelled in `yield` runs no `finally`.
         stream.add_done_callback(lambda _: self._ended(peer, reader, alarm))
         self._handler.connected(peer)
         yield pb.ControllerBatch(welcome=ranges_to_pb(self._served), heartbeat=True)

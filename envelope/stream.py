@@ -53,7 +53,7 @@ class Outbox:
 
     def _end_delay(self) -> None:
         self._later = None
-        if self._items:  # Otherwise an item without a delay came, and all items were sent.
+        if self._items:  # Empty if they were sent together with an item without a delay.
             self._wake.set()
 
     def wake(self) -> None:

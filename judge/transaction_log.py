@@ -3,7 +3,7 @@
 The log has the session of every write, the version that every check found, and rejected multis. It
 does not show whether a check would have accepted any version.
 Layout: a header of 16 bytes, then for each transaction a checksum, a length, the record and an end
-byte. A length of zero is where the preallocated tail begins.
+byte. A length of zero marks the start of the preallocated tail.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ def read_config(properties: Mapping[str, object]) -> AdminConfig:
         raise AdminConfigError(f"security.protocol must be one of {', '.join(PROTOCOLS)}.")
     mechanism = _mechanism(texts) if protocol.startswith("SASL") else None
     numbers = {name: _number(name, texts.get(name)) for name in NUMBERS}
-    if "default.api.timeout.ms" not in texts:  # as in Kafka, there is time for one attempt
+    if "default.api.timeout.ms" not in texts:  # as in Kafka, no shorter than one attempt
         least = numbers["request.timeout.ms"]
         numbers["default.api.timeout.ms"] = max(least, numbers["default.api.timeout.ms"])
     return AdminConfig(

@@ -91,8 +91,8 @@ class BrokerConnection:
         """Return the newest version that client and broker both support, and the dialect.
 
         Raises:
-            UnsupportedVersionError: there is no such version; the text names the API, the broker
-                and the version ranges.
+            UnsupportedVersionError: there is no such version. The text names the broker and the
+                API, and the version ranges if the broker has the API.
         """
         spec = SPECS[self.dialect].get(request.key)
         served = self._ranges.get(request.key)

@@ -3,10 +3,10 @@
 The caller passes times in milliseconds of any monotonic clock. After each input the caller takes
 the `effects()` and carries them out. The caller also calls `tick` at the time `wakeup_ms()`.
 
-The API's row in `kafka_wire.apis` says where a request goes: to the controller, to a named broker,
-or to any broker. The request is resent after a pause if the connection ends, if no response
-comes within `request.timeout.ms`, or if the broker is not the controller: at most `retries` times,
-and only until the call times out.
+A request goes to the broker that it names. If it names none, the API's row in `kafka_wire.apis`
+says whether the request goes to the controller or to any broker. The request is resent after a
+pause if the connection ends, if no response comes within `request.timeout.ms`, or if the broker is
+not the controller: at most `retries` times, and only until the call times out.
 """
 
 from __future__ import annotations

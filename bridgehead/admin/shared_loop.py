@@ -5,9 +5,9 @@ has to be woken to send the request or to return the result. While one caller ru
 loop also executes the calls of the other callers, whose threads wait.
 If the call only has to wait for data on connections without TLS, the caller's thread reads the data
 without the loop: a pass of the loop would take a fifth of the call's processor time.
-In every other case the client's I/O thread runs the loop: for calls that return a future, for calls
-that are left when the caller's own call has ended, and while the client is idle (to close idle
-connections).
+In every other case the client's I/O thread runs the loop: for calls that return a future, for other
+threads' calls that are still open when the thread that ran the loop has its own result, and while
+the client is idle (to close idle connections).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The iteration order of Java's HashMap, on which some of Kafka's responses depend.
 
-The order matters because our responses are compared byte for byte with recorded ones of Kafka. It
-is computed from the published behaviour of java.util.HashMap. One thing is not reproduced: Java
-turns a crowded bucket into a tree.
+The order matters because our responses are compared byte for byte with recorded ones of Kafka. This
+module computes it from the published behaviour of java.util.HashMap. One thing is not reproduced:
+Java turns a crowded bucket into a tree.
 """
 
 from __future__ import annotations

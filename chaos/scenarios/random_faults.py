@@ -44,9 +44,9 @@ _STEPS: Final = (
     Step(fault=RESET_PEERS_OF_CONTROLLER, after=10, hold=Acknowledged(5)),
     Step(fault=CUT_CONTROLLER_FROM_ZOOKEEPER, after=10, hold=Sessions(1.5)),
     Step(fault=CUT_BROKER_FROM_ZOOKEEPER, after=10, hold=Sessions(1.5)),
-    # Each of the six clients has at most four successes before that of its next write: the request
-    # in flight and three reads. So the 25 successes include a write that was sent after the loss,
-    # and by then the controller has noticed the loss.
+    # After the loss, each of the six clients has at most four successes before its next write
+    # succeeds: the request in flight and three reads. So the 25 successes include a write that was
+    # sent after the loss, and by then the controller has noticed the loss.
     Step(fault=LOSE_REPLY_OF_COMMIT, after=10, hold=Acknowledged(25)),
     Step(fault=LOSE_REQUEST_OF_COMMIT, after=10, hold=Acknowledged(25)),
 )

@@ -25,7 +25,7 @@ class MixedRequests:
         self._addresses = addresses(place)
         self._numbers = itertools.count()
         self._stopped = False
-        # By topic: a set with True if it may exist at the end, and with False if it may be absent.
+        # By topic: contains True if the topic may exist at the end, and False if it may be absent.
         self._expected: dict[str, set[bool]] = {}
         self._surprises: list[str] = []
         self.acknowledged = 0

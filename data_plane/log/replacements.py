@@ -3,7 +3,7 @@
 Compaction writes files with the suffix `.cleaned`. When they are complete, it renames them to
 `.swap`, then the segments that they replace to `.deleted`, and at last removes the suffix `.swap`.
 If a segment still has a `.cleaned` file, its replacement and those of later segments are undone.
-The replacements with any other `.swap` files are completed.
+All other replacements that have `.swap` files are completed.
 """
 
 from __future__ import annotations

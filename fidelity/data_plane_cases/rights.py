@@ -1,7 +1,7 @@
 """Every API of records and groups with an authorizer: users with one right, with none, with all.
 
-On each resource, `alice` has the right with which the resource's name ends. `bob` has no rights at
-first. `admin` is a super user.
+The name of each resource ends with the right that `alice` has on it, such as `topic-read`. `bob`
+has no rights at first. `admin` is a super user.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from judge.properties.violations import violation
 
 def check(history: History) -> Iterator[Violation | None]:
     """Compare each response with the responses before it on its connection."""
-    latest: dict[tuple[Boot, str], Event] = {}  # of the answered requests, the last received
+    latest: dict[tuple[Boot, str], Event] = {}  # the answered request that was received last
     by_boot: dict[Boot, list[Event]] = defaultdict(list)
     for event in history.of_kind["answered"]:
         by_boot[boot_of(event)].append(event)

@@ -1,5 +1,6 @@
-"""W5: only its owner deletes /controller: when the owner's session ends, or with an epoch check.
+"""W5: /controller is deleted only by its owner.
 
+It is deleted when the owner's session ends, or in a transaction that checks the epoch.
 KAFKA-6082: after an error, a controller without this check deletes the znode of its successor.
 """
 

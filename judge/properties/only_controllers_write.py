@@ -31,7 +31,7 @@ def _is_allowed(operation: CommitOperation, owner: SessionOwner) -> bool:
 
 
 def check(history: History) -> Iterator[Violation | None]:
-    """Judge every applied transaction with a write below the chroot that ends no session."""
+    """Judge every applied transaction that writes below the chroot and does not end a session."""
     for commit in history.applied:
         writes = writes_of(commit, "epoch", "controller", "registration", "start_up", "admin")
         if not writes or commit.kind == "close_session":

@@ -21,7 +21,7 @@ EVENT_FAULTS: Final = (
 # Faults during which ZooKeeper commits nothing.
 STILL_FAULTS: Final = ("freeze_zookeeper", "fill_disk_of_zookeeper")
 CLOCK_MOVED_MS_MIN: Final = 600_000
-SLOW_NS_MIN: Final = 200_000_000  # An Envelope or a commit without a reply for longer is slow.
+SLOW_NS_MIN: Final = 200_000_000  # An Envelope or a commit is slow if its reply takes longer.
 LATE_NS_MAX: Final = 200_000_000  # from the healing to the end of an Envelope without a reply
 
 _FAULTS: Final = f"""

@@ -27,10 +27,10 @@ class ControllerState:
         self.path, self.id = path, node_id
 
     def update(self, *, eligible: bool, resign: bool = False) -> tuple[int | None, int]:
-        """Return the active controller (or None) and its epoch.
+        """Return the active controller (or None) and its epoch, after this node's change.
 
-        Before that, an `eligible` node becomes active if no node is, and with `resign` an active
-        node resigns.
+        With `resign` this node resigns if it is active. Otherwise it becomes active if it is
+        `eligible` and no node is active.
         """
         with self.path.open("a+") as file:
             fcntl.flock(file, fcntl.LOCK_EX)

@@ -1,4 +1,4 @@
-"""A broker that loses a reply, its session or its registration is then registered exactly once."""
+"""A broker is registered exactly once after it lost a reply, its session or its registration."""
 
 from __future__ import annotations
 

@@ -169,8 +169,7 @@ def read_log(folder: Path, broker: int) -> str:
 def check_run(folder: Path, session: int | None) -> None:
     """Check that no node failed, and that only expected changes violate properties.
 
-    The expected changes are the writes of `session`, and changes of the epoch from a higher one
-    to 1.
+    The expected changes are the writes of `session`, and changes of the epoch back to 1.
     """
     for broker in BROKERS:
         log = read_log(folder, broker)

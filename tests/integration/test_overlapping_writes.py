@@ -97,7 +97,7 @@ def _script(seed: int) -> list[_Request]:
 
 
 def _comparable(key: ApiKey, response: Any) -> Any:
-    """Return the fields that must be equal: no ids, and few of Metadata and of DeleteTopics."""
+    """Return the fields that must be equal: no ids, and only some of Metadata and DeleteTopics."""
     match key:
         case ApiKey.METADATA:
             return [(e.name, e.error_code, len(e.partitions)) for e in response.topics]

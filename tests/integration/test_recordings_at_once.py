@@ -1,7 +1,7 @@
-"""Recorded requests get the responses of a live Kafka also if many are sent without waiting.
+"""Recorded requests get the responses of a live Kafka even if many are sent without waiting.
 
 The recording was made one request at a time. Steps of one connection that do not need the response
-to an earlier step are sent at once, so the broker overlaps those that are independent writes.
+to an earlier step are sent at once, so the broker overlaps independent writes.
 """
 
 from __future__ import annotations

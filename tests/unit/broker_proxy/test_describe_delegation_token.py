@@ -32,7 +32,7 @@ async def described(names: list[str], *tokens: DelegationToken) -> list[str]:
     return [each.token_id for each in answer.tokens]
 
 
-async def test_owners_select_the_tokens_that_they_own_requested_or_may_renew() -> None:
+async def test_a_listed_owner_selects_tokens_that_it_owns_or_requested_or_may_renew() -> None:
     tokens = token("1", BOB), token("2", CAROL, BOB), token("3", CAROL)
     assert await described(["bob"], *tokens) == ["1", "2"]
     assert await described(["alice"], *tokens) == ["1", "2", "3"]

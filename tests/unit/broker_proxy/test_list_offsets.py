@@ -46,7 +46,7 @@ def api(allowed: Rule | bool = True) -> ListOffsets:
 
 
 async def times(logs: Sequence[tuple[str, int]]) -> dict[tuple[str, int], int]:
-    """Return when each log was created: at CREATED_MS."""
+    """Return CREATED_MS as the creation time of each log."""
     return dict.fromkeys(logs, CREATED_MS)
 
 

@@ -135,7 +135,7 @@ def test_idle_readers_of_small_frames_are_closed_too() -> None:
     assert memory.take_idle() == [f"small {number}" for number in range(20)]
 
 
-def test_when_memory_exceeds_its_limit_by_over_a_frame_the_earliest_reader_is_closed() -> None:
+def test_the_earliest_reader_is_closed_if_memory_exceeds_its_limit_by_more_than_a_frame() -> None:
     memory = exhausted()
     memory.update("d", large(6 * MB))
     assert memory.take_excess() == []

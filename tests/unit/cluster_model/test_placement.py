@@ -38,7 +38,7 @@ def test_racks_on_only_some_brokers_are_an_error() -> None:
 
 
 def test_added_partitions_continue_the_placement() -> None:
-    """If start and shift are equal, two partitions and four more are placed like six at once."""
+    """With one start and shift, two partitions and four added ones are placed like six at once."""
     whole = assign_replicas(FIVE, partitions=6, replication_factor=2, start=3, shift=3)
     first = assign_replicas(FIVE, partitions=2, replication_factor=2, start=3, shift=3)
     more = assign_replicas(

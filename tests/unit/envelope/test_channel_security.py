@@ -92,7 +92,7 @@ def test_a_sender_may_use_only_its_own_identity(
         assert message in refused.reason
 
 
-def test_envelopes_without_certificates_are_accepted_on_loopback_only() -> None:
+def test_envelopes_without_certificates_are_by_default_accepted_on_loopback_only() -> None:
     elsewhere = GOOD + "bridgehead.grpc.listener=0.0.0.0:0\n"
     assert read_config(GOOD).inter_broker_principal == ANONYMOUS
     with pytest.raises(NodeConfigError, match="set bridgehead"):

@@ -146,7 +146,7 @@ def test_unreadable_outcome_of_another_program_is_a_foreign_write(tmp_path: Path
         "deep",
     ],
 )
-def test_outcome_that_a_line_cannot_have_is_omitted(outcome: object) -> None:
+def test_malformed_outcome_is_omitted(outcome: object) -> None:
     """With such an outcome, the line would be quarantined, or the run could not be sealed."""
     data = json.dumps({"outcomes": [outcome]}).replace('"deep"', "[" * 100_000).encode()
     operation = LoggedOperation("create", "/bridgehead/outcomes/1", data)

@@ -182,7 +182,7 @@ def test_changed_evidence_passes_only_without_a_seal_or_key(
         assert pipeline_main(rejected) == UNDECIDED
 
 
-def test_no_property_of_an_unsealed_run_passes(tmp_path: Path) -> None:
+def test_no_property_of_an_unsealed_run_passes_by_default(tmp_path: Path) -> None:
     """This includes properties that need no evidence and properties that allow gaps in it."""
     run = failing_run(tmp_path, None)
     remove_manifest(run)

@@ -49,7 +49,7 @@ def test_recorded_log_is_read_to_its_end() -> None:
 
 
 def test_recorded_multi_has_check_counter_outcomes_and_effects() -> None:
-    """For a check, the log stores the required version plus one; the decoder subtracts one."""
+    """For a check, the log stores the znode's version plus one; the decoder subtracts one."""
     multi = next(
         t
         for t in _recorded()

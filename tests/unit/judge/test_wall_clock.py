@@ -16,7 +16,7 @@ from judge.verdicts import judge
 from tests import golden_histories
 
 # A10 computes the lifetime of a login from wall-clock times. T1 compares wall-clock times with the
-# times of commits, and with the clock that a fault moves.
+# times of commits, and a node's wall clock with the harness's.
 ABOUT_WALL_TIME = {"A10", "T1"}
 
 

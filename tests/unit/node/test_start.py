@@ -25,8 +25,8 @@ async def start_with_an_outage(
 ) -> None:
     """Start broker 1 on an empty ZooKeeper, or broker 2 while broker 1 is the controller.
 
-    `after_ms` after its first connection to ZooKeeper, all its connections to ZooKeeper are reset,
-    or cut for `cut_s`.
+    The outage begins `after_ms` after the broker first connects to ZooKeeper. It resets all of the
+    broker's connections to ZooKeeper or, if `cut_s` is not 0, cuts them for `cut_s`.
     """
     service = f"zookeeper of {broker}"
     cluster = SimulatedCluster(

@@ -201,7 +201,7 @@ def test_retries_limit_the_attempts() -> None:
     assert sum("CreateTopics" in line for line in world.new_lines()) == 2
 
 
-def test_a_call_that_ends_without_a_response_has_a_timeout_for_each_element(world: World) -> None:
+def test_a_call_without_a_response_ends_with_a_timeout_error_for_each_element(world: World) -> None:
     world.everywhere(CREATE, lambda request, version: None)
     errors = world.run(creation(*NAMES)).get()
     assert world.now_ms == 60_000

@@ -10,7 +10,7 @@ from bridgehead.admin.errors import InvalidCallError
 ID = "x-_Qm1z5Q6uT0b7c8d9e0A"
 
 
-def test_the_text_of_a_topic_id_is_read_again() -> None:
+def test_the_text_of_a_topic_id_round_trips() -> None:
     assert topic_id_text(topic_id_bytes(ID)) == ID
 
 

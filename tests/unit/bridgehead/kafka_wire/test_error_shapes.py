@@ -62,7 +62,7 @@ def test_error_of_an_empty_request_can_be_encoded_in_every_version(key: int) -> 
         for version in spec.versions if spec is not None else ():
             request = spec.request()
             if isinstance(request, ProduceRequest):
-                request.acks = 1  # there is no response without acknowledgements
+                request.acks = 1  # With acks=0 there is no response.
             response = error_response(key, request, version, ErrorCode.REQUEST_TIMED_OUT)
             encoded = encode_response(key, version, response, dialect)
             assert isinstance(decode_body(key, "response", version, encoded, dialect), dict)

@@ -152,7 +152,7 @@ def test_sasl_ssl_ignores_the_common_client_auth() -> None:
         ("PLAINTEXT://:0", "", False),
     ],
 )
-def test_anonymous_clients_are_served_on_loopback_only(
+def test_anonymous_clients_are_by_default_served_on_loopback_only(
     listener: str, more: str, open_to_strangers: bool
 ) -> None:
     text = f"{NODE}listeners={listener}\n{more}"

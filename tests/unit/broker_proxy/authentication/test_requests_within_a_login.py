@@ -26,7 +26,7 @@ from tests.unit.broker_proxy.authentication.clients import authenticator, handsh
 
 DATA: Final = Path(__file__).parents[3] / "data" / "requests_within_a_login.jsonl.gz"
 DIFFERENCES: Final = Path(__file__).parents[4] / "docs" / "differences.md"
-# For these requests we close the connection, where Kafka may first send an error response: see
+# After these requests we only close the connection. Kafka may first send an error response: see
 # `login-out-of-turn` in docs/differences.md. AddPartitionsToTxn differs only below version 4.
 CLOSED: Final = {
     "LEADER_AND_ISR",
