@@ -142,7 +142,7 @@ def _violations(console: Console, cluster: Cluster) -> None:
     console.print(table)
     console.print(
         "Broker 1 is the controller and leads ledger; broker 2 forwards. The policy on the leader "
-        "checks DeleteRecords. DeleteTopics 4 predates POLICY_VIOLATION; the log has the reason:"
+        "checks DeleteRecords. DeleteTopics 4 has no POLICY_VIOLATION; the log has the reason:"
     )
     log = (cluster.data_dir / "nodes" / "1" / "node.log").read_text(encoding="utf-8")
     lines = [line for line in log.splitlines() if "a policy rejects ledger" in line]

@@ -170,7 +170,7 @@ def _read(kind: Any, document: Any) -> Any:
 
 
 # Why a line is not judged. `wrong_run` rejects the whole run (exit code 3). For any other reason,
-# the line is quarantined, and the witness to which the file belongs has a gap.
+# the line is set aside, and the witness to which the file belongs has a gap.
 QUARANTINE_REASONS: Final[Mapping[str, str]] = {
     "utf8": "the line is not UTF-8",
     "not_json": "the line is not JSON; NaN, Infinity and comments are not JSON either",

@@ -89,7 +89,8 @@ AUTHORIZATION_FAILED: Final = Metric(
     "request_forwarding_to_controller_authorization_fail_count",
     "request-forwarding-to-controller-authorization-fail-count",
     Kind.COUNTER,
-    "Envelopes that this node answered with CLUSTER_AUTHORIZATION_FAILED",
+    "Envelopes that this node answered with CLUSTER_AUTHORIZATION_FAILED, except those that "
+    "clients send to a drafted listener",
 )
 ENVELOPES_REFUSED: Final = Metric(
     "bridgehead_envelopes_refused_total",

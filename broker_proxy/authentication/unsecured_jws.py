@@ -40,7 +40,9 @@ class UnsecuredJwsValidator:
     def __call__(self, token: str) -> Token:
         """See oauthbearer.Validate."""
         parts = token.split(".")
-        if len(parts) != 3 or parts[2] or len(token) > _DEPTH_BYTES_MAX:
+        if len(token) > _DEPTH_BYTES_MAX:
+            raise TokenRefusedError(f"the token is longer than {_DEPTH_BYTES_MAX} bytes")
+        if len(parts) != 3 or parts[2]:
             raise TokenRefusedError("not an unsecured JWS of three parts, the last one empty")
         if _object(parts[0]).get("alg") != "none":
             raise TokenRefusedError("the token's algorithm is not none")
@@ -57,7 +59,7 @@ class UnsecuredJwsValidator:
         if now - self._skew_ms >= expires:
             raise TokenRefusedError("the token has expired")
         if issued is not None and expires <= issued:
-            raise TokenRefusedError("the token expired before it was issued")
+            raise TokenRefusedError("the token does not expire after it was issued")
         missing = self._required - _scope(claims.get(self._scope_claim))
         if missing:
             raise TokenRefusedError("a required scope is missing", " ".join(sorted(self._required)))

@@ -1,7 +1,8 @@
 """Starts the three brokers on which a suite runs: of Bridgehead, or of a live Kafka 3.9.1.
 
-Both clusters have the same listeners, users and certificates, and the properties that the suites
-set on their own brokers. Only properties `bridgehead.*` and properties of transactions differ.
+Both clusters have the same listeners and users, certificates made in the same way, and the
+properties that the suites set on their own brokers. Only properties `bridgehead.*` and properties
+of transactions differ.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ def token(data: bytes, version: int = 1) -> bytes:
 
 
 def probe() -> bytes:
-    """Return a request for all topics' metadata; only a client that is logged in gets them."""
+    """Return a Metadata request for no topics; only a client that is logged in gets the brokers."""
     return joined([*head(METADATA, 1), *blob(b"")[:1]])
 
 

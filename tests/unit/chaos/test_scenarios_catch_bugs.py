@@ -1,4 +1,4 @@
-"""Each scenario names the seeded bugs that it catches.
+"""Each scenario names the seeded bugs that it catches, or the reason why it names none.
 
 These tests run some scenarios with their bugs; `make prove-bugs` runs all of them.
 """

@@ -108,7 +108,7 @@ async def test_fetching_offsets_of_no_group_is_not_answered() -> None:
 
 
 def test_topics_without_a_possible_leader_are_created() -> None:
-    """The partitions have no state, so the request waits until its timeout."""
+    """The partitions have no state znode and so no leader: the request waits until its timeout."""
     check(f"""
     > properties bridgehead.quirks={UNUSABLE_ASSIGNMENT_ACCEPTED}
     > create t assign=0:none / u assign=0:-1 / v assign=0:9
