@@ -1,1 +1,1 @@
-"""Benchmarks that report ratios within one run; `python -m bench`."""
+"""Benchmarks, most of which report ratios within one run; `python -m bench`."""

@@ -4,9 +4,9 @@
 
 Each generated history is judged in its own process. Sizes alternate; the results are medians of the
 rounds. Prints the events per second and core, from JSON to the silver tables and for all tables;
-the memory of the JVM; and how the time grows from each size to the next, as an exponent of the size
-(1 is linear growth). For comparison, the same process first reads the events with Spark's JSON
-reader and counts the events of each kind. On a busy machine the JVM's processor time is more
+the highest memory of the JVM; and how the time grows from each size to the next, as an exponent of
+the size (1 is linear growth). For comparison, the same process first reads the events with Spark's
+JSON reader and counts the events of each kind. On a busy machine the JVM's processor time is more
 reliable than the elapsed time.
 With `--busiest 0.9`, one of the three brokers receives 90 % of the requests.
 """

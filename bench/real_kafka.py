@@ -1,7 +1,8 @@
 """Compares the same jobs on a forwarding Kafka 3.9.1 and on our cluster, in one run.
 
 Each cluster has three brokers and its own ZooKeeper. In each round, each cluster gets all requests
-from one confluent-kafka AdminClient. Skipped without Kafka's jars (`make kafka-jars`) or Java 17.
+from one confluent-kafka AdminClient. Skipped without Kafka's jars (`make kafka-jars`) or Java 17
+to 23.
 """
 
 from __future__ import annotations

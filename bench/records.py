@@ -1,8 +1,8 @@
 """Measures Produce: records per second, the time of one record, and admin requests under load.
 
 The same confluent-kafka producer (acks=all, three replicas) writes to our three brokers and, if the
-jars (`make kafka-jars`) and Java 17 exist, to three brokers of a live Kafka 3.9.1. A record has
-1,000 bytes. Batches of 16,000 bytes also go to a bare asyncio server that echoes them. The echo
+jars (`make kafka-jars`) and Java 17 to 23 exist, to three brokers of a live Kafka 3.9.1. A record
+has 1,000 bytes. Batches of 16,000 bytes also go to a bare asyncio server that echoes them. The echo
 shows what Python and the network cost without a log and without a protocol.
 """
 

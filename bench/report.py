@@ -1,7 +1,7 @@
 """The input and the output of a benchmark: a `Plan`, and lines of text.
 
-Ratios within one run are more reliable than absolute figures, so a benchmark alternates between
-the two things that it compares (A B A B) and reports the ratio of the medians first.
+Ratios within one run are more reliable than absolute figures, so most benchmarks alternate
+between the things that they compare (A B A B) and report a ratio.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Why: test suites start hundreds of clusters, and scripts import the admin client at every start.
 The resident memory of each node includes the pages that it shares with others. The proportional
-memory divides these pages among the nodes.
+memory divides these pages among the processes that share them.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def run(plan: Plan) -> list[str]:
     return [
         f"ready after {spread(starts, 's', 2)} on a running ZooKeeper, supervisor included",
         f"three idle nodes: {sum(each):.0f} MB resident {json.dumps([round(mb) for mb in each])}",
-        f"each page counted once: {sum(once):.0f} MB {json.dumps([round(mb) for mb in once])}",
+        f"proportional memory: {sum(once):.0f} MB {json.dumps([round(mb) for mb in once])}",
         *(
             f"import {module}: {spread(found, 'ms')}, {median(found) / ours:.2f} times ours"
             for module, found in imports.items()

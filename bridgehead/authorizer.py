@@ -4,10 +4,10 @@ An authorizer is a class that every node can import, named by its dotted path:
 
     authorizer.class.name=my_package.my_module.MyAuthorizer
 
-Each node creates an instance with the broker's properties and calls it for every element of every
-request. Its methods must be pure functions of their arguments: they return the same verdict on
-every broker and do not block. An exception counts as a denial. The cluster stores ACLs whether or
-not the authorizer uses them.
+Each node creates an instance with the broker's properties and calls it for each right that a
+request needs. Its methods must be pure functions of their arguments: they return the same verdict
+on every broker and do not block. An exception counts as a denial. The cluster stores ACLs whether
+or not the authorizer uses them.
 
     class OnlyAliceCreates:
         def __init__(self, properties: Mapping[str, str]) -> None: ...

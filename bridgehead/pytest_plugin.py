@@ -25,7 +25,7 @@ _ARGUMENTS = ("brokers", "listeners", "users", "acls", "policies", "dialect", "p
 _LISTENERS = {"CLIENTS": "SASL_PLAINTEXT"}
 _FAULTS = "bridgehead.faults.allow"  # tests may add fault rules
 _RUNNING_MAX = 2
-"""At most this many clusters run at a time, each with different options."""
+"""At most this many clusters of `bridgehead_cluster` run at a time, with different options."""
 
 
 def pytest_configure(config: pytest.Config) -> None:

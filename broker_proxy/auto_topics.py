@@ -5,8 +5,7 @@ with the broker's principal. For each creation the broker sends a CreateTopics r
 forwarded like a client's request (KIP-590 §Internal CreateTopicsRequest Routing). A forwarding
 broker answers its client without waiting for the controller, except in the drafted dialect. For
 Metadata, the controller's own broker and a broker that does not forward wait for the outcome. If a
-creation fails, the error message is in the log and in the evidence: the client's response has no
-field for it.
+creation fails, the error message is in the log: the client's response has no field for it.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Requests are executed one after another, except independent writes (`overlapping_writes`). TLS is
 asyncio's own. The bare connection is admitted first and then upgraded, so a client that never
-finishes its handshake counts against the limits and times out like any other. The
-`SaslAuthenticator` handles logins, the `Dispatcher` all other requests.
+finishes its handshake counts against the limits like any other. The handshake has a time limit of
+its own. The `SaslAuthenticator` handles logins, the `Dispatcher` all other requests.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def broker_request(
 
 
 def response_of(request: ClientRequest, forwarded: Forwarded) -> Any | None:
-    """Return the controller's response to a request; None if it did not respond.
+    """Return the controller's response to a request; None if there is none.
 
     Raises:
         WireError: the response is malformed.
@@ -74,7 +74,7 @@ class ControllerRequests:
         self._numbers = itertools.count(1)
 
     async def send(self, key: ApiKey, version: int, message: Any) -> Any | None:
-        """Return the response; None if the controller did not answer within request.timeout.ms.
+        """Return the response; None if there is none, for example within request.timeout.ms.
 
         Raises:
             WireError: the response is malformed.

@@ -51,7 +51,7 @@ from metrics.names import FOLLOWER_FETCH
 from metrics.node_metrics import NodeMetrics
 
 _log = logging.getLogger(__name__)
-# The APIs whose responses do not depend on metadata.
+# The responses of these APIs do not depend on metadata.
 _NO_METADATA = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.API_VERSIONS, ApiKey.SASL_AUTHENTICATE})
 
 

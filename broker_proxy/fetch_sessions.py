@@ -1,8 +1,8 @@
 """Fetch sessions: remember which partitions a consumer or follower fetches. KIP-227. Pure.
 
 An incremental request names only the partitions that the client adds, changes or removes. Its
-response has only partitions with records, an error or changed offsets. The number of sessions is
-limited; a client without a session sends full requests.
+response has only partitions with news, such as records, an error or changed offsets. The number of
+sessions is limited; a client without a session sends full requests.
 
 A partition is *settled* for a follower that is in the ISR and has all records of the partition. The
 leader does not read a settled partition until it changes. So the cost of a request depends on how

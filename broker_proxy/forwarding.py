@@ -1,4 +1,4 @@
-"""Forwards write requests to the active controller; retries until `request.timeout.ms` passes.
+"""Forwards requests to the active controller; retries until `request.timeout.ms` passes.
 
 A request keeps its identity on every resend, so it is executed once (docs/adr/0003). Many requests
 are in flight at a time. A slow request delays only its own connection.

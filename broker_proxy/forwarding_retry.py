@@ -18,9 +18,9 @@ from envelope.messages import EnvelopeReply
 class Step(Enum):
     """What the forwarding broker does next."""
 
-    RELAY = auto()  # return the inner response to the client without decoding it
+    RELAY = auto()  # return the inner response to the client
     RETRY = auto()  # find the controller and send the same Envelope again
-    UNKNOWN_SERVER_ERROR = auto()  # send this error to the client; log the cause
+    UNKNOWN_SERVER_ERROR = auto()  # send this error to the client
     CLOSE = auto()  # close the connection, so that the client negotiates versions again
     TIMED_OUT = auto()  # send REQUEST_TIMED_OUT to the client; the outcome is unknown
 

@@ -16,7 +16,7 @@ from cluster_model.config_types import ConfigKey
 
 
 class Operation(NamedTuple):
-    """One change. `type` may be an unknown number; `value` is null for DELETE."""
+    """One change. `type` may be an unknown number; `value` may be null for DELETE."""
 
     name: str
     type: int

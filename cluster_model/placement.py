@@ -19,7 +19,7 @@ def _replica_index(first: int, shift: int, step: int, count: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class BrokerOrder:
-    """The brokers in placement order; computed once per request."""
+    """The brokers in placement order."""
 
     brokers: tuple[int, ...]
     racks: Mapping[int, str] | None  # None: no broker has a rack

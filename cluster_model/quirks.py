@@ -87,7 +87,7 @@ UNSUPPORTED_QUIRKS: Final[Mapping[str, str]] = {
     "produce-null-records": "A fault rule with the action `drop` has the same effect on a client.",
     "join-group-malformed-subscription": "A fault rule with the action `drop` has the same effect "
     "on a client.",
-    "policy-failed": "Every call of a policy has a time limit (bridgehead.policy.timeout.ms) "
+    "policy-failed": "Every decision of a policy has a time limit (bridgehead.policy.timeout.ms) "
     "that cannot be switched off; in Kafka a call may never return.",
     "auto-create-cluster-metadata": "The quirk would create the topic `__cluster_metadata`, which "
     "has the name of KRaft's metadata log, and a migration to KRaft would find it in ZooKeeper.",

@@ -97,7 +97,7 @@ class PartitionRecord:
 
 @dataclass(frozen=True, slots=True)
 class ConfigRecord:
-    """Replace all configs of an entity; an empty user, client or ip loses its znode."""
+    """Replace all configs of an entity. `config_steps` has the changes of znodes."""
 
     resource: ConfigResource
     configs: Mapping[str, str]

@@ -52,7 +52,7 @@ _MILLISECONDS: Final = {"ms": 1, "minutes": 60_000, "hours": 3_600_000}
 class TopicDefaults:
     """The values that topics without overrides have, and their DescribeConfigs entries.
 
-    Computed once per change of the broker's configs, because a response describes many topics.
+    They change only with the broker's configs; `LastTopicDefaults` keeps them.
     """
 
     values: Mapping[str, ConfigValue]

@@ -1,7 +1,7 @@
 """The znodes: their paths and contents (docs/kafka/znodes.md).
 
-One class per kind of znode, with `path`, `encode` and `decode`. JSON has no spaces, and its keys
-are in the order of Kafka 3.9.1; decoders accept any order and spaces. Because other processes
+One class per kind of znode; most have `path`, `encode` and `decode`. JSON has no spaces, and its
+keys are in the order of Kafka 3.9.1; decoders accept any order and spaces. Because other processes
 write to ZooKeeper too, every decoder raises `ZnodeContentError` for invalid content.
 """
 

@@ -2,7 +2,7 @@
 
 Brokers below the bridge release and old tools of Kafka write configs, quotas, ACLs and tokens to
 ZooKeeper themselves. This node's broker reports each change that it reads. If a report differs from
-the image, the loop reads the znodes again before it decides the next requests. The controller's own
+the image, the loop reads the znodes again between two rounds of requests. The controller's own
 writes are already in the image.
 """
 

@@ -162,7 +162,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _make_room(data_dir: Path) -> None:
-    """Remove the data of an earlier run, and nothing else."""
+    """Remove the folder of an earlier run. Any other folder must be empty."""
     left = {each.name for each in data_dir.iterdir()} if data_dir.is_dir() else set()
     if left and not {"certificates", "nodes"} & left:
         raise DemoFailedError(f"{data_dir} is not empty: name another folder with --data-dir.")

@@ -65,7 +65,7 @@ def audit(command: str, locks: Sequence[Path]) -> Findings | None:
 def report(findings: Findings | None) -> tuple[int, str]:
     """Return the exit status and the lines to print."""
     if findings is None or not (findings.clean or findings.vulnerable):
-        return 0, "NOT TESTED: pip-audit cannot reach its database of vulnerabilities here."
+        return 0, "NOT TESTED: pip-audit failed, or cannot reach its database of vulnerabilities."
     lines = [f"{findings.clean} packages without a known vulnerability"]
     if findings.skipped:
         lines.append(f"NOT TESTED: pip-audit's database does not know {findings.skipped} packages.")

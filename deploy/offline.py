@@ -41,7 +41,7 @@ SOURCE_ONLY = ("pyspark",)
 
 
 class CannotBuildError(Exception):
-    """Something that the build needs is missing. The text is one sentence with the remedy."""
+    """The build is not possible here. The text is one sentence."""
 
 
 def run(*command: str | Path) -> str:

@@ -1,7 +1,7 @@
 """`python3 -m deploy.prerequisites`: lists what this machine lacks for `make image-offline`.
 
-The program prints one line for each missing thing, with the command that installs it. It runs
-before any download, so it uses only the standard library.
+The program prints one line for each missing thing, with the remedy. It runs before any download,
+so it uses only the standard library.
 """
 
 from __future__ import annotations

@@ -34,9 +34,9 @@ A broker serves these APIs and lists them in ApiVersions. The table is derived f
   not the controller forwards the request; with `bridgehead.forwarding.enable=false` it answers
   NOT_CONTROLLER. ON_CONTROLLER: only the active controller's broker executes the request, all
   others answer NOT_CONTROLLER.
-- A broker below the bridge release forwards nothing. It writes configs, quotas, ACLs and delegation
-  tokens itself. It answers other FORWARD requests with NOT_CONTROLLER, unless it is the active
-  controller's broker ([upgrade](upgrade.md)).
+- A broker below the bridge release forwards no requests of clients. It writes configs, quotas, ACLs
+  and delegation tokens itself. It answers other FORWARD requests with NOT_CONTROLLER, unless it is
+  the active controller's broker ([upgrade](upgrade.md)).
 - On a listener with `bridgehead.dialect=shipped`, the default, a change of the configs or the
   logger levels of one broker must be sent to that broker. The broker changes its logger levels
   itself; it checks changes of its configs and forwards them. On a listener with

@@ -41,10 +41,10 @@ operations. A reduction is kept only if the reduced run still violates the first
 original run violated. If the original run violated none, the reduced run must have the same verdict
 and violate none either. The smallest scenario found is printed as a file for `chaos/scenarios`.
 
-A run passes if three conditions are met: at the end every broker's metadata agrees with the results
-that the clients got, all expected properties hold ([properties](properties.md)), and the scenario's
-limits are met. The limits are for the number of elections, the number of unknown outcomes, the
-number of successes, and the longest time without a success. In `canary` and
+A run passes if three conditions are met: the workload finds nothing wrong with the clients' results
+and the brokers' metadata, the judge's verdict is PASS ([properties](properties.md)), and the
+scenario's limits are met. The limits are for the number of elections, the number of unknown
+outcomes, the number of successes, and the longest time without a success. In `canary` and
 `controller_znode_deleted` certain properties must be violated instead.
 
 The property T1 requires evidence that each fault had an effect; the harness's own event

@@ -38,9 +38,9 @@ This page has the exit codes and the help text of each command.
 `python -m bridgehead` does the same as `bridgehead`. `bridgehead --install-completion` makes the
 shell complete commands and options.
 
-Every JSON document that a command prints or writes (`--json`, `cluster.json`, `verdicts.json`) has
-a `schema_version`. It increases when a field disappears or changes its meaning; new fields may
-appear at any time.
+Each JSON document for programs (`--json`, `cluster.json`, `verdicts.json`, `results.json`) has a
+`schema_version`. It increases when a field disappears or changes its meaning; new fields may appear
+at any time.
 
 ## Exit codes
 """

@@ -50,10 +50,10 @@ class Envelope:
 class EnvelopeReply:
     """The reply to an Envelope. If the outer error `error_code` is not 0, `response_data` is None.
 
-    For a write, `zxid` is the zxid of its commit. For other requests it is the zxid of the
-    controller's image. Only the controller's own broker gets `throttle_ms`, which is not on the
-    wire. As in Kafka, other brokers take the throttle time from the response, if its version has
-    that field.
+    For a write, `zxid` is the zxid of the last commit that its response waited for. For other
+    requests it is the zxid of the controller's image. Only the controller's own broker gets
+    `throttle_ms`, which is not on the wire. As in Kafka, other brokers take the throttle time from
+    the response, if its version has that field.
     """
 
     error_code: int

@@ -162,5 +162,5 @@ def _read_text(data: bytes, at: int) -> tuple[str, int]:
     length, at = decode_varint(data, at)
     end = at + length - 1
     if length == 0 or end > len(data):
-        raise PrincipalDeserializationError("principal bytes: the data ends within a text")
+        raise PrincipalDeserializationError("principal bytes: a text is null or incomplete")
     return data[at:end].decode(), end

@@ -73,7 +73,7 @@ class EnvelopeHandler(Protocol):
         """A stream was closed. This is called once for each call of `connected`."""
 
     def refused(self, hello: Hello, principal: KafkaPrincipal | None, reason: str) -> None:
-        """A stream was rejected. `principal` is None if the certificate names no principal."""
+        """A stream was rejected. `principal` is None if the certificate names no broker."""
 
     def batch_received(self, peer: BrokerPeer, lowest_unfinished: int, applied_zxid: int) -> None:
         """A BrokerBatch arrived, with the broker's lowest unfinished request and applied zxid."""

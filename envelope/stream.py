@@ -1,9 +1,10 @@
 """Code for both ends of a channel: limits, heartbeats and batched writes.
 
 A gRPC message costs 100 to 200 microseconds regardless of its size, so each message contains
-everything that is queued. With 32 Envelopes in flight, a stream carries 92,000 Envelopes per second
-instead of the 6,100 that it carries with one Envelope per message. A frozen peer does not close its
-connection. Heartbeats detect a frozen peer within two seconds; gRPC's keepalive takes a minute.
+everything that is queued, up to a limit. With 32 Envelopes in flight, a stream carries 92,000
+Envelopes per second instead of the 6,100 that it carries with one Envelope per message. A frozen
+peer does not close its connection. Heartbeats detect a frozen peer within two seconds; gRPC's
+keepalive takes a minute.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ BATCH_ITEMS_MAX: Final = 1_000
 # Bounds how long one message delays the items queued behind it. A message of at least this size
 # takes no more items.
 BATCH_BYTES_MAX: Final = 900 * 1000
-# A request has at most 100 MiB (socket.request.max.bytes). The Envelope adds few bytes to it.
+# By default a request has at most 100 MiB (socket.request.max.bytes). The Envelope adds few bytes
+# to it.
 MESSAGE_BYTES_MAX: Final = 110 * 1024 * 1024
 CHANNEL_OPTIONS: Final = (
     ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),

@@ -51,7 +51,7 @@ class ProtocolLevel(Event):
 
 @dataclass(frozen=True, slots=True)
 class Stopped(Event):
-    """A process stopped cleanly; a boot without this event was killed."""
+    """A process stopped cleanly; a boot without this event was killed or failed."""
 
     reason: str
 
@@ -258,7 +258,7 @@ class CommitAnswered(Event):
 
 @dataclass(frozen=True, slots=True)
 class CommitUnknown(Event):
-    """The reply to a multi was lost."""
+    """The connection broke before the reply to a multi arrived."""
 
     number: int
     epoch: int
@@ -284,14 +284,14 @@ class Answered(Event):
     api_key: int
     api_version: int
     route: str
-    error: int | None  # of the whole request, if this broker created the response
+    error: int | None  # of the whole request; null in a response of an API or of the controller
     closed: bool
     zxid: int  # the metadata zxid of the response
 
 
 @dataclass(frozen=True, slots=True)
 class ImageAdvanced(Event):
-    """An image reached a newer zxid."""
+    """An image was replaced by one with the same or a newer zxid."""
 
     zxid: int
     side: str  # broker or controller

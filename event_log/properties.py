@@ -6,8 +6,8 @@ Both judges (`judge/properties` in Python, `pipeline/properties` in SQL) read th
 of every violation. Each judge has one module for each property, with the property's name. A
 witness is a kind of evidence: commits (ZooKeeper's transactions), events (of nodes and of the
 harness) or clients (their histories). A gap is evidence that is known to be missing; for each
-property the registry says whether a gap in one of its witnesses prevents the verdict PASS, FAIL or
-both.
+property the registry says whether a gap in one of its witnesses prevents the verdict PASS, FAIL,
+both or neither.
 """
 
 from __future__ import annotations
@@ -258,7 +258,8 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         name="answers_keep_their_order",
         statement="on each connection, responses have the order of the requests",
         witnesses=("events",),
-        row="responses to requests that have a request_received event",
+        row="responses to requests that have a request_received event, except requests inside "
+        "Envelopes of clients",
         key="<request id>",
     ),
     PropertySpec(
@@ -354,7 +355,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         name="metrics_equal_events",
         statement="each of four counters of requests equals the number of events that it counts",
         witnesses=("events",),
-        row="counters in metrics_snapshot events",
+        row="these counters in metrics_snapshot events",
         key="<node>/<boot>/<seq>/<counter>",
         gap_blocks_fail=True,
     ),
@@ -450,8 +451,8 @@ UNJUDGED: Final[tuple[tuple[str, str], ...]] = (
     ),
     (
         "the images of all brokers become equal",
-        "an image_advanced event has no digest of the image; at the end of a scenario, workloads "
-        "compare what brokers describe",
+        "an image_advanced event has no digest of the image; at the end of a scenario, most "
+        "workloads compare what brokers describe",
     ),
     (
         "the node in /controller answers as controller",
@@ -460,11 +461,12 @@ UNJUDGED: Final[tuple[tuple[str, str], ...]] = (
     ),
     (
         "clients progress during faults that do not stop writes",
-        "a scenario waits for acknowledgements during such a fault; without them the run is HANG",
+        "most scenarios with such a fault wait for acknowledgements during it; without them the "
+        "run is HANG",
     ),
     (
         "there are few unknown outcomes",
-        "scenarios have limits of their own (`open_max`)",
+        "some scenarios have a limit of their own (`open_max`)",
     ),
     ("connections, tasks and sessions are released", "tests in tests/integration count them"),
     (

@@ -154,7 +154,7 @@ class Replay:
             self._compare(case["case"], step)
 
     def wait_until_agreed(self, within_s: float = 10.0) -> None:
-        """Wait until all brokers have the same topics."""
+        """Wait until all brokers have the same topics, for `within_s` seconds at most."""
         deadline = time.monotonic() + within_s
         while time.monotonic() < deadline:
             topics = [self._topics_at(broker) for broker in self._brokers]

@@ -130,7 +130,7 @@ class History:
 
     @cached_property
     def outcomes(self) -> tuple[tuple[CommitLine, CommitOutcome], ...]:
-        """The outcome of every element of every request, with its transaction."""
+        """Every outcome that ZooKeeper committed in this run, with its transaction."""
         return tuple((commit, outcome) for commit in self.applied for outcome in commit.outcomes)
 
     @cached_property

@@ -47,7 +47,7 @@ class MetricsServer:
             asyncio.IncompleteReadError,
             asyncio.LimitOverrunError,
         ):
-            pass  # The peer did not speak HTTP, or disconnected.
+            pass  # The peer was too slow, did not speak HTTP, or disconnected.
         finally:
             writer.close()
 

@@ -77,13 +77,13 @@ MESSAGES_REDIRECTED: Final = Metric(
     "num_messages_redirected_count",
     "num-messages-redirected-count",
     Kind.COUNTER,
-    "Requests sent in Envelopes since start; resends are not counted",
+    "Requests sent in Envelopes to another node since start; resends are not counted",
 )
 MESSAGES_REDIRECTED_RATE: Final = Metric(
     "num_messages_redirected_rate",
     "num-messages-redirected-rate",
     Kind.GAUGE,
-    "Requests sent in Envelopes, per second",
+    "Requests sent in Envelopes to another node, per second",
 )
 AUTHORIZATION_FAILED: Final = Metric(
     "request_forwarding_to_controller_authorization_fail_count",
@@ -96,7 +96,8 @@ ENVELOPES_REFUSED: Final = Metric(
     "bridgehead_envelopes_refused_total",
     "bridgehead.controller:type=Envelopes,name=Refused",
     Kind.COUNTER,
-    "Envelopes rejected because of their sender or their contents",
+    "Envelopes rejected with an error other than NOT_CONTROLLER, except those that clients send to "
+    "a drafted listener",
 )
 CHANNELS_REFUSED: Final = Metric(
     "bridgehead_broker_channels_refused_total",
@@ -114,13 +115,13 @@ NOT_CONTROLLER: Final = Metric(
     "not_controller_answers_count",
     "",
     Kind.COUNTER,
-    "Requests that this broker answered with NOT_CONTROLLER",
+    "Requests, except Envelopes, that this broker answered with NOT_CONTROLLER",
 )
 FORWARDING_FAILURES: Final = Metric(
     "forwarding_failures_count",
     "",
     Kind.COUNTER,
-    "Forwarded requests without a response from the controller: this broker answered "
+    "Forwarded requests without a usable response from the controller: this broker answered "
     "REQUEST_TIMED_OUT or UNKNOWN_SERVER_ERROR, or closed the connection",
 )
 FORWARDING_QUEUE: Final = Metric(
@@ -133,14 +134,14 @@ FORWARDING_QUEUE_TIME: Final = Metric(
     "kafka_server_forwardingmanager_queuetimems",
     "kafka.server:type=ForwardingManager,name=QueueTimeMs",
     Kind.QUANTILES,
-    "Milliseconds from the start of forwarding to the first Envelope of a request",
+    "Milliseconds from the start of forwarding to a request's first Envelope to another node",
     ("quantile",),
 )
 FORWARDING_REMOTE_TIME: Final = Metric(
     "kafka_server_forwardingmanager_remotetimems",
     "kafka.server:type=ForwardingManager,name=RemoteTimeMs",
     Kind.QUANTILES,
-    "Milliseconds from the first Envelope of a request to its response",
+    "Milliseconds from a request's first Envelope to another node to the end of forwarding",
     ("quantile",),
 )
 # As in Kafka, a follower's Fetch counts under this name and under `Fetch`.
@@ -342,7 +343,8 @@ FETCH_REQUESTS: Final = _broker_topics(
 )
 FAILED_PRODUCE_REQUESTS: Final = _broker_topics(
     "FailedProduceRequestsPerSec",
-    "Appends that failed because the records are invalid or replicas are missing",
+    "Appends that failed because the records are invalid (but not damaged or too large) or "
+    "replicas are missing",
 )
 RECORD_COUNTERS: Final = (
     MESSAGES_IN,

@@ -81,7 +81,7 @@ class NodeMetrics(Collector):
         registry.register(self)
 
     def gauge(self, metric: Metric, read: Callable[[], float]) -> None:
-        """Expose a gauge. `read` is called on each scrape."""
+        """Expose a gauge. `read` is called on each scrape and for each snapshot."""
         assert metric.kind is Kind.GAUGE, metric.name
         self._gauges[metric] = read
 

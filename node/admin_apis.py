@@ -1,4 +1,4 @@
-"""The admin write APIs of this node's controller, by key."""
+"""The APIs that this node's controller decides, by key."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from node.config import NodeConfig
 
 
 def build_admin_apis(node_config: NodeConfig, current: CurrentConfig) -> Mapping[int, AdminApi]:
-    """Return every admin write API. `current` returns the effective broker configs."""
+    """Return all of them. `current` returns the effective broker configs."""
     config, secret = node_config.broker, node_config.token_secret
     rules = TopicConfigRules(current)
     token_lifetime_ms = config.long("delegation.token.max.lifetime.ms")

@@ -53,9 +53,9 @@ class NodeConfig:
     advertised: Mapping[str, tuple[str, int]]  # listener name -> host, port (0: as bound)
     security: Mapping[str, ListenerSecurity]  # by listener name
     channel_files: ChannelFiles | None  # None: Envelopes are sent in plain text
-    controller_access: ZooKeeperAccess  # of the controller session; node.security adds TLS
+    controller_access: ZooKeeperAccess  # of controller and direct session; node.security adds TLS
     broker_access: ZooKeeperAccess  # of the broker session; node.security adds TLS
-    zookeeper_tls: ZooKeeperTls | None  # of both sessions; None: plain text
+    zookeeper_tls: ZooKeeperTls | None  # of all sessions; None: plain text
     opens_replication_listener: bool = False  # node.replication_listener
 
     @property

@@ -1,9 +1,9 @@
 """The commands of a node's control socket.
 
-Some commands execute a request as a given principal. They require no password, because a process
-that can open the socket can also read the node's keys. In all other respects, the node handles such
-a request like one from a client: it checks, authorizes and forwards the request, and records it in
-the evidence.
+The command `request` executes a request as a given principal. It requires no password, because a
+process that can open the socket can also read the node's keys. In all other respects, the node
+handles such a request like one from a client: it checks, authorizes and forwards the request, and
+records it in the evidence.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class ControlCommands:
         """Execute one command and return its result.
 
         Raises:
-            ControlError: the command is unknown or malformed.
+            ControlError: the command is unknown or malformed, or it failed.
         """
         match message:
             case {"command": "state"}:
@@ -117,7 +117,7 @@ class ControlCommands:
         except (WireError, binascii.Error):
             response = None
         if response is None:
-            raise ControlError(f"the request of API {key}, version {version} is malformed")
+            raise ControlError(f"the broker did not answer API {key}, version {version}")
         return base64.b64encode(response).decode()
 
     async def _dispatch(self, principal: str, key: int, version: int, body: bytes) -> bytes | None:

@@ -274,7 +274,7 @@ def build_data_plane_apis(
     authorize_for: AuthorizeFor,
     metrics: NodeMetrics,
 ) -> tuple[LocalApi, ...]:
-    """Return the APIs that need a data plane; empty if this broker has no data plane."""
+    """Return APIs that need a data plane; empty without one. node.record_apis has the others."""
     if plane is None:
         return ()
     coordinators = Coordinators(cache, config.broker_id)

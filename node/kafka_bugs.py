@@ -1,6 +1,6 @@
-"""Bugs that Kafka's controller and its forwarding had, rebuilt as faulty collaborators of a node.
+"""Bugs of Kafka's controller and its forwarding, and similar ones, as faulty parts of a node.
 
-`chaos/kafka_bugs.py` has the issue and the scenario of each. Production never imports this module.
+`chaos/kafka_bugs.py` has the issue and the scenario of most. Production never imports this module.
 """
 
 from __future__ import annotations

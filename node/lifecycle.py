@@ -169,7 +169,7 @@ class Node:
         parts.instruments.close()
 
     def _schedule_flush(self) -> None:
-        """Flush the logs at intervals, because most events are not flushed with a response."""
+        """Flush the logs at intervals, because some events are not followed by a response."""
         loop = asyncio.get_running_loop()
         self._timers["flush"] = loop.call_later(_FLUSH_EVERY_S, self._schedule_flush)
         try:

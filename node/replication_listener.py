@@ -2,8 +2,8 @@
 
 In that case Kafka does not start unless `listeners` has a listener named PLAINTEXT. The listener
 here uses SSL, a free port, the host of bridgehead.grpc.listener, and the certificates of the
-channel between brokers. The authority of these certificates signs nothing else, so only brokers can
-connect.
+channel between brokers. The authority of these certificates must sign nothing else: then only
+brokers can connect.
 """
 
 from __future__ import annotations

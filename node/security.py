@@ -38,7 +38,7 @@ _SERDE_METHODS: Final = ("serialize", "deserialize")
 
 
 class SessionAccess(NamedTuple):
-    """The ZooKeeper access of a node's two sessions."""
+    """The ZooKeeper access of a node's sessions. A direct session has that of the controller."""
 
     controller: ZooKeeperAccess
     broker: ZooKeeperAccess
@@ -122,7 +122,7 @@ def build_zookeeper_access(config: NodeConfig) -> SessionAccess:
 
 
 def build_serde(config: NodeConfig) -> PrincipalSerde:
-    """Return the serde for principals in Envelopes. The principal builder determines it.
+    """Return the serde for principals in Envelopes: the builder's, unless principals are fake.
 
     Raises:
         NodeConfigError: a builder cannot be used; or this broker forwards, and a custom builder

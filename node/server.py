@@ -32,7 +32,7 @@ def build_server(parts: Parts) -> KafkaServer:
     rules, quotas = broker.fault_rules, broker.data_plane.quotas if broker.data_plane else None
 
     def may_overlap() -> bool:
-        """Return False with quotas or policies: both may count requests, so the order matters.
+        """Return False with policies, or quotas on mutations or request time: the order matters.
 
         A broker without a data plane does not know the quotas, so it never permits an overlap.
         """

@@ -47,7 +47,7 @@ class Signals:
     # The broker read ACLs (with their znode's version) or a token from ZooKeeper; None: deleted.
     acl_read: Signal[ResourcePattern, Entries, int | None] = field(default_factory=Signal)
     token_read: Signal[str, DelegationToken | None] = field(default_factory=Signal)
-    # The metadata cache applied a complete update.
+    # The content of the metadata cache changed.
     metadata_changed: Signal[()] = field(default_factory=Signal[()])
     # The broker applied everything up to this zxid, notifications included.
     zxid_applied: Signal[int] = field(default_factory=Signal)

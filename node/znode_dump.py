@@ -1,7 +1,8 @@
 """`python -m node.znode_dump CONNECT RUN NAME`: dump all znodes below a chroot.
 
-The dump is a snapshot at one zxid: all znodes are read again until no write happens during a read.
-If writes never pause, there is no dump, and properties that need the dump are NODATA.
+The dump is a snapshot at one zxid: all znodes are read again, at most ten times, until no write
+happens during a read. If a write happens during each read, there is no dump, and properties that
+need the dump are NODATA.
 Exit code: 0, or 2 if there is no dump.
 """
 
@@ -75,7 +76,7 @@ async def dump(connect: str, folder: Path, name: str, access: ZooKeeperAccess = 
     """Write `zookeeper/<name>.jsonl` into a run's folder; return its zxid.
 
     Raises:
-        DumpError: no ZooKeeper answers, or writes never pause.
+        DumpError: ZooKeeper cannot be read, or writes do not pause.
     """
     hosts, slash, chroot = connect.partition("/")
     session = ZooKeeperSession(
@@ -102,7 +103,7 @@ async def dump_through(session: ZooKeeperSession, chroot: str, folder: Path, nam
     """Write a dump, as `dump` does, through an open session.
 
     Raises:
-        DumpError: writes never pause.
+        DumpError: writes do not pause.
         ConnectionLostError: the connection broke.
     """
     zxid, lines = await _consistent_read(session, chroot)

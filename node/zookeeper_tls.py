@@ -1,7 +1,7 @@
 """TLS to ZooKeeper: Kafka's `zookeeper.ssl.*` properties as one TLS context.
 
-All sessions of a node and the dump of a run use it. Stores are PEM or PKCS12. A setting that only
-a JVM supports is rejected with an error that names an alternative.
+All sessions of a node and the dump of a run use it. Stores are PEM or PKCS12. A setting that is not
+supported is rejected with an error that says what to do.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def read_zookeeper_tls(config: BrokerConfig) -> ZooKeeperTls | None:
     """Check the properties; return None for plain text.
 
     Raises:
-        SecurityConfigError: a setting is not supported. The message says what to use instead.
+        SecurityConfigError: a setting is not supported. The message says what to do.
     """
     socket = (config.string(CONNECTION_SOCKET) or "").strip()
     if socket not in ("", NETTY, _PLAIN_SOCKET):

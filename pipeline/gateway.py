@@ -84,7 +84,7 @@ def _start(settings: Mapping[str, str], output: BinaryIO | None, output_is: str)
                 _started.remove(java)
                 java.kill()
                 raise GatewayError(
-                    f"Java ended with {java.wait()} before Spark was up: see its output "
+                    f"Java did not start Spark and ended with {java.wait()}: see its output "
                     f"{output_is}."
                 )
             time.sleep(_POLL_S)

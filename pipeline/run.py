@@ -112,8 +112,8 @@ class Progress:
 class Pipeline:
     """Sealed runs and the output folder of their tables.
 
-    If `in_memory` is true, the tables are also kept in memory. By default it is true for small
-    evidence. If `stored` is false, tables in memory are not written to the folder.
+    If `in_memory` is true, a local Spark also keeps the tables in memory. By default it is true for
+    small evidence. If `stored` is false, tables in memory are not written to the folder.
 
     Raises:
         OutputError: the output folder cannot be written.

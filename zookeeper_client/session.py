@@ -197,7 +197,7 @@ class ZooKeeperSession:
         access: ZooKeeperAccess = OPEN_ACCESS,
         on_answer: Callable[[float], None] = lambda _latency_ms: None,
     ) -> None:
-        """`on_answer` is called after every reply, with the request's latency in milliseconds."""
+        """`on_answer` is called after the reply to each read or write, with its latency in ms."""
         self._loop = asyncio.get_running_loop()
         hosts, slash, chroot = connect.partition("/")
         self._chroot = slash + chroot if chroot else ""

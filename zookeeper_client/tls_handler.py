@@ -31,7 +31,7 @@ class TlsHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has
     def create_connection(
         self, address: tuple[str, int], hostname: str, timeout: float, **_options: Any
     ) -> socket.socket:
-        """Connect within `timeout` seconds. The server's certificate must name `hostname`."""
+        """Connect within `timeout` seconds. `hostname` is what the TLS context may check."""
         connection: socket.socket = create_tcp_connection(socket, address, timeout=timeout)
         if self._tls is None:
             return connection

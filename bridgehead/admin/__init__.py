@@ -6,9 +6,9 @@
         errors = admin.create_topics([NewTopicWithReplication("orders", 3, 3)])
         assert errors["orders"] is None  # success
 
-`AdminClient` blocks, except in `alter_config`. The methods of `AsyncAdminClient` are coroutines. A
-call that changes several topics or other resources returns, for each one, its error, or None for
-success. A call that reads several of them returns a `Try` for each. So one failure does not hide
+`AdminClient` blocks, except in `alter_config`. The calls of `AsyncAdminClient` are coroutines. Most
+calls that change several topics or other resources return, for each one, its error, or None for
+success. Most calls that read several of them return a `Try` for each. So one failure does not hide
 the other results.
 """
 

@@ -41,7 +41,7 @@ def coroutine(
 
 
 class AsyncAdminClient:
-    """`AdminClient` for asyncio: each method is a coroutine with the same arguments and result.
+    """`AdminClient` for asyncio: each call is a coroutine with the same arguments and result.
 
         async with AsyncAdminClient({"bootstrap.servers": "127.0.0.1:9092"}) as admin:
             await admin.create_topic(NewTopicWithReplication("orders", 3, 3))

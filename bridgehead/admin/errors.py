@@ -6,7 +6,7 @@ from bridgehead.kafka_wire.errors import ErrorCode
 
 
 class AdminError(Exception):
-    """The base of every error of the admin client. Its text is one sentence for the user."""
+    """The base of every error of the admin client. Its text is for the user."""
 
 
 class KafkaError(AdminError):
@@ -48,15 +48,18 @@ class UnsupportedVersionError(AdminError):
 
 
 class AuthenticationError(AdminError):
-    """The login failed, or the broker's certificate is not trusted. The client does not retry."""
+    """The login failed, or the broker's certificate is not trusted.
+
+    The client does not try this broker again for the same call.
+    """
 
 
 class ConnectionFailedError(AdminError):
-    """A connection could not be opened, or ended before the response."""
+    """A broker cannot be reached, is not in the metadata, or gave no usable response."""
 
 
 class InvalidCallError(AdminError, ValueError):
-    """The arguments of a call cannot be sent."""
+    """A call cannot be executed as it was made, for example because of its arguments."""
 
 
 class AdminConfigError(AdminError, ValueError):

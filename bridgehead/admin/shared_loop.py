@@ -1,13 +1,15 @@
 """The event loop of a blocking client. The loop runs in one thread at a time.
 
-A call runs the loop in the caller's own thread, unless another thread runs it already: so no thread
-has to be woken to send the request or to return the result. While one caller runs the loop, the
-loop also executes the calls of the other callers, whose threads wait.
+A call runs the loop in the caller's own thread, unless another thread runs it already or the
+caller's thread runs an event loop of its own. So no thread has to be woken to send the request or
+to return the result. While one caller runs the loop, the loop also executes the calls of the other
+callers, whose threads wait.
 If the call only has to wait for data on connections without TLS, the caller's thread reads the data
 without the loop: a pass of the loop would take a fifth of the call's processor time.
-In every other case the client's I/O thread runs the loop: for calls that return a future, for other
-threads' calls that are still open when the thread that ran the loop has its own result, and while
-the client is idle (to close idle connections).
+In every other case the client's I/O thread runs the loop: for calls that return a future, for calls
+in a thread with an event loop of its own, for other threads' calls that are still open when the
+thread that ran the loop has its own result, and while the client is idle (to close idle
+connections).
 """
 
 from __future__ import annotations

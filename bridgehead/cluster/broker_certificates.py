@@ -74,7 +74,7 @@ def ensure_cluster_certificates(settings: ClusterSettings) -> None:
 
 
 def ensure_certificates(folder: Path, broker_ids: Sequence[int], user: str) -> None:
-    """Generate every broker's files in `folder`, unless all exist and match.
+    """Generate every broker's files in `folder`, unless all exist, match and do not expire soon.
 
     The authority's key is not kept, so another broker or another user requires new certificates
     for all brokers.

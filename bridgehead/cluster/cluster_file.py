@@ -31,7 +31,7 @@ Port = Annotated[int, Field(ge=1, le=65535)]
 
 
 class ZooKeeperSection(BaseModel):
-    """`zookeeper:` of cluster.yaml: `connect`, or the number of embedded servers."""
+    """`zookeeper:` of cluster.yaml: `connect`, or the number and the heap of embedded servers."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     connect: str | None = None

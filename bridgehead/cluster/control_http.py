@@ -5,7 +5,8 @@
     DELETE /faults         remove all rules
     DELETE /faults/NAME    remove one rule
 
-A failure has status 400 and the body `{"error": ...}`, as in the protocol of JSON lines.
+A failure has status 400, or 404 for any other path. The body is `{"error": ...}`, as in the
+protocol of JSON lines.
 """
 
 from __future__ import annotations

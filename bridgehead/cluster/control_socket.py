@@ -29,7 +29,7 @@ _ADDRESS_BYTES_MAX = 100
 
 
 class ControlError(Exception):
-    """The other side is absent, closed the connection, or answered with an error."""
+    """The other side did not answer, or answered with an error."""
 
 
 @contextmanager

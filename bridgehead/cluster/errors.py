@@ -4,4 +4,7 @@ from __future__ import annotations
 
 
 class ClusterError(Exception):
-    """One sentence: what is wrong and how to fix it. The command prints it and exits with 4."""
+    """Usually one sentence: what is wrong and how to fix it.
+
+    The command prints it and exits with 4.
+    """

@@ -96,7 +96,7 @@ async def apply_access(
     Returns when every node knows all users and ACLs.
 
     Raises:
-        ClusterError: the cluster rejected a user or an ACL.
+        ClusterError: a user or an ACL was rejected, or did not reach every node in time.
     """
     if not plan.acls and not any(user.mechanisms for user in plan.users):
         return {}

@@ -65,7 +65,7 @@ class RunningCluster:
         return embedded.connect + embedded_chroot(self.settings) if embedded is not None else ""
 
     def zookeeper_problem(self, states: Iterable[dict[str, Any] | None]) -> str | None:
-        """Return one sentence that says why ZooKeeper does not work; None if it works.
+        """Return the reason why ZooKeeper does not work; None if it works.
 
         `states` are the statuses of the nodes, which say whether ZooKeeper answers them.
         """

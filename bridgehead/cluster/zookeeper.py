@@ -278,7 +278,7 @@ class EmbeddedZooKeeper:
         _pid_file(member).write_text(f"{process.pid}\n", encoding="utf-8")
 
     def is_serving(self) -> bool:
-        """Return whether every member serves. Blocks for at most a second per member.
+        """Return whether every member serves. Blocks for about two seconds per member at most.
 
         Raises:
             ClusterError: a member has exited.

@@ -1,7 +1,8 @@
 """One ZooKeeper server in the foreground, for containers, configured by `ZOO_*` variables.
 
 The variables, their defaults and the folders for data and logs are the same as in the official
-image, so that a compose file can use that image or ours. Unsupported variables are errors.
+image, except that the admin server is off by default. So a compose file can use that image or ours.
+Unsupported variables are errors.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Write a class, put its folder on PYTHONPATH, and set its dotted path in the brokers' properties:
 `topic.management.policy.class.name=my_company.policies.TopicRules`. The active controller calls the
-policy before a topic is created, changed or deleted, no matter which broker received the request.
+policy before a topic is created, changed or deleted, also for requests that other brokers forward.
 The broker that leads a partition calls it before the partition's records are deleted. A policy
 rejects a request by raising `PolicyViolationException`; the client gets the text of the exception,
 with error code 44.

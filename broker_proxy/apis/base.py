@@ -35,7 +35,7 @@ class ClosedUnansweredError(Exception):
 
 @dataclass(slots=True)
 class Progress:
-    """The progress of a request, filled in by the dispatcher. Times are monotonic."""
+    """The progress of a request, filled in while it is handled. Times are monotonic."""
 
     message: Any = None  # None until it is decoded
     response: Any = None  # a message, or a relayed body; None closes the connection
@@ -75,9 +75,9 @@ AuthorizeFor = Callable[[ClientRequest], Authorize]
 class LocalApi(Protocol):
     """An API that every broker handles itself.
 
-    `handle` may read ZooKeeper. It returns the response message. If it raises an ApiError, the
-    client gets an error response for the whole request. Any other exception becomes
-    UNKNOWN_SERVER_ERROR.
+    `handle` may read ZooKeeper. It returns the response message, or its bytes. If it raises an
+    ApiError, the client gets an error response for the whole request. Any other exception that is
+    not one of this module's becomes UNKNOWN_SERVER_ERROR.
     """
 
     api_key: ClassVar[ApiKey]

@@ -76,7 +76,10 @@ class OffsetsOfLog(Protocol):
         """Return the same values as `at_time`, for the first record with the largest timestamp."""
 
     def segment_times(self) -> Sequence[tuple[int, int]]:
-        """Return (first offset, time of last change) per segment, and at the end (log end, now)."""
+        """Return (first offset, time of last change) per segment.
+
+        If the last segment has records, (log end, now) follows.
+        """
 
 
 # Returns the log of a replica; None stands for an empty log. Raises ApiError if the replica is on

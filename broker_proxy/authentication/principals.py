@@ -62,7 +62,8 @@ def load_builder(name: str, rules: str, properties: Mapping[str, str]) -> Princi
     """Return a new builder of class `name`; `properties` go to its `configure`.
 
     Raises:
-        SecurityConfigError: the class cannot be found or instantiated, or has no `build`.
+        SecurityConfigError: the class cannot be found, instantiated or configured, or has no
+            `build`; or the rules are invalid.
     """
     mapper = SslPrincipalMapper(rules)
     if name == DEFAULT_BUILDER:

@@ -1,4 +1,4 @@
-"""Messages from other brokers to the controller arrive 300 ms late."""
+"""Messages from other brokers to the controller arrive at least 300 ms late."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ async def _inject(target: Target) -> AsyncIterator[None]:
 
 SLOW_PEERS_OF_CONTROLLER = Fault(
     name="slow_peers_of_controller",
-    does="Messages from other brokers to the controller arrive 300 ms late.",
+    does="Messages from other brokers to the controller arrive at least 300 ms late.",
     inject=_inject,
     breaks_links=True,
 )

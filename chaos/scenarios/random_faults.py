@@ -1,4 +1,4 @@
-"""After any five faults, drawn by the seed, no write is lost or repeated."""
+"""After five faults, drawn by the seed, no write is lost or repeated."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _STEPS: Final = (
 
 RANDOM_FAULTS = Scenario(
     name="random_faults",
-    aim="After any five faults, drawn by the seed, no write is lost or repeated.",
+    aim="After five faults, drawn by the seed, no write is lost or repeated.",
     bug="errors that only a certain sequence of faults shows",
     catches=Catch(bugs=("forgets_outcomes",), found_by=("F7",)),
     workload=BURSTS,

@@ -1,7 +1,7 @@
 """A model of one ZooKeeper server: znodes, sessions, watches and the transaction log.
 
 It has no network and no clock. `chaos.simulated.zookeeper_session` carries requests to it.
-tests/zookeeper_cases.py runs the same cases on this model and on a real ZooKeeper.
+tests/zookeeper_cases.py has the cases that run on this model and on a real ZooKeeper.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 KIP-497, KIP-841. Served only with bridgehead.data.plane=true. Kafka with ZooKeeper does not check
 that the sender leads the partition, nor that the ISR has only replicas of the partition. Like
-KRaft, this controller checks both. A request that fails one of the checks gets INVALID_REQUEST.
+KRaft, this controller checks both. A partition that fails one of these checks gets INVALID_REQUEST.
 
 Version notes:
     1: the request has the leader's recovery state.

@@ -1,4 +1,4 @@
-"""The interface of an admin write API, and the parts of its decision.
+"""The interface of an API that the controller decides, and the parts of its decision.
 
 The elements of a request are its topics, resources or entries. An API decides each element by a
 pure function of request and image. The loop commits the `records` of an element in one multi,
@@ -26,11 +26,11 @@ from controller.policy_check import MakePolicyCheck
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of one element. Written to ZooKeeper in the multi with the element's records."""
+    """The result of one element. Written to ZooKeeper with the element's records, if it has any."""
 
     error: ErrorCode
     message: str | None = None
-    topic_id: bytes | None = None  # 16 bytes, for the elements that name a topic
+    topic_id: bytes | None = None  # 16 bytes, of a created or deleted topic
     # The times of a delegation token in the order of the response, or a block's first producer id.
     numbers: tuple[int, ...] = ()
 
@@ -57,7 +57,7 @@ WHOLE_REQUEST: Final = ""
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """The outcome of one element, and its records (none if it is rejected or only validated).
+    """The outcome of one element, and its records (none if there is nothing to write).
 
     `element` is unique within the request, for example a topic name or `type:name` of a resource.
     `records` are committed in one multi. `following` are committed later, in one or more multis. If
@@ -160,7 +160,7 @@ class Results:
 
 
 class AdminApi(ABC):
-    """One admin write API. It is built once, at start, and holds no state of requests."""
+    """One API that the controller decides, built once, at start; it holds no state of requests."""
 
     __slots__ = ()
 

@@ -128,7 +128,7 @@ class ConfigApi(AdminApi):
         return Decision(decided)
 
     def conflict(self, element: str) -> Outcome:
-        """See AdminApi.conflict. If the element is a topic, the topic was deleted."""
+        """See AdminApi.conflict. A topic counts as deleted."""
         resource_type, _, name = element.partition(":")
         if resource_type == str(TOPIC):
             text = f"The topic '{name}' does not exist."

@@ -51,7 +51,8 @@ _BY_ID_FROM: Final = 6
 _DISABLED_FROM: Final = 3
 _POLICY_VIOLATION_FROM: Final = 5
 _KIP_201_FROM: Final = 2
-# If a topic has several entries, only the first gets one of these errors; the others get NONE.
+# In the shipped dialect, only the first entry of a topic gets one of these errors; the others get
+# NONE.
 _ONCE_PER_TOPIC: Final = (ErrorCode.REQUEST_TIMED_OUT, ErrorCode.THROTTLING_QUOTA_EXCEEDED)
 # With these errors, an outcome's message is the text of a policy. Otherwise the message is the name
 # of the topic if the request gives the topic by id.

@@ -122,8 +122,8 @@ class DirectSession:
 
         Raises:
             ContentConflictError: a concurrent write changed a version; nothing was written.
-            UnknownOutcomeError: the session was lost with the multi in flight, or another process
-                changed the session's znode.
+            UnknownOutcomeError: the session was lost with the multi in flight, the connection broke
+                while the result was read, or another process changed the session's znode.
             ConnectionLostError: no session could be opened; nothing was written.
         """
         # A task, so that `_version` is incremented even if the caller is cancelled.

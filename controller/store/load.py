@@ -75,7 +75,7 @@ class Loaded:
 async def load(read: ReadMany, controller_epoch: int, known: KnownStates | None = None) -> Loaded:
     """Read everything, except for the partition states in `known`.
 
-    Call it after the election, when no other controller writes.
+    A new controller calls it after its election, when no other controller writes.
     """
     invalid: list[str] = []
     names = await _children(

@@ -20,8 +20,7 @@ class UnknownOutcomeError(Exception):
 class ContentConflictError(Exception):
     """ZooKeeper differs from the image. Definite: nothing was written.
 
-    `index`: the number of the operation that failed; 0 is the first one after fence and counter.
-    `code`: ZooKeeper's error code.
+    `index`: the number of the effect that failed, counted from 0. `code`: ZooKeeper's error code.
     """
 
     def __init__(self, index: int, code: int) -> None:

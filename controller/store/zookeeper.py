@@ -1,9 +1,9 @@
 """The controller session: election, and the fenced multi.
 
-From the bridge release on, only this module writes metadata. Operation 0 of every multi checks the
-version of /controller_epoch; operation 1 sets /bridgehead/commit, if it has the version that the
-controller expects. After a lost reply the same multi is sent again. If operation 0 of this second
-copy fails, another controller was elected. If operation 1 fails, the first copy was applied.
+From the bridge release on, only this module writes metadata. Operation 0 of each of these multis
+checks the version of /controller_epoch; operation 1 sets /bridgehead/commit, if it has the version
+that the controller expects. After a lost reply the same multi is sent again. If operation 0 of this
+second copy fails, another controller was elected. If operation 1 fails, the first copy was applied.
 """
 
 from __future__ import annotations

@@ -84,11 +84,11 @@ class _Stored:
 
 @dataclass(slots=True)
 class Group:
-    """One group. A committed offset is visible once all in-sync replicas have its record."""
+    """One group. A committed offset is visible once the append of its record has succeeded."""
 
     group_id: str
     state: State = State.EMPTY
-    state_since_ms: int = NEVER  # wall clock; -1: the stored record (below version 2) lacks it
+    state_since_ms: int = NEVER  # wall clock; -1: no stored record has it
     generation: int = 0
     protocol_type: str | None = None
     protocol: str | None = None

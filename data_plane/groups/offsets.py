@@ -183,7 +183,8 @@ class Offsets:
 
         In a stable consumer group, an offset expires if no member consumes its topic and the
         retention time has passed since its commit. In a group without a protocol type, which has
-        no members, every offset expires when the retention time has passed since its commit.
+        no members, an offset expires when the retention time has passed since its commit. An expiry
+        time in the commit takes precedence.
         """
         since_empty = group.state_since_ms if group.state_since_ms != NEVER else None
         kept: frozenset[str] = frozenset()

@@ -243,7 +243,7 @@ class PartitionLog:
     def read(
         self, offset: int, max_bytes: int, end_offset: int, *, whole_first: bool = True
     ) -> bytes:
-        """Return the bytes from the batch that contains `offset` up to `end_offset`.
+        """Return bytes of one segment, from the batch that contains `offset` up to `end_offset`.
 
         As in Kafka, the last batch may be incomplete, because of `max_bytes`. With `whole_first`,
         the first batch is returned whole even if it is larger than `max_bytes`.

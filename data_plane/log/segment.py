@@ -243,7 +243,7 @@ class Segment:
 
     @property
     def paths(self) -> list[Path]:
-        """All files of the segment."""
+        """The `.index`, `.timeindex` and `.log` files."""
         return [self.index_path, self.time_index_path, self.path]
 
     def delete(self) -> None:

@@ -2,7 +2,7 @@
 
 Source: `UnifiedLog.analyzeAndValidateRecords` and `LogValidator` of Kafka 3.9, and observations of
 a live broker. The result is always format 2: formats 0 and 1 are converted. A batch of format 2
-keeps the producer's bytes unless the topic's `compression.type` names another codec.
+keeps the bytes of its records unless the topic's `compression.type` names another codec.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def check_for_version(version: int, records: bytes) -> None:
     """Check that a version of Produce permits the records (`ProduceRequest.validateRecords`).
 
     Raises:
-        ApiError: INVALID_RECORD or UNSUPPORTED_COMPRESSION_TYPE.
+        ApiError: it does not, or the first batch is malformed.
     """
     if version < _FORMAT_2_FROM:
         return

@@ -23,7 +23,7 @@ class Addresses(Protocol):
     """The addresses of the other brokers' inter-broker listeners."""
 
     def __call__(self, broker_id: int, /) -> Address | None:
-        """Return the address; None for a broker that is not live."""
+        """Return the address; None if the broker is not live or lacks this listener."""
 
 
 class ReplicaFetchers:

@@ -29,7 +29,7 @@ from data_plane.replication.isr import LeaderIsr, Proposal
 
 _log = logging.getLogger(__name__)
 _RETRY_S: Final = 0.05
-# Sends a request to the controller. Returns None if the outcome is unknown.
+# Sends a request to the controller. Returns None if there is no response.
 AlterPartitions = Callable[[AlterPartitionRequest], Awaitable[AlterPartitionResponse | None]]
 
 

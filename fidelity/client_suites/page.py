@@ -13,7 +13,8 @@ from fidelity.client_suites.verdicts import Judged
 _HEAD: Final = """# The suites of released clients
 
 The clients' own test suites run unmodified on a Bridgehead cluster of three brokers, and on a live
-Kafka 3.9.1 cluster of three brokers with the same properties. The command is
+Kafka 3.9.1 cluster of three brokers. Both have the same properties, except those of transactions
+and `bridgehead.*`. The command is
 
 ```sh
 git clone https://github.com/dpkp/kafka-python && git -C kafka-python checkout 3.0.11

@@ -24,7 +24,7 @@ _WITH_DATA: Final = ("create", "set")
 
 
 def below(chroot: str, path: str) -> str | None:
-    """Return the path without the chroot; None if the path is outside the chroot."""
+    """Return the path without the chroot; None if it is outside the chroot or ZooKeeper's own."""
     if not path.startswith(f"{chroot}/") or path.startswith("/zookeeper/"):
         return None
     return path[len(chroot) :]

@@ -1,6 +1,6 @@
 """Reads lines of JSON.
 
-A line is accepted, or quarantined with all reasons for its rejection. Blank lines, duplicates and
+A line is accepted, or quarantined with the reasons for its rejection. Blank lines, duplicates and
 lines that a kill cut off are only counted.
 
 This reader of JSON is stricter than most: it rejects duplicate keys, integers beyond 64 bits and
@@ -114,7 +114,7 @@ def _strictly_parsed(line: bytes) -> dict[str, Any] | str:
 
 
 def judge_event(line: dict[str, Any], run_id: str) -> tuple[str, ...]:
-    """Return every reason to quarantine a parsed line; () if it is a valid event of this run.
+    """Return the reasons to quarantine a parsed line; () if it is a valid event of this run.
 
     Fields that earlier versions did not write are added to the line, with their defaults.
 

@@ -1,7 +1,8 @@
 """D1: an acknowledged write is committed before its response and still exists at the end.
 
-There are two independent checks. Each acknowledgement must have a committed outcome and an effect.
-The transactions, replayed over the first dump, must result in the final dump.
+There are two independent checks. Each acknowledgement must have a committed outcome and, for
+topics and configs, an effect. The transactions, replayed over the first dump, must result in the
+final dump.
 """
 
 from __future__ import annotations

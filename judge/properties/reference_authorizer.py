@@ -1,9 +1,9 @@
 """Kafka's ACL rules for A1 (no_unauthorized_effect), independent of the brokers' authorizer.
 
-ACLs come from ZooKeeper's log only: `/kafka-acl/<Type>/<name>` for literal patterns and
-`/kafka-acl-extended/prefixed/<Type>/<prefix>`. DENY takes precedence over ALLOW. Without an ACL on
-the resource, access is denied unless the run's configuration allows it. A1 itself allows super
-users.
+ACLs come only from the first dump and ZooKeeper's log: `/kafka-acl/<Type>/<name>` for literal
+patterns and `/kafka-acl-extended/prefixed/<Type>/<prefix>`. DENY takes precedence over ALLOW.
+Without an ACL on the resource, access is denied unless the run's configuration allows it. A1 itself
+allows super users.
 """
 
 from __future__ import annotations

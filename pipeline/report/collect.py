@@ -1,4 +1,4 @@
-"""The rows that the report shows, queried from the gold tables."""
+"""The rows that the report shows, queried from the pipeline's tables."""
 
 from __future__ import annotations
 

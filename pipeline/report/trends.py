@@ -132,7 +132,7 @@ def _runs(runs: Sequence[Figures]) -> str:
 
 
 def _properties(runs: Sequence[Figures]) -> str:
-    """List the properties that do not pass in every run, with a sign for each run."""
+    """List the properties with a failed or undecided run, with a sign for each run."""
     names = {of: name for run in runs for of, name in run.names.items()}
     rows = []
     for of in sorted(names, key=lambda each: (each[0], int(each[1:]))):
@@ -150,7 +150,7 @@ def _properties(runs: Sequence[Figures]) -> str:
     return (
         "<h2>Properties</h2><p class=quiet>One sign for each run: ✓ PASS, ✗ FAIL, "
         "? another verdict, · nothing to judge. "
-        "Properties that pass in every run are not listed.</p>"
+        "Properties without a failed or undecided run are not listed.</p>"
         + table(("property", "runs"), rows, raw=True)
     )
 

@@ -105,7 +105,7 @@ def test_ensemble_tolerates_the_loss_of_a_member(images: None) -> None:
 
 
 def test_secured_cluster_enforces_its_logins_and_acls(images: None, tmp_path: Path) -> None:
-    """docker-compose.secure.yml: alice is allowed, bob is denied, unknown clients are rejected."""
+    """docker-compose.secure.yml: alice is allowed, bob is denied, a wrong password is rejected."""
     with compose_cluster("docker-compose.secure.yml", environment=FAST) as cluster:
         authority = tmp_path / "ca.pem"
         cluster.compose("cp", "setup:/secrets/tls/ca.pem", str(authority))

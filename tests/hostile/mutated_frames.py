@@ -2,7 +2,8 @@
 
 A frame counts as decoded if it gets a response, and as refused if the node closes the connection.
 On the gRPC channel a frame is a batch, sent with a broker's certificate. On the metrics port it is
-the head of an HTTP request.
+the head of an HTTP request, and counts as decoded if the status is 200. On TLS listeners, a frame
+with a wrong length counts as refused at once.
 """
 
 from __future__ import annotations

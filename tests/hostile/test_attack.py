@@ -73,7 +73,7 @@ def test_the_table_fits_80_columns_with_a_finding_in_each_group() -> None:
 
 
 def test_the_attacker_knows_only_the_wire() -> None:
-    """The attack imports only the standard library, released clients and its own modules."""
+    """The attack imports only the standard library, released packages and its own modules."""
     allowed = CLIENTS | set(sys.stdlib_module_names)
     for path in FOLDER.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_bytes())):

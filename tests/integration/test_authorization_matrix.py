@@ -1,4 +1,4 @@
-"""Every API that needs no data plane, with and without rights, direct and forwarded."""
+"""APIs that need a right but no data plane: with and without the right, direct and forwarded."""
 
 from __future__ import annotations
 
@@ -189,7 +189,10 @@ def test_each_principal_gets_the_expected_response(cluster: Cluster, row: Row) -
 
 
 def test_every_served_api_that_needs_no_data_plane_has_a_row() -> None:
-    """APIs that need a data plane have no row; see tests/recordings/data-plane-secured.jsonl.gz."""
+    """The APIs in NO_RIGHT_NEEDED have no row.
+
+    APIs that need a data plane have none either; see tests/recordings/data-plane-secured.jsonl.gz.
+    """
     assert {row.key for row in ROWS} | NO_RIGHT_NEEDED == set(WITHOUT_DATA_PLANE["shipped"])
     assert len(ROWS) * len(PERSONAS) * len(PATHS) >= 300
     forwarded = {key for key, way in SHIPPED.items() if way is Route.FORWARD}

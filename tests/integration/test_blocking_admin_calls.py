@@ -69,7 +69,7 @@ async def test_a_coroutine_can_make_a_blocking_call(servers: str, threads: list[
     assert set(threads) == {"bridgehead-admin"}
 
 
-def test_calls_work_before_during_and_after_a_pause(servers: str) -> None:
+def test_calls_work_before_and_after_a_pause(servers: str) -> None:
     """Within two seconds after the last call, the client's own thread starts to watch the
     connections. It closes them when they are idle.
     """

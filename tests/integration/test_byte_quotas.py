@@ -1,4 +1,4 @@
-"""Byte rates and request percentages of client quotas, with released clients."""
+"""Client quotas on a real node: byte rates with a released client, and a request percentage."""
 
 from __future__ import annotations
 

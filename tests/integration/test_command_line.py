@@ -108,7 +108,7 @@ def test_controller_show_without_a_controller_is_not_a_success(cluster: Cluster)
     assert json.loads(document.stdout)["controller_id"] is None
 
 
-def test_every_document_has_a_schema_version(folder: Path, run_folder: Path) -> None:
+def test_documents_have_a_schema_version(folder: Path, run_folder: Path) -> None:
     texts = [
         command("status", "--json", "--data-dir", str(folder)).stdout,
         command("controller", "show", "--json", "--data-dir", str(folder)).stdout,

@@ -1,4 +1,4 @@
-"""The ACL APIs of KIP-4 by raw frames, compared with the shipped DescribeAcls.
+"""Rights on a drafted listener, by raw frames: the ACL APIs of KIP-4, and deletions of topics.
 
 The authorizer denies exactly the rights that the client id lists. It raises an exception for the
 client id FAILS.

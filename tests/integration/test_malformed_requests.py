@@ -1,6 +1,6 @@
 """A malformed request closes its connection, as in Kafka, and harms no node.
 
-The test covers every version of every API that needs no data plane.
+The test covers every version of every API that needs no data plane, if the request has a body.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The controller mutation quota on real nodes: rejections and throttling at every broker."""
+"""The controller mutation quota at every broker of a cluster, and the connection creation rate."""
 
 from __future__ import annotations
 

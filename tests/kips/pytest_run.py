@@ -62,7 +62,7 @@ def _run(command: list[str], folder: Path, limit_s: float) -> None:
 
 
 def _end(running: subprocess.Popen[bytes]) -> None:
-    """Let pytest stop what its fixtures started, then kill what is left of its process group."""
+    """Let pytest stop what its fixtures started; if that takes too long, kill its group."""
     if running.poll() is None:
         running.send_signal(signal.SIGINT)
         try:

@@ -45,7 +45,7 @@ class FeatureMetadata(NamedTuple):
     """The supported and the finalized features, each with its lowest and highest level.
 
     `supported` has the levels that the broker supports. `finalized` has the levels that are in
-    effect in the cluster. `epoch` is None if no feature is finalized.
+    effect in the cluster. `epoch` is None if the broker sends none.
     """
 
     supported: dict[str, tuple[int, int]]

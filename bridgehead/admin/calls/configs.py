@@ -211,7 +211,7 @@ def alter_config(
 ) -> Plan[dict[str, Try[Configs]]]:
     """Change single configs by entity name; None deletes a config (KIP-4 alterConfig).
 
-    The result has, for each entity, all its configs after the change, or the error of the change.
+    The result has, for each entity, all its configs after the change, or an error.
     """
     kind = _entity_type(entity_type)
     errors = yield from incremental_alter_configs(

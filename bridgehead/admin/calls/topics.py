@@ -238,9 +238,9 @@ def delete_topics_by_id(topic_ids: Collection[str]) -> Plan[dict[str, AdminError
 def list_topics(
     flags: ListTopicsFlags = ListTopicsFlags.INCLUDE_EXTERNAL,
 ) -> Plan[dict[str, Try[TopicInfo]]]:
-    """Return all topics that the principal may describe (KIP-117 listTopics).
+    """Return the topics that the principal may describe (KIP-117 listTopics).
 
-    If a topic cannot be described, its `Try` has the error.
+    Internal topics need INCLUDE_INTERNAL. If a topic cannot be described, its `Try` has the error.
     """
     message = yield from metadata(None)
     wanted = ListTopicsFlags.INCLUDE_INTERNAL in flags

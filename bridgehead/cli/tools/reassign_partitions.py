@@ -208,7 +208,7 @@ def proposal(current: Assignment, brokers: Sequence[Node]) -> dict[TopicPartitio
 
 
 def _by_rack(brokers: Sequence[Node]) -> list[Node]:
-    """Return the brokers in an order in which brokers of one rack are as far apart as possible."""
+    """Return the brokers in an order in which their racks alternate as long as possible."""
     positions: dict[object, int] = {}
     keyed = []
     for each in sorted(brokers):
@@ -476,7 +476,7 @@ TOOL: Final = Tool(
             'With --generate: topics, as {"topics":[{"topic":"a"}]}.',
         ),
         text("broker-list", "ID,...", "With --generate: the brokers to use."),
-        number("throttle", "BYTES", "With --execute: at most this many bytes per second."),
+        number("throttle", "BYTES", "With --execute: set a throttle, in bytes per second."),
         Option("additional", "With --execute: add to the reassignments in progress."),
         Option("preserve-throttles", "With --verify or --cancel: keep the throttles."),
         Option("disable-rack-aware", "With --generate: ignore racks."),

@@ -101,7 +101,7 @@ class Options:
 
 
 class ToolError(Exception):
-    """A tool has failed; the text is what Kafka's tool prints.
+    """A tool has failed; the text is usually what Kafka's tool prints.
 
     If `terse`, the text is printed alone, not inside the line `Tool.failure`.
     """
@@ -112,7 +112,7 @@ class ToolError(Exception):
 
 
 class UsageFault(Exception):
-    """The options do not fit together; the text is what Kafka's tool prints before its help."""
+    """The options do not fit together; usually, Kafka's tool prints this text before its help."""
 
 
 class Output:

@@ -88,8 +88,8 @@ VULNERABLE = {"name": "c", "version": "2", "vulns": [{"id": "CVE-1"}, {"id": "CV
         ([CLEAN], 0, "1 packages without a known vulnerability"),
         ([CLEAN, VULNERABLE], 1, "c 2: CVE-1, CVE-2"),
         ([CLEAN, SKIPPED], 0, "NOT TESTED: pip-audit's database does not know 1 packages."),
-        ([SKIPPED, SKIPPED], 0, "NOT TESTED: pip-audit cannot reach its database"),
-        ([], 0, "NOT TESTED: pip-audit cannot reach its database"),
+        ([SKIPPED, SKIPPED], 0, "NOT TESTED: pip-audit failed, or cannot reach its database"),
+        ([], 0, "NOT TESTED: pip-audit failed, or cannot reach its database"),
     ],
     ids=["clean", "vulnerable", "partly unknown", "all unknown", "nothing"],
 )

@@ -59,7 +59,7 @@ def test_java_is_started_without_a_fork_and_hidden_from_child_processes(home: Pa
 def test_java_that_exits_is_an_error(home: Path) -> None:
     """The next attempt starts another Java."""
     write_program(home, "exit 3")
-    ended = pytest.raises(started.GatewayError, match="Java ended with 3 before Spark was up")
+    ended = pytest.raises(started.GatewayError, match="Java did not start Spark and ended with 3")
     with ended, started.gateway({}):
         pass
     assert started._started == []

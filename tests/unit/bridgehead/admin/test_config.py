@@ -39,7 +39,7 @@ def test_both_names_of_the_backoff_are_one_property(name: str) -> None:
     assert read_config({**SERVERS, name: 7}).numbers["retry.backoff.ms"] == 7
 
 
-def test_defaults_are_the_same_as_in_kafka() -> None:
+def test_missing_properties_have_defaults() -> None:
     numbers = read_config(SERVERS).numbers
     assert numbers == {name: default for name, (default, _) in NUMBERS.items()}
     assert numbers["request.timeout.ms"] == 30_000

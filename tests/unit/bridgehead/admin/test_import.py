@@ -17,7 +17,7 @@ LARGE = {"grpc", "kazoo", "pyspark", "asyncio", "ssl", "pydantic", "typer", "cry
 
 
 def test_the_import_imports_no_large_package_and_no_message() -> None:
-    """The classes of messages and the connections are imported by the first call."""
+    """They are imported later, by the clients and the calls that need them."""
     modules = modules_after("import bridgehead.admin")
     assert "bridgehead.admin" in modules
     assert not LARGE & modules

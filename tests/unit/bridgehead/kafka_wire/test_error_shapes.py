@@ -1,4 +1,4 @@
-"""An error of a whole request has the same shape as in a real Kafka, for each API."""
+"""Errors of a whole request: every served API has one, and NOT_CONTROLLER has Kafka's bytes."""
 
 from __future__ import annotations
 

@@ -75,8 +75,8 @@ def test_announced_length_takes_no_memory() -> None:
         tracemalloc.stop()
 
 
-def test_many_small_frames_in_one_read_are_split_in_linear_time() -> None:
-    """20,000 frames and a part of another are read in linear time."""
+def test_many_small_frames_in_one_read_are_split() -> None:
+    """The read has 20,000 frames and a part of another. The first one began in an earlier read."""
     stream = frame(b"x" * 10) * 20_000
     frames = FrameBuffer()
     assert frames.receive_data(b"\x00") == []  # A partial frame makes the buffer use its slow path.

@@ -47,7 +47,7 @@ def test_controlled_shutdown_0_has_no_client_id() -> None:
     assert encode_request_header(RequestHeader(7, 0, 1, "ignored")).hex() == "0007000000000001"
 
 
-def test_request_headers_of_real_clients_decode() -> None:
+def test_request_headers_have_the_bytes_of_real_clients() -> None:
     """Headers 1 and 2 as librdkafka and Kafka's own client send them."""
     header_1 = RequestHeader(19, 4, 1, "p")
     assert encode_request_header(header_1).hex() == "0013000400000001000170"
