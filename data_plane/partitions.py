@@ -206,7 +206,6 @@ class Partitions:
         replica = self.get(topic, partition)
         info = replica.append(records, acks, self.now_ms())
         if acks == ALL and info.last_offset >= 0:
-            error = ErrorCode.REQUEST_TIMED_OUT
             done = replica.committed(info.last_offset)
             finished, _ = await asyncio.wait([done], timeout=timeout_s)
             error = done.result() if finished else ErrorCode.REQUEST_TIMED_OUT

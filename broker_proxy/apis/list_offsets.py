@@ -10,7 +10,9 @@ Version notes:
        segment, whose time is the creation time of the log.
     1: one offset with its timestamp; repeated partitions are rejected.
     2: an isolation level. It has no effect here, because there are no transactions.
-    4: the client's leader epoch. 7 to 9: more special timestamps.
+    4: the client's leader epoch.
+    5: a new leader answers OFFSET_NOT_AVAILABLE; before, LEADER_NOT_AVAILABLE.
+    7 to 9: more special timestamps.
 """
 
 from __future__ import annotations
@@ -43,6 +45,7 @@ _CONSUMER: Final = -1
 _DEBUGGING_CONSUMER: Final = -2  # may query a follower
 _ISOLATION_LEVELS: Final = (0, 1)
 _ANY_EPOCH: Final = -1
+_OFFSET_NOT_AVAILABLE_FROM: Final = 5
 LogName = tuple[str, int]  # topic and partition
 # Returns each log's creation time in milliseconds since 1970; logs that do not exist are omitted.
 LogTimes = Callable[[Sequence[LogName]], Awaitable[Mapping[LogName, int]]]
@@ -162,10 +165,14 @@ class ListOffsets:
             return _refused(partition, error)
         try:
             log = self.offsets_of(name, partition.partition_index)
-            if log is not None:
+            if log is not None and version > 0:  # `_segments` has the result of version 0.
                 return _of_log(partition, log, message, known.leader_epoch)
         except ApiError as refusal:
-            return _refused(partition, refusal.error)
+            is_new = refusal.error == ErrorCode.OFFSET_NOT_AVAILABLE
+            old_version = is_new and version < _OFFSET_NOT_AVAILABLE_FROM
+            return _refused(
+                partition, ErrorCode.LEADER_NOT_AVAILABLE if old_version else refusal.error
+            )
         result = ListOffsetsPartitionResponse(partition_index=partition.partition_index)
         if partition.timestamp in (_LATEST, _EARLIEST, _EARLIEST_LOCAL):
             result.offset = 0

@@ -100,21 +100,21 @@ class Produce:
             raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         response = ProduceResponse(responses=[])
         waiting: list[_Waiting] = []
-        for topic in message.topic_data:
-            allowed = authorize("WRITE", "TOPIC", topic.name)
-            if allowed and self.cache.has_topic(topic.name):
-                await self.partitions.settings.read(topic.name)
+        for topic, partitions in _last_entries(message).items():
+            allowed = authorize("WRITE", "TOPIC", topic)
+            if allowed and self.cache.has_topic(topic):
+                await self.partitions.settings.read(topic)
             answers = []
-            for data in {each.index: each for each in topic.partition_data}.values():
+            for data in partitions.values():
                 answer = PartitionProduceResponse(index=data.index, base_offset=-1)
                 answers.append(answer)
                 try:
                     if not allowed:
                         raise ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-                    waiting += self._append(request, message.acks, topic.name, data, answer)
+                    waiting += self._append(request, message.acks, topic, data, answer)
                 except ApiError as error:
                     _refuse(answer, error)
-            response.responses.append(TopicProduceResponse(topic.name, answers))
+            response.responses.append(TopicProduceResponse(topic, answers))
         if message.acks == ALL and waiting:
             await self._wait_for_replicas(waiting, message.timeout_ms / 1000)
         size = len(request.header_bytes) + len(request.body)
@@ -179,6 +179,14 @@ class Produce:
                 self.partitions.acknowledged(each.partition, each.info)
             else:
                 each.answer.error_code, each.answer.base_offset = error, -1
+
+
+def _last_entries(message: ProduceRequest) -> dict[str, dict[int, PartitionProduceData]]:
+    """Return the data by topic and partition. As in Kafka, a partition's last entry counts."""
+    found: dict[str, dict[int, PartitionProduceData]] = {}
+    for topic in message.topic_data:
+        found.setdefault(topic.name, {}).update((each.index, each) for each in topic.partition_data)
+    return found
 
 
 def _check_first_batches(message: ProduceRequest) -> None:

@@ -61,6 +61,7 @@ def produce_cases() -> Iterator[Case]:
     yield {"case": "produce with topic configs", "steps": list(_topic_configs())}
     yield {"case": "produce idempotent", "steps": list(_idempotent())}
     yield {"case": "produce to several partitions", "steps": list(_several())}
+    yield {"case": "produce with several entries of a topic", "steps": list(_repeated_topic())}
     yield {"case": "produce without acknowledgement", "steps": list(_without_acks())}
 
 
@@ -193,17 +194,14 @@ def _idempotent() -> Iterator[Step]:
 def _several() -> Iterator[Step]:
     yield topics(topic("several", (1,), (1,), (2,)), topic("several-too", (1,)))
 
-    def data(index: int, records: bytes | None) -> dict[str, Any]:
-        return {"index": index, "records": text(records)}
-
     for version in versions(K.PRODUCE, 3):
         good = batch(b"v")
-        first = [data(0, good), data(1, DAMAGED["checksum"]), data(2, good), data(7, good)]
-        second = [data(0, batch(b"x", b"y")), data(0, good)]
+        first = [_data(0, good), _data(1, DAMAGED["checksum"]), _data(2, good), _data(7, good)]
+        second = [_data(0, batch(b"x", b"y")), _data(0, good)]
         wanted = [
             {"name": "several", "partitionData": first},
             {"name": "several-too", "partitionData": second[: 1 if version % 2 else 2]},
-            {"name": "missing", "partitionData": [data(0, good)]},
+            {"name": "missing", "partitionData": [_data(0, good)]},
         ]
         fields = {"acks": -1, "timeoutMs": 1500, "topicData": wanted}
         yield request(
@@ -211,6 +209,27 @@ def _several() -> Iterator[Step]:
         )
     yield read_back("several")
     yield read_back("several-too")
+
+
+def _repeated_topic() -> Iterator[Step]:
+    yield topics(topic("repeated", (1,), (1,)))
+    for version in versions(K.PRODUCE, 3):
+        wanted = [
+            {"name": "repeated", "partitionData": [_data(0, batch(b"a")), _data(1, batch(b"b"))]},
+            {"name": "missing", "partitionData": [_data(0, batch(b"c"))]},
+            {"name": "repeated", "partitionData": [_data(0, batch(b"d", b"e"))]},
+            {"name": "missing", "partitionData": [_data(1, batch(b"f"))]},
+        ]
+        fields = {"acks": -1, "timeoutMs": 1500, "topicData": wanted}
+        yield request(
+            K.PRODUCE, version, fields, unordered=["responses", "responses.*.partitionResponses"]
+        )
+    yield read_back("repeated")
+    yield read_back("repeated", 1)
+
+
+def _data(index: int, records: bytes) -> dict[str, Any]:
+    return {"index": index, "records": text(records)}
 
 
 def _without_acks() -> Iterator[Step]:

@@ -134,8 +134,8 @@ def test_requests_with_an_authorizer_get_the_responses_of_kafka(
 
 # The number of steps for records and groups, sent to broker 1, which leads every partition.
 RECORDS_AND_GROUPS = {
-    "PRODUCE": 663,
-    "FETCH": 970,
+    "PRODUCE": 672,
+    "FETCH": 972,
     "LIST_OFFSETS": 585,
     "DELETE_RECORDS": 56,
     "OFFSET_FOR_LEADER_EPOCH": 105,

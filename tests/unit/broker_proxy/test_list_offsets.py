@@ -1,7 +1,8 @@
-"""ListOffsets on empty logs. The expected values are from a live Kafka 3.9.1."""
+"""ListOffsets on empty logs, with values from a live Kafka 3.9.1, and on a new leader's log."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -144,6 +145,43 @@ async def test_the_leader_rejects_other_leader_epochs() -> None:
 async def test_an_invalid_isolation_level_is_an_unknown_server_error() -> None:
     assert (await one(2, -1, isolation_level=1))[0] == 0
     assert (await one(2, -1, isolation_level=5))[0] == ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+class NewLeadersLog:
+    """The log of a new leader whose high watermark is below the start of its epoch."""
+
+    start_offset, high_watermark, end_offset = 0, 3, 5
+
+    def epoch_start(self) -> int:
+        return 5
+
+    def epoch_of_start(self) -> int:
+        return 0
+
+    def at_time(self, timestamp: int) -> tuple[int, int, int] | None:
+        return None
+
+    def newest(self) -> tuple[int, int, int] | None:
+        return None
+
+    def segment_times(self) -> list[tuple[int, int]]:
+        return [(0, CREATED_MS), (5, CREATED_MS)]
+
+
+@pytest.mark.parametrize("version", range(10))
+@pytest.mark.parametrize("timestamp", [-1, CREATED_MS])
+async def test_a_new_leader_answers_consumers_as_kafka_does(version: int, timestamp: int) -> None:
+    """Source: KafkaApis.handleListOffsetRequest; version 0 does not check the high watermark."""
+    leader = dataclasses.replace(api(), offsets_of=lambda topic, partition: NewLeadersLog())
+    requested = ListOffsetsPartition(LED, -1, timestamp, 2)
+    (topic,) = await call(version, [ListOffsetsTopic("t", [requested])], leader)
+    (answer,) = topic.partitions
+    if version == 0:
+        assert (answer.error_code, answer.old_style_offsets) == (0, [3, 0])
+    elif version < 5:
+        assert answer.error_code == ErrorCode.LEADER_NOT_AVAILABLE
+    else:
+        assert answer.error_code == ErrorCode.OFFSET_NOT_AVAILABLE
 
 
 @pytest.mark.parametrize(("version", "error"), [(0, 0), (1, 42), (9, 42)])
