@@ -135,9 +135,15 @@ class ControllerLoop:
         if job in self._jobs:
             self._jobs.remove(job)
 
-    def schedule(self, action: Action) -> None:
-        """Queue an action to run between rounds. It may read ZooKeeper and replace the image."""
-        self._actions.append(action)
+    def schedule(self, action: Action, *, first: bool = False) -> None:
+        """Queue an action to run between rounds. It may read ZooKeeper and replace the image.
+
+        With `first` it runs before the next round, which then uses the replaced image.
+        """
+        if first:
+            self._actions.appendleft(action)
+        else:
+            self._actions.append(action)
         self._wake.set()
 
     @property
@@ -165,7 +171,7 @@ class ControllerLoop:
             await self._wake.wait()
             self._wake.clear()
             while self._queue or self._jobs or self._actions:
-                if self._actions:  # First: after a conflict, requests need the reloaded image.
+                if self._actions:
                     await self._actions.popleft()()
                 if self._queue:
                     await self._round()

@@ -179,8 +179,8 @@ class Term:
             self._start_topic_jobs()
 
     def _reload(self) -> None:
-        """ZooKeeper differs from the image: replace the image."""
-        self.loop.schedule(self._load_again)
+        """ZooKeeper differs from the image: replace the image before the next round."""
+        self.loop.schedule(self._load_again, first=True)
 
     async def _load_again(self) -> None:
         loop = self.loop

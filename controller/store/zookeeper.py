@@ -230,32 +230,23 @@ class ZooKeeperStore:
         """Return a znode's children; call `watch` once when they change."""
         return await self._session.children(path, watch)
 
-    async def commit(self, fence: Fence, effects: Sequence[bytes]) -> Committed:
-        """Write all effects or none.
-
-        Raises:
-            ControllerMovedError: another controller was elected, or another process changed the
-                commit counter; nothing was written.
-            UnknownOutcomeError: the multi's reply was lost, and then the session was lost, another
-                controller was elected, or the connection broke while the result was read.
-            ContentConflictError: an effect failed; nothing was written, and the commit counter did
-                not change.
-        """
-        committed, conflict = await self.commit_pipelined(fence, [effects])
-        if conflict is not None:
-            raise conflict
-        return committed[0]
-
     async def commit_pipelined(
         self, fence: Fence, effects: Sequence[Sequence[bytes]]
     ) -> tuple[list[Committed], ContentConflictError | None]:
         """Write several multis in order, all in flight at the same time.
 
         Each requires the version of the commit counter that the multi before it produces, so all
-        multis after a conflict fail and write nothing.
+        multis after a conflict fail and write nothing. Returns the committed multis, and the
+        conflict of the next one, if any: one of its effects failed, it wrote nothing, and the
+        commit counter did not change.
 
-        Returns the committed multis, and the conflict of the next one, if any. Raises the other
-        errors of `commit`. In that case the multis before the failed one have been written.
+        Raises:
+            ControllerMovedError: another controller was elected, or another process changed the
+                commit counter; the failed multi wrote nothing.
+            UnknownOutcomeError: the multi's reply was lost, and then the session was lost, another
+                controller was elected, or the connection broke while the result was read.
+
+        The multis before the failed one have been written.
         """
         first = self._commit_number + 1
         multis = [

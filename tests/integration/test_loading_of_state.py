@@ -281,7 +281,8 @@ async def test_ten_thousand_tokens_are_loaded_as_they_were_written(
         for start in range(0, len(records), 200):
             some = records[start : start + 200]
             operations = [store.encode(each) for each in plan_operations(some, image)]
-            await store.commit(fence, operations)
+            _, conflict = await store.commit_pipelined(fence, [operations])
+            assert conflict is None
             image = image.replay(some)
     found = await load(store.read, fence.epoch)
     assert len(found.image.tokens) == 6_667

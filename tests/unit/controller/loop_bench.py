@@ -61,12 +61,6 @@ class MemoryStore:
     def lease_holds(self) -> bool:
         return self.holds
 
-    async def commit(self, fence: Fence, effects: Sequence[bytes]) -> Committed:
-        committed, conflict = await self.commit_pipelined(fence, [effects])
-        if conflict is not None:
-            raise conflict
-        return committed[0]
-
     async def commit_pipelined(
         self, fence: Fence, effects: Sequence[Sequence[bytes]]
     ) -> tuple[list[Committed], ContentConflictError | None]:

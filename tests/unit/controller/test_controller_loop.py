@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, ClassVar
 
 import pytest
@@ -325,6 +325,22 @@ async def test_a_conflict_ends_the_background_job_and_reloads_the_image() -> Non
     await term.run_until_idle()
     assert term.happened.count("reload") == 1
     assert "/config/brokers/2" not in store.znodes
+
+
+async def test_a_reload_runs_before_the_next_round_and_before_earlier_actions() -> None:
+    term = Term()
+
+    def recorded(name: str) -> Callable[[], Awaitable[None]]:
+        async def action() -> None:
+            term.happened.append(name)
+
+        return action
+
+    term.loop.schedule(recorded("earlier action"))
+    term.loop.schedule(recorded("reload"), first=True)
+    await term.run_until(term.submit(create_topics(), created("orders")))
+    assert term.happened[:2] == ["reload", "published ['orders']"]
+    assert "earlier action" in term.happened
 
 
 class InFlight(MemoryStore):
