@@ -1,6 +1,7 @@
 """GET /metrics and GET /health over HTTP.
 
-Each connection serves one request. The request's size and the time to read it are limited.
+Each connection serves one request. The request's size is limited, and so is the time in which the
+client sends it and reads the response.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 
 _HEAD_BYTES_MAX: Final = 8 * 1024
 _READ_TIMEOUT_S: Final = 5.0
+_WRITE_TIMEOUT_S: Final = 30.0
 
 
 class MetricsServer:
@@ -40,7 +42,9 @@ class MetricsServer:
             async with asyncio.timeout(_READ_TIMEOUT_S):
                 head = await reader.readuntil(b"\r\n\r\n")
             writer.write(self._respond(head))
-            await writer.drain()
+            writer.close()
+            async with asyncio.timeout(_WRITE_TIMEOUT_S):
+                await writer.wait_closed()
         except (
             TimeoutError,
             ConnectionError,
@@ -49,7 +53,7 @@ class MetricsServer:
         ):
             pass  # The peer was too slow, did not speak HTTP, or disconnected.
         finally:
-            writer.close()
+            writer.transport.abort()  # Has no effect if everything was sent.
 
     def _respond(self, head: bytes) -> bytes:
         method, _, rest = head.partition(b" ")

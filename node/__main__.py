@@ -27,11 +27,13 @@ from bridgehead.exit_codes import ExitCode
 from broker_proxy.watcher import RegistrationRefusedError
 from cluster_model.broker_configs import InvalidBrokerConfigError
 from cluster_model.session_state import ConnectionLostError
+from cluster_model.znodes import ZnodeContentError
 from node.config import NodeConfig, NodeConfigError, read_config
 from node.control_commands import ControlCommands
 from node.environment import AmbiguousVariableError, properties_from
 from node.lifecycle import Node
 from node.parts import Parts, build_parts
+from zookeeper_client.session import ZooKeeperRefusedError
 
 BuildParts = Callable[[NodeConfig, Path], Parts]
 _GC_THRESHOLDS = (50_000, 20, 100)
@@ -76,6 +78,8 @@ def main(arguments: list[str] | None = None, build: BuildParts = build_parts) ->
         InvalidBrokerConfigError,
         RegistrationRefusedError,
         AmbiguousVariableError,
+        ZnodeContentError,
+        ZooKeeperRefusedError,
         OSError,
     ) as error:
         reason = str(error)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from kafka import KafkaAdminClient
 from kafka.admin import NewTopic
 
+from bridgehead.cluster import Cluster, ClusterError
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
-from tests.integration.conftest import StartCluster
+from tests.integration.conftest import StartCluster, ZooKeeperForTest
+from tests.integration.kazoo_clients import kazoo_client
 
 
 def test_second_bridgehead_up_finds_the_metadata_of_the_first(
@@ -62,3 +65,13 @@ def test_nodes_use_a_chroot_of_an_external_zookeeper(
     assert cluster.zookeeper_connect == connect
     assert cluster.controller_id() in (1, 2)
     assert cluster.status()["zookeeper_pid"] is None
+
+
+def test_a_node_that_cannot_read_a_znode_names_it(
+    tmp_path: Path, zookeeper: ZooKeeperForTest
+) -> None:
+    with kazoo_client(zookeeper.connect) as client:
+        client.create("/cluster/id", b"{", makepath=True)
+    cluster = Cluster(brokers=1, data_dir=tmp_path / "c", zookeeper=zookeeper.connect)
+    with pytest.raises(ClusterError, match="Broker 1 did not start: /cluster/id"):
+        cluster.start()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -95,3 +96,26 @@ async def test_a_silent_client_is_disconnected(
 ) -> None:
     monkeypatch.setattr(exposition, "_READ_TIMEOUT_S", 0.05)
     assert (await served.call(b"GET /metr"))[0] == 0
+
+
+async def test_a_client_that_reads_no_response_is_disconnected(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The response is larger than the buffers of the sockets."""
+    monkeypatch.setattr(exposition, "_WRITE_TIMEOUT_S", 0.05)
+    size = 50_000_000
+    served.health = (True, "x" * size)
+    reader, writer = await asyncio.open_connection("127.0.0.1", served.server.port, limit=1024)
+    writer.write(b"GET /health HTTP/1.1\r\n\r\n")
+    async with asyncio.timeout(60):
+        while not _connections():
+            await asyncio.sleep(0)
+        await asyncio.wait(_connections())
+        assert 0 < len(await reader.read(-1)) < size
+    writer.close()
+
+
+def _connections() -> list[asyncio.Task[Any]]:
+    """Return the tasks of the server's connections."""
+    tasks = asyncio.all_tasks()
+    return [each for each in tasks if getattr(each.get_coro(), "__name__", "") == "_serve"]
