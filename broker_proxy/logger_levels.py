@@ -33,7 +33,10 @@ KAFKA_LOGGERS: Final[Mapping[str, str]] = MappingProxyType(
         "kafka.server.metadata.ZkMetadataCache": "broker_proxy.metadata_cache",
     }
 )
-_OWN_PACKAGES: Final = ("bridgehead", "broker_proxy", "controller", "envelope", "node")
+_OWN_PACKAGES: Final = (
+    *("bridgehead", "broker_proxy", "cluster_model", "controller", "data_plane", "envelope"),
+    *("event_log", "metrics", "node", "zookeeper_client"),
+)
 
 
 class LoggerLevels:

@@ -69,7 +69,8 @@ async def reset(cluster: RunningCluster) -> None:
     settings = cluster.settings
     if cluster.was_upgraded:
         raise ClusterError("An upgrade cannot be undone: start a new cluster.")
-    if any(settings.properties.get(name) for name in _TOKENS):
+    every = (settings.properties, *settings.node_properties.values())
+    if any(properties.get(name) for properties in every for name in _TOKENS):
         raise ClusterError("Delegation tokens cannot be removed: start a new cluster.")
     controller = await cluster.active_controller()
     if controller is None:

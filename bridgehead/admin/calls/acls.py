@@ -124,7 +124,9 @@ def describe_acls(filter: AclBindingFilter = EVERY_ACL) -> Plan[list[AclBinding]
     message = DescribeAclsRequest(*filter)
     least = int(filter.needs_patterns)
     answer = yield from one(
-        Request(ApiKey.DESCRIBE_ACLS, lambda _: message, min_version=least, because=_PATTERNS)
+        Request(
+            ApiKey.DESCRIBE_ACLS, lambda _: message, min_version=least, because=_PATTERNS * least
+        )
     )
     answer.check(answer.message.error_code, answer.message.error_message)
     return [
@@ -143,7 +145,10 @@ def create_acls(bindings: Collection[AclBinding]) -> Plan[dict[AclBinding, Admin
         message = CreateAclsRequest([AclCreation(*each) for each in left])
         sent[:] = left
         return Request(
-            ApiKey.CREATE_ACLS, lambda _: message, min_version=int(prefixed), because=_PATTERNS
+            ApiKey.CREATE_ACLS,
+            lambda _: message,
+            min_version=int(prefixed),
+            because=_PATTERNS * prefixed,
         )
 
     def results(answer: Answer) -> Iterator[tuple[AclBinding, Try[None]]]:
@@ -164,7 +169,9 @@ def delete_acls(
         message = DeleteAclsRequest([DeleteAclsFilter(*each) for each in left])
         sent[:] = left
         least = int(any(each.needs_patterns for each in left))
-        return Request(ApiKey.DELETE_ACLS, lambda _: message, min_version=least, because=_PATTERNS)
+        return Request(
+            ApiKey.DELETE_ACLS, lambda _: message, min_version=least, because=_PATTERNS * least
+        )
 
     def deleted(answer: Answer, result: Any) -> list[Try[AclBinding]]:
         return [answer.result(each, _matching) for each in result.matching_acls]

@@ -129,7 +129,9 @@ def update_features(
             return UpdateFeaturesRequest(attempt.timeout_ms, wanted, validate_only)
 
         least = int(validate_only)
-        return Request(ApiKey.UPDATE_FEATURES, build, min_version=least, because="a dry run")
+        return Request(
+            ApiKey.UPDATE_FEATURES, build, min_version=least, because="a dry run" * least
+        )
 
     def results(answer: Answer) -> Iterator[tuple[str, Try[None]]]:
         answer.check(answer.message.error_code, answer.message.error_message)

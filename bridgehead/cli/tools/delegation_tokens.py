@@ -148,7 +148,7 @@ def _describe(admin: AdminClient, options: Options, out: Output) -> None:
         if owners
         else "Calling describe token operation for current user."
     )
-    tokens = admin.describe_delegation_tokens(owners or None)
+    tokens = sorted(admin.describe_delegation_tokens(owners or None), key=lambda t: t.token_id)
     out.line(f"Total number of tokens : {len(tokens)}")
     _show(tokens, out)
 

@@ -84,9 +84,9 @@ def parse_reassignment(text: str) -> list[tuple[TopicPartition, list[int]]]:
     for each in elements(document, "partitions") if "partitions" in document else ():
         partition = TopicPartition(field(each, "topic", str), field(each, "partition", int))
         replicas = field(each, "replicas", list)
-        if not all(isinstance(broker, int) for broker in replicas):
+        if not all(type(broker) is int for broker in replicas):
             raise ToolError(f'"replicas" is not a list of broker ids in {json.dumps(each)}')
-        if any(path != "any" for path in each.get("log_dirs", ())):
+        if "log_dirs" in each and any(path != "any" for path in field(each, "log_dirs", list)):
             raise ToolError('Replicas cannot be moved to a directory: write "any" in "log_dirs".')
         found.append((partition, replicas))
     return found

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bridgehead.admin.calls import cluster, configs, groups, records, topics
+from bridgehead.admin.calls import acls, cluster, configs, groups, records, topics
 from bridgehead.admin.calls.topics import (
     CreateTopicsFlags,
     DeleteTopicsFlags,
@@ -60,6 +60,17 @@ from tests.unit.bridgehead.admin.world import World
 
 CREATE = ApiKey.CREATE_TOPICS
 NAMES = ("a", "b")
+
+
+ACL = acls.AclBinding(
+    acls.ResourceType.TOPIC,
+    "orders",
+    acls.PatternType.LITERAL,
+    "User:alice",
+    "*",
+    acls.AclOperation.READ,
+    acls.AclPermissionType.ALLOW,
+)
 
 
 def creation(*names: str, flags: CreateTopicsFlags = topics.NO_CREATE_FLAGS) -> Any:
@@ -351,6 +362,28 @@ def test_the_error_for_an_unsupported_version_names_api_broker_and_range(
     error = world.run(creation("a", flags=flags)).error
     assert isinstance(error, UnsupportedVersionError)
     assert text in str(error)
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        lambda: acls.describe_acls(),
+        lambda: acls.create_acls([ACL]),
+        lambda: acls.delete_acls([acls.EVERY_ACL]),
+        lambda: cluster.update_features({"metadata.version": cluster.FeatureUpdate(1)}),
+    ],
+    ids=["DescribeAcls", "CreateAcls", "DeleteAcls", "UpdateFeatures"],
+)
+def test_a_missing_api_is_not_explained_with_an_option_that_the_call_does_not_use(
+    world: World, plan: Callable[[], Any]
+) -> None:
+    basic = {ApiKey.API_VERSIONS: (0, 3), ApiKey.METADATA: (0, 12)}
+    for broker in world.brokers.values():
+        broker.ranges = basic
+    error = world.run(plan()).error
+    assert isinstance(error, UnsupportedVersionError)
+    assert "has no" in str(error)
+    assert "needs" not in str(error)
 
 
 def test_a_broker_that_does_not_negotiate_fails_the_call_at_once(world: World) -> None:

@@ -18,6 +18,7 @@ from bridgehead.admin import (
     ApiVersionRange,
     ClusterDescription,
     ConnectionFailedError,
+    DelegationToken,
     ErrorCode,
     FeatureMetadata,
     GroupDescription,
@@ -262,6 +263,20 @@ def test_confirmation_before_a_removal_names_the_resource() -> None:
     )
 
 
+class _Tokens:
+    """An admin client of a cluster with two tokens, which the broker returns in any order."""
+
+    def describe_delegation_tokens(self, owners: list[str] | None) -> list[DelegationToken]:
+        return [DelegationToken(each, b"", "User:a", None, [], 0, 0, 0) for each in ("t2", "t1")]
+
+
+def test_tokens_are_described_sorted(capsys: pytest.CaptureFixture[str]) -> None:
+    out = Output(as_json=False)
+    delegation_tokens.TOOL.run(cast(AdminClient, _Tokens()), options(describe=True), out)
+    rows = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line[:1] == "t"]
+    assert rows == ["t1", "t2"]
+
+
 def test_hmac_must_be_base64() -> None:
     assert delegation_tokens.parse_hmac("YQ==") == b"a"
     with pytest.raises(ToolError, match="The HMAC is not Base64"):
@@ -364,6 +379,15 @@ def test_throttled_replicas_are_the_sources_and_destinations_of_the_moves() -> N
     moves = reassign_partitions.moves({A0: [2, 3]}, {A0: [1, 2]}, {})
     assert moves == {A0: ([1, 2], [3])}
     assert reassign_partitions.throttled_replicas(moves) == {"a": ("0:1,0:2", "0:3")}
+
+
+@pytest.mark.parametrize(
+    "fields", ['"replicas":[true]', '"replicas":["1"]', '"replicas":[1],"log_dirs":5']
+)
+def test_malformed_replicas_are_an_error(fields: str) -> None:
+    text = f'{{"partitions":[{{"topic":"a","partition":0,{fields}}}]}}'
+    with pytest.raises(ToolError, match="is not a"):
+        reassign_partitions.parse_reassignment(text)
 
 
 def test_replicas_cannot_be_moved_to_a_directory() -> None:
