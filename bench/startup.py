@@ -1,6 +1,7 @@
-"""Start-up time of three nodes, their memory when idle, and the import time of the admin client.
+"""Start-up time of three nodes, their memory when idle, a heal, and imports of admin clients.
 
-Why: test suites start hundreds of clusters, and scripts import the admin client at every start.
+Why: test suites start hundreds of clusters and heal one before each test, and scripts import the
+admin client at every start.
 The resident memory of each node includes the pages that it shares with others. The proportional
 memory divides these pages among the processes that share them.
 """
@@ -43,6 +44,13 @@ def _start_s(keeper: Cluster, chroot: str) -> float:
         return time.monotonic() - began
 
 
+def _heal_s(cluster: Cluster) -> float:
+    """Heal and reset a cluster in which nothing is down; return the seconds."""
+    began = time.monotonic()
+    cluster.heal(reset=True)
+    return time.monotonic() - began
+
+
 def _import_ms(module: str) -> float:
     """Return the processor time for importing `module` in a new process, in ms."""
     code = f"import time; b = time.process_time(); import {module}; print(time.process_time() - b)"
@@ -51,7 +59,7 @@ def _import_ms(module: str) -> float:
 
 
 def run(plan: Plan) -> list[str]:
-    """Measure several starts, then the memory of idle nodes, then imports in turns."""
+    """Measure several starts, the memory of idle nodes, heals, and imports in turns."""
     with Cluster(brokers=1) as keeper:
         starts = []
         for round_ in range(plan.rounds(5)):
@@ -63,6 +71,7 @@ def run(plan: Plan) -> list[str]:
         pids = [broker.pid for broker in cluster.brokers.values()]
         each = [resident_mb(pid) for pid in pids]
         once = [proportional_mb(pid) for pid in pids]
+        heals = [_heal_s(cluster) for _ in range(plan.rounds(5))]
     imports: dict[str, list[float]] = {module: [] for module in _ADMIN_CLIENTS}
     for _ in range(plan.rounds(10)):
         for module, found in imports.items():
@@ -71,6 +80,7 @@ def run(plan: Plan) -> list[str]:
     return [
         f"ready after {spread(starts, 's', 2)} on a running ZooKeeper, supervisor included",
         f"three idle nodes: {sum(each):.0f} MB resident {json.dumps([round(mb) for mb in each])}",
+        f"heal and reset with nothing down: {spread(heals, 's', 2)}",
         f"proportional memory: {sum(once):.0f} MB {json.dumps([round(mb) for mb in once])}",
         *(
             f"import {module}: {spread(found, 'ms')}, {median(found) / ours:.2f} times ours"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -62,13 +63,13 @@ def _run(command: list[str], folder: Path, limit_s: float) -> None:
 
 
 def _end(running: subprocess.Popen[bytes]) -> None:
-    """Let pytest stop what its fixtures started; if that takes too long, kill its group."""
+    """Let pytest stop what its fixtures started, then kill what is left of its process group."""
     if running.poll() is None:
         running.send_signal(signal.SIGINT)
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             running.wait(_INTERRUPT_S)
-        except subprocess.TimeoutExpired:
-            os.killpg(running.pid, signal.SIGKILL)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(running.pid, signal.SIGKILL)
 
 
 def _ends(report: Path, tests: Iterable[str]) -> dict[str, set[str]]:
