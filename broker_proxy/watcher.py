@@ -21,7 +21,7 @@ from broker_proxy.token_cache import TokenCache
 from broker_proxy.token_follower import TokenFollower
 from cluster_model.image import BrokerRegistration, Topic
 from cluster_model.records import ConfigResource
-from cluster_model.session_state import ConnectionLostError, SessionState
+from cluster_model.session_state import ConnectionLostError, SessionState, ZooKeeperRefusedError
 from cluster_model.topic_names import has_valid_path
 from cluster_model.znode_access import OPEN_ACCESS, ZooKeeperAccess
 from cluster_model.znodes import (
@@ -42,7 +42,6 @@ from event_log.writer import EventLog
 from zookeeper_client.config_reading import read_configs, read_some_configs
 from zookeeper_client.session import (
     NoSuchZnodeError,
-    ZooKeeperRefusedError,
     ZooKeeperSession,
 )
 from zookeeper_client.wire import NO_NODE, NODE_EXISTS, ReadChildren, ReadData, Stat, ZnodeData

@@ -17,5 +17,9 @@ class ConnectionLostError(Exception):
     """The connection broke. A pending write may have been executed."""
 
 
+class ZooKeeperRefusedError(Exception):
+    """ZooKeeper returned an error, so it is certain that nothing was done."""
+
+
 class SessionLostError(ConnectionLostError):
     """The session is lost. A pending write may have been executed."""

@@ -1,7 +1,7 @@
 """Code for both ends of a channel: limits, heartbeats and batched writes.
 
 A gRPC message costs 100 to 200 microseconds regardless of its size, so each message contains
-everything that is queued, up to a limit. With 32 Envelopes in flight, a stream carries 92,000
+everything that is queued, up to a limit. With 32 Envelopes in flight, a prototype carried 92,000
 Envelopes per second instead of the 6,100 that it carries with one Envelope per message. A frozen
 peer does not close its connection. Heartbeats detect a frozen peer within two seconds; gRPC's
 keepalive takes a minute.

@@ -26,14 +26,13 @@ from bridgehead.cluster.properties import format_properties, parse_properties
 from bridgehead.exit_codes import ExitCode
 from broker_proxy.watcher import RegistrationRefusedError
 from cluster_model.broker_configs import InvalidBrokerConfigError
-from cluster_model.session_state import ConnectionLostError
+from cluster_model.session_state import ConnectionLostError, ZooKeeperRefusedError
 from cluster_model.znodes import ZnodeContentError
 from node.config import NodeConfig, NodeConfigError, read_config
 from node.control_commands import ControlCommands
 from node.environment import AmbiguousVariableError, properties_from
 from node.lifecycle import Node
 from node.parts import Parts, build_parts
-from zookeeper_client.session import ZooKeeperRefusedError
 
 BuildParts = Callable[[NodeConfig, Path], Parts]
 _GC_THRESHOLDS = (50_000, 20, 100)
@@ -73,13 +72,14 @@ def main(arguments: list[str] | None = None, build: BuildParts = build_parts) ->
         return asyncio.run(_run(options, build))
     except ConnectionLostError as lost:
         reason = f"{lost}: is ZooKeeper running at the address in zookeeper.connect?"
+    except ZooKeeperRefusedError as refused:
+        reason = f"ZooKeeper rejected a request of this node: {refused}"
     except (
         NodeConfigError,
         InvalidBrokerConfigError,
         RegistrationRefusedError,
         AmbiguousVariableError,
         ZnodeContentError,
-        ZooKeeperRefusedError,
         OSError,
     ) as error:
         reason = str(error)

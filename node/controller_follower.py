@@ -216,7 +216,7 @@ class ControllerFollower:
                     await asyncio.sleep(_AFTER_ERROR_S)
                 else:
                     self._last_failure = ""
-                # The watch reports the winner. If the winner has failed by then, try again.
+                # The watch reports the winner. Until it has, try again: the winner may have failed.
                 await asyncio.sleep(_NEXT_ELECTION_S)
         finally:
             self._is_electing = False

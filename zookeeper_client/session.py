@@ -34,7 +34,12 @@ from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.connection import ConnectionHandler
 from kazoo.retry import KazooRetry
 
-from cluster_model.session_state import ConnectionLostError, SessionLostError, SessionState
+from cluster_model.session_state import (
+    ConnectionLostError,
+    SessionLostError,
+    SessionState,
+    ZooKeeperRefusedError,
+)
 from cluster_model.znode_access import OPEN_ACCESS, ZooKeeperAccess
 from cluster_model.znode_operations import Create, Operation
 from zookeeper_client.tls_handler import TlsHandler
@@ -62,10 +67,6 @@ _TAKEN_OVER_WITHIN_S: Final = 5.0
 _EXPIRE_ATTEMPTS: Final = 5
 _PING_XID: Final = -2
 LOOP_BLOCKED_MAX_S: Final = 5.0
-
-
-class ZooKeeperRefusedError(Exception):
-    """ZooKeeper returned an error, so it is certain that nothing was done."""
 
 
 class NoSuchZnodeError(ZooKeeperRefusedError):

@@ -13,13 +13,18 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from cluster_model.direct_writes import DirectWriterZnode
-from cluster_model.session_state import ConnectionLostError, SessionLostError, SessionState
+from cluster_model.session_state import (
+    ConnectionLostError,
+    SessionLostError,
+    SessionState,
+    ZooKeeperRefusedError,
+)
 from cluster_model.znode_access import ZooKeeperAccess
 from cluster_model.znode_operations import Create, Operation, SetData
 from controller.store.port import ContentConflictError, UnknownOutcomeError
 from event_log.events import SessionLost, SessionOpened
 from event_log.writer import EventLog
-from zookeeper_client.session import ZooKeeperRefusedError, ZooKeeperSession
+from zookeeper_client.session import ZooKeeperSession
 from zookeeper_client.wire import MultiResult, Read, ReadResult
 
 

@@ -72,7 +72,7 @@ def test_unfinished_requests_take_no_more_memory_than_the_limit() -> None:
             times.append(time.monotonic() - sent)
             largest = max(largest, process.memory_info().rss)
             assert sent - began < WITHIN_S, (
-                f"{largest - before} bytes were not freed within {WITHIN_S} s"
+                f"clients still send after {WITHIN_S} s, or none was closed"
             )
             time.sleep(0.01)
         closed = sum(map(is_closed, attackers))

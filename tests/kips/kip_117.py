@@ -1,4 +1,4 @@
-"""KIP-117: AdminClient. Also has the mutants for other KIPs' rows about the client."""
+"""Mutants for the rows of KIP-117 in docs/kips.md, and for other KIPs' rows about AdminClient."""
 
 from __future__ import annotations
 

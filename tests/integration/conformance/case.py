@@ -2,7 +2,7 @@
 
 A case is sent in every version that it names, once to a broker that forwards and once to the
 controller. Strings may contain placeholders: `{n}` is unique for each request and of constant
-length. `{topic}` is the topic that `Topic` creates for the request. `{mine}` is a key whose
+length. `{topic}` is the topic that is created before the request. `{mine}` is a key whose
 coordinator is the receiving broker, `{other}` is a key with another coordinator. `{logs}` is the
 folder of the receiving broker's log directories. Fields that a version lacks are omitted from the
 request and from the expected response.
@@ -134,7 +134,7 @@ def _build(kind: Any, value: Any, version: int) -> Any:
 
 
 def first_difference(expected: Any, got: Any, place: str = "answer") -> str | None:
-    """Return the first field that differs from the expected one; None if all are equal.
+    """Return a text about the first difference; None if there is none.
 
     Fields that the version lacks are not compared."""
     if isinstance(expected, Mapping):

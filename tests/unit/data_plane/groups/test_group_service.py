@@ -285,7 +285,7 @@ async def test_a_commit_of_a_client_that_disconnected_is_stored(
             await asyncio.sleep(0)
 
 
-async def test_requests_that_wait_are_answered_when_the_coordinator_stops(log: MemoryLog) -> None:
+async def test_members_that_wait_are_answered_when_the_coordinator_stops(log: MemoryLog) -> None:
     service = a_service(log)
     await leads(service)
     first = await service.join(a_join())
@@ -306,7 +306,7 @@ async def test_evidence_lists_commits_and_deletions_and_all_offsets_at_load_and_
     await leads(service)
     await service.commit(a_commit(3))
     await service.commit(a_commit(5))
-    # The offset is deleted while this commit is being written. The evidence of the commit has none.
+    # The offset is deleted while this commit is being written, so its line lists no offset.
     log.acknowledge.clear()
     lost = asyncio.ensure_future(service.commit(a_commit(7)))
     await asyncio.sleep(0)
