@@ -85,13 +85,23 @@ def zookeeper_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embed
         server.stop()
 
 
-_chroots = itertools.count(1)
+@pytest.fixture(scope="session")
+def new_chroot(zookeeper_server: EmbeddedZooKeeper) -> Callable[[], str]:
+    """Each call returns the `zookeeper` of a `Cluster`: a new chroot on `zookeeper_server`.
+
+    A cluster that shares this server starts with two thirds of the processor time. A test needs an
+    embedded server of its own if it judges evidence, or if it stops or inspects the server.
+    """
+    numbers = itertools.count(1)
+    return lambda: f"{zookeeper_server.connect}/cluster-{next(numbers)}"
 
 
 @pytest.fixture
-def zookeeper(zookeeper_server: EmbeddedZooKeeper) -> ZooKeeperForTest:
+def zookeeper(
+    zookeeper_server: EmbeddedZooKeeper, new_chroot: Callable[[], str]
+) -> ZooKeeperForTest:
     """An empty chroot on `zookeeper_server`."""
-    chroot = f"/test-{next(_chroots)}"
+    chroot = new_chroot().removeprefix(zookeeper_server.connect)
     with kazoo_client(zookeeper_server.connect) as client:
         client.create(chroot)
     return ZooKeeperForTest(zookeeper_server.connect, chroot, zookeeper_server)
@@ -106,6 +116,16 @@ def start_cluster() -> Iterator[StartCluster]:
             return running.enter_context(Cluster(**options))
 
         yield start
+
+
+@pytest.fixture
+def start_brokers(start_cluster: StartCluster, new_chroot: Callable[[], str]) -> StartCluster:
+    """Like `start_cluster`, but the cluster uses `new_chroot`."""
+
+    def start(**options: Any) -> Cluster:
+        return start_cluster(zookeeper=new_chroot(), **options)
+
+    return start
 
 
 @pytest.fixture

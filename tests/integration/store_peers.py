@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from cluster_model.session_state import SessionState
 from cluster_model.znode_operations import Operation
-from controller.store.port import Fence
+from controller.store.port import Committed, Fence
 from controller.store.zookeeper import ZooKeeperStore
 from event_log.writer import NullEventLog
 
@@ -118,3 +118,11 @@ class ActiveStore:
 
     def encode(self, *operations: Operation) -> list[bytes]:
         return [self.store.encode(operation) for operation in operations]
+
+
+async def commit(store: ZooKeeperStore, fence: Fence, effects: Sequence[bytes]) -> Committed:
+    """Write one multi. Raises ContentConflictError and the errors of `commit_pipelined`."""
+    committed, conflict = await store.commit_pipelined(fence, [effects])
+    if conflict is not None:
+        raise conflict
+    return committed[0]

@@ -201,10 +201,11 @@ def acl(**changes: Any) -> admin.AclBinding:
 
 
 @pytest.fixture(scope="module")
-def guarded() -> Iterator[Cluster]:
+def guarded(new_chroot: Callable[[], str]) -> Iterator[Cluster]:
     """Three brokers with users, ACLs, tokens, and a listener of each dialect."""
     protocols = {"SHIPPED": "SASL_PLAINTEXT", "DRAFTED": "SASL_PLAINTEXT"}
     with Cluster(
+        zookeeper=new_chroot(),
         controller=1,
         users={"admin": {"password": "admin-secret", "super": True}, "alice": "alice-secret"},
         listeners={
@@ -331,8 +332,10 @@ def test_drafted_apis_work_on_a_drafted_listener_only(guarded: Cluster) -> None:
 
 
 @pytest.fixture(scope="module")
-def moving() -> Iterator[Cluster]:
-    with Cluster(brokers=3, properties={"zookeeper.session.timeout.ms": "2000"}) as cluster:
+def moving(new_chroot: Callable[[], str]) -> Iterator[Cluster]:
+    with Cluster(
+        zookeeper=new_chroot(), brokers=3, properties={"zookeeper.session.timeout.ms": "2000"}
+    ) as cluster:
         yield cluster
 
 

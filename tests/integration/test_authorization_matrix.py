@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import pytest
@@ -47,7 +47,7 @@ def name_of(row: Row, persona: str, path: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
+def cluster(new_chroot: Callable[[], str]) -> Iterator[Cluster]:
     """Start two brokers with the users, ACLs, topics and token that the rows need."""
     users = (*USERS, *map(user_of, ROWS))
     words = " ".join(f'user_{user}="{user}-secret"' for user in users)
@@ -65,7 +65,7 @@ def cluster() -> Iterator[Cluster]:
         "delegation.token.secret.key": "key",
         "zookeeper.session.timeout.ms": "6000",
     }
-    with Cluster(brokers=2, controller=1, properties=properties) as running:
+    with Cluster(zookeeper=new_chroot(), brokers=2, controller=1, properties=properties) as running:
         prepare(running)
         yield running
 

@@ -6,7 +6,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 
 import pytest
@@ -18,8 +18,8 @@ from tests.integration.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
-def servers() -> Iterator[str]:
-    with Cluster(brokers=1) as cluster:
+def servers(new_chroot: Callable[[], str]) -> Iterator[str]:
+    with Cluster(zookeeper=new_chroot(), brokers=1) as cluster:
         yield cluster.bootstrap_servers
 
 

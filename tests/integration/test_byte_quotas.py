@@ -21,8 +21,8 @@ VALUE = bytes(range(256)) * 100  # 25,600 bytes
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    with Cluster(brokers=1, properties=PROPERTIES) as cluster:
+def cluster(new_chroot: Callable[[], str]) -> Iterator[Cluster]:
+    with Cluster(zookeeper=new_chroot(), brokers=1, properties=PROPERTIES) as cluster:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
         for name in ("written", "read"):
             admin.create_topics([NewTopic(name, 1, 1)])[name].result(30)

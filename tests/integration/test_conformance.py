@@ -13,7 +13,7 @@ import itertools
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -146,9 +146,10 @@ class Brokers:
 
 
 @pytest.fixture(scope="module")
-def brokers() -> Iterator[Brokers]:
+def brokers(new_chroot: Callable[[], str]) -> Iterator[Brokers]:
     """Three brokers that know the topics of all cases."""
     with Cluster(
+        zookeeper=new_chroot(),
         controller=CONTROLLER,
         properties={
             **BOTH_DIALECTS,

@@ -29,9 +29,9 @@ def configure(admin: Connection, broker: str, name: str, value: str) -> None:
 
 
 def test_stored_connection_limits_take_effect(
-    start_cluster: StartCluster,
+    start_brokers: StartCluster,
 ) -> None:
-    cluster = start_cluster(
+    cluster = start_brokers(
         brokers=1,
         properties={
             "listeners": "PLAINTEXT://:0,CLIENTS://:0",

@@ -32,8 +32,8 @@ PROPERTIES = {
 
 
 @pytest.fixture(scope="module")
-def servers() -> Iterator[str]:
-    with Cluster(properties=PROPERTIES) as cluster:
+def servers(new_chroot: Callable[[], str]) -> Iterator[str]:
+    with Cluster(zookeeper=new_chroot(), properties=PROPERTIES) as cluster:
         yield cluster.bootstrap_servers
 
 

@@ -6,7 +6,7 @@ Broker 1 is the controller. The policy protects the topic `kept` and rejects int
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -66,12 +66,15 @@ class Rules(TopicManagementPolicy):
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def cluster(
+    tmp_path_factory: pytest.TempPathFactory, new_chroot: Callable[[], str]
+) -> Iterator[Cluster]:
     folder = tmp_path_factory.mktemp("drafted")
     (folder / "their_code.py").write_text(CODE)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
         running = Cluster(
+            zookeeper=new_chroot(),
             brokers=3,
             controller=1,
             properties={

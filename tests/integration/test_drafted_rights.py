@@ -7,7 +7,7 @@ client id FAILS.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -39,12 +39,15 @@ class ByClientId:
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def cluster(
+    tmp_path_factory: pytest.TempPathFactory, new_chroot: Callable[[], str]
+) -> Iterator[Cluster]:
     folder = tmp_path_factory.mktemp("rights")
     (folder / "their_authorizer.py").write_text(CODE)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
         running = Cluster(
+            zookeeper=new_chroot(),
             brokers=1,
             properties={
                 **BOTH_DIALECTS,

@@ -23,7 +23,7 @@ MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
+def cluster(new_chroot: Callable[[], str]) -> Iterator[Cluster]:
     properties = {
         **BOTH_DIALECTS,
         "listener.security.protocol.map": "SHIPPED:PLAINTEXT,DRAFTED:SASL_PLAINTEXT",
@@ -33,7 +33,7 @@ def cluster() -> Iterator[Cluster]:
         "super.users": "User:alice;User:broker",
         "delegation.token.secret.key": "key",
     }
-    with Cluster(brokers=2, controller=1, properties=properties) as running:
+    with Cluster(zookeeper=new_chroot(), brokers=2, controller=1, properties=properties) as running:
         yield running
 
 

@@ -6,7 +6,7 @@ is not listed as out of scope. So it fails if a new version of a client has a ne
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -35,9 +35,9 @@ def exercised() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def connected() -> Iterator[dict[str, Any]]:
+def connected(new_chroot: Callable[[], str]) -> Iterator[dict[str, Any]]:
     """Each client, connected to one cluster; broker 1 is the controller."""
-    with Cluster(controller=1, properties=FEW) as cluster:
+    with Cluster(zookeeper=new_chroot(), controller=1, properties=FEW) as cluster:
         clients = {each.__name__: each(cluster.bootstrap_servers) for each in CLIENTS}
         yield clients
         for client in clients.values():

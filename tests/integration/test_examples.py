@@ -75,9 +75,13 @@ def apis() -> dict[str, Api]:
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def cluster(
+    tmp_path_factory: pytest.TempPathFactory, new_chroot: Callable[[], str]
+) -> Iterator[Cluster]:
     folder = tmp_path_factory.mktemp("cluster")
-    with Cluster(data_dir=folder, properties={"bridgehead.faults.allow": "true"}) as running:
+    with Cluster(
+        zookeeper=new_chroot(), data_dir=folder, properties={"bridgehead.faults.allow": "true"}
+    ) as running:
         yield running
 
 

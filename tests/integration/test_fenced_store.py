@@ -24,7 +24,7 @@ from controller.store.port import (
 )
 from controller.store.zookeeper import MULTI_BYTES_MAX, OPERATIONS_MAX
 from tests.integration.kazoo_clients import kazoo_client
-from tests.integration.store_peers import ActiveStore, ReplyLosingProxy, new_store
+from tests.integration.store_peers import ActiveStore, ReplyLosingProxy, commit, new_store
 from zookeeper_client.wire import NODE_EXISTS, ReadChildren, ReadData, ZnodeData
 
 
@@ -54,7 +54,7 @@ async def test_a_multi_with_a_lost_reply_is_applied_once_and_reported_with_its_z
     for number in range(40):
         active.proxy.armed = True
         path = f"/config/topics/lost-{number}"
-        committed = await active.store.commit(active.fence, active.encode(Create(path, b"once")))
+        committed = await commit(active.store, active.fence, active.encode(Create(path, b"once")))
         stat = await asyncio.to_thread(truth.exists, path)
         counter = await asyncio.to_thread(truth.exists, "/bridgehead/commit")
         assert stat.czxid == committed.zxid
@@ -95,7 +95,7 @@ async def test_multis_after_a_conflict_are_not_written(
     assert (conflict.index, conflict.code) == (1, NODE_EXISTS)
     names = await asyncio.to_thread(truth.get_children, "/config/topics")
     assert set(names) == {"before", "taken"}
-    again = await active.store.commit(active.fence, active.encode(Create("/config/topics/next")))
+    again = await commit(active.store, active.fence, active.encode(Create("/config/topics/next")))
     assert again.number == committed[0].number + 1
 
 
@@ -105,7 +105,7 @@ async def test_a_superseded_controller_writes_nothing(
     assert active.fence is not None
     await asyncio.to_thread(truth.set, "/controller_epoch", b"2")
     with pytest.raises(ControllerMovedError):
-        await active.store.commit(active.fence, active.encode(Create("/config/topics/zombie")))
+        await commit(active.store, active.fence, active.encode(Create("/config/topics/zombie")))
     assert await asyncio.to_thread(truth.exists, "/config/topics/zombie") is None
 
 
@@ -115,15 +115,15 @@ async def test_the_outcome_is_unknown_if_the_controller_is_superseded_after_a_lo
     """The first copy was applied, but the controller cannot know that."""
     assert active.fence is not None
     active.proxy.armed = True
-    commit = asyncio.create_task(
-        active.store.commit(active.fence, active.encode(Create("/config/topics/unknown")))
+    writing = asyncio.create_task(
+        commit(active.store, active.fence, active.encode(Create("/config/topics/unknown")))
     )
     while SessionState.SUSPENDED not in active.states:
         await asyncio.sleep(0)
     # The store reconnects after about 50 ms, so the epoch changes before it sends the second copy.
     truth.set("/controller_epoch", b"2")
     with pytest.raises(UnknownOutcomeError):
-        await commit
+        await writing
     assert await asyncio.to_thread(truth.exists, "/config/topics/unknown") is not None
 
 
@@ -132,13 +132,14 @@ async def test_a_conflict_names_the_failed_operation_and_does_not_change_the_cou
 ) -> None:
     assert active.fence is not None
     with pytest.raises(ContentConflictError) as caught:
-        await active.store.commit(
+        await commit(
+            active.store,
             active.fence,
             active.encode(Create("/config/topics/good"), SetData("/config/topics/missing", b"x")),
         )
     assert caught.value.index == 1
     assert await asyncio.to_thread(truth.exists, "/config/topics/good") is None
-    await active.store.commit(active.fence, active.encode(Create("/config/topics/good")))
+    await commit(active.store, active.fence, active.encode(Create("/config/topics/good")))
 
 
 async def test_of_two_candidates_exactly_one_is_elected(zookeeper: Any) -> None:
@@ -171,7 +172,7 @@ async def test_a_candidate_recognizes_its_own_election_after_a_lost_reply(zookee
             assert fence is not None
             assert (fence.epoch, proxy.lost) == (epoch, epoch - 1)
             write = candidate.encode(Create(f"/config/topics/of-{epoch}"))
-            await candidate.store.commit(fence, write)
+            await commit(candidate.store, fence, write)
             await candidate.store.close()
     finally:
         await proxy.stop()
@@ -221,7 +222,7 @@ async def test_start_up_paths_are_created_once_and_the_first_cluster_id_stays(
 ) -> None:
     """The same holds in a chroot of two levels, /a/b."""
     assert active.fence is not None
-    await active.store.commit(active.fence, active.encode(Create("/config/topics/kept")))
+    await commit(active.store, active.fence, active.encode(Create("/config/topics/kept")))
     assert await active.store.ensure_start_up_paths("another") == "cluster"
     for path in (*START_UP_PATHS, *BRIDGEHEAD_PATHS):
         stat = await asyncio.to_thread(truth.exists, path)
@@ -245,7 +246,7 @@ async def test_reads_return_results_in_order_over_several_requests(
     for start in range(0, 1000, 250):
         numbers = range(start, start + 250)
         creates = [Create(f"/config/topics/t{n}", b"%d" % n) for n in numbers]
-        await active.store.commit(active.fence, active.encode(*creates))
+        await commit(active.store, active.fence, active.encode(*creates))
     names = [f"t{n // 2}" if n % 2 == 0 else f"missing{n}" for n in range(2000)]
     found = await active.store.read([ReadData(f"/config/topics/{name}") for name in names])
     data = [each.data if isinstance(each, ZnodeData) else each for each in found]
@@ -262,9 +263,9 @@ async def test_a_multi_at_the_limits_is_written_and_a_larger_one_is_not_sent(
     bare = len(active.store.encode(Create("/config/topics/t000", b"")))
     room = MULTI_BYTES_MAX // OPERATIONS_MAX - bare
     full = [Create(f"/config/topics/t{n:03}", b"x" * room) for n in range(OPERATIONS_MAX)]
-    committed = await active.store.commit(active.fence, active.encode(*full))
+    committed = await commit(active.store, active.fence, active.encode(*full))
     assert len(await asyncio.to_thread(truth.get_children, "/config/topics")) == OPERATIONS_MAX
     one_more = [SetData("/config/topics/t000", b"")] * (OPERATIONS_MAX + 1)
     with pytest.raises(AssertionError):
-        await active.store.commit(active.fence, active.encode(*one_more))
+        await commit(active.store, active.fence, active.encode(*one_more))
     assert active.store.next_commit == committed.number + 1

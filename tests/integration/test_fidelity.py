@@ -48,8 +48,8 @@ PROPERTIES = {
 }
 
 
-def replayed(start_cluster: StartCluster, kind: str, to: str | None) -> Report:
-    cluster = start_cluster(
+def replayed(start_brokers: StartCluster, kind: str, to: str | None) -> Report:
+    cluster = start_brokers(
         controller=1,
         properties=PROPERTIES[kind],
         node_properties={broker: {"broker.rack": f"rack-{broker}"} for broker in (1, 2, 3)},
@@ -71,10 +71,10 @@ def assert_all_sent(report: Report, recording: str) -> None:
     ("kind", "to"), [pytest.param("forwarded", "other", marks=pytest.mark.long), ("direct", None)]
 )
 def test_no_response_has_an_unknown_difference(
-    start_cluster: StartCluster, kind: str, to: str | None
+    start_brokers: StartCluster, kind: str, to: str | None
 ) -> None:
     """Every difference is known, and no recorded step is skipped."""
-    report = replayed(start_cluster, kind, to)
+    report = replayed(start_brokers, kind, to)
     print(report.summary())  # shown with -s
     assert not report.differences, "\n".join(report.differences)
     assert {api: report.sent[api] for api in SENT} == SENT
@@ -82,10 +82,10 @@ def test_no_response_has_an_unknown_difference(
     assert report.known.total() <= report.sent.total() * 0.03
 
 
-def test_logins_get_the_responses_of_kafka(start_cluster: StartCluster) -> None:
+def test_logins_get_the_responses_of_kafka(start_brokers: StartCluster) -> None:
     """The test sends every recorded SASL step to a cluster with the recorded properties."""
     text = (RECORDINGS / "secured.properties").read_text(encoding="utf-8")
-    cluster = start_cluster(controller=1, properties=dict(parse_properties(text)))
+    cluster = start_brokers(controller=1, properties=dict(parse_properties(text)))
     brokers = {broker: cluster.bootstrap_server(broker) for broker in (1, 2, 3)}
     sasl = {broker: cluster.bootstrap_server(broker, "SASL_PLAINTEXT") for broker in (1, 2, 3)}
     for kind, to in (("forwarded", "other"), ("direct", None)):
@@ -114,11 +114,11 @@ SECURED = {
     ("kind", "to"), [pytest.param("forwarded", "other", marks=pytest.mark.long), ("direct", None)]
 )
 def test_requests_with_an_authorizer_get_the_responses_of_kafka(
-    start_cluster: StartCluster, kind: str, to: str | None
+    start_brokers: StartCluster, kind: str, to: str | None
 ) -> None:
     """The recording has ACLs, tokens, denials, partial rights and logins."""
     text = (RECORDINGS / "secured.properties").read_text(encoding="utf-8")
-    cluster = start_cluster(
+    cluster = start_brokers(
         controller=1,
         properties=dict(parse_properties(text)) | PROPERTIES[kind],
         node_properties={broker: {"broker.rack": f"rack-{broker}"} for broker in (1, 2, 3)},
@@ -181,11 +181,11 @@ RIGHTS_TO_RECORDS_AND_GROUPS = {
     ],
 )
 def test_requests_for_records_and_groups_get_the_responses_of_kafka(
-    start_cluster: StartCluster, recording: str, sent: dict[str, int]
+    start_brokers: StartCluster, recording: str, sent: dict[str, int]
 ) -> None:
     """Every version gets valid and invalid requests. The second recording has an authorizer."""
     text = (RECORDINGS / f"{recording}.properties").read_text(encoding="utf-8")
-    cluster = start_cluster(
+    cluster = start_brokers(
         controller=1,
         properties=dict(parse_properties(text)) | {"bridgehead.data.plane": "true"},
         node_properties={broker: {"broker.rack": f"rack-{broker}"} for broker in (1, 2, 3)},

@@ -35,10 +35,10 @@ def events_of(data_dir: Path, broker_id: int) -> list[dict[str, Any]]:
 
 
 def test_every_forwarded_write_has_one_envelope(
-    start_cluster: StartCluster, tmp_path: Path
+    start_brokers: StartCluster, tmp_path: Path
 ) -> None:
     """Each broker reports itself as the controller, so a client may send writes to any broker."""
-    cluster = start_cluster(data_dir=tmp_path, controller=1, properties={NAME: "self"})
+    cluster = start_brokers(data_dir=tmp_path, controller=1, properties={NAME: "self"})
     for broker in (1, 2, 3):
         admin, name = ConfluentAdmin(cluster.bootstrap_server(broker)), f"by-{broker}"
         admin.create(name, 1, 1, {})
@@ -72,9 +72,9 @@ def test_every_forwarded_write_has_one_envelope(
 
 
 def test_brokers_report_the_configured_controller(
-    start_cluster: StartCluster,
+    start_brokers: StartCluster,
 ) -> None:
-    cluster = start_cluster(
+    cluster = start_brokers(
         controller=3, node_properties={1: {NAME: "random"}, 2: {NAME: "99"}, 3: {NAME: "actual"}}
     )
     controllers: dict[int, set[int]] = {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
@@ -50,12 +50,15 @@ class NotBroker2:
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def cluster(
+    tmp_path_factory: pytest.TempPathFactory, new_chroot: Callable[[], str]
+) -> Iterator[Cluster]:
     folder = tmp_path_factory.mktemp("authorizer")
     (folder / "their_authorizer.py").write_text(CODE)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
         running = Cluster(
+            zookeeper=new_chroot(),
             brokers=4,
             controller=1,
             properties={"authorizer.class.name": "their_authorizer.NotBroker2"},

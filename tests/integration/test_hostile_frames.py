@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import psutil
 import pytest
@@ -107,8 +107,10 @@ async def well_behaved(address: str, stop: asyncio.Event) -> int:
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("count", [10_000, pytest.param(100_000, marks=pytest.mark.long)])
-async def test_hostile_frames_crash_no_node_and_disturb_no_other_client(count: int) -> None:
-    with Cluster(brokers=1) as cluster:
+async def test_hostile_frames_crash_no_node_and_disturb_no_other_client(
+    count: int, new_chroot: Callable[[], str]
+) -> None:
+    with Cluster(zookeeper=new_chroot(), brokers=1) as cluster:
         address = cluster.bootstrap_server(1)
         process = psutil.Process(cluster.brokers[1].pid)
         before = process.memory_info().rss

@@ -86,10 +86,10 @@ def codes(found: list[dict[str, Any]]) -> set[int]:
 
 
 def test_finding_a_coordinator_creates_its_internal_topic(
-    start_cluster: StartCluster, tmp_path: Path
+    start_brokers: StartCluster, tmp_path: Path
 ) -> None:
     """The client can use any broker. After the creation, all brokers name the same coordinators."""
-    cluster = start_cluster(data_dir=tmp_path, controller=1, properties=FEW)
+    cluster = start_brokers(data_dir=tmp_path, controller=1, properties=FEW)
     clients = {broker: RawClient(cluster, broker) for broker in (1, 2, 3)}
     for broker, key_type, topic, partitions in (
         (2, GROUP, OFFSETS, 5),
@@ -132,13 +132,13 @@ def test_finding_a_coordinator_creates_its_internal_topic(
     assert {causes[e["cause"]] for e in created.values()} == {FIND_COORDINATOR}
 
 
-def test_metadata_auto_creates_missing_topics(start_cluster: StartCluster) -> None:
+def test_metadata_auto_creates_missing_topics(start_brokers: StartCluster) -> None:
     """As in Kafka, a forwarding broker first returns UNKNOWN_TOPIC_OR_PARTITION.
 
     The controller's broker first returns LEADER_NOT_AVAILABLE.
     """
     properties = {"num.partitions": "2", "default.replication.factor": "2"}
-    cluster = start_cluster(controller=1, properties=properties)
+    cluster = start_brokers(controller=1, properties=properties)
     clients = {broker: RawClient(cluster, broker) for broker in (1, 2, 3)}
     for broker, code in ((2, 3), (1, 5)):
         new, client = f"new-{broker}", clients[broker]
@@ -161,7 +161,7 @@ def test_metadata_auto_creates_missing_topics(start_cluster: StartCluster) -> No
 
 
 def test_only_the_controllers_broker_explains_why_auto_creation_fails(
-    start_cluster: StartCluster,
+    start_brokers: StartCluster,
 ) -> None:
     """With replication factor 4 on three brokers, broker 1 returns INVALID_REPLICATION_FACTOR.
 
@@ -169,7 +169,7 @@ def test_only_the_controllers_broker_explains_why_auto_creation_fails(
     a coordinator.
     """
     properties = {"default.replication.factor": "4", "offsets.topic.replication.factor": "4"}
-    cluster = start_cluster(controller=1, properties=properties)
+    cluster = start_brokers(controller=1, properties=properties)
     own, other = RawClient(cluster, 1), RawClient(cluster, 2)
     for _ in range(3):
         assert own.topics("t", create=True)["t"]["errorCode"] == 38
@@ -180,14 +180,14 @@ def test_only_the_controllers_broker_explains_why_auto_creation_fails(
 
 
 def test_internal_topics_need_neither_auto_creation_nor_forwarding(
-    start_cluster: StartCluster,
+    start_brokers: StartCluster,
 ) -> None:
     properties = {
         "auto.create.topics.enable": "false",
         "bridgehead.forwarding.enable": "false",
         **FEW,
     }
-    cluster = start_cluster(controller=1, properties=properties)
+    cluster = start_brokers(controller=1, properties=properties)
     client = RawClient(cluster, 2)
     assert client.topics("t", create=True)["t"]["errorCode"] == 3
     found = wait_until(lambda: client.coordinators(GROUP, "g"), lambda each: codes(each) == {0})
@@ -195,9 +195,9 @@ def test_internal_topics_need_neither_auto_creation_nor_forwarding(
     assert client.topics("t", create=True)["t"]["errorCode"] == 3
 
 
-def test_concurrent_auto_creation_creates_each_topic_once(start_cluster: StartCluster) -> None:
+def test_concurrent_auto_creation_creates_each_topic_once(start_brokers: StartCluster) -> None:
     """Forty clients at three brokers request the same 30 topics and two coordinators."""
-    cluster = start_cluster(controller=1, properties=FEW)
+    cluster = start_brokers(controller=1, properties=FEW)
     names = [f"storm-{number}" for number in range(30)]
     errors: list[int] = []
 
@@ -223,22 +223,22 @@ def test_concurrent_auto_creation_creates_each_topic_once(start_cluster: StartCl
     assert codes(coordinators_once_found(client, TRANSACTION)) == {0}
 
 
-def test_a_drafted_broker_waits_for_auto_creation(start_cluster: StartCluster) -> None:
+def test_a_drafted_broker_waits_for_auto_creation(start_brokers: StartCluster) -> None:
     """The first FindCoordinator returns the coordinator; Metadata returns LEADER_NOT_AVAILABLE."""
     drafted = {"listener.name.plaintext.bridgehead.dialect": "drafted"}
-    cluster = start_cluster(controller=1, properties={**FEW, **drafted})
+    cluster = start_brokers(controller=1, properties={**FEW, **drafted})
     for broker, key_type in ((2, GROUP), (1, TRANSACTION)):
         assert codes(RawClient(cluster, broker).coordinators(key_type, *KEYS)) == {0}
     assert RawClient(cluster, 3).topics("t", create=True)["t"]["errorCode"] == 5
 
 
 def test_a_drafted_broker_stops_waiting_when_auto_creation_fails(
-    start_cluster: StartCluster,
+    start_brokers: StartCluster,
 ) -> None:
     """The request fails as soon as the controller rejects the creation."""
     drafted = {"listener.name.plaintext.bridgehead.dialect": "drafted"}
     too_many = {"offsets.topic.replication.factor": "4"}
-    cluster = start_cluster(controller=1, properties={**drafted, **too_many})
+    cluster = start_brokers(controller=1, properties={**drafted, **too_many})
     began = time.monotonic()
     assert codes(RawClient(cluster, 2).coordinators(GROUP, "g")) == {15}
     assert time.monotonic() - began < 20
@@ -260,11 +260,11 @@ def allow(admin: RawClient, kind: int, name: str, operation: int) -> None:
 
 
 def test_auto_creation_runs_with_the_clients_rights(
-    start_cluster: StartCluster, tmp_path: Path
+    start_brokers: StartCluster, tmp_path: Path
 ) -> None:
     """User topics need alice's CREATE. For internal topics the broker's own rights are enough."""
     text = (RECORDINGS / "secured.properties").read_text(encoding="utf-8")
-    cluster = start_cluster(
+    cluster = start_brokers(
         data_dir=tmp_path,
         controller=1,
         properties={**dict(parse_properties(text)), **FEW},
@@ -296,9 +296,9 @@ def test_auto_creation_runs_with_the_clients_rights(
     assert decided == [("User:broker", OFFSETS), ("User:alice", "t")]
 
 
-def test_real_clients_find_no_groups(start_cluster: StartCluster) -> None:
+def test_real_clients_find_no_groups(start_brokers: StartCluster) -> None:
     """The list of groups is empty. The coordinator describes an unknown group as DEAD."""
-    servers = start_cluster(properties=FEW).bootstrap_servers
+    servers = start_brokers(properties=FEW).bootstrap_servers
     confluent = confluent_kafka.admin.AdminClient({"bootstrap.servers": servers})
     listed = confluent.list_consumer_groups().result(60)
     assert (listed.valid, listed.errors) == ([], [])

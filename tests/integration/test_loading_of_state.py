@@ -34,7 +34,7 @@ from controller.store.load import Loaded, load
 from controller.store.plan import plan_operations
 from controller.store.zookeeper import ZooKeeperStore
 from tests.integration.kazoo_clients import kazoo_client
-from tests.integration.store_peers import new_store
+from tests.integration.store_peers import commit, new_store
 from zookeeper_client.token_reading import StoredTokens, read_tokens
 
 ID, OTHER_ID = bytes([7]) * 16, bytes([8]) * 16
@@ -281,8 +281,7 @@ async def test_ten_thousand_tokens_are_loaded_as_they_were_written(
         for start in range(0, len(records), 200):
             some = records[start : start + 200]
             operations = [store.encode(each) for each in plan_operations(some, image)]
-            _, conflict = await store.commit_pipelined(fence, [operations])
-            assert conflict is None
+            await commit(store, fence, operations)
             image = image.replay(some)
     found = await load(store.read, fence.epoch)
     assert len(found.image.tokens) == 6_667

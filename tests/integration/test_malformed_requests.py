@@ -74,14 +74,14 @@ class ReconnectingClient:
 
 
 def test_malformed_requests_close_the_connection(
-    start_cluster: StartCluster,
+    start_brokers: StartCluster,
 ) -> None:
     """Every body that Kafka's classes reject, in every API and version, closes the connection.
 
     A damaged body that Kafka's classes accept gets a response in the version of the request, or
     closes the connection. No node logs an exception.
     """
-    cluster = start_cluster(brokers=2, controller=1)
+    cluster = start_brokers(brokers=2, controller=1)
     client = ReconnectingClient(cluster.bootstrap_server(FORWARDING))
     closed: Counter[tuple[int, int]] = Counter()
     for key, version, body in malformed():

@@ -69,10 +69,10 @@ def set_rate(cluster: Cluster, entity: dict[str, str | None]) -> None:
 
 
 def test_requests_above_the_quota_are_rejected_and_their_connection_is_muted(
-    start_cluster: StartCluster,
+    start_brokers: StartCluster,
 ) -> None:
     """The controller applies the quota for every broker. A client's broker mutes the connection."""
-    cluster = start_cluster(controller=1)
+    cluster = start_brokers(controller=1)
     set_rate(cluster, {"client-id": None})
     muted: list[tuple[Client, str, float]] = []
     for broker in (1, 2):
@@ -93,10 +93,10 @@ def test_requests_above_the_quota_are_rejected_and_their_connection_is_muted(
 
 
 def test_older_versions_are_throttled_but_version_0_only_at_the_controller(
-    start_cluster: StartCluster,
+    start_brokers: StartCluster,
 ) -> None:
     """As in Kafka, a forwarding broker cannot throttle v0, whose response has no throttle time."""
-    cluster = start_cluster(controller=1)
+    cluster = start_brokers(controller=1)
     set_rate(cluster, {"user": "ANONYMOUS", "client-id": None})
     muted: list[tuple[Client, float]] = []
     for broker in (1, 2):
@@ -119,10 +119,10 @@ def test_older_versions_are_throttled_but_version_0_only_at_the_controller(
 
 
 def test_a_connection_above_the_creation_rate_is_closed_after_a_delay(
-    start_cluster: StartCluster,
+    start_brokers: StartCluster,
 ) -> None:
     """Each broker counts the new connections to itself. Existing connections stay open."""
-    cluster = start_cluster(controller=1, brokers=2)
+    cluster = start_brokers(controller=1, brokers=2)
     admin = Client(cluster, 1, "admin")
     entity = [{"entityType": "ip", "entityName": "127.0.0.1"}]
     ops = [{"key": "connection_creation_rate", "value": 2.0, "remove": False}]

@@ -32,10 +32,10 @@ def create_topic(cluster: Cluster, name: str, replicas: list[int] | None) -> int
 
 
 def test_a_cluster_with_every_quirk_keeps_serving(
-    start_cluster: StartCluster,
+    start_brokers: StartCluster,
 ) -> None:
     """Even a new controller can load partitions that cannot have a leader."""
-    cluster = start_cluster(controller=1, properties={"bridgehead.quirks": "kafka-3.9"})
+    cluster = start_brokers(controller=1, properties={"bridgehead.quirks": "kafka-3.9"})
     twice = {"resourceType": 2, "resourceName": "good", "configs": []}
     host, port = cluster.bootstrap_server(2).rsplit(":", 1)
     with socket.create_connection((host, int(port)), timeout=SILENCE_S) as silent:
@@ -64,10 +64,10 @@ def test_a_cluster_with_every_quirk_keeps_serving(
 
 
 def test_the_denial_quirk_puts_the_request_object_into_the_error_message(
-    start_cluster: StartCluster,
+    start_brokers: StartCluster,
 ) -> None:
     """Through a broker that forwards, the message also contains the Envelope."""
-    cluster = start_cluster(
+    cluster = start_brokers(
         controller=1,
         brokers=2,
         properties={

@@ -63,10 +63,10 @@ def znodes_below(cluster: Cluster, path: str) -> set[str]:
 
 
 def test_quotas_are_written_described_and_removed_by_another_controller(
-    start_cluster: StartCluster,
+    start_brokers: StartCluster,
 ) -> None:
     """A parent znode is created once, and removed with the last quota below it."""
-    cluster = start_cluster(controller=1)
+    cluster = start_brokers(controller=1)
     both: list[Entity] = [{"user": "u", "client-id": name} for name in ("c", "d e")]
     user: Entity = {"user": "u"}
     default: Entity = {"user": None, "client-id": None}

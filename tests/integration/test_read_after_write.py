@@ -39,13 +39,13 @@ BROKER = 4
 
 
 def a_cluster(
-    start_cluster: StartCluster, blocking: str, reads: str, *command: str, factor: int = 1
+    start_brokers: StartCluster, blocking: str, reads: str, *command: str, factor: int = 1
 ) -> Cluster:
     """Start three brokers, two of which apply metadata late.
 
     The delay is `factor` times 20 ms at broker 2, and `factor` times 40 ms at broker 3.
     """
-    return start_cluster(
+    return start_brokers(
         properties=properties(blocking, reads), node_properties=delays(factor), node_command=command
     )
 
@@ -56,26 +56,26 @@ def a_cluster(
     [("cluster", "local"), ("controller", "controller")],
 )
 def test_no_read_is_stale_during_failover(
-    start_cluster: StartCluster, blocking: str, reads: str
+    start_brokers: StartCluster, blocking: str, reads: str
 ) -> None:
     """The controller is killed halfway and restarted."""
-    counts = asyncio.run(run(a_cluster(start_cluster, blocking, reads), 600, kills=1))
+    counts = asyncio.run(run(a_cluster(start_brokers, blocking, reads), 600, kills=1))
     assert (counts.stale, counts.unanswered) == ([], [])
     assert counts.read >= 600
 
 
-def test_default_consistency_allows_stale_reads(start_cluster: StartCluster) -> None:
+def test_default_consistency_allows_stale_reads(start_brokers: StartCluster) -> None:
     """As in Kafka, a write waits only for the controller, and a read uses the broker's cache."""
-    counts = asyncio.run(run(a_cluster(start_cluster, "controller", "local", factor=10), 200))
+    counts = asyncio.run(run(a_cluster(start_brokers, "controller", "local", factor=10), 200))
     assert counts.read >= 200
     assert len(counts.stale) > 20
 
 
 @pytest.mark.long
-def test_controller_that_answers_too_early_is_detected(start_cluster: StartCluster) -> None:
+def test_controller_that_answers_too_early_is_detected(start_brokers: StartCluster) -> None:
     """The seeded bug ignores `bridgehead.metadata.blocking=cluster`."""
     mutant = module_command("chaos.mutant_node", "--mutants", "answer_before_applied")
-    counts = asyncio.run(run(a_cluster(start_cluster, "cluster", "local", *mutant, factor=10), 200))
+    counts = asyncio.run(run(a_cluster(start_brokers, "cluster", "local", *mutant, factor=10), 200))
     assert len(counts.stale) > 20
 
 
@@ -88,13 +88,13 @@ def created(client: RawClient, name: str, timeout_ms: int) -> int:
 
 
 def test_frozen_broker_delays_writes_and_returns_nothing_stale(
-    start_cluster: StartCluster,
+    start_brokers: StartCluster,
 ) -> None:
     """No write is acknowledged before ZooKeeper expires the frozen broker's session.
 
     The first response of the resumed broker is not stale.
     """
-    cluster = start_cluster(
+    cluster = start_brokers(
         controller=1,
         properties={**properties("cluster", "local"), "request.timeout.ms": "20000"},
     )
@@ -119,9 +119,9 @@ def test_frozen_broker_delays_writes_and_returns_nothing_stale(
     assert found == [0]
 
 
-def test_alter_configs_is_bounded_by_request_timeout(start_cluster: StartCluster) -> None:
+def test_alter_configs_is_bounded_by_request_timeout(start_brokers: StartCluster) -> None:
     """AlterConfigs has no timeout field, so `request.timeout.ms` applies."""
-    cluster = start_cluster(
+    cluster = start_brokers(
         controller=1,
         properties={
             **properties("cluster", "local"),
@@ -146,9 +146,9 @@ def test_alter_configs_is_bounded_by_request_timeout(start_cluster: StartCluster
 
 
 def test_deletion_is_answered_only_after_every_broker_has_removed_the_topic(
-    start_cluster: StartCluster,
+    start_brokers: StartCluster,
 ) -> None:
-    cluster = a_cluster(start_cluster, "cluster", "local")
+    cluster = a_cluster(start_brokers, "cluster", "local")
     clients = {broker: RawClient(cluster, broker) for broker in (1, 2, 3)}
     for number in range(15):
         name, writer = f"gone-{number}", clients[number % 3 + 1]
@@ -159,9 +159,9 @@ def test_deletion_is_answered_only_after_every_broker_has_removed_the_topic(
         assert {client.topics(name)[name]["errorCode"] for client in clients.values()} == {3}
 
 
-def test_config_change_is_answered_when_every_broker_has_it(start_cluster: StartCluster) -> None:
+def test_config_change_is_answered_when_every_broker_has_it(start_brokers: StartCluster) -> None:
     """When the response arrives, every broker describes the new cluster default."""
-    cluster = a_cluster(start_cluster, "cluster", "local")
+    cluster = a_cluster(start_brokers, "cluster", "local")
     clients = {broker: RawClient(cluster, broker) for broker in (1, 2, 3)}
     for number in range(1, 16):
         config = AlterableConfig(name="log.retention.ms", value=str(number))

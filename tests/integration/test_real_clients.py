@@ -15,9 +15,11 @@ UNKNOWN_TOPIC, BAD_NAME, EXISTS, BAD_PARTITIONS, BAD_REPLICATION, BAD_CONFIG = 3
 
 
 @pytest.fixture(scope="module")
-def admins() -> Iterator[dict[str, AnyAdmin]]:
+def admins(new_chroot: Callable[[], str]) -> Iterator[dict[str, AnyAdmin]]:
     """Every client, connected to one cluster. Each broker reports itself as the controller."""
-    with Cluster(properties={"bridgehead.metadata.controller.id": "self"}) as cluster:
+    with Cluster(
+        zookeeper=new_chroot(), properties={"bridgehead.metadata.controller.id": "self"}
+    ) as cluster:
         connected = {name: admin(cluster.bootstrap_servers) for name, admin in ADMINS.items()}
         yield connected
         for admin in connected.values():

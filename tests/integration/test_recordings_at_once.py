@@ -62,9 +62,9 @@ class ReplayAtOnce(Replay):
 
 
 def test_recorded_requests_sent_at_once_get_the_recorded_responses(
-    start_cluster: StartCluster,
+    start_brokers: StartCluster,
 ) -> None:
-    cluster = start_cluster(
+    cluster = start_brokers(
         controller=1,
         node_properties={broker: {"broker.rack": f"rack-{broker}"} for broker in (1, 2, 3)},
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import ssl
+from collections.abc import Callable
 
 import confluent_kafka
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -15,9 +16,10 @@ from bridgehead.cluster.broker_certificates import files_of
 TOPIC = "orders"
 
 
-def test_brokers_replicate_and_clients_cannot_connect() -> None:
+def test_brokers_replicate_and_clients_cannot_connect(new_chroot: Callable[[], str]) -> None:
     """The listener for clients requires SASL, and ANONYMOUS has no rights."""
     with Cluster(
+        zookeeper=new_chroot(),
         listeners={"CLIENTS": {"protocol": "SASL_PLAINTEXT", "mechanisms": ["PLAIN"]}},
         users={"admin": {"password": "secret", "super": True}},
     ) as cluster:

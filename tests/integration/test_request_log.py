@@ -47,13 +47,13 @@ def lines(cluster: Cluster, broker: int, key: int, count: int) -> list[tuple[str
 
 
 def test_forwarded_request_is_logged_by_broker_and_controller(
-    start_cluster: StartCluster,
+    start_brokers: StartCluster,
 ) -> None:
     """Both lines have the same principal, client id and topic id.
 
     A request that a client sends to the controller's own broker has one line.
     """
-    cluster = start_cluster(controller=1, brokers=2)
+    cluster = start_brokers(controller=1, brokers=2)
     call(cluster, 2, CREATE_TOPICS, 7, create_topic_body("elsewhere"))
     call(cluster, 1, CREATE_TOPICS, 1, create_topic_body("here"))
     ((level, received),) = lines(cluster, 2, CREATE_TOPICS, 1)
@@ -91,7 +91,7 @@ def test_forwarded_request_is_logged_by_broker_and_controller(
         assert SECRET not in log_of(cluster, broker).read_text()
 
 
-def test_request_log_can_be_disabled(start_cluster: StartCluster) -> None:
-    cluster = start_cluster(brokers=1, properties={"bridgehead.request.log": "OFF"})
+def test_request_log_can_be_disabled(start_brokers: StartCluster) -> None:
+    cluster = start_brokers(brokers=1, properties={"bridgehead.request.log": "OFF"})
     call(cluster, 1, API_VERSIONS, 0, {})
     assert not log_of(cluster, 1).exists()

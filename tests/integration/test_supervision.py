@@ -135,10 +135,10 @@ def test_cluster_can_be_started_commanded_and_stopped(
 
 
 def test_frozen_controller_resumes(
-    tmp_path: Path, start_cluster: Callable[..., Cluster], fake_node_command: tuple[str, ...]
+    tmp_path: Path, start_brokers: Callable[..., Cluster], fake_node_command: tuple[str, ...]
 ) -> None:
     """The supervisor sends SIGSTOP and later SIGCONT. Status does not wait for a frozen node."""
-    cluster = start_cluster(data_dir=tmp_path / "c", brokers=2, node_command=fake_node_command)
+    cluster = start_brokers(data_dir=tmp_path / "c", brokers=2, node_command=fake_node_command)
     pids = {broker.id: broker.pid for broker in cluster.brokers.values()}
     frozen = cluster.freeze_controller(1.0)
     process = psutil.Process(pids[frozen])
@@ -150,19 +150,19 @@ def test_frozen_controller_resumes(
 
 
 def test_cluster_with_a_frozen_node_stops(
-    tmp_path: Path, start_cluster: Callable[..., Cluster], fake_node_command: tuple[str, ...]
+    tmp_path: Path, start_brokers: Callable[..., Cluster], fake_node_command: tuple[str, ...]
 ) -> None:
     """A frozen process handles SIGTERM only after SIGCONT."""
-    cluster = start_cluster(data_dir=tmp_path / "c", brokers=1, node_command=fake_node_command)
+    cluster = start_brokers(data_dir=tmp_path / "c", brokers=1, node_command=fake_node_command)
     cluster.freeze_controller(60)
     cluster.stop()
     assert processes_of(tmp_path / "c") == []
 
 
 def test_supervisor_survives_and_logs_the_death_of_a_node(
-    tmp_path: Path, start_cluster: Callable[..., Cluster], fake_node_command: tuple[str, ...]
+    tmp_path: Path, start_brokers: Callable[..., Cluster], fake_node_command: tuple[str, ...]
 ) -> None:
-    cluster = start_cluster(data_dir=tmp_path / "c", brokers=2, node_command=fake_node_command)
+    cluster = start_brokers(data_dir=tmp_path / "c", brokers=2, node_command=fake_node_command)
     os.kill(cluster.brokers[2].pid, signal.SIGKILL)
     wait_until(lambda: cluster.status()["brokers"][1]["condition"] == "ended")
     log = tmp_path / "c" / "supervisor.log"
@@ -171,11 +171,12 @@ def test_supervisor_survives_and_logs_the_death_of_a_node(
 
 
 def test_error_of_a_node_that_cannot_start_is_reported(
-    tmp_path: Path, fake_node_command: tuple[str, ...]
+    tmp_path: Path, fake_node_command: tuple[str, ...], new_chroot: Callable[[], str]
 ) -> None:
     """The nodes that were started earlier are stopped."""
     cluster = Cluster(
         data_dir=tmp_path / "c",
+        zookeeper=new_chroot(),
         node_command=fake_node_command,
         node_properties={2: {"fake.refuse": "The key file is missing."}},
     )
@@ -237,9 +238,9 @@ def test_next_supervisor_cleans_up_after_a_killed_one(
 
 
 def test_cluster_stops_with_its_parent(
-    tmp_path: Path, fake_up: Callable[..., subprocess.Popen[str]]
+    tmp_path: Path, fake_up: Callable[..., subprocess.Popen[str]], new_chroot: Callable[[], str]
 ) -> None:
-    process = fake_up(brokers=1)
+    process = fake_up(brokers=1, zookeeper_connect=new_chroot())
     assert "ready" in first_line(process)
     assert process.stdin is not None
     process.stdin.close()
@@ -249,9 +250,9 @@ def test_cluster_stops_with_its_parent(
 
 
 def test_second_bridgehead_up_in_the_same_folder_is_rejected(
-    tmp_path: Path, start_cluster: Callable[..., Cluster], fake_node_command: tuple[str, ...]
+    tmp_path: Path, start_brokers: Callable[..., Cluster], fake_node_command: tuple[str, ...]
 ) -> None:
-    first = start_cluster(data_dir=tmp_path / "c", brokers=1, node_command=fake_node_command)
+    first = start_brokers(data_dir=tmp_path / "c", brokers=1, node_command=fake_node_command)
     result = command("up", "--data-dir", str(tmp_path / "c"), "--ports", "auto")
     pid = (tmp_path / "c" / "supervisor.pid").read_text().strip()
     assert result.returncode == ExitCode.CANNOT_RUN

@@ -8,7 +8,7 @@ import re
 import shlex
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -44,10 +44,13 @@ READS = (
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def cluster(
+    tmp_path_factory: pytest.TempPathFactory, new_chroot: Callable[[], str]
+) -> Iterator[Cluster]:
     """A cluster with the properties of the recorded cluster."""
     racks = {broker: {"broker.rack": f"rack-{broker}"} for broker in (1, 2, 3)}
     with Cluster(
+        zookeeper=new_chroot(),
         data_dir=tmp_path_factory.mktemp("tools") / "c",
         properties={**PROPERTIES, **OURS},
         node_properties=racks,

@@ -101,7 +101,7 @@ async def test_a_direct_write_ends_when_its_session_is_closed() -> None:
 
 async def test_a_commit_ends_when_its_session_is_closed() -> None:
     store = _Store()
-    commit = asyncio.create_task(store.commit(Fence(1, 1, 1, 0), []))
+    commit = asyncio.create_task(store.commit_pipelined(Fence(1, 1, 1, 0), [[]]))
     await _close_while_waiting(store, commit)
     with pytest.raises(UnknownOutcomeError):
         commit.result()
