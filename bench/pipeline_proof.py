@@ -194,7 +194,7 @@ def _complete(tables: Pipeline) -> int:
 
 
 def _unequal(folders: Sequence[Pipeline]) -> list[str]:
-    """Return the tables that do not have the same rows in all folders."""
+    """Return the tables whose rows differ between the folders."""
     assert all(_complete(tables) == len(TABLES) for tables in folders)
     bad = []
     for name in _COMPARED:

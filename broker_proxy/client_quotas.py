@@ -2,7 +2,7 @@
 
 Each broker measures on its own, over `quota.window.num` windows of `quota.window.size.seconds`. A
 client above its quota gets its response at once; the response names the throttle time, and the
-broker then executes nothing more of the connection for that time. The clock is injected.
+broker then executes no request of the connection for that time. The clock is injected.
 """
 
 from __future__ import annotations

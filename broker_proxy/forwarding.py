@@ -47,7 +47,7 @@ class Forwarded:
     step: Step
     response: bytes | None
     zxid: int
-    remote_ms: float | None  # since the first send to another node; None: never sent to one
+    remote_ms: float | None  # since the first send to another node; None: no such send
     queued_ms: float | None = None  # from arrival until that send
     throttle_ms: int = 0  # reported by the controller, if it is in this process
 

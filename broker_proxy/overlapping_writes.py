@@ -119,7 +119,7 @@ class OverlappingWrites:
                 write.recorded.set_result(None)
 
     async def finish(self) -> None:
-        """Wait for the writes whose turn does not come, because the connection is closed."""
+        """Wait for the started writes that get no response, because the connection is closed."""
         if self._started:
             await asyncio.gather(*(e.recorded for e in self._started), return_exceptions=True)
 

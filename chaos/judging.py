@@ -25,9 +25,9 @@ def operations_min(scenario: Scenario) -> int:
 
 
 def required(row: VerdictRow, judges: Collection[str]) -> VerdictRow:
-    """Return the row; it counts for the verdict on the run if `judges` has its property.
+    """Return the row; a property in `judges` counts for the verdict even with nothing to judge.
 
-    Otherwise a property with nothing to judge does not count.
+    Any other property with nothing to judge does not count.
     """
     return replace(row, decides=True) if row.property in judges else row
 

@@ -60,7 +60,7 @@ async def pairs(
     source: random.Random,
     history: ClientHistory | None = None,
 ) -> None:
-    """Run one worker: write and read pairs until there are no numbers left."""
+    """Run one worker: write and read one pair for each number."""
     plain = ClusterClient(addresses, "read-after-write")
     client = plain if history is None else RecordedClient(plain, history)
     for number in numbers:

@@ -87,7 +87,7 @@ class Expectation:
     violates: tuple[str, ...] = ()
     """The properties that must fail."""
     may_violate_others: bool = False
-    """Whether other properties may fail as well. Then the clients' results do not count."""
+    """Whether other properties may fail as well. If so, the clients' results do not count."""
 
 
 @dataclass(frozen=True, slots=True)

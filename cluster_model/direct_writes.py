@@ -20,8 +20,8 @@ TOKEN_WRITES: Final = frozenset(
         ApiKey.EXPIRE_DELEGATION_TOKEN,
     }
 )
-# KIP-590 gives new versions, which brokers do not forward, to exactly these APIs. Before KIP-590,
-# the receiving broker wrote to ZooKeeper for them.
+# KIP-590 gives exactly these APIs a new version, which brokers do not forward. Before KIP-590, the
+# broker that received such a request wrote to ZooKeeper itself.
 WRITTEN_BY_BROKERS: Final = frozenset(
     key for key, spec in API_SPECS.items() if spec.forwarded_below is not None
 )

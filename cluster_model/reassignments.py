@@ -133,7 +133,7 @@ def _narrowed(
     live: Container[int],
     controller_epoch: int,
 ) -> PartitionState:
-    # If no member of the ISR is in `replicas`, the ISR keeps one: only members have all records.
+    # If no ISR member is in `replicas`, one member stays: only ISR members have all records.
     isr = tuple(replica for replica in state.isr if replica in replicas) or state.isr[:1]
     leader = state.leader
     if leader not in replicas or leader not in live:

@@ -63,8 +63,8 @@ A broker serves these APIs and lists them in ApiVersions. The table is derived f
   the rights*, not in the column *errors*.\
 """
 _QUARANTINE: Final = (
-    "A line of evidence that cannot be judged is quarantined, and the witness that wrote it has a",
-    "gap. Only the reason `wrong_run` makes the judges reject the whole run. The reasons:",
+    "A line of evidence that cannot be judged is quarantined, and the witness to which it belongs",
+    "has a gap. Only the reason `wrong_run` makes the judges reject the whole run. The reasons:",
 )
 _UNSERVED_INTRODUCTION: Final = (
     "## Unserved APIs",

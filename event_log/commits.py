@@ -17,7 +17,7 @@ ROLES: Final = {
     "controller": "/controller",
     "registration": "below /brokers/ids, /bridgehead/nodes or /bridgehead/direct: the ephemeral "
     "znodes of a broker",
-    "start_up": "creation of the persistent parents, of /cluster/id and of /bridgehead/commit",
+    "start_up": "creation of the persistent parent znodes, /cluster/id and /bridgehead/commit",
     "admin": "everything else under the chroot; only the controller writes it, except that brokers "
     "below the bridge release also write the paths in DIRECT",
 }

@@ -2,8 +2,8 @@
 
 The property F2 (bytes_are_preserved) compares them. Messages that can contain secrets have no
 digest, because it would help to guess the secret. AlterConfigs and IncrementalAlterConfigs can
-contain passwords. Their digests may differ anyway: the receiving broker may answer a part of such a
-request itself, and then forwards only the rest.
+contain passwords. Digests of them would not be comparable anyway: the receiving broker may answer a
+part of such a request itself, and then forwards only the rest.
 """
 
 from __future__ import annotations

@@ -284,7 +284,7 @@ class Answered(Event):
     api_key: int
     api_version: int
     route: str
-    error: int | None  # of the whole request; null in a response of an API or of the controller
+    error: int | None  # if this broker ended the whole request with an error; otherwise null
     closed: bool
     zxid: int  # the metadata zxid of the response
 

@@ -7,9 +7,9 @@ harness) or clients (their histories). The verdict on one property is the first 
             not have them; a missing history of clients does not count here
 2. NODATA   the property does not apply: A1 without an authorizer, L7 and T1 outside scenarios
 3. FAIL     a violation was found; for L1 the verdict is then HANG, for T1 NODATA, because a fault
-            without effect proves nothing. It is UNKNOWN instead if `gap_blocks_fail` is true and a
-            witness that the property needs has a gap: the missing evidence could explain the
-            violation
+            without effect proves nothing. In place of these three verdicts it is UNKNOWN if
+            `gap_blocks_fail` is true and a witness that the property needs has a gap: the missing
+            evidence could explain the violation
 4. UNKNOWN  a witness that the property needs has a gap and `gap_blocks_pass` is true: the missing
             evidence could contain a violation
 5. UNKNOWN  the evidence may have been changed: the run is not sealed and `--unsealed` is not

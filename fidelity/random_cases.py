@@ -35,7 +35,7 @@ from fidelity.random_values import NO_ID, ODD, POOLS
 
 STEPS_PER_CASE: Final = 6
 # Brokers apply a write at different times. The step after a write waits this long. If that step
-# reads, it is instead repeated for up to this long.
+# reads, our cluster then gets it again for up to this long, until the responses are equal.
 SETTLE_S: Final = 0.05
 SETTLE_MOVED_S: Final = 1.0  # a moved replica has to be copied first
 _LENGTHS: Final = (*(0, 1, 1, 1, 2, 2, 3) * 6, 25)

@@ -31,7 +31,7 @@ from raw_client.blocking import CLOSED, TIMEOUT
 
 _RECORDINGS: Final = Path("tests/recordings")
 _BROKERS: Final = (1, 2, 3)
-# The beginnings of the names of cases that other cases need.
+# Prefixes of the cases that other cases need.
 _SET_UP: Final = ("internal topics", "committed offsets: ", "fetch: ", "offsets: ", "rights: ")
 _LOADING: Final = 14  # COORDINATOR_LOAD_IN_PROGRESS
 _RETRY_S: Final = 0.1

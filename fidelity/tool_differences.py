@@ -19,7 +19,7 @@ class ToolDifference:
     """Text that Kafka's tool prints, and the text that our command prints in its place.
 
     Each of these texts may have several lines, all of one stream. `of_brokers`: the brokers differ,
-    not the tools. Our command prints Kafka's text if the brokers are those of a real Kafka.
+    not the tools, so our command prints Kafka's text if it runs against a real Kafka.
     """
 
     name: str

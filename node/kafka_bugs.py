@@ -1,6 +1,7 @@
 """Bugs of Kafka's controller and its forwarding, and similar ones, as faulty parts of a node.
 
-`chaos/kafka_bugs.py` has the issue and the scenario of most. Production never imports this module.
+For most bugs, `chaos/kafka_bugs.py` has the issue and the scenario. Production never imports this
+module.
 """
 
 from __future__ import annotations

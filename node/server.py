@@ -32,7 +32,7 @@ def build_server(parts: Parts) -> KafkaServer:
     rules, quotas = broker.fault_rules, broker.data_plane.quotas if broker.data_plane else None
 
     def may_overlap() -> bool:
-        """Return False with policies, or quotas on mutations or request time: the order matters.
+        """Return False if the order matters: to a policy, or a quota on mutations or request time.
 
         A broker without a data plane does not know the quotas, so it never permits an overlap.
         """
@@ -92,6 +92,6 @@ def _limits(config: NodeConfig) -> Limits:
 
 def _memory(config: NodeConfig, frame_bytes_max: int) -> RequestMemory[ClientSocket]:
     bytes_max = config.broker.long("queued.max.request.bytes")
-    if bytes_max <= 0:  # Kafka has no limit then, but a node has one (docs/differences.md).
+    if bytes_max <= 0:  # No limit in Kafka; a node always has one (docs/differences.md).
         bytes_max = frame_bytes_max
     return RequestMemory(bytes_max, frame_bytes_max)

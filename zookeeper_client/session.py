@@ -442,7 +442,7 @@ class ZooKeeperSession:
         return None if stat is None else _stat(stat)
 
     async def sync(self) -> None:
-        """Return when this session's server has applied all earlier writes."""
+        """Wait until this session's server has applied all earlier writes."""
         if self.state is not SessionState.CONNECTED:
             raise self._lost()
         future: asyncio.Future[Any] = self._loop.create_future()

@@ -221,8 +221,8 @@ async def _controller_expire(cluster: RunningCluster, _: Message) -> Message:
 async def _controller_move(cluster: RunningCluster, message: Message) -> Message:
     """Pin the controller to the target, make the active controller resign, wait for the target.
 
-    Then remove the pin. If the controller was pinned before, the new pin stays instead: with the
-    old pin, the controller would move back immediately.
+    Then remove the pin, unless the controller was already pinned: its old pin would move it back
+    immediately, so the new pin stays.
     """
     target = _running_node(cluster, message)
     current = await _controller_node(cluster)

@@ -5,8 +5,8 @@
     DELETE /faults         remove all rules
     DELETE /faults/NAME    remove one rule
 
-A failure has status 400, or 404 for any other path. The body is `{"error": ...}`, as in the
-protocol of JSON lines.
+An unknown resource has status 404, any other failure 400. The body is then `{"error": ...}`, as in
+the protocol of JSON lines.
 """
 
 from __future__ import annotations

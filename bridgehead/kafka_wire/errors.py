@@ -160,7 +160,7 @@ class ErrorCode(IntEnum):
 
 
 def is_definite(code: int) -> bool:
-    """Return whether a code is a definite error. A code that Kafka 3.9 does not have is not one."""
+    """Return whether a code is a definite error. A code that Kafka 3.9 lacks is not definite."""
     return code in _DEFINITE
 
 

@@ -11,7 +11,7 @@ Version notes:
     1: one offset with its timestamp; repeated partitions are rejected.
     2: an isolation level. It has no effect here, because there are no transactions.
     4: the client's leader epoch.
-    5: a new leader answers OFFSET_NOT_AVAILABLE; before, LEADER_NOT_AVAILABLE.
+    5: a new leader answers OFFSET_NOT_AVAILABLE instead of LEADER_NOT_AVAILABLE.
     7 to 9: more special timestamps.
 """
 

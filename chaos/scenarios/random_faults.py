@@ -46,7 +46,7 @@ _STEPS: Final = (
     Step(fault=CUT_BROKER_FROM_ZOOKEEPER, after=10, hold=Sessions(1.5)),
     # After the loss, each of the six clients has at most four successes before its next write
     # succeeds: the request in flight and three reads. So the 25 successes include a write that was
-    # sent after the loss, and by then the controller has noticed the loss.
+    # sent after the loss. When this write succeeds, the controller has noticed the loss.
     Step(fault=LOSE_REPLY_OF_COMMIT, after=10, hold=Acknowledged(25)),
     Step(fault=LOSE_REQUEST_OF_COMMIT, after=10, hold=Acknowledged(25)),
 )

@@ -156,7 +156,7 @@ class Worker:
         self._disturbances = disturbances
 
     async def work(self, numbers: Iterator[int]) -> None:
-        """Work until there are no numbers left."""
+        """Handle one object for each number."""
         for number in numbers:
             name, hmac = f"object-{number}", None
             replica = self._source.choice(sorted(self._clients))

@@ -148,7 +148,7 @@ class User:
         return self._source.choice(kinds)
 
     async def work(self, turns: Iterator[int], counts: Counts) -> None:
-        """Send requests until there are no turns left."""
+        """Send one request in each turn."""
         for _ in turns:
             trial, broker = self.next_trial(), self._source.choice(self._brokers)
             try:

@@ -80,7 +80,7 @@ class AlterUserScramCredentials(AdminApi):
         records = _records([user for user in remaining if user not in committed], request, image)
         for user, record in records.items():
             if any(key not in USER_KEYS for key in record.configs):
-                rejected[user] = _FAULT  # As in Kafka: its znode has an unknown config.
+                rejected[user] = _FAULT  # As in Kafka: the user's znode has an unknown config.
         decided = [Decided(user, outcome) for user, outcome in rejected.items()]
         decided += [Decided(u, DONE, (r,)) for u, r in records.items() if u not in rejected]
         return Decision([each for each in decided if each.element not in committed])

@@ -88,7 +88,7 @@ class Group:
 
     group_id: str
     state: State = State.EMPTY
-    state_since_ms: int = NEVER  # wall clock; -1: no stored record has it
+    state_since_ms: int = NEVER  # wall clock; -1: not in the log
     generation: int = 0
     protocol_type: str | None = None
     protocol: str | None = None

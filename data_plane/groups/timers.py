@@ -41,7 +41,7 @@ class Timers:
         self._deadlines.pop(key, None)
 
     def next_at_ms(self) -> int | None:
-        """Return when `run_due` should be called next; None without deadlines."""
+        """Return the time at which `run_due` must be called next; None without deadlines."""
         return self._queue[0][0] if self._queue else None
 
     def run_due(self, now_ms: int) -> None:

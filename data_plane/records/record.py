@@ -110,7 +110,7 @@ def _encode_sized(content: bytes | None) -> bytes:
 def _varint(data: bytes, at: int) -> tuple[int, int]:
     byte = data[at]
     at += 1
-    if byte < 0x80:  # most of them
+    if byte < 0x80:  # most varints
         return (byte >> 1) ^ -(byte & 1), at
     value, shift = byte & 0x7F, 7
     while True:

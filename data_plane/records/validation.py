@@ -79,7 +79,7 @@ def check_for_version(version: int, records: bytes) -> None:
     """Check that a version of Produce permits the records (`ProduceRequest.validateRecords`).
 
     Raises:
-        ApiError: it does not, or the first batch is malformed.
+        ApiError: the version does not permit them, or the first batch is malformed.
     """
     if version < _FORMAT_2_FROM:
         return

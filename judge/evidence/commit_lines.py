@@ -24,7 +24,7 @@ _WITH_DATA: Final = ("create", "set")
 
 
 def below(chroot: str, path: str) -> str | None:
-    """Return the path without the chroot; None if it is outside the chroot or ZooKeeper's own."""
+    """Return the path without the chroot; None outside the chroot and for ZooKeeper's own paths."""
     if not path.startswith(f"{chroot}/") or path.startswith("/zookeeper/"):
         return None
     return path[len(chroot) :]

@@ -33,7 +33,7 @@ def _was_killed(history: History, fault: Event, _healed: Event | None) -> bool:
 
 
 def _work_ended_ns(history: History) -> int:
-    """Return when the clients' last operation completed. Later, all nodes are stopped."""
+    """Return the time of the clients' last completion. After it, all nodes are stopped."""
     return max((o.completed["mono_ns"] for o in history.operations if o.completed), default=0)
 
 

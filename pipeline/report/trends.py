@@ -80,7 +80,7 @@ def leaps(values: Sequence[float | None]) -> list[tuple[int, float, float]]:
 
 
 def _times(runs: Sequence[Figures]) -> dict[str, list[float | None]]:
-    """Return every time in milliseconds, by its name, for each run; None: the run has none."""
+    """Return the times of the runs in milliseconds, by name; None: a run lacks this time."""
     parts = dict.fromkeys(name for run in runs for name in run.failover_ms)
     hops = dict.fromkeys(name for run in runs for name in run.hops)
     times = {f"failover: {name}": [run.failover_ms.get(name) for run in runs] for name in parts}

@@ -203,7 +203,7 @@ def compose_cluster(
         compose.start()
         yield ComposeCluster(project, compose, ports)
     finally:
-        # Otherwise the services of this profile would not be removed.
+        # Without this profile, its services would not be removed.
         os.environ["COMPOSE_PROFILES"] = "pipeline"
         compose.stop(down=True)
         os.environ.clear()

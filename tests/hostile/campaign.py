@@ -50,7 +50,7 @@ class Result:
 
     seed: int
     tries: Counter[str] = field(default_factory=Counter)
-    controls: Counter[str] = field(default_factory=Counter)  # succeeded, as they must
+    controls: Counter[str] = field(default_factory=Counter)  # attempts that must succeed, and did
     mutated: FrameOutcomes = field(default_factory=FrameOutcomes)
     mutated_s: float = 0.0
     served: int = 0

@@ -179,7 +179,7 @@ class _Metrics:
         return "decoded" if answer.startswith(b"HTTP/1.1 200 ") else "refused"
 
     async def close(self) -> None:
-        """Nothing stays open."""
+        """Do nothing: no connection stays open."""
 
 
 async def _other_worker(

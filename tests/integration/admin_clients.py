@@ -28,7 +28,7 @@ class AnyAdmin(Protocol):
     """The common interface. `legacy` selects AlterConfigs instead of IncrementalAlterConfigs."""
 
     has_incremental: bool
-    legacy_keeps_others: bool  # AlterConfigs of this client also has the topic's other configs
+    legacy_keeps_others: bool  # its AlterConfigs also sends the topic's other configs
 
     def create(
         self, name: str, partitions: int, replicas: int, configs: Mapping[str, str]

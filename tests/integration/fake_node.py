@@ -27,7 +27,7 @@ class ControllerState:
         self.path, self.id = path, node_id
 
     def update(self, *, eligible: bool, resign: bool = False) -> tuple[int | None, int]:
-        """Return the active controller (or None) and its epoch, after this node's change.
+        """Resign or become active; return the active controller (or None) and its epoch.
 
         With `resign` this node resigns if it is active. Otherwise it becomes active if it is
         `eligible` and no node is active.

@@ -70,8 +70,9 @@ async def test_a_coroutine_can_make_a_blocking_call(servers: str, threads: list[
 
 
 def test_calls_work_before_and_after_a_pause(servers: str) -> None:
-    """Within two seconds after the last call, the client's own thread starts to watch the
-    connections. It closes them when they are idle.
+    """The client's own thread closes the connections when they are idle.
+
+    It starts to watch them within two seconds after the last call.
     """
     with AdminClient({"bootstrap.servers": servers, "connections.max.idle.ms": 1000}) as client:
         for _ in range(3):

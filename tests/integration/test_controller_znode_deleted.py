@@ -41,7 +41,7 @@ def delete(zookeeper: KazooClient) -> None:
 
 
 def delete_twice(zookeeper: KazooClient) -> None:
-    """Delete the znode, and again while the next controller loads its state."""
+    """Delete the znode; delete it again while the next controller loads its state."""
     delete(zookeeper)
     while zookeeper.exists("/controller") is None:
         pass
@@ -71,7 +71,7 @@ def write_invalid_json(zookeeper: KazooClient) -> None:
 def test_the_active_controller_resigns_at_once(
     cluster: Cluster, change: Callable[[KazooClient], None]
 ) -> None:
-    """One second after the change, and until the end, at most one node is active.
+    """From one second after the change on, at most one node is active.
 
     At the end one node is active, with a new epoch.
     """

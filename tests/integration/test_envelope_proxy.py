@@ -59,7 +59,7 @@ async def connected() -> AsyncIterator[Connected]:
     server.close()
 
 
-async def test_a_reset_waits_for_an_envelope_although_heartbeats_arrive_together(
+async def test_a_reset_waits_for_an_envelope_even_if_several_heartbeats_arrive_at_once(
     connected: Connected,
 ) -> None:
     """A reset without an Envelope in flight has no effect, so the run would be undecided."""

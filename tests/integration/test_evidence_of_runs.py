@@ -188,7 +188,7 @@ def test_run_of_a_running_cluster_cannot_be_sealed(tmp_path: Path) -> None:
     assert "`bridgehead down` seals its run" in sealed.stderr
 
 
-def test_run_is_signed_with_a_key_that_nothing_else_contains(tmp_path: Path) -> None:
+def test_the_key_of_a_signed_run_is_in_no_file_and_no_command_line(tmp_path: Path) -> None:
     """No file of the cluster and no command line contains the key.
 
     The command line of the program that seals the run has only the path of the key's file.

@@ -111,7 +111,7 @@ def shows_the_rejection(shown: str) -> None:
 
 
 def shows_the_verdicts(shown: str) -> None:
-    """Check that the judge passed the properties of the load during the upgrade."""
+    """Check that the judge printed PASS for each of these properties."""
     judged = {words[1] for words in map(str.split, shown.splitlines()) if words[:1] == ["PASS"]}
     assert judged >= {"D1", "D2", "D3", "D5", "F1", "F2", "F5", "W6"}
 

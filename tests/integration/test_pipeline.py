@@ -195,7 +195,7 @@ def test_rows_do_not_depend_on_partitions_blocks_or_kills(
     assert blocks.filter("count > 1").count() > 0, "no file was cut into blocks"
 
 
-def test_table_without_its_file_made_json_is_built_again(judged: Judged, tmp_path: Path) -> None:
+def test_a_table_without_made_json_is_built_again(judged: Judged, tmp_path: Path) -> None:
     runs = judged.pipeline.runs[:1]
     pipeline = Pipeline(judged.pipeline._spark, runs, tmp_path)
     first = TABLES[0]

@@ -81,7 +81,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     (folder / "test_readme.py").write_text(example("README.md", "## In pytest"))
     (folder / "test_page.py").write_text(example("docs/testing.md", "## pytest"))
     (folder / "test_guide.py").write_text(example("docs/guides/ci.md", "## The test"))
-    (folder / "test_the_order.py").write_text(ORDER)  # follows README's test
+    (folder / "test_the_order.py").write_text(ORDER)  # runs after test_readme.py
     plugin = ("-p", "bridgehead.pytest_plugin", "-p", "no:cacheprovider")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", *plugin, "--junitxml=report.xml"],

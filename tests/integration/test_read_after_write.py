@@ -138,7 +138,7 @@ def test_alter_configs_is_bounded_by_request_timeout(start_brokers: StartCluster
         began = time.monotonic()
         with pytest.raises(KafkaException) as failed:
             admin.alter_configs([resource])[resource].result(60)
-        # Without request.timeout.ms it would succeed when the session of the frozen broker expires.
+        # Without request.timeout.ms, the call would succeed when the frozen broker's session ends.
         assert failed.value.args[0].code() == TIMED_OUT
         assert time.monotonic() - began > 1.0
     finally:

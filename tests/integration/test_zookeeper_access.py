@@ -165,9 +165,10 @@ def test_passwords_are_only_in_node_properties(cluster: Cluster) -> None:
             assert b"read-secret" not in content, file
 
 
-def test_embedded_zookeeper_needs_no_credentials(tmp_path: Path) -> None:
-    """Credentials are generated once; a restart reuses them. Without them a client can delete
-    neither /controller nor /controller_epoch.
+def test_credentials_of_an_embedded_zookeeper_are_generated(tmp_path: Path) -> None:
+    """The credentials are generated once; a restart reuses them.
+
+    Without credentials a client can delete neither /controller nor /controller_epoch.
     """
     for name in ("first", "second"):
         with Cluster(

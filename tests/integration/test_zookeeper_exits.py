@@ -189,8 +189,9 @@ def test_zookeepers_full_disk_is_reported_and_survived(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_the_brokers_full_disk_is_survived(tmp_path: Path) -> None:
-    """A broker that cannot write its evidence does not answer. Once the disk has free space, it
-    answers again. No evidence is lost.
+    """A broker that cannot write its evidence does not answer until the disk has free space.
+
+    No evidence is lost.
     """
     folder = tmp_path / "data"
     with (

@@ -83,7 +83,7 @@ MUTANTS = (
         "_forward(K.EXPIRE_DELEGATION_TOKEN, 2, 2, whole(), forwarded_below=3,",
         "_forward(K.EXPIRE_DELEGATION_TOKEN, 2, 2, whole(), forwarded_below=2,",
     ),
-    # The mutant answers older versions of the ACL and token APIs itself, with an error.
+    # A broker answers older versions of the ACL and token APIs with an error, and forwards none.
     Mutant(
         ("590.9", "590.10", "590.11", "590.12", "590.13"),
         DISPATCH,
@@ -172,7 +172,7 @@ MUTANTS = (
         "bypass_policy=not INTERNAL_TOPICS.isdisjoint(names),",
         "bypass_policy=False,",
     ),
-    # A topic that a broker creates for the client of a Metadata request lacks `bypass_policy`.
+    # The request that creates topics for a Metadata request lacks `bypass_policy`.
     Mutant(
         ("590.23",),
         "broker_proxy/auto_topics.py",

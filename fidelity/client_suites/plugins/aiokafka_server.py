@@ -27,7 +27,7 @@ def _server() -> SimpleNamespace:
     )
 
 
-# The tests of the admin client use only the server.
+# The tests of the admin client need only `kafka_server`; the other values are placeholders.
 _UNUSED = object()
 _REPLACED = {
     "docker": lambda: _UNUSED,

@@ -134,7 +134,7 @@ class _Consumer:
 class Aiokafka(KafkaPython):
     """aiokafka. It cannot reset offsets, delete offsets or delete groups; kafka-python does these.
 
-    Each admin call creates a new admin client, because a new client knows no dead broker.
+    Each admin call creates a new admin client: an old one may keep calling a dead broker.
     """
 
     def _options(self) -> dict[str, Any]:

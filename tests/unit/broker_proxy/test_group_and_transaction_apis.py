@@ -32,7 +32,7 @@ KAFKA_LISTS = {*range(52), 56, 57, 58, 60, 61, *range(65, 70)}
 
 
 def a_broker() -> CoordinatingBroker:
-    """Broker 1 coordinates "h". Of t, one partition is on broker 1, one on 2, and one on both."""
+    """Broker 1 coordinates "h". Topic t has a partition on broker 1, one on 2, and one on both."""
     broker = CoordinatingBroker()
     broker.create("__consumer_offsets", (1,), (2,))
     broker.create("__transaction_state", (1,), (2,))

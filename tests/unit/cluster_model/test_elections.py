@@ -109,7 +109,7 @@ WITH_RECORDS = {
 
 
 @pytest.mark.parametrize("name", WITH_RECORDS)
-def test_if_records_are_stored_only_the_leader_extends_the_isr(name: str) -> None:
+def test_only_the_leader_extends_the_isr_if_records_are_stored(name: str) -> None:
     before, live, unclean, expected = WITH_RECORDS[name]
     after = react_to_live_brokers(
         before, (1, 2, 3), live, controller_epoch=9, unclean=unclean, stores_records=True

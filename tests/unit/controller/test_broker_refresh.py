@@ -78,7 +78,7 @@ async def test_a_change_during_a_refresh_causes_another_refresh() -> None:
 
 
 async def test_parts_of_full_images_are_pushed_when_an_earlier_job_has_no_changes() -> None:
-    """The changes of the earlier job are published, so a later part need not contain them."""
+    """The earlier job's changes are published separately, so the parts need not repeat them."""
     done: list[str] = []
 
     def elections() -> Iterator[list[Record]]:

@@ -188,7 +188,7 @@ def test_a_token_for_another_owner_needs_create_tokens_on_that_user() -> None:
 
 
 def test_tokens_are_disabled_without_a_secret_key() -> None:
-    """An unauthenticated client gets REQUEST_NOT_ALLOWED instead."""
+    """The error for an unauthenticated client is still REQUEST_NOT_ALLOWED."""
     cluster = Cluster(None)
     for key, request in ((38, creation()), (39, renewal(b"x")), (40, expiry(b"x"))):
         assert name_of(cluster.call(key, request)) == "AUTH_DISABLED"

@@ -147,7 +147,7 @@ def test_unreadable_outcome_of_another_program_is_a_foreign_write(tmp_path: Path
     ],
 )
 def test_malformed_outcome_is_omitted(outcome: object) -> None:
-    """With such an outcome, the line would be quarantined, or the run could not be sealed."""
+    """With such an outcome, the judge would reject the line, or the run could not be sealed."""
     data = json.dumps({"outcomes": [outcome]}).replace('"deep"', "[" * 100_000).encode()
     operation = LoggedOperation("create", "/bridgehead/outcomes/1", data)
     line = commit_line(Transaction(1, 0xA, 0, 0, "multi", (operation,)))

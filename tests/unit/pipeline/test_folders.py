@@ -95,7 +95,7 @@ def test_an_incomplete_record_of_a_table_counts_as_missing(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("name", ["pipeline/verdicts.py", "event_log/rights.py"])
-def test_tables_that_other_code_or_other_rules_built_are_built_again(
+def test_tables_are_built_again_after_a_change_of_the_code_or_the_rights(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before, read = code_fingerprint(), Path.read_bytes

@@ -59,7 +59,7 @@ def test_a_line_that_lacks_a_required_field_is_unreadable(lacking: str) -> None:
     assert (summary.unreadable, summary.lines, len(summary.boots)) == (1, 2, 1)
 
 
-def test_the_controller_of_the_highest_epoch_is_active_until_it_ends() -> None:
+def test_the_controller_of_the_highest_epoch_is_active_until_it_stops_or_resigns() -> None:
     summary = Summary(run="r")
     summary.add([counts(NOW, active=(3, NOW))])
     summary.add([counts(NOW + 5_000, node="2", boot="b", active=(4, NOW + 5_000))])

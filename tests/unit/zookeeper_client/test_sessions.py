@@ -63,8 +63,8 @@ async def test_the_timeout_of_a_session_is_limited_to_the_one_that_zookeeper_gra
 class _OtherClient:
     """The client with which a session is expired. Its first `failures` calls of `start` fail.
 
-    kazoo raises KazooTimeoutError also if the connection was broken again at once, as when the
-    session's own client takes the session back.
+    kazoo also raises KazooTimeoutError if the new connection breaks at once, for example because
+    the session's own client takes the session back.
     """
 
     failures = 0

@@ -54,7 +54,7 @@ def after_first_answer(code: ErrorCode) -> tuple[Plan[Any], Any]:
         ErrorCode.KAFKA_STORAGE_ERROR,
     ],
 )
-def test_a_partition_with_a_temporary_error_is_asked_again(code: ErrorCode) -> None:
+def test_a_partition_with_a_temporary_error_is_requested_again(code: ErrorCode) -> None:
     """A new leader answers OFFSET_NOT_AVAILABLE until it knows its high watermark."""
     _, step = after_first_answer(code)
     assert isinstance(step, Wait)
