@@ -1,7 +1,7 @@
 """Holds new connections until the quotas admit them. Until then nothing is read from them.
 
 Each listener admits one connection at a time, as Kafka's acceptor does. Waiting sockets cost
-memory, so at most a thousand may wait. Further connections are closed immediately.
+memory, so at most a thousand may wait at each listener. Further connections are closed immediately.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Admission:
         If `enter` raises OSError, because the evidence cannot be written, the connection is closed.
         """
         queue = self._queues[listener]
-        if self._is_closed or self.waiting_count >= self.waiting_max:
+        if self._is_closed or len(queue.arrivals) >= self.waiting_max:
             transport.abort()
             return
         transport.pause_reading()

@@ -369,7 +369,8 @@ class ClientSocket(asyncio.Protocol):
             self._write(ready, self._transport)
         answer = await writes.handle(request)
         if request.progress.is_never_answered:  # stays open until the idle timeout
-            await self._mute(services.limits.idle_ms_max)
+            idle_ms = services.limits.idle_ms_max
+            await (self._mute(idle_ms) if idle_ms >= 0 else self._ended.wait())
         self._completed.append(request)
         if request.progress.needs_no_response:
             return _NO_RESPONSE, request.progress.throttle_ms

@@ -265,6 +265,8 @@ class KafkaServer:
 
     def _close_idle(self) -> None:
         limit_s = self.services.limits.idle_ms_max / 1000
+        if limit_s < 0:  # As in Kafka, idle connections then stay open.
+            return
         oldest = self.services.now_s() - limit_s
         for protocol in tuple(self._protocols):
             if protocol.last_active_s < oldest and (protocol.is_idle or protocol.is_stuck):

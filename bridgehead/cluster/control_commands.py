@@ -71,7 +71,7 @@ async def _node_start(cluster: RunningCluster, message: Message) -> Message:
     """Start a broker; return when it serves and knows the controller, like `up`."""
     node = _node(cluster, message)
     cluster.record.note_ends([node])
-    node.start()
+    cluster.start_process(node)
 
     async def serves() -> bool:
         if node.ready() is None:
@@ -117,6 +117,7 @@ async def _node_stop(cluster: RunningCluster, message: Message) -> Message:
     pid = node.pid
     cluster.record.fault_injected("stop", node.id)
     await asyncio.to_thread(node.stop)
+    cluster.end_freeze(node)
     return {"id": node.id, "pid": pid}
 
 
@@ -132,6 +133,7 @@ def _kill(cluster: RunningCluster, node: NodeProcess) -> Message:
     pid = node.pid
     cluster.record.fault_injected("kill", node.id)
     node.kill()
+    cluster.end_freeze(node)
     return {"id": node.id, "pid": pid}
 
 
@@ -170,7 +172,7 @@ async def _heal(cluster: RunningCluster, message: Message) -> Message:
     down = [node for node in cluster.nodes.values() if not node.is_running()]
     cluster.record.note_ends(down)
     for node in down:
-        node.start()
+        cluster.start_process(node)
 
     async def is_whole() -> bool:
         ready = [node.ready() for node in cluster.nodes.values()]
@@ -182,10 +184,11 @@ async def _heal(cluster: RunningCluster, message: Message) -> Message:
             f"see {cluster.directory.root / 'nodes'}."
         )
 
+    await wait_until(is_whole, _START_TIMEOUT_S, late)
     pinned = cluster.settings.controller
     if cluster.pinned != pinned and pinned is not None:
         await _controller_move(cluster, {"id": pinned})
-    await wait_until(is_whole, _START_TIMEOUT_S, late)
+        await wait_until(is_whole, _START_TIMEOUT_S, late)
     if message.get("reset"):
         await reset(cluster)
     await cluster.write_document()

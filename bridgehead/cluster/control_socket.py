@@ -25,6 +25,7 @@ Message = dict[str, Any]
 Handler = Callable[[Message], Awaitable[Message]]
 
 LINE_BYTES_MAX = 1 << 20
+_ANSWER_MAX = 1 << 28  # metadata of a large cluster
 _ADDRESS_BYTES_MAX = 100
 
 
@@ -138,7 +139,7 @@ async def call_async(path: Path, message: Message, *, timeout_s: float = 10.0) -
     try:
         async with asyncio.timeout(timeout_s):
             with short_address(path) as address:
-                reader, writer = await asyncio.open_unix_connection(address, limit=LINE_BYTES_MAX)
+                reader, writer = await asyncio.open_unix_connection(address, limit=_ANSWER_MAX)
             try:
                 writer.write(_encode(message))
                 line = await reader.readline()

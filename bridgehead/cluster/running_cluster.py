@@ -155,7 +155,8 @@ class RunningCluster:
 
         async def thaw() -> None:
             await asyncio.sleep(seconds)
-            self._thaw(node)
+            node.thaw()
+            self.record.fault_healed("freeze", node.id)
             self.announce(f"Broker {node.id} resumes after {seconds:g} s.")
 
         task = asyncio.create_task(thaw())
@@ -164,13 +165,23 @@ class RunningCluster:
 
     def thaw_now(self) -> None:
         """Resume every frozen node."""
-        for task, node in list(self._thaws.items()):
-            task.cancel()
-            self._thaw(node)
+        for node in set(self._thaws.values()):
+            node.thaw()
+            self.end_freeze(node)
 
-    def _thaw(self, node: NodeProcess) -> None:
-        node.thaw()
-        self.record.fault_healed("freeze", node.id)
+    def end_freeze(self, node: NodeProcess) -> None:
+        """Record that a frozen node has resumed or ended, and cancel its timer."""
+        for task, frozen in list(self._thaws.items()):
+            if frozen is node:
+                task.cancel()
+                del self._thaws[task]
+                self.record.fault_healed("freeze", node.id)
+
+    def start_process(self, node: NodeProcess) -> None:
+        """Start a node. Raises ClusterError if the cluster is stopping or the node is running."""
+        if self.phase == "stopping":
+            raise ClusterError("The cluster is stopping.")
+        node.start()
 
     async def stop(self) -> None:
         """Stop the nodes, then ZooKeeper, and seal the evidence."""

@@ -8,7 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.cluster.control_socket import ControlError, call, call_async, serve
+from bridgehead.cluster.control_socket import (
+    LINE_BYTES_MAX,
+    ControlError,
+    call,
+    call_async,
+    serve,
+)
 
 
 async def answer(message: dict) -> dict:
@@ -44,6 +50,19 @@ async def test_errors_and_malformed_lines_are_answered(tmp_path: Path) -> None:
         assert b"one JSON object" in await reader.readline()
         assert b"received" in await reader.readline()
         writer.close()
+
+
+async def test_an_answer_may_be_larger_than_a_request(tmp_path: Path) -> None:
+    """A node's metadata is one answer."""
+    large = "x" * (LINE_BYTES_MAX * 2)
+
+    async def describe(message: dict) -> dict:
+        return {"metadata": large}
+
+    path = tmp_path / "control.sock"
+    async with await serve(path, describe):
+        assert await call_async(path, {}) == {"metadata": large}
+        assert await asyncio.to_thread(call, path, {}) == {"metadata": large}
 
 
 async def test_a_missing_socket_and_a_timeout_are_errors(tmp_path: Path) -> None:

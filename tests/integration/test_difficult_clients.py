@@ -63,6 +63,15 @@ async def test_a_client_that_waits_for_a_long_write_is_not_idle() -> None:
         assert correlation_id(await client.receive_or_none()) == 1
 
 
+async def test_an_idle_connection_stays_open_if_there_is_no_idle_timeout() -> None:
+    """As in Kafka, a negative connections.max.idle.ms switches the timeout off."""
+    async with running(idle_ms_max=-1) as (broker, _):
+        client = await broker.connect()
+        broker.server._close_idle()
+        await asyncio.sleep(0)
+        assert correlation_id(await client.exchange(API_VERSIONS)) == 7
+
+
 async def test_connection_is_closed_if_the_client_never_reads() -> None:
     async with running(idle_ms_max=1_500) as (broker, _):
         greedy = socket.create_connection(("127.0.0.1", broker.port))

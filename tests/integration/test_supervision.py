@@ -149,6 +149,33 @@ def test_frozen_controller_resumes(
     wait_until(lambda: cluster.status()["brokers"][frozen - 1]["condition"] == "running")
 
 
+def test_the_freeze_of_a_killed_broker_has_ended(
+    tmp_path: Path, start_brokers: Callable[..., Cluster], fake_node_command: tuple[str, ...]
+) -> None:
+    """Its timer does not end a later freeze."""
+    folder = tmp_path / "c"
+    cluster = start_brokers(data_dir=folder, brokers=2, node_command=fake_node_command)
+    frozen = cluster.freeze_controller(60)
+    cluster.kill_node(frozen)
+    (lines,) = folder.glob("evidence/run=*/harness=*/*.jsonl")
+    kinds = [json.loads(line)["kind"] for line in lines.read_text().splitlines()]
+    assert kinds[-3:] == ["fault_injected", "fault_injected", "fault_healed"]
+
+
+def test_heal_moves_the_controller_back_although_a_broker_is_down(
+    tmp_path: Path, start_brokers: Callable[..., Cluster], fake_node_command: tuple[str, ...]
+) -> None:
+    cluster = start_brokers(data_dir=tmp_path / "c", controller=1, node_command=fake_node_command)
+    cluster.move_controller(2)
+    cluster.kill_node(3)
+    cluster.heal()
+    assert cluster.controller_id() == 1
+    cluster.move_controller(2)
+    cluster.kill_controller()
+    cluster.heal()
+    assert cluster.controller_id() == 1
+
+
 def test_cluster_with_a_frozen_node_stops(
     tmp_path: Path, start_brokers: Callable[..., Cluster], fake_node_command: tuple[str, ...]
 ) -> None:

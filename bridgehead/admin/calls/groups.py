@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from bridgehead.admin.calls.cluster import of_every_broker
-from bridgehead.admin.errors import AdminError, KafkaError
+from bridgehead.admin.errors import AdminError, ConnectionFailedError, KafkaError
 from bridgehead.admin.requests import Answer, Attempt, Plan, Request, Wait, one
 from bridgehead.admin.results import Node, TopicPartition, Try
 from bridgehead.kafka_wire.api_key import ApiKey
@@ -272,9 +272,11 @@ def _ask_coordinator(
 ) -> Plan[tuple[int, T]]:
     """Send a request to a group's coordinator; return the coordinator and the result of `read`.
 
-    While the coordinator moves or loads, the request is resent until the call times out.
+    While the coordinator moves, loads or cannot be reached, the request is resent until the call
+    times out.
     """
     while True:
+        broker = None
         try:
             broker = yield from _coordinator(name)
             answer = yield from one(Request(key, build, broker, min_version))
@@ -282,7 +284,10 @@ def _ask_coordinator(
         except KafkaError as error:
             if error.code not in _TRANSIENT:
                 raise
-            yield Wait(_PAUSE_MS)
+        except ConnectionFailedError:
+            if broker is None:  # No broker answered the lookup.
+                raise
+        yield Wait(_PAUSE_MS)
 
 
 def _coordinator(name: str) -> Plan[int]:

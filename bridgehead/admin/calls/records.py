@@ -7,7 +7,12 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from bridgehead.admin.calls.cluster import live_nodes
 from bridgehead.admin.calls.topics import metadata
-from bridgehead.admin.errors import AdminError, KafkaError, KafkaTimeoutError
+from bridgehead.admin.errors import (
+    AdminError,
+    ConnectionFailedError,
+    KafkaError,
+    KafkaTimeoutError,
+)
 from bridgehead.admin.requests import Answer, Attempt, Plan, Request, Wait, error_code
 from bridgehead.admin.results import TopicPartition, Try
 from bridgehead.kafka_wire.api_key import ApiKey
@@ -255,7 +260,11 @@ def _partitions(
 
 
 def _is_repeated(result: Try[Any]) -> bool:
-    return isinstance(result.error, KafkaError) and result.error.code in _REPEATED
+    """Return whether another broker may lead the partition by now, or will soon."""
+    error = result.error
+    if isinstance(error, KafkaError):
+        return error.code in _REPEATED
+    return isinstance(error, ConnectionFailedError)
 
 
 def _no(code: ErrorCode) -> KafkaError:

@@ -1,10 +1,10 @@
-"""Connections that a broker does not admit: while it stops, or while its disk is full."""
+"""Connections that a broker does not admit, or admits later."""
 
 from __future__ import annotations
 
 import asyncio
 
-from broker_proxy.admission import Admission
+from broker_proxy.admission import WAITING_MAX, Admission
 from broker_proxy.connection_quotas import ConnectionLimits, ConnectionQuotas
 from broker_proxy.connection_rates import ConnectionRates
 
@@ -27,8 +27,9 @@ class Socket(asyncio.Transport):
         self.is_aborted = True
 
 
-def new_admission() -> Admission:
-    quotas = ConnectionQuotas(("PLAINTEXT",), None, samples=11, window_s=1, now_s=lambda: 0.0)
+def new_admission(*listeners: str, inter_broker: str | None = None) -> Admission:
+    named = listeners or ("PLAINTEXT",)
+    quotas = ConnectionQuotas(named, inter_broker, samples=11, window_s=1, now_s=lambda: 0.0)
     return Admission(quotas, ConnectionRates(11, 1, lambda: 0.0), lambda: 0.0)
 
 
@@ -55,3 +56,16 @@ def test_a_connection_that_cannot_be_recorded_is_closed_and_takes_no_slot() -> N
     admission.arrive("PLAINTEXT", first, "10.0.0.1", enter)
     admission.arrive("PLAINTEXT", second, "10.0.0.1", lambda: entered.append(second))
     assert (first.is_aborted, entered) == (True, [second])
+
+
+def test_waiting_clients_do_not_keep_brokers_from_the_inter_broker_listener() -> None:
+    """KIP-402: the limit of the broker does not apply to the inter-broker listener."""
+    admission = new_admission("CLIENTS", "INTERNAL", inter_broker="INTERNAL")
+    admission.quotas.limits = ConnectionLimits(broker=2)
+    clients = [Socket() for _ in range(WAITING_MAX + 3)]
+    for each in clients:
+        admission.arrive("CLIENTS", each, "10.0.0.9", lambda: None)
+    assert [each.is_aborted for each in clients] == [False] * (WAITING_MAX + 2) + [True]
+    entered: list[str] = []
+    admission.arrive("INTERNAL", Socket(), "10.0.0.1", lambda: entered.append("broker"))
+    assert entered == ["broker"]

@@ -52,9 +52,18 @@ from bridgehead.kafka_wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 from bridgehead.kafka_wire.messages.list_groups import ListedGroup, ListGroupsResponse
+from bridgehead.kafka_wire.messages.list_offsets import (
+    ListOffsetsPartitionResponse,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
 from bridgehead.kafka_wire.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
+)
+from bridgehead.kafka_wire.messages.offset_fetch import (
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
 )
 from tests.unit.bridgehead.admin.world import World
 
@@ -420,6 +429,55 @@ def test_a_broker_that_is_not_in_the_metadata_is_an_error_at_once(world: World) 
     assert isinstance(error, ConnectionFailedError)
     assert "Broker 9 is not in the cluster's metadata" in str(error)
     assert world.now_ms == 0
+
+
+def fail_over(world: World, *, at_ms: float) -> Callable[[], int]:
+    """Broker 2 is dead. From `at_ms` on, metadata lacks it, and broker 3 is its successor.
+
+    The function that is returned returns the leader and coordinator.
+    """
+    world.brokers[2].is_up = False
+
+    def leader() -> int:
+        successor = world.now_ms >= at_ms
+        world.members = (1, 3) if successor else (1, 2, 3)
+        return 3 if successor else 2
+
+    def described(request: Any, version: int) -> Any:
+        partition = MetadataResponsePartition(0, 0, leader(), -1, [2, 3], [3])
+        named = MetadataResponseTopic(0, "t", partitions=[partition])
+        response = world.metadata()
+        response.topics = [named] if request.topics else []
+        return response
+
+    world.everywhere(ApiKey.METADATA, described)
+    return leader
+
+
+def test_offsets_are_listed_at_the_successor_of_a_dead_leader(world: World) -> None:
+    fail_over(world, at_ms=6_000)
+    found = [ListOffsetsPartitionResponse(0, offset=7)]
+    response = ListOffsetsResponse(topics=[ListOffsetsTopicResponse("t", found)])
+    world.brokers[3].handlers[ApiKey.LIST_OFFSETS] = lambda request, version: response
+    partition = TopicPartition("t", 0)
+    result = world.run(records.list_offsets({partition: records.LATEST}))
+    assert result.get()[partition].get().offset == 7
+    assert 6_000 <= world.now_ms < 10_000
+
+
+def test_a_request_for_a_group_goes_to_the_successor_of_a_dead_coordinator(world: World) -> None:
+    leader = fail_over(world, at_ms=6_000)
+
+    def coordinator(request: Any, version: int) -> FindCoordinatorResponse:
+        node = leader()
+        found = Coordinator("g", node, f"broker-{node}", 9092)
+        return FindCoordinatorResponse(coordinators=[found])
+
+    world.everywhere(ApiKey.FIND_COORDINATOR, coordinator)
+    offsets = OffsetFetchResponse(groups=[OffsetFetchResponseGroup("g")])
+    world.brokers[3].handlers[ApiKey.OFFSET_FETCH] = lambda request, version: offsets
+    assert world.run(groups.list_group_offsets("g")).get() == {}
+    assert 6_000 <= world.now_ms < 10_000
 
 
 def test_a_dead_broker_does_not_hide_the_groups_of_the_others(world: World) -> None:
