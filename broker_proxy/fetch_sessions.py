@@ -215,6 +215,11 @@ class Context:
         """True if the client fetches no partition."""
         return not self._wanted and self._session is None
 
+    @property
+    def has_settled(self) -> bool:
+        """True if the session has partitions that are not read until they change."""
+        return self._session is not None and bool(self._session.settled)
+
     def on_change(self, wake: Callable[[], None]) -> None:
         """Call `wake` when there are more partitions to read."""
         if self._session is not None:

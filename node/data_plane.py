@@ -45,6 +45,7 @@ from node.config import NodeConfig
 from node.current_state import BrokerConfigs, BrokerState
 from node.groups import build_groups
 from node.instruments import Instruments
+from node.known_topic_ids import KnownTopicIds
 from node.replication import Replication, build_isr_changes, build_replication
 
 _log = logging.getLogger(__name__)
@@ -85,6 +86,7 @@ class DataPlane:
         self._retention_s = config.broker.long("log.retention.check.interval.ms") / 1000
         self._tasks: list[asyncio.Task[None]] = []
         self._is_loaded = False
+        self._topic_ids = KnownTopicIds()
 
     async def open(self) -> None:
         """Load all logs; after an unclean shutdown, recover them.
@@ -100,6 +102,7 @@ class DataPlane:
         self.groups.start()
         if self._cache.zxid:
             self.partitions.apply(self._cache.topics, None)
+            self._topic_ids.deleted(self._cache.topics, None)
         self._replication.start()
         self._tasks = [
             asyncio.create_task(self._checkpoint()),
@@ -115,9 +118,7 @@ class DataPlane:
             self.partitions.apply(cache.topics, cache.changed)
             self._replication.metadata_changed(cache.brokers)
             self.deletion.brokers_changed()
-            # A set minus `topics.keys()` would go through all topics.
-            deleted = {name for name in cache.changed or () if name not in cache.topics}
-            if deleted:
+            if deleted := self._topic_ids.deleted(cache.topics, cache.changed):
                 self.groups.topics_deleted(deleted)
 
     def config_changed(self, resource: ConfigResource, configs: Mapping[str, str]) -> None:

@@ -1,7 +1,8 @@
 """Fetch, key 1, versions 0 to 17: records for consumers and followers (docs/kafka).
 
 The order of checks is that of `KafkaApis.handleFetchRequest`. A response is sent when it has
-`min_bytes` or an error, at the latest after `max_wait_ms`.
+`min_bytes`, when reading a log failed, or when no log can be read, at the latest after
+`max_wait_ms`. A partition that is unknown or denied does not end the wait for the others.
 
 Version notes:
     0 to 3: record batches of format 2 are converted to an older format. From 3 on: a size limit for
@@ -52,7 +53,6 @@ _IDS_FROM: Final = 13
 _REPLICA_STATE_FROM: Final = 15
 _LEADERS_FROM: Final = 16
 _READ_COMMITTED: Final = 1
-_NO_EPOCH: Final = -1
 _ISOLATION_LEVELS: Final = (0, 1)
 # Errors that occur after the records were read. As in Kafka, `records` is then null.
 _OF_CONVERSION: Final = (ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, ErrorCode.UNSUPPORTED_VERSION)
@@ -240,7 +240,7 @@ class _Read:
         return more
 
     async def when_ready(self) -> _Result:
-        """Return results once they have enough bytes or an error, or `max_wait_ms` has passed."""
+        """Return results once they are enough (see the module), or `max_wait_ms` has passed."""
         message = self._message
         result = self._read_all()
         if self._is_enough(result) or message.max_wait_ms <= 0 or self._context.is_empty:
@@ -315,8 +315,10 @@ class _Read:
             size += count
             diverges = answer.diverging_epoch.end_offset >= 0
             diverges = diverges or answer.preferred_read_replica >= 0
-            is_final = is_final or diverges or answer.error_code != ErrorCode.NONE
-        return _Result(answers, size, is_final)
+            failed = answer.error_code != ErrorCode.NONE and error is ErrorCode.NONE
+            is_final = is_final or diverges or failed
+        reads_none = all(each.refusal is not ErrorCode.NONE for each in self.wanted)
+        return _Result(answers, size, is_final or (reads_none and not self._context.has_settled))
 
     def _read(
         self,
@@ -336,11 +338,11 @@ class _Read:
             raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         log = partition.log
         offset, mark = wanted.fetch_offset, partition.high_watermark
-        if wanted.last_fetched_epoch != _NO_EPOCH:
+        if wanted.last_fetched_epoch >= 0:  # Kafka reads every negative value as no epoch.
             epoch, end = log.epochs.end_offset(wanted.last_fetched_epoch, log.end_offset)
+            if end < 0 or offset < log.start_offset:
+                raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
             if epoch != wanted.last_fetched_epoch or end < offset:
-                if end < 0:
-                    raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
                 answer.diverging_epoch = EpochEndOffset(epoch, end)
                 self._describe(answer, partition)
                 return

@@ -205,7 +205,7 @@ def _of_log(
         ApiError: the leader is new, and its high watermark has not reached the start of its epoch
             yet (OFFSET_NOT_AVAILABLE).
     """
-    end = log.end_offset if message.replica_id >= 0 else log.high_watermark
+    end = log.high_watermark if message.replica_id == _CONSUMER else log.end_offset
     result = ListOffsetsPartitionResponse(partition_index=partition.partition_index)
     if partition.timestamp in (_EARLIEST, _EARLIEST_LOCAL):
         result.offset, result.leader_epoch = log.start_offset, log.epoch_of_start()

@@ -320,7 +320,7 @@ class Membership:
         self._table.timers.set(_join_key(group), self._table.now.steady_ms + delay_ms, is_over)
 
     def _wait_for_joins(self, group: Group) -> None:
-        at_ms = self._table.now.steady_ms + group.rebalance_timeout_ms
+        at_ms = self._table.now.steady_ms + max(group.rebalance_timeout_ms, 1)
         self._table.timers.set(_join_key(group), at_ms, lambda: self._complete_join(group))
 
     def _complete_join_if_all_joined(self, group: Group) -> None:

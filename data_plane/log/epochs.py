@@ -45,7 +45,7 @@ class LeaderEpochs:
 
     def end_offset(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
         """Return the largest epoch up to `epoch`, and its end offset; (-1, -1) if unknown."""
-        if epoch == UNDEFINED_EPOCH or epoch > self.latest:
+        if not self.entries or epoch == UNDEFINED_EPOCH or epoch > self.latest:
             return UNDEFINED_EPOCH, UNDEFINED_OFFSET
         if epoch == self.latest:
             return epoch, log_end_offset

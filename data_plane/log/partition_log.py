@@ -301,10 +301,16 @@ class PartitionLog:
     # --- Truncating and deleting ---------------------------------------------------------
 
     def truncate_to(self, offset: int) -> None:
-        """Remove the records from `offset` on; the batch that contains it is removed whole."""
+        """Remove the records from `offset` on; the batch that contains it is removed whole.
+
+        Before the first segment there are no records to keep: the log then begins at `offset`.
+        """
         if offset >= self.end_offset:
             return
         self.truncations += 1
+        if offset < self.segments[0].base_offset:
+            self.start_at(offset)
+            return
         interval = self.settings().number("index.interval.bytes")
         while len(self.segments) > 1 and self.segments[-1].base_offset > offset:
             self.segments.pop().delete()

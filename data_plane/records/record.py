@@ -56,7 +56,7 @@ def parse_records(
 
 
 def _parse(data: bytes, at: int, base_offset: int, base_timestamp: int) -> tuple[Record, int]:
-    timestamp_delta, at = _varint(data, at + 1)  # Skips the attributes, which are unused.
+    timestamp_delta, at = _varint(data, at + 1, 64)  # Skips the attributes, which are unused.
     offset_delta, at = _varint(data, at)
     key, at = _sized(data, at)
     value, at = _sized(data, at)
@@ -107,7 +107,8 @@ def _encode_sized(content: bytes | None) -> bytes:
     return encode_varint(-1) if content is None else encode_varint(len(content)) + content
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
+def _varint(data: bytes, at: int, bits: int = 32) -> tuple[int, int]:
+    """Return a number and the place after it. As in Java, bits beyond `bits` are dropped."""
     byte = data[at]
     at += 1
     if byte < 0x80:  # most varints
@@ -118,9 +119,10 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         at += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
+            value &= (1 << bits) - 1
             return (value >> 1) ^ -(value & 1), at
         shift += 7
-        if shift > 63:
+        if shift >= bits:
             raise _invalid("a variable-length number is too long")
 
 

@@ -179,10 +179,12 @@ def _validate_batch(
 ) -> Batch:
     header = parse_header(data)
     _check_header(header, rules)
-    found = list(records_of(data, header._replace(attributes=header.attributes & ~0x08)))
-    for index, record in enumerate(found):
-        if record.offset != index:
-            raise _invalid(f"Record {index} has the offset {record.offset} in its batch.")
+    found: list[Record] = []
+    # Checked while reading: a small batch may hold millions of equal compressed records.
+    for record in records_of(data, header._replace(attributes=header.attributes & ~0x08)):
+        if record.offset != len(found):
+            raise _invalid(f"Record {len(found)} has the offset {record.offset} in its batch.")
+        found.append(record)
     _check_records(found, rules, now_ms, says_append_time=header.has_log_append_time)
     attributes, newest = header.attributes & ~LOG_APPEND_TIME_FLAG, NO_TIMESTAMP
     if rules.uses_append_time:

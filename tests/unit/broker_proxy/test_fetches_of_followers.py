@@ -225,3 +225,42 @@ async def test_a_fetch_by_topic_id_never_reads_a_new_topic_of_the_same_name(lead
         found = (await waiting)["a"]
     assert found.error_code == ErrorCode.INCONSISTENT_TOPIC_ID
     assert not found.records
+
+
+async def fetched(leader: Leader, *wanted: FetchPartition) -> list[PartitionData]:
+    """Fetch partitions of `a` without a session; wait for a byte for up to ten seconds."""
+    message = FetchRequest(
+        max_wait_ms=10_000,
+        min_bytes=1,
+        max_bytes=1_000_000,
+        session_epoch=-1,
+        topics=[FetchTopic(IDS["a"], "", list(wanted))],
+        replica_state=ReplicaState(FOLLOWER, 1),
+    )
+    response = await leader.fetch.handle(a_request(ApiKey.FETCH, VERSION), message)
+    assert isinstance(response, FetchResponse)
+    return response.responses[0].partitions
+
+
+async def test_an_unknown_partition_does_not_end_the_wait_for_the_others(leader: Leader) -> None:
+    """KafkaApis.handleFetchRequest: only partitions that can be read are passed on."""
+    known, unknown = FetchPartition(0, 0, 0, -1, 0, 1_000), FetchPartition(9, 0, 0, -1, 0, 1_000)
+    waiting = asyncio.create_task(fetched(leader, known, unknown))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert not waiting.done()
+    append(leader["a"], b"x")
+    answers = {each.partition_index: each for each in await waiting}
+    assert answers[0].records
+    assert answers[9].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    async with asyncio.timeout(5):
+        (only,) = await fetched(leader, unknown)
+    assert only.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+@pytest.mark.parametrize("epoch", [-1, -2])
+async def test_a_negative_last_fetched_epoch_is_none(leader: Leader, epoch: int) -> None:
+    append(leader["a"], b"x")
+    (answer,) = await fetched(leader, FetchPartition(0, 0, 0, epoch, 0, 1_000))
+    assert answer.records
+    assert answer.diverging_epoch.end_offset == -1

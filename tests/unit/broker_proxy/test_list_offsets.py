@@ -184,6 +184,13 @@ async def test_a_new_leader_answers_consumers_as_kafka_does(version: int, timest
         assert answer.error_code == ErrorCode.OFFSET_NOT_AVAILABLE
 
 
+async def test_a_debugging_consumer_sees_the_end_of_the_log() -> None:
+    leader = dataclasses.replace(api(), offsets_of=lambda topic, partition: NewLeadersLog())
+    requested = ListOffsetsPartition(LED, -1, -1)
+    (topic,) = await call(9, [ListOffsetsTopic("t", [requested])], leader, replica_id=-2)
+    assert [(p.error_code, p.offset) for p in topic.partitions] == [(0, 5)]
+
+
 @pytest.mark.parametrize(("version", "error"), [(0, 0), (1, 42), (9, 42)])
 async def test_a_repeated_partition_is_rejected_from_version_1(version: int, error: int) -> None:
     requested = ListOffsetsPartition(LED, -1, -1, 1)

@@ -121,6 +121,17 @@ def test_truncation_removes_whole_batches(tmp_path: Path) -> None:
     assert log.epochs.entries == [EpochStart(3, 0), EpochStart(5, 30)]
 
 
+def test_a_truncation_before_the_first_segment_leaves_an_empty_log_there(tmp_path: Path) -> None:
+    """The leader may end before the first record that retention has left here."""
+    log = filled(tmp_path, 50, segment_bytes=1500, retention_bytes=1500, retention_ms=-1)
+    log.delete_old_segments(NOW, high_watermark=100)
+    assert log.start_offset > 20
+    log.truncate_to(20)
+    assert (log.start_offset, log.end_offset, log.epochs.entries) == (20, 20, [])
+    log.append(batch(b"new"), 5, NOW)
+    assert values(log, 20) == [b"new"]
+
+
 def test_old_segments_are_deleted_by_size_but_not_above_the_high_watermark(tmp_path: Path) -> None:
     log = filled(tmp_path, 200, segment_bytes=2000, retention_bytes=5000, retention_ms=-1)
     total = log.size

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import struct
+from collections.abc import Iterator
 
 import pytest
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from data_plane.records import validation
 from data_plane.records.batch import (
+    BatchHeader,
     NewRecord,
     Record,
     assemble,
@@ -157,6 +160,37 @@ def test_headers_that_contradict_the_records_are_invalid() -> None:
     ):
         body = encode_batch(RECORDS)[61:]
         assert refusal(assemble(wrong, body)) is ErrorCode.INVALID_RECORD
+
+
+def test_equal_compressed_records_are_rejected_at_the_second_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A million of them fit into a batch of less than 1 KB."""
+    read = []
+
+    def counted(data: bytes, header: BatchHeader) -> Iterator[Record]:
+        for record in records_of(data, header):
+            read.append(record.offset)
+            yield record
+
+    monkeypatch.setattr(validation, "records_of", counted)
+    count = 1_000_000
+    header = parse_header(encode_batch([NewRecord(NOW, b"", b"")], codec=Codec.ZSTD))
+    body = compress(Codec.ZSTD, bytes.fromhex("0c000000010100") * count)
+    data = assemble(header._replace(record_count=count, last_offset_delta=count - 1), body)
+    assert len(data) < 1_000
+    assert refusal(data) is ErrorCode.INVALID_RECORD
+    assert read == [0, 0]
+
+
+def test_a_number_of_a_record_has_at_most_32_bits() -> None:
+    """Java's readVarint rejects a fifth byte that is not the last one; timestamps have 64 bits."""
+    header = parse_header(encode_batch([NewRecord(NOW, None, b"")]))
+    fields = bytes.fromhex("000000 818080808000 01 00".replace(" ", ""))
+    body = bytes([2 * len(fields)]) + fields
+    assert refusal(assemble(header, body)) is ErrorCode.INVALID_RECORD
+    shorter = bytes.fromhex("000000 8180808000 01 00".replace(" ", ""))
+    assert validated(assemble(header, bytes([2 * len(shorter)]) + shorter))[0].key is None
 
 
 def test_a_topics_codec_replaces_the_codec_of_the_producer() -> None:

@@ -1,0 +1,33 @@
+"""Deletions of topics that no update of the metadata names."""
+
+from __future__ import annotations
+
+from broker_proxy.metadata_cache import CachedTopic
+from node.known_topic_ids import KnownTopicIds
+
+OLD, NEW = b"o" * 16, b"n" * 16
+
+
+def topics(**ids: bytes) -> dict[str, CachedTopic]:
+    return {name: CachedTopic(name, topic_id, {}) for name, topic_id in ids.items()}
+
+
+def test_an_update_deletes_only_topics_that_are_gone() -> None:
+    known = KnownTopicIds()
+    assert known.deleted(topics(a=OLD, b=OLD), None) == set()
+    assert known.deleted(topics(a=OLD), ["a", "b"]) == {"b"}
+    assert known.deleted(topics(a=OLD), ["b"]) == set()
+
+
+def test_a_full_image_deletes_the_topics_that_it_lacks() -> None:
+    known = KnownTopicIds()
+    known.deleted(topics(a=OLD, b=OLD), None)
+    assert known.deleted(topics(a=OLD, c=NEW), None) == {"b"}
+
+
+def test_a_topic_with_another_id_was_deleted_and_created_again() -> None:
+    """Its offsets would make consumers skip records."""
+    known = KnownTopicIds()
+    known.deleted(topics(a=OLD), None)
+    assert known.deleted(topics(a=NEW), ["a"]) == {"a"}
+    assert known.deleted(topics(a=NEW), ["a"]) == set()
