@@ -57,6 +57,7 @@ class AclSet:
     """All ACLs of an image; immutable. See `Acls`."""
 
     _by_type: Map[tuple[ResourceType, PatternType], Map[str, Entries]] = field(default_factory=Map)
+    _longest: int = 0  # At least the length of every prefix, so that long names cost no more.
 
     def entries(self, pattern: ResourcePattern) -> Entries:
         """Return the entries of one pattern, in order of creation."""
@@ -72,7 +73,8 @@ class AclSet:
             names = names.set(pattern.name, tuple(entries))
         elif pattern.name in names:
             names = names.delete(pattern.name)
-        return replace(self, _by_type=self._by_type.set(kind, names))
+        longest = max(self._longest, _prefix_length(pattern))
+        return replace(self, _by_type=self._by_type.set(kind, names), _longest=longest)
 
     @classmethod
     def of(cls, found: Mapping[ResourcePattern, Sequence[AccessControlEntry]]) -> AclSet:
@@ -81,7 +83,10 @@ class AclSet:
         for pattern, entries in found.items():
             if entries:
                 by_type.setdefault(pattern[:2], {})[pattern.name] = tuple(entries)
-        return cls(Map({kind: Map(names) for kind, names in by_type.items()}))
+        return cls(
+            Map({kind: Map(names) for kind, names in by_type.items()}),
+            max(map(_prefix_length, found), default=0),
+        )
 
     def __iter__(self) -> Iterator[tuple[ResourcePattern, Entries]]:
         """Yield every pattern with its entries."""
@@ -104,7 +109,7 @@ class AclSet:
         literal = self._by_type.get((resource_type, "LITERAL"), _NO_NAMES)
         found: list[AccessControlEntry] = []
         if prefixed:
-            for end in range(len(name), 0, -1):
+            for end in range(min(len(name), self._longest), 0, -1):
                 found += prefixed.get(name[:end], ())
         found += literal.get(WILDCARD, ())
         if name != WILDCARD:
@@ -117,6 +122,10 @@ class AclSet:
             if found_type == resource_type:
                 for name, entries in names.items():
                     yield ResourcePattern(resource_type, pattern_type, name), entries
+
+
+def _prefix_length(pattern: ResourcePattern) -> int:
+    return len(pattern.name) if pattern.pattern_type == "PREFIXED" else 0
 
 
 _NO_NAMES: Final[Map[str, Entries]] = Map()

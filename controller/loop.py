@@ -157,6 +157,14 @@ class ControllerLoop:
         self._callbacks.publish(image, frozenset())
         self._responses.brokers_changed()
 
+    def replace_image(self, image: MetadataImage) -> None:
+        """Replace the image by one that was read from ZooKeeper, and publish it."""
+        changed = frozenset(self.image.topics) | frozenset(image.topics)
+        self.image = image
+        self._callbacks.publish(image, changed)
+        self._responses.published(changed)
+        self._responses.brokers_changed()
+
     def applied(self, broker_id: int, incarnation: str, zxid: int) -> None:
         """Record that a broker has applied `zxid`; see DelayedResponses."""
         self._responses.applied(broker_id, incarnation, zxid)

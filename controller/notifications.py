@@ -6,10 +6,12 @@ controller may write.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
 from cluster_model.acl_znodes import AclChangeZnode
+from cluster_model.session_state import ConnectionLostError
 from cluster_model.token_znodes import TokenChangeZnode
 from cluster_model.znode_operations import Delete
 from cluster_model.znodes import ConfigChangeZnode
@@ -34,18 +36,29 @@ def expired(znodes: Mapping[str, ZnodeData | None], now_ms: int) -> list[str]:
 
 
 async def purge_notifications(read: ReadMany, loop: ControllerLoop, now_ms: int) -> None:
-    """Delete expired notifications, in fenced multis. Raises ConnectionLostError."""
+    """Delete expired notifications, in fenced multis. Raises ConnectionLostError.
+
+    Each action of the loop deletes the notifications of one multi. If they had all expired, another
+    action follows.
+    """
     for parent in NOTIFICATION_PARENTS:
-        await _purge(parent, read, loop, now_ms)
+        (children,) = await read([ReadChildren(parent)])
+        names = sorted(cast(Sequence[str], children or ()))
+        await _purge([f"{parent}/{name}" for name in names], read, loop, now_ms)
 
 
-async def _purge(parent: str, read: ReadMany, loop: ControllerLoop, now_ms: int) -> None:
-    (children,) = await read([ReadChildren(parent)])
-    oldest = sorted(cast(Sequence[str], children or ()))[:OPERATIONS_PER_MULTI]
-    paths = [f"{parent}/{name}" for name in oldest]
-    if not paths:
+async def _purge(paths: Sequence[str], read: ReadMany, loop: ControllerLoop, now_ms: int) -> None:
+    oldest, newer = paths[:OPERATIONS_PER_MULTI], paths[OPERATIONS_PER_MULTI:]
+    if not oldest:
         return
-    found = cast(list[ZnodeData | None], await read([ReadData(path) for path in paths]))
-    gone = expired(dict(zip(paths, found, strict=True)), now_ms)
+    found = cast(list[ZnodeData | None], await read([ReadData(path) for path in oldest]))
+    gone = expired(dict(zip(oldest, found, strict=True)), now_ms)
     if gone:
         await loop.commit_operations([Delete(path) for path in gone])
+    if len(gone) == len(oldest) and newer:
+
+        async def go_on() -> None:
+            with contextlib.suppress(ConnectionLostError):  # The next purge tries again.
+                await _purge(newer, read, loop, now_ms)
+
+        loop.schedule(go_on)

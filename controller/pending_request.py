@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+import orjson
+
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.headers import RequestHeader
 from cluster_model.acls import AclSet
@@ -25,7 +27,7 @@ from event_log.events import ExecutionStarted, RequestDecided
 # The fence, the commit counter and the outcomes' znode precede the effects.
 _EFFECTS_MAX = OPERATIONS_MAX - 3
 # The size of one outcome in the outcomes' znode, without its texts.
-_OUTCOME_BYTES = 160
+_OUTCOME_BYTES = 148
 # If a request has had this many conflicts with external writes, the conflicting element fails. An
 # element of an API that is not in WRITTEN_BY_BROKERS fails at the first conflict.
 _DECISIONS_MAX: Final = 20
@@ -172,8 +174,8 @@ def split_into_multis(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
 
 
 def _outcome_bytes(decided: Decided) -> int:
-    texts = len(decided.element) + len(decided.outcome.message or "")
-    return _OUTCOME_BYTES + 2 * texts  # JSON escapes some characters with a backslash.
+    outcome = decided.outcome
+    return _OUTCOME_BYTES + len(orjson.dumps((decided.element, outcome.message, outcome.numbers)))
 
 
 def outcomes_of(multi: Sequence[Entry]) -> list[RequestOutcomes]:

@@ -189,9 +189,10 @@ class Term:
         except ConnectionLostError:
             self._retry(self._reload)
             return
-        before, loop.image = loop.image, replace(loaded.image, zxid=loop.image.zxid)
-        changed = frozenset(before.topics) | frozenset(loop.image.topics)
-        self._publisher.publish(loop.image, changed)
+        image = replace(loaded.image, zxid=loop.image.zxid)
+        if self._stores_records:
+            self._restarted |= _restarted(loop.image.brokers, image.brokers)
+        loop.replace_image(image)
         self._start_topic_jobs()
 
     def _start_topic_jobs(self) -> None:

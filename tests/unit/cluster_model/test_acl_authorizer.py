@@ -205,3 +205,33 @@ def test_decisions_equal_a_simple_model(rules: list[Rule], operation: Operation,
     denied = any(r[5] == "DENY" and matches(r, {operation}) for r in rules)
     allowed = any(r[5] == "ALLOW" and matches(r, {operation} | implied) for r in rules)
     assert is_allowed(rules, operation, name=name) is (allowed and not denied)
+
+
+def test_a_prefix_that_is_added_later_matches_longer_names() -> None:
+    """Only as many prefixes of a name are looked up as there are lengths of stored prefixes."""
+    short = ResourcePattern("TOPIC", "PREFIXED", "or")
+    long = ResourcePattern("TOPIC", "PREFIXED", "orders-eu-")
+    entry = AccessControlEntry("User:alice", "*", "READ", "ALLOW")
+    found = AclSet.of({short: (entry,)})
+    assert len(found.matching("TOPIC", "orders-eu-1")) == 1
+    found = found.with_entries(long, (entry,))
+    assert len(found.matching("TOPIC", "orders-eu-1")) == 2
+    found = found.with_entries(long, ())
+    assert len(found.matching("TOPIC", "orders-eu-1")) == 1
+    assert len(found.matching("TOPIC", "o")) == 0
+
+
+class CountedName(str):
+    """Counts the prefixes that are cut off."""
+
+    slices = 0
+
+    def __getitem__(self, key: Any) -> str:
+        self.slices += 1
+        return super().__getitem__(key)
+
+
+def test_a_long_name_costs_no_more_than_the_longest_prefix() -> None:
+    name = CountedName("x" * 32_767)
+    acls(allow(name="team-", kind="PREFIXED")).matching("TOPIC", name)
+    assert name.slices == len("team-")

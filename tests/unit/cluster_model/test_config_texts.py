@@ -100,3 +100,21 @@ def test_values_are_normalized_as_in_kafka() -> None:
     assert render(parse("k", "TRUE ", ConfigType.BOOLEAN)) == "true"
     assert render(parse("k", " 5 ", ConfigType.INT)) == "5"
     assert render(parse("k", "", ConfigType.LIST)) == ""
+
+
+@pytest.mark.timeout(20)  # A pattern that backtracks takes a minute; this takes milliseconds.
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [("1" * 32_766 + "x", ConfigType.DOUBLE), ("a" + " " * 32_765 + "b", ConfigType.LIST)],
+)
+def test_a_long_value_takes_linear_time(text: str, kind: ConfigType) -> None:
+    for _ in range(100):
+        try:
+            assert parse("name", text, kind) == (text,)
+        except ConfigException as error:
+            assert "Not a number of type DOUBLE" in error.message
+
+
+def test_only_javas_blanks_separate_the_elements_of_a_list() -> None:
+    assert parse("name", " a ,\tb\x0b,c", ConfigType.LIST) == ("a", "b", "c")
+    assert parse("name", "a\u00a0,b", ConfigType.LIST) == ("a\u00a0", "b")

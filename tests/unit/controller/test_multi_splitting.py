@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.apis.base import DONE, Decided
+from bridgehead.kafka_wire.errors import ErrorCode
+from controller.apis.base import DONE, Decided, Outcome
 from controller.pending_request import (
     Entry,
     PendingRequest,
@@ -98,3 +99,15 @@ def test_outcomes_of_a_multi_are_grouped_by_request(loop: asyncio.AbstractEventL
 def test_fits_in_multi_checks_operations_and_bytes(operations: int, size: int, fits: bool) -> None:
     written = Decided("", DONE)
     assert fits_in_multi([b"x" * size] * operations, written) is fits
+
+
+def test_the_size_of_an_outcome_is_counted_in_bytes(loop: asyncio.AbstractEventLoop) -> None:
+    """A deleted ACL may name a principal of characters that take four bytes each."""
+    request = pending(loop)
+    half = "\N{GRINNING FACE}" * (MULTI_BYTES_MAX // 4 // 2)
+    entries = [
+        Entry(request, Decided(name, Outcome(ErrorCode.NONE, half)), [b"x"]) for name in ("a", "b")
+    ]
+    assert all(fits_in_multi(each.operations, each.decided) for each in entries)
+    for multi in split_into_multis(entries):
+        assert len(encode_outcomes(1, outcomes_of(multi))) <= MULTI_BYTES_MAX
