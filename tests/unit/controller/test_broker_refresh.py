@@ -8,7 +8,9 @@ from types import SimpleNamespace
 from typing import Any, cast
 from unittest.mock import AsyncMock, Mock, patch
 
-from cluster_model.image import MetadataImage
+from immutables import Map
+
+from cluster_model.image import BrokerRegistration, MetadataImage
 from cluster_model.records import Record, TopicRemovalRecord
 from controller.services import Settings
 from controller.store.outcomes import OutcomeIndex
@@ -36,11 +38,15 @@ class EmptyStore:
         return [None for _ in reads]
 
 
-def a_term(store: EmptyStore, publisher: Mock | None = None) -> Term:
-    loaded = SimpleNamespace(image=MetadataImage(), outcomes=OutcomeIndex(), states_are_read=True)
+def a_term(
+    store: EmptyStore, publisher: Mock | None = None, image: MetadataImage | None = None
+) -> Term:
+    """Return a term that begins with `image` and stores records."""
+    image = image or MetadataImage()
+    loaded = SimpleNamespace(image=image, outcomes=OutcomeIndex(), states_are_read=True)
     services = Mock(policies=None)
     fence = Fence(epoch=1, zk_version=1, zxid=1, last_commit_zxid=0)
-    settings = Settings(1, 1000, 1000, 1000)
+    settings = Settings(1, 1000, 1000, 1000, stores_records=True)
     return Term(
         settings, services, cast(Any, store), fence, cast(Any, loaded), Mock(), publisher or Mock()
     )
@@ -96,3 +102,24 @@ async def test_parts_of_full_images_are_pushed_when_an_earlier_job_has_no_change
         term.push_parts()
         await run_until_idle(term)
     assert done == ["change", "change", "nothing", "part", "change", "part"]
+
+
+async def test_a_reload_notices_that_a_broker_has_registered_again() -> None:
+    """A refresh of the brokers that is queued behind the reload finds no change any more."""
+    before, after = (
+        MetadataImage(brokers=Map({2: BrokerRegistration(2, epoch, ())})) for epoch in (5, 9)
+    )
+    publisher = Mock()
+    term = a_term(EmptyStore(), publisher, before)
+    loaded = SimpleNamespace(image=after)
+    with (
+        patch("controller.term.load", AsyncMock(return_value=loaded)),
+        patch.object(term, "_start_topic_jobs"),
+        patch.object(term.loop._responses, "brokers_changed") as brokers_changed,
+    ):
+        term._reload()
+        await run_until_idle(term)
+    assert term._restarted == {2}
+    brokers_changed.assert_called_once_with()
+    (call,) = publisher.publish.call_args_list
+    assert call.args[0].brokers == after.brokers
