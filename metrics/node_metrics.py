@@ -136,7 +136,7 @@ class NodeMetrics(Collector):
         self._channels_refused_count += 1
 
     def forwarding_failed(self) -> None:
-        """A forwarded request ended without a response from the controller."""
+        """A forwarded request ended without a usable response from the controller."""
         self._forwarding_failure_count += 1
 
     def not_controller_answered(self) -> None:

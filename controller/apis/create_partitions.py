@@ -38,6 +38,7 @@ from controller.apis.base import (
 )
 from controller.apis.topic_assignments import (
     PARTITIONS_IN_ONE_MULTI,
+    check_partitions_of_request,
     invalid_assignment,
     new_states,
     partitions_max,
@@ -65,6 +66,7 @@ class CreatePartitions(AdminApi):
             fault = Outcome(ErrorCode.UNKNOWN_SERVER_ERROR)
             return Decision([Decided(name, fault) for name in counts if name not in committed])
         elements: dict[str, Decided] = {}
+        partitions = 0  # of all topics that passed their checks
         for topic in request.topics:
             name = topic.name
             if name in committed or name in elements:
@@ -72,10 +74,11 @@ class CreatePartitions(AdminApi):
             try:
                 if counts[name] > 1:
                     raise ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic in request.")
-                added = self._plan(context, topic, image)
+                added = self._plan(context, topic, image, partitions)
             except ApiError as error:
                 elements[name] = Decided(name, Outcome.of(error))
                 continue
+            partitions += len(added)
             grown = image.topics[name].assignment + added
             generated = topic.assignments is None
             elements[name] = replace(
@@ -112,9 +115,16 @@ class CreatePartitions(AdminApi):
         )
 
     def _plan(
-        self, context: RequestContext, requested: CreatePartitionsTopic, image: MetadataImage
+        self,
+        context: RequestContext,
+        requested: CreatePartitionsTopic,
+        image: MetadataImage,
+        partitions: int,
     ) -> tuple[Replicas, ...]:
-        """Make Kafka's checks in Kafka's order; return the replicas of the new partitions."""
+        """Make Kafka's checks in Kafka's order; return the replicas of the new partitions.
+
+        `partitions`: how many the request has added so far.
+        """
         name = requested.name
         if not context.authorize("ALTER", "TOPIC", name):
             raise ApiError(
@@ -150,6 +160,7 @@ class CreatePartitions(AdminApi):
             )
         if requested.count > partitions_max(factor):
             raise too_many_partitions(requested.count)
+        check_partitions_of_request(partitions + requested.count - current)
         if requested.assignments is not None:
             given = [tuple(assignment.broker_ids) for assignment in requested.assignments]
             return _check_given(given, topic, requested.count, image)

@@ -60,6 +60,7 @@ from controller.apis.base import (
 )
 from controller.apis.topic_assignments import (
     PARTITIONS_IN_ONE_MULTI,
+    check_partitions_of_request,
     check_room,
     given_assignment,
     new_states,
@@ -146,6 +147,7 @@ class CreateTopics(AdminApi):
         order = _order(image)
         elements: list[Decided] = []
         created: dict[str, str] = {}  # by collision key: the names in this request
+        partitions = 0  # of all topics that passed their checks
         for topic in _in_order(request.topics):
             name = topic.name
             if name in committed:
@@ -155,10 +157,11 @@ class CreateTopics(AdminApi):
                 elements.append(Decided(name, rejection))
                 continue
             try:
-                plan = self._plan(context, topic, image, order, created)
+                plan = self._plan(context, topic, image, order, created, partitions)
             except ApiError as error:
                 elements.append(Decided(name, Outcome.of(error)))
                 continue
+            partitions += len(plan.assignment)
             if may_collide(name) and not request.validate_only:
                 created[collision_key(name)] = name
             check = self._policy_check(context, request, name, plan)
@@ -202,8 +205,12 @@ class CreateTopics(AdminApi):
         image: MetadataImage,
         order: BrokerOrder | None,
         created: Mapping[str, str],
+        partitions: int,
     ) -> _Plan:
-        """Check a topic in the order of docs/kafka/topics.md#createtopics; raises ApiError."""
+        """Check a topic in the order of docs/kafka/topics.md#createtopics; raises ApiError.
+
+        `partitions`: how many the request has added so far.
+        """
         name = topic.name
         if name in image.topics and name not in image.deletions:
             raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
@@ -222,7 +229,7 @@ class CreateTopics(AdminApi):
             self._check_configs(configs)
             assignment = usable_assignment(given, image, unusable_too=self._accepts_unusable)
         else:
-            assignment = self._place(context, topic, order, len(image.brokers))
+            assignment = self._place(context, topic, order, len(image.brokers), partitions)
             self._check_name(name, image, created)
             self._check_configs(configs)
         check_room(name, assignment, configs)
@@ -237,7 +244,12 @@ class CreateTopics(AdminApi):
             )
 
     def _place(
-        self, context: RequestContext, topic: CreatableTopic, order: BrokerOrder | None, count: int
+        self,
+        context: RequestContext,
+        topic: CreatableTopic,
+        order: BrokerOrder | None,
+        count: int,
+        added: int,
     ) -> tuple[Replicas, ...]:
         partitions, factor = self._sizes(context, topic)
         if partitions <= 0:
@@ -256,6 +268,7 @@ class CreateTopics(AdminApi):
         # Checked before partitions are placed, because the request may ask for two billion.
         if partitions > partitions_max(factor):
             raise too_many_partitions(partitions)
+        check_partitions_of_request(added + partitions)
         if order is None:
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Only some brokers have a rack.
         return assign_replicas(

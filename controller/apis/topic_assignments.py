@@ -17,6 +17,9 @@ from cluster_model.scala_order import mutable_int_order
 # If a request writes more partition states of a topic than this, the states of new partitions are
 # committed in later multis.
 PARTITIONS_IN_ONE_MULTI: Final = 150
+# A decision of this many partitions takes one to two seconds. Meanwhile the node handles nothing
+# else, and after five seconds it would lose its ZooKeeper session.
+_PARTITIONS_OF_REQUEST_MAX: Final = 200_000
 # The topic znode, the config znode and the states share a multi of at most 900,000 bytes.
 _ZNODE_BYTES_MAX: Final = 500_000
 _CONFIG_BYTES_MAX: Final = 250_000
@@ -36,6 +39,15 @@ def too_many_partitions(partitions: int) -> ApiError:
         ErrorCode.INVALID_PARTITIONS,
         f"A topic of {partitions} partitions does not fit into its znode.",
     )
+
+
+def check_partitions_of_request(partitions: int) -> None:
+    """Reject a topic with which the request would add too many partitions. Kafka has no limit."""
+    if partitions > _PARTITIONS_OF_REQUEST_MAX:
+        raise ApiError(
+            ErrorCode.INVALID_PARTITIONS,
+            f"A request may add at most {_PARTITIONS_OF_REQUEST_MAX} partitions.",
+        )
 
 
 def check_room(name: str, assignment: tuple[Replicas, ...], configs: Mapping[str, str]) -> None:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import pytest
 
+from bridgehead.kafka_wire.errors import ErrorCode
 from cluster_model.reassignments import PartitionAssignment
 from cluster_model.records import AssignmentRecord
+from controller.apis import topic_assignments
 from controller.apis.base import DONE
 from controller.apis.topic_assignments import PARTITIONS_IN_ONE_MULTI
 from tests.unit.comparisons import CountedId
@@ -56,6 +58,20 @@ def test_create_partitions_writes_many_states_in_later_multis() -> None:
     (decided,) = cluster.decide(f"grow t {many}").elements
     assert [type(record) for record in decided.records] == [AssignmentRecord]
     assert len(decided.following) == many - 1
+
+
+def test_create_partitions_adds_a_limited_number_of_partitions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(topic_assignments, "_PARTITIONS_OF_REQUEST_MAX", 10)
+    cluster = check("""
+    > topic a 1
+    > topic b 1
+    > grow a 12
+    a: INVALID_PARTITIONS "A request may add at most 10 partitions."
+    """)
+    both = cluster.decide("grow a 7 / b 6").elements
+    assert [each.outcome.error for each in both] == [ErrorCode.NONE, ErrorCode.INVALID_PARTITIONS]
 
 
 def test_create_partitions_rejects_topics_that_cannot_grow() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bridgehead.kafka_wire.errors import ErrorCode
+from controller.apis import topic_assignments
 from controller.apis.base import DONE, Outcome
 from controller.apis.create_topics import new_topic_id
 from controller.apis.delete_topics import DeleteTopics
@@ -48,6 +49,21 @@ def test_create_topics_rejects_topics_too_large_for_a_znode() -> None:
     throttled = "leader.replication.throttled.replicas=" + "1:1," * 60_000 + "1:1"
     (decided,) = cluster.decide(f"create t {throttled}").elements
     assert decided.outcome.error is ErrorCode.INVALID_CONFIG
+
+
+def test_a_request_may_add_a_limited_number_of_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small request for millions of partitions would block one controller after the other."""
+    monkeypatch.setattr(topic_assignments, "_PARTITIONS_OF_REQUEST_MAX", 10)
+    cluster = Cluster()
+    (decided,) = cluster.decide("create t partitions=11").elements
+    assert decided.outcome.error is ErrorCode.INVALID_PARTITIONS
+    errors = [
+        each.outcome.error
+        for each in cluster.decide(
+            "create a partitions=6 / b partitions=5 / c partitions=4"
+        ).elements
+    ]
+    assert errors == [ErrorCode.NONE, ErrorCode.INVALID_PARTITIONS, ErrorCode.NONE]
 
 
 def test_create_topics_rejects_unusable_assignments_after_kafkas_checks() -> None:
