@@ -164,6 +164,7 @@ class ControllerLoop:
         self._callbacks.publish(image, changed)
         self._responses.published(changed)
         self._responses.brokers_changed()
+        self._log.flush()  # Before the event loop sends the responses.
 
     def applied(self, broker_id: int, incarnation: str, zxid: int) -> None:
         """Record that a broker has applied `zxid`; see DelayedResponses."""

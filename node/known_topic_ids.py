@@ -26,7 +26,8 @@ class KnownTopicIds:
         gone = set()
         for name in names:
             known, topic = self._ids.get(name), topics.get(name)
-            if known is not None and (topic is None or topic.topic_id != known):
+            # A topic of an old Kafka has no id (empty or zero) until the controller gives it one.
+            if known is not None and (topic is None or (any(known) and topic.topic_id != known)):
                 gone.add(name)
             if topic is None:
                 self._ids.pop(name, None)

@@ -22,7 +22,7 @@ from bridgehead.admin.effects import Complete, Effect
 from bridgehead.admin.errors import (
     AdminError,
     AuthenticationError,
-    ConnectionFailedError,
+    BrokerGoneError,
     InvalidCallError,
     KafkaError,
     KafkaTimeoutError,
@@ -72,7 +72,7 @@ class _Exchange:
     began_ms: float
     not_before_ms: float = 0.0
     attempts: int = 0
-    resent: bool = False  # an earlier attempt got no definite response
+    resent: bool = field(init=False)  # an earlier attempt got no definite response
     trouble: str = ""  # why the last attempt has no response
     # The broker that must answer the request; None: the API's route decides.
     broker: int | None = field(init=False)
@@ -83,6 +83,7 @@ class _Exchange:
         self.broker = request.broker if pinned is None else pinned
         is_forwarded = DRAFTED_SPECS[request.key].route is Route.FORWARD
         self.is_for_controller = self.broker is None and is_forwarded
+        self.resent = request.resent
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,7 +402,8 @@ class AdminCore:
             and exchange.broker is not None
             and (cluster.fetched_ms >= exchange.began_ms)
         ):
-            raise ConnectionFailedError(f"Broker {wanted} is not in the cluster's metadata.")
+            text = f"Broker {wanted} is not in the cluster's metadata."
+            raise BrokerGoneError(text, sent=exchange.attempts > 0)
         if address is None:
             self._forget_cluster()
             self._current_cluster(exchange)

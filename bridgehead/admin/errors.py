@@ -58,6 +58,14 @@ class ConnectionFailedError(AdminError):
     """A broker cannot be reached, is not in the metadata, or gave no usable response."""
 
 
+class BrokerGoneError(ConnectionFailedError):
+    """Metadata no longer has the broker of a request. `sent`: the broker may have executed it."""
+
+    def __init__(self, text: str, *, sent: bool) -> None:
+        super().__init__(text)
+        self.sent = sent
+
+
 class InvalidCallError(AdminError, ValueError):
     """A call cannot be executed as it was made, for example because of its arguments."""
 

@@ -47,7 +47,8 @@ class Request(NamedTuple):
     the API's row in `bridgehead.kafka_wire.apis`, unless `broker` names a broker. `dialect` is the
     dialect that the listener must have. `because` is the option that needs this dialect, or needs a
     version from `min_version` to `max_version`; the error's text names the option. `unread` names
-    the arrays of the response that the call does not read.
+    the arrays of the response that the call does not read. `resent` is true if another broker may
+    have executed the request already.
     """
 
     key: ApiKey
@@ -58,6 +59,7 @@ class Request(NamedTuple):
     dialect: str | None = None
     because: str = ""
     unread: tuple[str, ...] = ()
+    resent: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from bridgehead.cluster.access_plan import PlannedAcl
@@ -158,11 +158,17 @@ async def _remove(controller: CommandedNode, found: _Contents, principal: str) -
         body: dict[str, Any] = {"entries": entries, "validateOnly": False}
         answer = await request(controller, _ALTER_CLIENT_QUOTAS, body, principal)
         check(answer["entries"], "removal of a quota")
-    if found.topics:
-        body = {"topicNames": sorted(found.topics), "timeoutMs": _DELETION_MS}
+    for names in _slices(sorted(found.topics)):
+        body = {"topicNames": names, "timeoutMs": _DELETION_MS}
         answer = await request(controller, _DELETE_TOPICS, body, principal)
         results = answer["responses"]  # Some may be deleted already, by a call for another broker.
         check([each for each in results if each["errorCode"] != _UNKNOWN_TOPIC], "deletion")
+
+
+def _slices(names: list[str]) -> Iterator[list[str]]:
+    """Yield a thousand names at a time: the node reads commands of up to 1 MiB."""
+    for start in range(0, len(names), 1_000):
+        yield names[start : start + 1_000]
 
 
 async def _remove_configs(node: CommandedNode, found: _Contents, principal: str) -> None:

@@ -75,7 +75,7 @@ class _Wanted(NamedTuple):
 class _Result(NamedTuple):
     answers: list[PartitionData]
     size: int
-    is_final: bool  # respond now: an error, a diverging epoch or a nearer replica
+    is_final: bool  # respond now: see the module; also a diverging epoch or a nearer replica
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,7 +182,11 @@ class Produce:
 
 
 def _last_entries(message: ProduceRequest) -> dict[str, dict[int, PartitionProduceData]]:
-    """Return the data by topic and partition. As in Kafka, a partition's last entry counts."""
+    """Return the data by topic and partition. As in Kafka, a partition's last entry counts.
+
+    In Kafka an entry that the version does not permit counts for the response even if it is not the
+    last one (`produce-repeated-partition` in docs/differences.md).
+    """
     found: dict[str, dict[int, PartitionProduceData]] = {}
     for topic in message.topic_data:
         found.setdefault(topic.name, {}).update((each.index, each) for each in topic.partition_data)

@@ -108,8 +108,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         ("117.17",),
         GROUPS,
-        "Request(key, build, broker, min_version)",
-        "Request(key, build, None, min_version)",
+        "Request(key, build, broker, min_version, resent=resent)",
+        "Request(key, build, None, min_version, resent=resent)",
     ),
     Mutant(
         ("117.18",),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from bridgehead.admin.calls.cluster import of_every_broker
-from bridgehead.admin.errors import AdminError, ConnectionFailedError, KafkaError
+from bridgehead.admin.errors import AdminError, BrokerGoneError, KafkaError
 from bridgehead.admin.requests import Answer, Attempt, Plan, Request, Wait, one
 from bridgehead.admin.results import Node, TopicPartition, Try
 from bridgehead.kafka_wire.api_key import ApiKey
@@ -272,21 +272,24 @@ def _ask_coordinator(
 ) -> Plan[tuple[int, T]]:
     """Send a request to a group's coordinator; return the coordinator and the result of `read`.
 
-    While the coordinator moves, loads or cannot be reached, the request is resent until the call
-    times out.
+    While the coordinator moves or loads, or has left the cluster, the request is resent until the
+    call times out.
     """
+    resent = False
     while True:
         broker = None
         try:
             broker = yield from _coordinator(name)
-            answer = yield from one(Request(key, build, broker, min_version))
+            request = Request(key, build, broker, min_version, resent=resent)
+            answer = yield from one(request)
             return broker, read(answer)
         except KafkaError as error:
             if error.code not in _TRANSIENT:
                 raise
-        except ConnectionFailedError:
-            if broker is None:  # No broker answered the lookup.
+        except BrokerGoneError as gone:
+            if broker is None:  # The client is pinned to a broker that has left the cluster.
                 raise
+            resent = resent or gone.sent
         yield Wait(_PAUSE_MS)
 
 

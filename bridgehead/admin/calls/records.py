@@ -9,7 +9,7 @@ from bridgehead.admin.calls.cluster import live_nodes
 from bridgehead.admin.calls.topics import metadata
 from bridgehead.admin.errors import (
     AdminError,
-    ConnectionFailedError,
+    BrokerGoneError,
     KafkaError,
     KafkaTimeoutError,
 )
@@ -198,6 +198,7 @@ def _at_leaders(
     """
     done: dict[TopicPartition, Try[T]] = {}
     left = dict(values)
+    resent: set[TopicPartition] = set()  # those that a broker may have executed before it died
     while left:
         try:
             leaders, failed = yield from _leaders({each.topic for each in left})
@@ -213,9 +214,14 @@ def _at_leaders(
                 parts.setdefault(leader.get(), {})[each] = value
             elif leader.error is not None:
                 done[each] = Try.new_error(leader.error)
-        outcomes = yield tuple(request(part, broker) for broker, part in parts.items())
+        outcomes = yield tuple(
+            request(part, broker)._replace(resent=not resent.isdisjoint(part))
+            for broker, part in parts.items()
+        )
         for part, outcome in zip(parts.values(), outcomes, strict=True):
             done |= _partitions(part, outcome, result)
+            if isinstance(outcome.error, BrokerGoneError) and outcome.error.sent:
+                resent.update(part)
         left = {each: left[each] for each in left if _is_repeated(done[each])}
         if left:
             try:
@@ -264,7 +270,7 @@ def _is_repeated(result: Try[Any]) -> bool:
     error = result.error
     if isinstance(error, KafkaError):
         return error.code in _REPEATED
-    return isinstance(error, ConnectionFailedError)
+    return isinstance(error, BrokerGoneError)
 
 
 def _no(code: ErrorCode) -> KafkaError:

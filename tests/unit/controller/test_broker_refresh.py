@@ -123,3 +123,22 @@ async def test_a_reload_notices_that_a_broker_has_registered_again() -> None:
     brokers_changed.assert_called_once_with()
     (call,) = publisher.publish.call_args_list
     assert call.args[0].brokers == after.brokers
+
+
+async def test_a_reload_overtakes_the_actions_that_are_queued() -> None:
+    """Else requests would be decided on the old image, between these actions."""
+    done: list[str] = []
+
+    async def load(*_: Any) -> Any:
+        done.append("reload")
+        return SimpleNamespace(image=MetadataImage())
+
+    async def earlier() -> None:
+        done.append("earlier")
+
+    term = a_term(EmptyStore())
+    term.loop.schedule(earlier)
+    with patch("controller.term.load", load), patch.object(term, "_start_topic_jobs"):
+        term._reload()
+        await run_until_idle(term)
+    assert done == ["reload", "earlier"]

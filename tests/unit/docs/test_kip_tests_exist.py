@@ -33,7 +33,7 @@ def test_the_rows_of_each_kip_are_numbered_without_gaps() -> None:
 
 @pytest.mark.parametrize("row", rows(), ids=lambda row: row.number)
 def test_each_row_cites_existing_code_or_a_reason(row: Row) -> None:
-    """A row names a file and tests, or says `not built yet`, `replaced by: …`, `not followed: …`."""
+    """A row names a file and tests, or is `not built yet`, `replaced by: …`, `not followed: …`."""
     assert row.dialect in DIALECTS
     where = row.where.strip("`")
     if where != "-":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from broker_proxy.metadata_cache import CachedTopic
 from node.known_topic_ids import KnownTopicIds
 
@@ -31,3 +33,11 @@ def test_a_topic_with_another_id_was_deleted_and_created_again() -> None:
     known.deleted(topics(a=OLD), None)
     assert known.deleted(topics(a=NEW), ["a"]) == {"a"}
     assert known.deleted(topics(a=NEW), ["a"]) == set()
+
+
+@pytest.mark.parametrize("no_id", [b"", bytes(16)])
+def test_a_topic_that_gets_its_first_id_was_not_deleted(no_id: bytes) -> None:
+    known = KnownTopicIds()
+    known.deleted(topics(a=no_id), None)
+    assert known.deleted(topics(a=NEW), ["a"]) == set()
+    assert known.deleted(topics(), ["a"]) == {"a"}

@@ -31,6 +31,10 @@ from bridgehead.kafka_wire.messages.create_topics import (
     CreatableTopicResult,
     CreateTopicsResponse,
 )
+from bridgehead.kafka_wire.messages.delete_groups import (
+    DeletableGroupResult,
+    DeleteGroupsResponse,
+)
 from bridgehead.kafka_wire.messages.delete_records import (
     DeleteRecordsPartitionResult,
     DeleteRecordsResponse,
@@ -478,6 +482,33 @@ def test_a_request_for_a_group_goes_to_the_successor_of_a_dead_coordinator(world
     world.brokers[3].handlers[ApiKey.OFFSET_FETCH] = lambda request, version: offsets
     assert world.run(groups.list_group_offsets("g")).get() == {}
     assert 6_000 <= world.now_ms < 10_000
+
+
+def test_an_error_of_the_successor_of_a_dead_coordinator_is_marked_as_resent(world: World) -> None:
+    """The dead coordinator may have deleted the group."""
+    leader = fail_over(world, at_ms=6_000)
+
+    def coordinator(request: Any, version: int) -> FindCoordinatorResponse:
+        return FindCoordinatorResponse(coordinators=[Coordinator("g", leader(), "b", 9092)])
+
+    def delete(request: Any, version: int) -> DeleteGroupsResponse:
+        return DeleteGroupsResponse(0, [DeletableGroupResult("g", 69)])
+
+    world.brokers[2].is_up = True  # It gets the request and does not answer.
+    world.everywhere(ApiKey.FIND_COORDINATOR, coordinator)
+    world.brokers[3].handlers[ApiKey.DELETE_GROUPS] = delete
+    error = world.run(groups.delete_groups(["g"])).get()["g"]
+    assert isinstance(error, KafkaError)
+    assert (error.code, error.resent) == (ErrorCode.GROUP_ID_NOT_FOUND, True)
+
+
+def test_without_retries_a_coordinator_that_does_not_answer_fails_the_call() -> None:
+    world = World({"retries": 0})
+    found = FindCoordinatorResponse(coordinators=[Coordinator("g", 2, "broker-2", 9092)])
+    world.everywhere(ApiKey.FIND_COORDINATOR, lambda request, version: found)
+    error = world.run(groups.list_group_offsets("g")).error
+    assert isinstance(error, ConnectionFailedError)
+    assert world.now_ms < 40_000
 
 
 def test_a_dead_broker_does_not_hide_the_groups_of_the_others(world: World) -> None:
