@@ -101,7 +101,7 @@ def _react(
     live, epoch = elections.live(image), image.controller_epoch
     allowed = elections.unclean(image, topic.name)
 
-    @cache  # Most partitions of a topic have equal states and replicas.
+    @cache  # Many partitions of a topic have equal states and replicas.
     def react(state: PartitionState, assignment: Replicas) -> PartitionState | None:
         return react_to_live_brokers(
             state,

@@ -1,4 +1,4 @@
-"""Builds the Kafka listeners of a node, after the cluster id is known."""
+"""Builds the Kafka server of a node, without its listeners, once the cluster id is known."""
 
 from __future__ import annotations
 

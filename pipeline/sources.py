@@ -1,4 +1,4 @@
-"""The manifests as small frames: runs, files, and gaps known before any line is read."""
+"""The raw lines, and the manifests as small frames: runs, files, and the gaps known by then."""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 A line in the exact format of our writer (one regular expression for each kind) is valid and is only
 parsed (`exact_events`). Any other line is parsed as a variant and checked against every expectation
-(`parsed_events`). Both functions give the same rows; `parsed_events` takes thirty times as long.
+(`parsed_events`). For a line in the exact format both functions give the same event, but
+`parsed_events` takes thirty times as long.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """What is known about a watched run, as `pipeline watch` shows and prints it.
 
-Counts of boots include every line. Windows and latencies cover only the last minute. An event that
-is more than a minute older than the newest event of an earlier batch is too late for them. If it
-belongs to a request or commit, it is counted in `late`, and the summary is approximate.
+The counts of a boot include all its lines, however late they are. Windows and latencies cover only
+the last minute, from the start of a window on. An event that is older than this minute of an
+earlier batch is too late for them. If it belongs to a request or commit, it is counted in `late`,
+and the summary is approximate.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ class Summary:
 
     @property
     def kept_from_ms(self) -> int:
-        """The start of the last minute; 0 before the first batch, for which nothing is late."""
+        """The start of the window in which the last minute begins; 0 before the first batch."""
         return max(self.newest_ms - KEPT_MS, 0) // WINDOW_MS * WINDOW_MS
 
     @property

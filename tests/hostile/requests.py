@@ -216,7 +216,7 @@ READS: Final = (
         lambda: flat(i32(10_000), ctext(None), TAGS), "1 4 e", _DENIED_CLUSTER,
     ),
 )  # fmt: skip
-# Only the mutations use these requests; most of them need no right.
+# Only mutations.py uses these requests, as frames to damage. Most of them need no right.
 HARMLESS: Final = (
     Request("ApiVersions", 18, 0, False, list, "e", 0),
     Request(

@@ -82,7 +82,7 @@ class AlterConfigOp(NamedTuple):
 
 
 Configs = dict[str, ConfigEntry]
-# The entity types of KIP-4. kafka-configs.sh has more types, and names them in the plural.
+# The entity types of KIP-4's calls. kafka-configs.sh has more types, and names them in the plural.
 ENTITY_TYPES: Mapping[str, ConfigResourceType] = {
     "topic": ConfigResourceType.TOPIC,
     "broker": ConfigResourceType.BROKER,
