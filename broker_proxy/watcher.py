@@ -40,10 +40,7 @@ from cluster_model.znodes import (
 from event_log.events import BrokerRegistered, SessionLost, SessionOpened
 from event_log.writer import EventLog
 from zookeeper_client.config_reading import read_configs, read_some_configs
-from zookeeper_client.session import (
-    NoSuchZnodeError,
-    ZooKeeperSession,
-)
+from zookeeper_client.session import NoSuchZnodeError, ZooKeeperSession
 from zookeeper_client.wire import NO_NODE, NODE_EXISTS, ReadChildren, ReadData, Stat, ZnodeData
 
 _log = logging.getLogger(__name__)

@@ -30,12 +30,11 @@ def produce(
     transactional_id: str | None = None, **step: Any,
 ) -> Step:  # fmt: skip
     """Return a Produce request for one partition."""
-    data = {"index": partition, "records": text(records)}
     fields = {
         "transactionalId": transactional_id,
         "acks": acks,
         "timeoutMs": 1500,
-        "topicData": [{"name": name, "partitionData": [data]}],
+        "topicData": [{"name": name, "partitionData": [_data(partition, records)]}],
     }
     return request(K.PRODUCE, version, fields, **step)
 
@@ -228,7 +227,7 @@ def _repeated_topic() -> Iterator[Step]:
     yield read_back("repeated", 1)
 
 
-def _data(index: int, records: bytes) -> dict[str, Any]:
+def _data(index: int, records: bytes | None) -> dict[str, Any]:
     return {"index": index, "records": text(records)}
 
 

@@ -7,12 +7,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from bridgehead.admin.calls.cluster import live_nodes
 from bridgehead.admin.calls.topics import metadata
-from bridgehead.admin.errors import (
-    AdminError,
-    BrokerGoneError,
-    KafkaError,
-    KafkaTimeoutError,
-)
+from bridgehead.admin.errors import AdminError, BrokerGoneError, KafkaError, KafkaTimeoutError
 from bridgehead.admin.requests import Answer, Attempt, Plan, Request, Wait, error_code
 from bridgehead.admin.results import TopicPartition, Try
 from bridgehead.kafka_wire.api_key import ApiKey
