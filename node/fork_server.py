@@ -9,6 +9,7 @@ standard input is closed. BLANKS is never read: it reserves memory for the nodes
 from __future__ import annotations
 
 import gc
+import importlib
 import json
 import os
 import socket
@@ -24,14 +25,24 @@ _PID_BYTES_MAX: Final = 16
 
 def main() -> int:
     """Fork nodes until the input ends. In a forked process, run the node; return its exit code."""
+    preload()
+    return fork_nodes(socket.socket(fileno=os.dup(sys.stdin.fileno())), sys.argv[1])
+
+
+def preload() -> None:
+    """Import the modules of a node for the processes that will be forked."""
     gc.disable()  # Imports leave little garbage; looking for it takes a tenth of their time.
+    importlib.import_module("node.__main__")
+    gc.collect()
+    gc.freeze()  # Otherwise the forked processes' collectors would write to the shared objects.
+    gc.enable()
+
+
+def fork_nodes(control: socket.socket, folder: str) -> int:
+    """Do what `main` does, with the socket `control`, for the cluster in `folder`."""
     from node.__main__ import main as run_node
 
-    set_command_line(module_command("node.fork_server", sys.argv[1]))
-    gc.collect()
-    gc.freeze()  # Otherwise the nodes' garbage collectors would write to the shared objects.
-    gc.enable()
-    control = socket.socket(fileno=os.dup(sys.stdin.fileno()))
+    set_command_line(module_command("node.fork_server", folder))
     control.send(b"ready")
     arguments = _next_arguments(control)
     if arguments is None:

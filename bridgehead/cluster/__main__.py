@@ -16,12 +16,13 @@ from typing import Any
 
 from bridgehead.cluster.data_directory import DataDirectory
 from bridgehead.cluster.errors import ClusterError
+from bridgehead.cluster.fork_server import ForkServer
 from bridgehead.cluster.settings import settings_from_json
 from bridgehead.cluster.supervisor import supervise
 from bridgehead.exit_codes import ExitCode
 
 
-def main() -> int:
+def main(running_fork_server: ForkServer | None = None) -> int:
     """Run the cluster. Return 0 after a clean stop, 4 if it could not be started."""
     request = json.loads(sys.stdin.buffer.readline())
     settings = settings_from_json(request["settings"])
@@ -44,6 +45,7 @@ def main() -> int:
             announce=announce,
             on_ready=on_ready,
             parent_pipe=None if request["detached"] else sys.stdin.fileno(),
+            running_fork_server=running_fork_server,
         )
     except ClusterError as error:
         _answer({"error": str(error)})

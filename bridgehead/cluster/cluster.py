@@ -13,7 +13,6 @@ from __future__ import annotations
 import abc
 import dataclasses
 import shutil
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +24,7 @@ from bridgehead.cluster.client import ClusterClient
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.faults import Faults
 from bridgehead.cluster.launch import launch
+from bridgehead.cluster.launcher import SupervisorProcess
 from bridgehead.cluster.settings import ClusterSettings, RunSettings, check_settings
 from bridgehead.cluster.upgrade import upgrade
 
@@ -128,7 +128,7 @@ class Cluster(StartStop):
             keep_evidence=not self._temporary,
         )
         self._client = ClusterClient(self.data_dir)
-        self._supervisor: subprocess.Popen[bytes] | None = None
+        self._supervisor: SupervisorProcess | None = None
         self._document: dict[str, Any] = {}
 
     def start(self) -> Self:

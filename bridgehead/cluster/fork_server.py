@@ -4,7 +4,7 @@ Imports take most of the time that a node needs to start, and forked nodes share
 was imported. For each node the process forks a child, which forks the node and exits. The node is
 then adopted by the supervisor, because the supervisor is a *subreaper*. Only Linux has subreapers.
 The process ends when the cluster has started, to free its memory; a node that starts later is a new
-Python process.
+Python process. If `node.launcher` has forked the supervisor, it has forked this process as well.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -34,9 +35,9 @@ _POLL_S = 0.01
 class ForkedProcess:
     """A child of this process that another process has forked; used like `subprocess.Popen`."""
 
-    def __init__(self, pid: int, stdin: IO[bytes]) -> None:
+    def __init__(self, pid: int, stdin: IO[bytes] | None = None) -> None:
         self.pid = pid
-        self.stdin: IO[bytes] | None = stdin
+        self.stdin = stdin
         self._returncode: int | None = None
         self._lock = threading.Lock()
 
@@ -71,20 +72,18 @@ class ForkedProcess:
 class ForkServer:
     """The process that forks nodes, as their supervisor sees it."""
 
-    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
-        """Start the process for the cluster in `folder`, with the `environment` of the nodes."""
-        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    def __init__(
+        self, process: subprocess.Popen[bytes] | ForkedProcess, control: socket.socket
+    ) -> None:
+        """`control` is connected to the standard input of `process`."""
+        self._process = process
+        self._socket = control
         self._socket.settimeout(_ANSWER_TIMEOUT_S)
-        with theirs:
-            self._process = subprocess.Popen(
-                # The blanks reserve memory for the command lines of the nodes.
-                module_command("node.fork_server", str(folder), " " * _COMMAND_LINE_BYTES),
-                stdin=theirs.fileno(),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env=dict(environment),
-                start_new_session=True,
-            )
+
+    @classmethod
+    def start(cls, folder: Path, environment: Mapping[str, str]) -> ForkServer:
+        """Start the process for the cluster in `folder`, with the `environment` of the nodes."""
+        return cls(*start_with_socket("node.fork_server", str(folder), environment=environment))
 
     def wait_until_ready(self) -> None:
         """Block until the process has imported the modules. If it does not answer, kill it."""
@@ -116,18 +115,41 @@ class ForkServer:
 
     def close(self) -> None:
         """Kill the process, which has no state; the nodes keep running. May be called twice."""
-        self._process.kill()
+        self._process.send_signal(signal.SIGKILL)
         self._process.wait()
         self._socket.close()
 
 
+def start_with_socket(
+    module: str, *arguments: str, environment: Mapping[str, str]
+) -> tuple[subprocess.Popen[bytes], socket.socket]:
+    """Run a module that forks processes; its standard input is the other end of the socket."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs:
+        process = subprocess.Popen(
+            # The blanks reserve memory for the command lines of the forked processes.
+            module_command(module, *arguments, " " * _COMMAND_LINE_BYTES),
+            stdin=theirs.fileno(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=dict(environment),
+            start_new_session=True,
+        )
+    return process, ours
+
+
 @contextmanager
-def fork_server(folder: Path, environment: Mapping[str, str]) -> Iterator[ForkServer | None]:
-    """Run a fork server for the cluster in `folder`; None if the system has no subreapers."""
+def fork_server(
+    folder: Path, environment: Mapping[str, str], running: ForkServer | None
+) -> Iterator[ForkServer | None]:
+    """Use the fork server that is `running`, or start one for the cluster in `folder`.
+
+    Close it at the end. Yield None if the system has no subreapers.
+    """
     if sys.platform != "linux" or ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         yield None
         return
-    server = ForkServer(folder, environment)
+    server = running or ForkServer.start(folder, environment)
     try:
         yield server
     finally:

@@ -11,12 +11,13 @@ from typing import Any
 
 from bridgehead.application import module_command, module_environment
 from bridgehead.cluster.errors import ClusterError
+from bridgehead.cluster.launcher import SupervisorProcess, fork_supervisor
 from bridgehead.cluster.settings import ClusterSettings, settings_to_json
 
 
 def launch(
     settings: ClusterSettings, *, detached: bool, python_path: Sequence[Path] = ()
-) -> tuple[subprocess.Popen[bytes], dict[str, Any]]:
+) -> tuple[SupervisorProcess, dict[str, Any]]:
     """Start a cluster; return its supervisor process and the contents of cluster.json.
 
     A detached cluster runs until `down`; otherwise it stops when this process exits. The nodes
@@ -27,12 +28,16 @@ def launch(
     """
     inherited = os.environ.get("PYTHONPATH")
     folders = [*map(str, python_path), *([inherited] if inherited else [])]
-    process = subprocess.Popen(
+    environment = module_environment({**os.environ, "PYTHONPATH": os.pathsep.join(folders)})
+    forked = None
+    if not detached and not settings.node_command:
+        forked = fork_supervisor(environment, settings.data_dir)
+    process: SupervisorProcess = forked or subprocess.Popen(
         module_command("bridgehead.cluster"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=module_environment({**os.environ, "PYTHONPATH": os.pathsep.join(folders)}),
+        env=environment,
         start_new_session=True,
     )
     assert process.stdin is not None

@@ -42,7 +42,11 @@ class Supervisor:
     """One cluster, from `run` to its end."""
 
     def __init__(
-        self, settings: ClusterSettings, announce: Announce, parent_pipe: int | None = None
+        self,
+        settings: ClusterSettings,
+        announce: Announce,
+        parent_pipe: int | None = None,
+        running_fork_server: ForkServer | None = None,
     ) -> None:
         """`announce` prints a sentence for the user; EOF on `parent_pipe` stops the cluster."""
         self._settings = settings
@@ -50,6 +54,7 @@ class Supervisor:
         self._directory = self._cluster.directory
         self._announce = announce
         self._parent_pipe = parent_pipe
+        self._running_fork_server = running_fork_server
         self._stopping = asyncio.Event()
 
     async def run(self, on_ready: Callable[[dict[str, Any]], None]) -> None:
@@ -105,7 +110,8 @@ class Supervisor:
         if self._settings.node_command:
             await self._start_processes(None)
             return
-        with fork_server(self._directory.root, node_environment()) as server:
+        root, running = self._directory.root, self._running_fork_server
+        with fork_server(root, node_environment(), running) as server:
             await self._start_processes(server)
 
     async def _start_processes(self, server: ForkServer | None) -> None:
@@ -273,6 +279,7 @@ def supervise(
     announce: Announce,
     on_ready: Callable[[dict[str, Any]], None],
     parent_pipe: int | None = None,
+    running_fork_server: ForkServer | None = None,
 ) -> None:
     """Run one cluster in this process until it is stopped.
 
@@ -281,7 +288,7 @@ def supervise(
     """
 
     async def main() -> None:
-        await Supervisor(settings, announce, parent_pipe).run(on_ready)
+        await Supervisor(settings, announce, parent_pipe, running_fork_server).run(on_ready)
 
     os.umask(0o077)  # before the first file; child processes inherit it
     asyncio.run(main())

@@ -17,7 +17,7 @@ from bridgehead.cluster.node_process import NodeProcess, node_environment
 
 @pytest.mark.skipif(sys.platform != "linux", reason="nodes are forked only on Linux")
 def test_a_node_starts_in_a_new_interpreter_if_the_fork_server_has_exited(tmp_path: Path) -> None:
-    server = ForkServer(tmp_path, node_environment())
+    server = ForkServer.start(tmp_path, node_environment())
     server.wait_until_ready()
     server.close()
     node = NodeProcess(NodePlan(1, {}), tmp_path / "1", (sys.executable, "-c", "exit(7)"))
