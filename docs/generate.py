@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +20,7 @@ from docs.generate_chaos import chaos_page
 from docs.generate_deviations import deviations_page
 from docs.generate_kafka_bugs import kafka_bugs_page
 from docs.generate_kill_matrix import kill_matrix_page
-from docs.generate_reference import MARK, reference_pages
+from docs.generate_reference import MARK, commands_page, configuration_page, python_api_page
 from docs.reachable_code import rights_and_errors
 from event_log import events, evidence, properties, verdicts
 from metrics import names
@@ -173,22 +173,6 @@ _WITHOUT_RIGHT: Final[Mapping[int, str]] = {
     ApiKey.LIST_ACLS: "{CLUSTER}, except in a request for the client's own principal, which "
     "returns its Allow rules",
 }
-
-
-def pages() -> dict[str, str]:
-    """Return each generated page's text by its file name."""
-    return {
-        "apis.md": apis_page(),
-        "chaos.md": chaos_page(),
-        "deviations.md": deviations_page(),
-        "events.md": events_page(),
-        "kafka-bugs.md": kafka_bugs_page(),
-        "kill-matrix.md": kill_matrix_page(),
-        "metrics.md": metrics_page(),
-        "properties.md": properties_page(),
-        "quirks.md": quirks_page(),
-        **reference_pages(),
-    }
 
 
 def quirks_page() -> str:
@@ -354,10 +338,27 @@ def _row(*cells: str) -> str:
     return f"| `{first}` | {' | '.join(others)} |"
 
 
+PAGES: Final[Mapping[str, Callable[[], str]]] = {
+    "apis.md": apis_page,
+    "chaos.md": chaos_page,
+    "commands.md": commands_page,
+    "configuration.md": configuration_page,
+    "deviations.md": deviations_page,
+    "events.md": events_page,
+    "kafka-bugs.md": kafka_bugs_page,
+    "kill-matrix.md": kill_matrix_page,
+    "metrics.md": metrics_page,
+    "properties.md": properties_page,
+    "python-api.md": python_api_page,
+    "quirks.md": quirks_page,
+}
+"""The function that returns the text of each generated page, by file name."""
+
+
 def main() -> int:
     """Write the pages; return 0."""
-    for name, text in pages().items():
-        (FOLDER / name).write_text(text, encoding="utf-8")
+    for name, page in PAGES.items():
+        (FOLDER / name).write_text(page(), encoding="utf-8")
     return 0
 
 

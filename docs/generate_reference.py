@@ -124,15 +124,6 @@ _WIDTH_MAX: Final = 80
 _SECTION: Final = re.compile(r"(Args|Returns|Raises|Yields):")
 
 
-def reference_pages() -> dict[str, str]:
-    """Return the text of each reference page by its file name."""
-    return {
-        "commands.md": commands_page(),
-        "configuration.md": configuration_page(),
-        "python-api.md": python_api_page(),
-    }
-
-
 def commands_page() -> str:
     """Return the page about commands: exit codes, then the help of each command."""
     app = build_app()

@@ -90,7 +90,8 @@ def pinned(golden: Mapping[str, Any]) -> dict[str, Any]:
 @cache
 def _document(name: str) -> dict[str, Any]:
     text = (FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
-    document: dict[str, Any] = yaml.safe_load(text)
+    # `CSafeLoader` takes an eighth of the time of `safe_load`, and is as safe.
+    document: dict[str, Any] = yaml.load(text, yaml.CSafeLoader)
     return document
 
 

@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from functools import cache
 
 import pytest
 
-from docs.generate import FOLDER, pages
+from docs.generate import FOLDER, PAGES
 from event_log import events
 from metrics.names import METRICS, Dialect, exposed_names
 
 
 @cache
-def generated() -> Mapping[str, str]:
-    """Return the text of each page, by file name. To generate them all takes seconds."""
-    return pages()
+def generated(name: str) -> str:
+    """Return the text of a page."""
+    return PAGES[name]()
 
 
-@pytest.mark.parametrize("name", sorted(generated()))
+@pytest.mark.parametrize("name", sorted(PAGES))
 def test_generated_page_is_current(name: str) -> None:
     written = (FOLDER / name).read_text(encoding="utf-8")
-    assert generated()[name] == written, f"docs/{name} is stale: run make docs."
+    assert generated(name) == written, f"docs/{name} is stale: run make docs."
 
 
 def test_every_event_has_a_section_with_its_fields() -> None:
     """The page is generated from the source text; this test compares it with the classes."""
-    page = generated()["events.md"]
+    page = generated("events.md")
     for event in events.EVENT_KINDS.values():
         section = page.partition(f"\n## {event.kind}\n")[2].partition("\n## ")[0]
         fields = [line.split("`")[1] for line in section.splitlines() if line.startswith("| `")]
@@ -35,7 +34,7 @@ def test_every_event_has_a_section_with_its_fields() -> None:
 
 
 def test_every_metric_has_a_row() -> None:
-    page = generated()["metrics.md"]
+    page = generated("metrics.md")
     for metric in METRICS:
         for name in exposed_names(metric, Dialect.BOTH):
             assert f"`{name}`" in page
@@ -43,7 +42,7 @@ def test_every_metric_has_a_row() -> None:
 
 def test_help_cuts_no_summary_and_fits_80_columns() -> None:
     """A summary that is cut ends with three dots."""
-    lines = generated()["commands.md"].splitlines()
+    lines = generated("commands.md").splitlines()
     assert [line for line in lines if line.startswith("  ") and line.endswith("...")] == []
     shown = "\n".join(lines).split("```")[1::2]
     assert max(len(line) for block in shown for line in block.splitlines()) <= 80
