@@ -86,8 +86,9 @@ def check_settings(settings: ClusterSettings) -> None:
     """Check the settings.
 
     Raises:
-        ClusterError: there is no broker, the settings name a broker that does not exist, or a key
-            is given for evidence that is not kept.
+        ClusterError: there is no broker, the settings name a broker that does not exist, the
+            properties of a broker set one that `up` chooses, or a key is given for evidence that
+            is not kept.
     """
     if settings.seal_key is not None and not settings.keep_evidence:
         raise ClusterError("seal_key needs a data_dir: a temporary folder is never sealed.")
@@ -102,6 +103,11 @@ def check_settings(settings: ClusterSettings) -> None:
             f"There is no broker {unknown[0]}: the brokers of this cluster are 1 to "
             f"{settings.brokers}."
         )
+    for node, own in settings.node_properties.items():
+        for key in sorted(own.keys() & _CHOSEN_BY_UP.keys()):
+            raise ClusterError(
+                f"The properties of broker {node} cannot set `{key}`: {_CHOSEN_BY_UP[key]}."
+            )
 
 
 # A broker's properties file has these properties, so `up` ignores them in the file of `--config`.

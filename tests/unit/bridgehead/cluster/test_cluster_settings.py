@@ -11,6 +11,7 @@ from bridgehead.cluster.cluster_file import load_settings
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.settings import (
     ClusterSettings,
+    check_settings,
     parse_overrides,
     settings_from_json,
     settings_to_json,
@@ -36,6 +37,13 @@ def test_malformed_override_is_rejected(override: str) -> None:
 def test_an_override_of_a_property_that_up_chooses_is_rejected(override: str) -> None:
     with pytest.raises(ClusterError, match="--override cannot set"):
         parse_overrides([override])
+
+
+@pytest.mark.parametrize("name", ["broker.id", "zookeeper.connect"])
+def test_a_broker_cannot_set_a_property_that_up_chooses(name: str) -> None:
+    settings = ClusterSettings(data_dir=FOLDER, brokers=2, node_properties={2: {name: "7"}})
+    with pytest.raises(ClusterError, match=f"broker 2 cannot set `{name}`"):
+        check_settings(settings)
 
 
 def test_unknown_broker_is_rejected() -> None:
