@@ -1,11 +1,11 @@
 """`python -m node.launcher BLANKS`: forks supervisors for a program that starts several clusters.
 
 Standard input is a socket. The process sends `ready` when it has imported the modules of a
-supervisor and of a node. Then it receives one message for each cluster: the working directory and
-the cluster's folder as JSON, with the supervisor's standard input, output and error. The answer is
-the supervisor's pid, with a pidfd. Each supervisor gets a fork server of its own (`fork_server`),
-because it has to be the parent of its nodes. The process exits when its standard input is closed.
-BLANKS is never read: it reserves memory for the command lines of the forked processes.
+supervisor and of a node. Then it receives one message for each cluster: the cluster's folder, the
+working directory and PYTHONPATH as JSON, with the supervisor's standard input, output and error.
+The answer is the supervisor's pid, with a pidfd. Each supervisor gets a fork server of its own
+(`fork_server`), because it has to be the parent of its nodes. The process exits when its standard
+input is closed. BLANKS is never read: the forked processes write their command lines over it.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ def main() -> int:
             _set_up(descriptors)
             request = json.loads(message)
             os.chdir(request["working_directory"])
+            _change_path(request["python_path"])
             return _run(request["folder"])
         for descriptor in descriptors:
             os.close(descriptor)
@@ -60,6 +61,13 @@ def _set_up(descriptors: list[int]) -> None:
     for standard, descriptor in enumerate(descriptors):
         os.dup2(descriptor, standard)
         os.close(descriptor)
+
+
+def _change_path(python_path: str) -> None:
+    """Replace PYTHONPATH and its folders, as in a new interpreter."""
+    before, after = os.environ["PYTHONPATH"].split(os.pathsep), python_path.split(os.pathsep)
+    sys.path[:] = [*after, *(folder for folder in sys.path if folder not in before)]
+    os.environ["PYTHONPATH"] = python_path
 
 
 def _run(folder: str) -> int:

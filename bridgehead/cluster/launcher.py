@@ -78,9 +78,13 @@ class _Launcher:
         self._owner = os.getpid()
         self._is_ready = False
 
-    def fork(self, folder: Path) -> LaunchedSupervisor | None:
+    def fork(self, python_path: str, folder: Path) -> LaunchedSupervisor | None:
         """Fork the supervisor of the cluster in `folder`; None if the process does not answer."""
-        request = {"working_directory": str(Path.cwd()), "folder": str(folder)}
+        request = {
+            "folder": str(folder),
+            "working_directory": str(Path.cwd()),
+            "python_path": python_path,
+        }
         (stdin, to_stdin), (from_stdout, stdout), (from_stderr, stderr) = _pipe(), _pipe(), _pipe()
         with contextlib.suppress(OSError), stdin, stdout, stderr:
             self._is_ready = self._is_ready or bool(self._socket.recv(_ANSWER_BYTES_MAX))
@@ -119,12 +123,12 @@ class _Launchers:
         """Fork a supervisor with this environment; None for the first one, or if that fails.
 
         Some variables have an effect only when an interpreter starts. So another environment needs
-        another launcher.
+        another launcher, unless only PYTHONPATH differs.
         """
         if sys.platform != "linux" or not hasattr(os, "pidfd_open"):
             return None
         # A process that was forked from this one must not use its launcher.
-        key = (os.getpid(), {**environment, _CHANGED_BY_PYTEST: ""})
+        key = (os.getpid(), {**environment, "PYTHONPATH": "", _CHANGED_BY_PYTEST: ""})
         with self._lock:
             if key != self._key:
                 self.close()
@@ -134,7 +138,7 @@ class _Launchers:
                 self._launcher = _Launcher(environment)
             forked = None
             try:
-                forked = self._launcher.fork(folder)
+                forked = self._launcher.fork(environment["PYTHONPATH"], folder)
             finally:
                 if forked is None:  # Its answer may still come, for example after Ctrl-C.
                     self.close()

@@ -34,6 +34,14 @@ for number in (1, 2, 3):
 sys.stdin.read()
 """
 
+POLICY = """
+from bridgehead.policy import CreateTopicPolicy
+
+class {}(CreateTopicPolicy):
+    def validate(self, request):
+        pass
+"""
+
 
 def is_alive(process: psutil.Process) -> bool:
     """Return whether the process exists and is no zombie."""
@@ -99,6 +107,18 @@ def test_a_forked_supervisor_works_in_the_directory_of_its_program(
     supervisor = psutil.Process(cluster._supervisor.pid)  # type: ignore[union-attr]
     assert supervisor.cwd() == str(tmp_path)
     assert " ".join(supervisor.cmdline()).rstrip().endswith("-m bridgehead.cluster")
+
+
+def test_a_forked_supervisor_has_the_python_path_of_its_program(
+    start_launched: StartCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its nodes find a policy in a folder that the launcher did not know."""
+    for name in ("First", "Second"):
+        module = tmp_path / name / "my_policies.py"
+        module.parent.mkdir()
+        module.write_text(POLICY.format(name))
+        monkeypatch.setenv("PYTHONPATH", str(module.parent))
+        start_launched(properties={"create.topic.policy.class.name": f"my_policies.{name}"})
 
 
 def test_the_error_of_a_forked_supervisor_is_reported(
