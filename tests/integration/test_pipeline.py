@@ -1,8 +1,10 @@
 """The pipeline on Spark returns the verdicts of the judge without Spark, and loses no line.
 
-One Spark session and one execution of the pipeline serve most tests. The evidence is the golden
-histories that the judges accept, a generated history with every kind of violation, log files as a
-real Kafka writes them, and a run without a manifest.
+One Spark session and two executions of the pipeline serve most tests. The evidence of the first one
+is the golden histories that the judges accept, a generated history with every kind of violation,
+log files as a real Kafka writes them, and a run without a manifest. Its tables stay in memory,
+because one file for each table and run takes minutes to write. The second one stores the tables of
+four of these runs.
 """
 
 from __future__ import annotations
@@ -40,7 +42,8 @@ pytestmark = [pytest.mark.timeout(1200), pytest.mark.long]
 
 GENERATED = "generated"
 UNSEALED = "unsealed"
-BUILT_AT_A_TIME = 8
+FEW = ("zombie_write", "line_duplicated", "unauthorized_write", GENERATED)
+BUILT_AT_A_TIME = 16
 # Bronze tables are not compared: their rows depend on the blocks that were read.
 COMPARED = [table for table in TABLES if not table.name.startswith("bronze/")]
 
@@ -57,10 +60,10 @@ def spark() -> Iterator[SparkSession]:
 def as_for_large_evidence(spark: SparkSession) -> Iterator[None]:
     """Let Spark plan with several partitions, broadcasts and small blocks."""
     settings = {
-        "spark.sql.shuffle.partitions": "5",
+        "spark.sql.shuffle.partitions": "3",
         "spark.sql.autoBroadcastJoinThreshold": "10485760",
         "spark.sql.optimizer.disableHints": "false",
-        "spark.sql.files.maxPartitionBytes": "1500",
+        "spark.sql.files.maxPartitionBytes": "3000",
         "spark.sql.files.openCostInBytes": "1",
     }
     before = {name: spark.conf.get(name) for name in settings}
@@ -94,7 +97,7 @@ def judged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Jud
     brokers = [str(logs / "broker-1"), str(logs / "broker-2")]
     gather_kafka(folder / "evidence", brokers, [])
     runs = find_runs(expand_all(accepted(), folder / "evidence"))
-    pipeline = Pipeline(spark, [*runs, *_unsealed(folder)], folder / "out")
+    pipeline = Pipeline(spark, [*runs, *_unsealed(folder)], folder / "out", stored=False)
     pipeline.make()
     violations: dict[str, list[Violation]] = {}
     for row in pipeline.read("gold/violations").collect():
@@ -106,6 +109,14 @@ def judged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Jud
         line = [row["file"], row["line_number"], sorted(row["reasons"])]
         quarantined.setdefault(row["run"], []).append(line)
     return Judged(folder, pipeline, pipeline.verdicts(), violations, quarantined)
+
+
+@pytest.fixture(scope="module")
+def stored(spark: SparkSession, judged: Judged) -> Pipeline:
+    """Store the tables of a few runs, and read them from the disk."""
+    runs = [run for run in judged.pipeline.runs if run.id in FEW]
+    Pipeline(spark, runs, judged.folder / "few").make()
+    return Pipeline(spark, runs, judged.folder / "few", in_memory=False)
 
 
 def _unsealed(folder: Path) -> list[Run]:
@@ -163,9 +174,14 @@ def test_unknown_fields_are_kept_separately(judged: Judged) -> None:
     assert list(row["ext"])
 
 
-def test_existing_tables_are_not_built_again(judged: Judged) -> None:
-    again = Pipeline(judged.pipeline._spark, judged.pipeline.runs, judged.folder / "out")
-    assert again.make() == []
+def test_existing_tables_are_not_built_again(stored: Pipeline) -> None:
+    assert stored.make() == []
+
+
+def test_stored_rows_equal_the_rows_in_memory(judged: Judged, stored: Pipeline) -> None:
+    for table in COMPARED:
+        whole = judged.pipeline.read(table.name).filter(f"run IN {FEW}")
+        assert digests(stored.read(table.name)) == digests(whole), table.name
 
 
 def test_rows_do_not_depend_on_partitions_blocks_or_kills(
@@ -176,7 +192,7 @@ def test_rows_do_not_depend_on_partitions_blocks_or_kills(
     These pipelines read the files in smaller blocks. Their output folder already has the remains of
     interrupted tables.
     """
-    names = {"zombie_write", "line_duplicated", "unauthorized_write"}
+    names = FEW[:3]
     runs = [run for run in reversed(judged.pipeline.runs) if run.id in names]
     with as_for_large_evidence(spark):
         for at in range(0, len(TABLES), BUILT_AT_A_TIME):
@@ -189,7 +205,7 @@ def test_rows_do_not_depend_on_partitions_blocks_or_kills(
             assert pieces.make(TABLES[: at + BUILT_AT_A_TIME]) == [each.name for each in tables]
         for table in COMPARED:
             ours = digests(pieces.read(table.name))
-            whole = digests(judged.pipeline.read(table.name).filter(f"run IN {tuple(names)}"))
+            whole = digests(judged.pipeline.read(table.name).filter(f"run IN {names}"))
             assert ours == whole, table.name
     blocks = pieces.read("bronze/blocks").groupBy("run", "file").count()
     assert blocks.filter("count > 1").count() > 0, "no file was cut into blocks"
@@ -323,14 +339,12 @@ def test_run_with_a_line_of_another_run_is_rejected(spark: SparkSession, tmp_pat
 
 
 def test_no_query_plan_has_a_single_partition_or_a_nested_loop(
-    spark: SparkSession, judged: Judged
+    spark: SparkSession, stored: Pipeline
 ) -> None:
     """With such a plan a query is correct on small data, but does not end on large data."""
-    ids = [run.id for run in judged.pipeline.runs]
-    stored = Pipeline(spark, judged.pipeline.runs, judged.folder / "out", in_memory=False)
     for table in TABLES:
         with as_for_large_evidence(spark):
-            frame = table.build(stored._inputs(table, ids))
+            frame = table.build(stored._inputs(table, sorted(FEW)))
             plan = frame._jdf.queryExecution().executedPlan().toString()
         for bad in ("BroadcastNestedLoopJoin", "CartesianProduct", "Exchange SinglePartition"):
             assert bad not in plan, f"{table.name}: {bad}\n{plan[:2000]}"
