@@ -3,8 +3,8 @@
 librdkafka sends admin writes to the controller that Metadata named, and requests Metadata again
 only when its refresh interval has passed. There are two remedies: a short refresh interval, and
 brokers that name themselves as the controller. The benchmark uses our cluster without a remedy and
-with each of them and, without `--quick`, a live Kafka 3.9.1 if its jars (`make kafka-jars`) and
-Java 17 to 23 exist.
+with each remedy. Without `--quick` it also uses a live Kafka 3.9.1, if its jars (`make kafka-jars`)
+and Java 17 to 23 exist.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from controller.store.zookeeper import ZooKeeperStore
 
 PARTITIONS: Final = 3
 REPLICAS: Final = ((1, 2, 3), (2, 3, 1), (3, 1, 2))
-# Users for each hundred topics; a user has a quota, a credential, a client and a token.
+# The number of users per hundred topics. Each user has quotas, a credential and a token.
 USERS_PER_100: Final = 10
 _OPERATIONS_PER_MULTI: Final = 480
 _MULTIS_AT_ONCE: Final = 16
@@ -72,9 +72,9 @@ def _topic(number: int) -> Steps:
 
 
 def _acl(number: int) -> Steps:
-    """Return the steps of a pattern with one to three rules.
+    """Return the steps that give one resource pattern one to three ACLs.
 
-    Every fourth pattern is changed afterwards, so that the versions of the znodes differ.
+    A second step changes every fourth pattern, so that the versions of the znodes differ.
     """
     pattern = ResourcePattern(
         "GROUP" if number % 5 == 0 else "TOPIC",

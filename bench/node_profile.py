@@ -88,7 +88,7 @@ def step_of(frames: Sequence[str]) -> str:
 
 
 def shares(stacks: Iterable[str]) -> Counter[str]:
-    """Return the samples of each step, from py-spy's raw format."""
+    """Return the number of samples of each step, from py-spy's raw format."""
     counts: Counter[str] = Counter()
     for line in stacks:
         stack, _, count = line.rpartition(" ")

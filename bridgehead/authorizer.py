@@ -139,5 +139,5 @@ class Authorizer(Protocol):
     def authorize_by_resource_type(
         self, requester: Requester, operation: Operation, resource_type: ResourceType, acls: Acls
     ) -> Verdict:
-        """Decide whether the operation is allowed on any resource of a type."""
+        """Decide whether the operation is allowed on at least one resource of a type."""
         ...

@@ -58,7 +58,7 @@ def bridgehead_cluster(
     bridgehead_cluster_options: dict[str, Any],
     _bridgehead_clusters: _Clusters,
 ) -> Cluster:
-    """A cluster that is like a new one: all brokers run, and earlier tests have left nothing."""
+    """A cluster that is like a new one: all brokers run, and nothing of earlier tests is left."""
     markers = list(request.node.iter_markers(MARKER))
     return _bridgehead_clusters.get(cluster_options(bridgehead_cluster_options, markers))
 
@@ -92,7 +92,7 @@ class _Clusters:
                 cluster.stop()
         self.stop(keep=_RUNNING_MAX - 1)
         cluster = _new(options, self._folders)
-        self._running[key] = cluster.__enter__()  # If it fails, it stops what it has started.
+        self._running[key] = cluster.__enter__()  # On failure it stops its processes.
         return cluster
 
     def stop(self, *, keep: int) -> None:
@@ -116,7 +116,7 @@ def cluster_options(defaults: Mapping[str, Any], markers: Sequence[pytest.Mark])
     the closest one wins; only their `properties` are merged.
 
     Raises:
-        pytest.UsageError: a marker has an argument that it does not take.
+        pytest.UsageError: a marker has an unknown argument.
     """
     marked: dict[str, Any] = {}
     properties: dict[str, str] = dict(defaults.get("properties", {}))

@@ -60,7 +60,7 @@ class Admission:
     ) -> None:
         """Call `enter` when the connection is admitted: immediately, later, or never.
 
-        If `enter` raises OSError, because the evidence cannot be written, the connection is closed.
+        If the evidence cannot be written, `enter` raises OSError and the connection is closed.
         """
         queue = self._queues[listener]
         if self._is_closed or len(queue.arrivals) >= self.waiting_max:

@@ -138,9 +138,9 @@ class ReadGate:
         newest: Callable[[], Awaitable[int]] | None,
         timeout_s: float,
     ) -> None:
-        """`membership` is None unless writes wait for every broker (blocking=cluster).
+        """`membership` is given only if writes wait for every broker (blocking=cluster).
 
-        `newest` returns the controller's zxid. It is None unless reads wait until this broker has
+        `newest` returns the controller's zxid. It is given only if reads wait until this broker has
         applied that zxid (KIP-590, bridgehead.metadata.reads=controller).
         """
         self._metadata = applied_metadata
@@ -226,6 +226,6 @@ class NewestZxid:
         forwarded = await self._forward(request, request.body)
         if forwarded.step in (Step.UNKNOWN_SERVER_ERROR, Step.CLOSE):  # an Envelope error
             raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
-        if forwarded.step is not Step.RELAY or not forwarded.zxid:  # zxid 0: no decision was made
+        if forwarded.step is not Step.RELAY or not forwarded.zxid:  # zxid 0: the reply has none
             raise ApiError(ErrorCode.REQUEST_TIMED_OUT)
         return forwarded.zxid

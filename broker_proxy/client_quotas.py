@@ -23,7 +23,7 @@ FETCHED: Final = "consumer_byte_rate"
 REQUEST_TIME: Final = "request_percentage"
 _ENTITIES: Final = ("users", "clients")
 _THROTTLE_MS_MAX: Final = 2**31 - 1
-# Bounds the memory, because clients choose their ids. The least recently used id is dropped.
+# Bounds the memory, because clients choose their ids. The least recently used level is dropped.
 _LEVELS_MAX: Final = 10_000
 
 

@@ -36,8 +36,8 @@ def broker_request(
 ) -> ClientRequest:
     """Return a request that this broker makes as `client`, ready to be forwarded.
 
-    `cause` is the client's request that made it necessary. Without `made_by_broker` the controller
-    treats the request like a client's.
+    `cause` is the client's request that made the new request necessary. Without `made_by_broker`
+    the controller treats the new request like a client's.
     """
     return ClientRequest(
         request_id=request_id,
@@ -74,7 +74,7 @@ class ControllerRequests:
         self._numbers = itertools.count(1)
 
     async def send(self, key: ApiKey, version: int, message: Any) -> Any | None:
-        """Return the response; None if there is none, for example within request.timeout.ms.
+        """Return the response; None if there is none, for example after request.timeout.ms.
 
         Raises:
             WireError: the response is malformed.

@@ -137,7 +137,7 @@ class MetadataCache:
     def partition_states(self, topic_id: bytes) -> dict[int, PartitionState]:
         """Return the known states of a topic's partitions, by number.
 
-        A partition with several replicas whose ISR is only its leader is omitted: it may be
+        A partition that has several replicas but only one ISR member is omitted: it may be
         recovering from an unclean election, which UpdateMetadata does not show.
         """
         topic = self._content.topics.get(self._content.names.get(topic_id, ""))

@@ -17,7 +17,10 @@ _VERSIONS: Final = (1, 0)
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """Two ephemeral znodes. `found` has the stat of each of `paths`; None: it is missing."""
+    """Two ephemeral znodes.
+
+    In the methods, `found` has the stat of each of `paths`, or None for a missing znode.
+    """
 
     broker: BrokerRegistration
     address: NodeAddress

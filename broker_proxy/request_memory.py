@@ -49,7 +49,7 @@ class RequestMemory(Generic[R]):
         self._partial: dict[R, None] = {}
         self._muted: set[R] = set()
         self._whole_bytes = self._partial_bytes = 0
-        self._checked: dict[R, Held] = {}  # readers that could send since the last check
+        self._checked: dict[R, Held] = {}  # readers not muted since the last check
 
     @property
     def used(self) -> int:
@@ -118,11 +118,11 @@ class RequestMemory(Generic[R]):
     ) -> list[R]:
         """Return the idle readers to close if the limit is reached; call this at intervals.
 
-        An idle reader could send since the last call but sent less than `PROGRESS_BYTES`. If
-        complete requests alone reach the limit, no reader is closed: the memory becomes free when
-        they are answered. If the broker itself was blocked since the last call, no reader is closed
-        either. `unread_bytes` returns how many bytes have arrived from a reader but are not read
-        yet; they count as sent.
+        An idle reader has not been muted since the last call, but has sent less than
+        `PROGRESS_BYTES`. If complete requests alone reach the limit, no reader is closed: the
+        memory becomes free when they are answered. If the broker itself was blocked since the last
+        call, no reader is closed either. `unread_bytes` returns how many bytes have arrived from a
+        reader but are not read yet; they count as sent.
         """
         before, self._checked = {} if was_blocked else self._checked, {}
         if not self.is_exhausted or self._whole_bytes >= self.bytes_max:

@@ -29,8 +29,8 @@ from event_log.events import Connected, Disconnected
 _log = logging.getLogger(__name__)
 # At shutdown the broker waits this long for written responses to reach their clients.
 CLOSE_WITHIN_S: Final = 0.5
-# At the limit of queued.max.request.bytes the broker looks for idle clients at this interval. Each
-# check logs the first _LOGGED_PER_CHECK closed clients one by one, and the others as a number.
+# At the limit of queued.max.request.bytes the broker looks for idle clients at this interval. In
+# each interval it logs the first _LOGGED_PER_CHECK closed clients one by one, then only a number.
 _MEMORY_CHECK_S: Final = 1.0
 _LOGGED_PER_CHECK: Final = 5
 _BACKLOG: Final = 1024
@@ -155,7 +155,7 @@ class KafkaServer:
         """Give an admitted connection its id, record it, and register it.
 
         Raises:
-            OSError: it cannot be recorded.
+            OSError: the evidence cannot be written.
         """
         local = transport.get_extra_info("sockname")
         if len(self._unauthenticated) >= UNAUTHENTICATED_MAX:

@@ -113,7 +113,7 @@ class ZooKeeperWatcher:
         self._acls = AclFollower(callbacks.acls) if callbacks.acls is not None else None
         self._reading_changes = asyncio.Lock()
         self._reading_controller = asyncio.Lock()
-        # Before the node's first `watch`, a new session only serves the steps of the node's start.
+        # False until the node first calls `watch`. Until then a new session sets no watches.
         self._is_watching = False
         self._stopped = False
 

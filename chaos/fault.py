@@ -57,7 +57,7 @@ class Network(Protocol):
     def cut_from_peers(
         self, broker: int, *, requests: bool, replies: bool
     ) -> AbstractContextManager[None]:
-        """Hold back what other brokers send to a broker's controller, its replies, or both."""
+        """Hold back other brokers' requests to a broker's controller, its replies, or both."""
 
     def slow_peers(self, broker: int, seconds: float) -> AbstractContextManager[None]:
         """Delay what other brokers send to a broker's controller."""
@@ -65,7 +65,7 @@ class Network(Protocol):
     async def reset_peers(self, broker: int) -> None:
         """Reset the connections of other brokers to a broker's controller.
 
-        First waits until an Envelope is in flight.
+        The reset happens when an Envelope is in flight.
         """
 
     async def lose_commit(self, broker: int, *, reply: bool) -> None:
@@ -130,9 +130,9 @@ class Target(Protocol):
         """End `block_at`."""
 
     async def expire(self, broker: int) -> None:
-        """Close the ZooKeeper session of the active controller, which must be `broker`.
+        """Close the active controller's ZooKeeper session from another connection.
 
-        Another connection closes it.
+        The active controller must be `broker`.
         """
 
     async def move_clock(self, broker: int, offset_s: int) -> None:

@@ -25,9 +25,9 @@ def operations_min(scenario: Scenario) -> int:
 
 
 def required(row: VerdictRow, judges: Collection[str]) -> VerdictRow:
-    """Return the row; a property in `judges` counts for the verdict even with nothing to judge.
+    """Return the row. If `judges` has its property, the row always counts for the run's verdict.
 
-    Any other property with nothing to judge does not count.
+    Otherwise a row with nothing to judge does not count.
     """
     return replace(row, decides=True) if row.property in judges else row
 

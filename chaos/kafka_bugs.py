@@ -1,4 +1,4 @@
-"""Bugs of Kafka that can be reproduced: each with its scenario, and what the judge then finds.
+"""Bugs of Kafka that seeded bugs reproduce, each with its scenario and what the judge finds.
 
 docs/kafka-bugs.md lists them; `make prove-bugs` reproduces all.
 """

@@ -17,7 +17,7 @@ from event_log.properties import PROPERTY_SPECS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeededBug:
-    """Bugs of node/seeded_bugs.py, and a run with them.
+    """Bugs of node/seeded_bugs.py, and a scenario that finds them.
 
     If the scenario runs in the simulated tier, the seed decides everything, so the run always
     violates the same properties.

@@ -23,7 +23,7 @@ _LONGEST_PAUSE_S: Final = 1.0
 def pauses() -> Iterator[float]:
     """Yield the pauses, in seconds, of a load that reads until all brokers agree.
 
-    They grow, because a run with a bug waits for an agreement that never comes.
+    The pauses grow, because with a seeded bug the brokers may never agree.
     """
     pause_s = _FIRST_PAUSE_S
     while True:

@@ -23,7 +23,7 @@ _NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"  # the topic id in a request that has t
 
 
 class Write(NamedTuple):
-    """One request about one object, and the fact: what brokers must report after its success.
+    """One request about one object, and the fact that brokers must report if it succeeds.
 
     A fact is, for example, a number of partitions or a quota.
     """

@@ -27,8 +27,8 @@ _PARENTS: Final[dict[PatternType, str]] = {
     "LITERAL": "/kafka-acl",
     "PREFIXED": "/kafka-acl-extended/prefixed",
 }
-# Stands for the content of an invalid znode, which may have contained a DENY, so everyone except
-# super users is denied. Deleting this entry or creating another one repairs the znode.
+# Replaces the entries of an invalid znode. They may have contained a DENY, so this entry denies
+# everyone except super users. Deleting it, or creating an entry for the pattern, repairs the znode.
 UNREADABLE: Final[Entries] = (AccessControlEntry("User:*", "*", "ALL", "DENY"),)
 
 

@@ -57,7 +57,7 @@ class AclSet:
     """All ACLs of an image; immutable. See `Acls`."""
 
     _by_type: Map[tuple[ResourceType, PatternType], Map[str, Entries]] = field(default_factory=Map)
-    _longest: int = 0  # At least the length of every prefix, so that long names cost no more.
+    _longest: int = 0  # no prefix is longer; bounds the lookups for a long name
 
     def entries(self, pattern: ResourcePattern) -> Entries:
         """Return the entries of one pattern, in order of creation."""

@@ -78,7 +78,7 @@ def is_own(name: str) -> bool:
 
 
 def bridgehead_config_errors(properties: Mapping[str, str]) -> list[str]:
-    """Return one sentence for each `bridgehead.*` name that is unknown or has an invalid value."""
+    """Return one sentence for each `bridgehead.*` property with an invalid name or value."""
     errors: list[str] = []
     for name in sorted(properties):
         if not is_own(name) or name.startswith(POLICY_PREFIXES):

@@ -38,7 +38,7 @@ def check_shape(operations: Sequence[Operation]) -> None:
 
 
 def check_operation_types(operations: Iterable[Operation]) -> None:
-    """Raise ApiError for an unknown operation type. Kafka checks only BROKER resources."""
+    """Raise ApiError for an unknown type. Kafka makes this check only for BROKER resources."""
     for operation in operations:
         if operation.type not in frozenset(AlterConfigOpType):
             text = f"Unknown operations type {operation.type}"

@@ -91,7 +91,7 @@ def elect_unclean(
 
 
 def _without_replicas(state: PartitionState, controller_epoch: int) -> PartitionState | None:
-    """Return the state without a leader and with one ISR member; None if it has no leader now."""
+    """Return the state without a leader, with one ISR member; None if it had no leader before."""
     if state.leader == NO_LEADER:
         return None
     kept = state.isr if len(state.isr) <= 1 else (state.leader,)

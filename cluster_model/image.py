@@ -1,8 +1,8 @@
 """The metadata image: an immutable snapshot of the cluster metadata.
 
-A decision reads one image; the committed records are then replayed into the next one. Maps are
-hash array mapped tries (`immutables.Map`): copying the metadata of 100,000 partitions for each
-small write would be too slow.
+A decision reads one image and makes records. Once they are committed, `replay` applies them, which
+gives the next image. Maps are hash array mapped tries (`immutables.Map`): copying the metadata of
+100,000 partitions for each small write would be too slow.
 """
 
 from __future__ import annotations

@@ -161,7 +161,7 @@ def _response(done: CompletedRequest) -> Any:
             header.api_version,
             response,
             dialect=done.dialect,
-            repeated=("configs",),  # those of CreateTopics are the same for most topics
+            repeated=("configs",),  # most topics of a CreateTopics response have the same
         )
     return _to_json(response, header.api_version)
 
@@ -180,7 +180,7 @@ def _fragment(rows: list[dict[str, Any]]) -> orjson.Fragment:
 
 
 def _is_sensitive(resource_type: int, name: str) -> bool:
-    """Return whether KafkaConfig.loggableValue hides a value: of a password or an unknown name."""
+    """Return whether KafkaConfig.loggableValue hides the value: passwords and unknown configs."""
     if resource_type == _TOPIC:
         topic_key = TOPIC_CONFIGS.get(name)
         return topic_key is None or topic_key.sensitive

@@ -122,7 +122,7 @@ def _react(
 
 
 def write_partition_states(image_now: ImageNow, records: Iterable[Record]) -> Job:
-    """Write the partition states of a new topic that was too large for one multi."""
+    """Write the states of new partitions that did not fit into their topic's multi."""
     batch: list[Record] = []
     for record in records:
         assert isinstance(record, PartitionRecord)

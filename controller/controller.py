@@ -163,7 +163,7 @@ class Controller:
             await self._return_to_standby()
 
     async def superseded(self) -> None:
-        """Resign if active or loading, because /controller is gone or names another broker."""
+        """/controller is gone or names another broker: resign if active or loading."""
         if self._serving is not None:
             await self.resign("/controller no longer names this broker")
 

@@ -117,8 +117,9 @@ async def _read_token(loop: ControllerLoop, read: ReadMany, *, token_id: str) ->
 async def _read_config(loop: ControllerLoop, read: ReadMany, *, resource: ConfigResource) -> None:
     """Read the configs of one resource.
 
-    For a quota of a user's client, also read the user's configs and the names of all its clients:
-    the first such quota creates the user's znodes, and the removal of the last one deletes them.
+    For a user, also read the names of the user's clients; for one of these clients, also the user's
+    configs. The first quota of a client creates the user's znodes, and the removal of the last
+    one deletes them.
     """
     resources, user = [resource], ""
     if resource.entity_type == "users":

@@ -245,9 +245,9 @@ def _log_invalid_elements(pending: PendingRequest) -> None:
 
 
 def _predates_envelopes(envelope: Envelope, sender: Sender) -> bool:
-    """True for a request that a release without Envelopes also executes.
+    """True for a request that is executed even without support for Envelopes.
 
-    Such a request was made by a broker itself, or comes from this node's broker.
+    A broker itself made the request, or this node's broker sent it.
     """
     return envelope.made_by_broker or sender.host == THIS_PROCESS
 

@@ -51,7 +51,7 @@ class Policies(Protocol):
     """The policies of this node, evaluated in its threads."""
 
     async def evaluate(self, calls: Sequence[PolicyCall], results: Results) -> Results:
-        """Call the policy in order; return each rejection, or None for an accepted check.
+        """Make the calls in order; return each rejection, or None for an accepted check.
 
         Stops after a rejection, and after the first call that returns later than some milliseconds
         after the start. The remaining calls have no result. Each result is also added to `results`

@@ -94,7 +94,7 @@ class Services:
     state_changed: Callable[[ControllerState], None]
     own_broker: Peer
     known_states: KnownStates  # from the metadata of this node's broker
-    # The incarnation and the floor of this node's broker. It resends no request below the floor.
+    # The incarnation and the floor of this node's broker, which resends nothing below the floor.
     own_floor: Callable[[], tuple[Incarnation, int]]
     policies: Policies | None = None  # None if none is configured
     quirks: Quirks = NO_QUIRKS

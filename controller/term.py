@@ -131,9 +131,9 @@ class Term:
             yield []
 
     async def _compare_states(self) -> None:
-        """Compare the states that this node's broker knew with those in ZooKeeper, some at a time.
+        """Compare the states taken from this node's broker with those in ZooKeeper, some at a time.
 
-        They differ only if another program wrote a state in an earlier term.
+        They differ only if another program has written a state.
         """
         topics: list[Topic] = []
         size = 0

@@ -144,7 +144,7 @@ class Partition:
         return changed
 
     def require_leader(self, epoch: int = _ANY_EPOCH) -> None:
-        """Check the client's leader epoch, if it names one, and that this broker leads.
+        """Check the client's leader epoch (see `check_epoch`), then check that this broker leads.
 
         Raises:
             ApiError: the epoch differs (FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH), or this broker

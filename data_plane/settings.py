@@ -59,7 +59,7 @@ class TopicSettings:
 
     def rules(self, partition: str) -> Rules:
         """Return the rules for produced records. Error messages show `partition` (`topic-0`)."""
-        # The older config replaces each of the two newer limits that is at its default (KIP-937).
+        # If a newer limit has its default value, the older config replaces that limit (KIP-937).
         both = self.number("message.timestamp.difference.max.ms")
         before = self.number("message.timestamp.before.max.ms")
         after = self.number("message.timestamp.after.max.ms")

@@ -93,8 +93,8 @@ _ERRORS_ELSEWHERE: Final[Mapping[int, Set[str]]] = {
     ApiKey.ALTER_CONFIGS: {"POLICY_VIOLATION"},
     ApiKey.INCREMENTAL_ALTER_CONFIGS: {"POLICY_VIOLATION"},
     ApiKey.ALTER_TOPICS: {"POLICY_VIOLATION"},
-    # Logs and the coordinator return these errors through interfaces. The errors about groups that
-    # are loading or not empty cannot occur with bridgehead.data.plane=false.
+    # These errors come from logs and the coordinator. The errors about groups that are loading or
+    # not empty cannot occur with bridgehead.data.plane=false.
     ApiKey.PRODUCE: {
         *("INVALID_PRODUCER_EPOCH", "INVALID_RECORD", "INVALID_TIMESTAMP", "NOT_ENOUGH_REPLICAS"),
         *("NOT_ENOUGH_REPLICAS_AFTER_APPEND", "OUT_OF_ORDER_SEQUENCE_NUMBER"),

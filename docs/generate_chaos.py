@@ -50,7 +50,7 @@ outcomes, the number of successes, and the longest time without a success. In
 
 The property T1 requires evidence that each fault had an effect; the harness's own event
 `fault_injected` does not suffice. A run in which a fault had no effect is undecided. A run counts
-as hung, for example, if the operations that it waits for are not acknowledged within 90 s.
+as hung if, for example, it waits for operations that are not acknowledged within 90 s.
 
 The simulated ZooKeeper (`chaos/simulated/zookeeper.py`) is one server that applies each request at
 once: it has no members that lag, fail or elect a leader. It passes the same test cases as a real

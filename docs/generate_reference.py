@@ -190,13 +190,13 @@ def _made_methods(node: Any, owner: Any) -> Iterator[str]:
     written = {each.name for each in getattr(node, "body", ()) if isinstance(each, ast.FunctionDef)}
     for name, method in vars(owner).items() if inspect.isclass(owner) else ():
         made = name not in written and not name.startswith("_") and hasattr(method, "__wrapped__")
-        if made and not inspect.iscoroutinefunction(method):  # AsyncAdminClient has the text
+        if made and not inspect.iscoroutinefunction(method):  # coroutines: see AdminClient
             heading = f"{node.name}.{name}{_plain(str(inspect.signature(method)))}"
             yield from ("", f"#### `{heading}`", "", *_docstring(method.__doc__))
 
 
 def _plain(signature: str) -> str:
-    """Return a signature as it is written: without `self`, reprs and quoted annotations."""
+    """Return a signature as in the source, but without `self` and quotes around annotations."""
     for pattern, text in (
         (r"\(self, /(?:, )?", "("),
         (r"<(\w+\.\w+): \d+>", r"\1"),  # a flag

@@ -1,7 +1,7 @@
 """Finds the permissions and error codes that the code of an API refers to.
 
-The result can contain too much, because every name that the classes of an API use is followed. It
-lacks what only methods of collaborators refer to, because attributes are not followed.
+Every name that the classes of an API use is followed, so the result can contain too much.
+Attributes are not followed, so the result lacks what only the methods of collaborators refer to.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ class PrincipalCodec(Protocol):
 
 
 class CustomPrincipalSerde:
-    """A custom builder's name, then its bytes. The name of another builder is an error."""
+    """A custom builder's name, then the builder's bytes. Another builder's name is an error."""
 
     def __init__(self, name: str, codec: PrincipalCodec) -> None:
         self._head = _VERSION.pack(_CUSTOM) + _text(name)

@@ -88,7 +88,7 @@ class EnvelopeServicer(ControllerServicer):
         self._served = served
         self._count = 0
         self.address = ""  # the server's address, once it is bound
-        # A task continues if its stream ends: a resend with the same identity gets its result.
+        # A task continues if its stream ends: a resend with the same identity gets the result.
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def Channel(  # noqa: N802  # the method's name in the .proto
@@ -115,7 +115,7 @@ class EnvelopeServicer(ControllerServicer):
         alarm = SilenceAlarm(lambda: stream.cancel("the broker is silent"))
         reader = asyncio.create_task(self._read(request_iterator, peer, alarm))
         reader.add_done_callback(lambda _: peer.outbox.wake())
-        # In a callback, because a generator that is cancelled in `yield` runs no `finally`.
+        # `_ended` is a callback: a generator that is cancelled in `yield` runs no `finally`.
         stream.add_done_callback(lambda _: self._ended(peer, reader, alarm))
         self._handler.connected(peer)
         yield pb.ControllerBatch(welcome=ranges_to_pb(self._served), heartbeat=True)

@@ -131,7 +131,7 @@ class RequestReceived(Event):
     security_protocol: str
     dialect: str
     route: str  # LOCAL, FORWARD, DIRECT, NOT_CONTROLLER, CLOSE
-    body_sha256: str | None  # if the route is FORWARD or DIRECT and the API has no secrets
+    body_sha256: str | None  # only if the route is FORWARD or DIRECT and the API has no secrets
     client_software_name: str
     client_software_version: str
 

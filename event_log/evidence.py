@@ -44,7 +44,7 @@ class ManifestError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunDescription:
-    """A run, as known at its start. None means "does not apply" where no comment explains it."""
+    """A run, as known at its start. None means "does not apply" unless a comment says otherwise."""
 
     run_id: str
     scenario: str | None = None  # its name; None: no faults, so L7 and T1 do not apply

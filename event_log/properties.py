@@ -35,7 +35,7 @@ RECORDED_LATER_MS_MAX: Final = 100
 # On a busy machine, a response (L1) and the last attempt to forward (F8) may be this much after the
 # time limit.
 ANSWERED_LATER_MS_MAX: Final = 5_000
-# F4: the end of the id of a request that a client sent in an Envelope.
+# F4: the suffix of the id of a request that a client sent in an Envelope.
 INNER: Final = ".inner"
 # L7: see judge/properties/elections_have_causes.py.
 ELECTIONS_PER_FAULT_MAX: Final = 2

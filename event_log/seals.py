@@ -79,7 +79,7 @@ class SealRules:
 
 
 def seal_rules(key_file: Path | None, *, accept_unsealed: bool) -> SealRules:
-    """Return the rules that a judge's options ask for.
+    """Return the rules that a judge's options select.
 
     Raises:
         SealError: the key file cannot be used, or the options contradict each other.

@@ -6,10 +6,10 @@ harness) or clients (their histories). The verdict on one property is the first 
 1. NODATA   the property needs events of nodes or ZooKeeper's transaction logs, and the run does
             not have them; a missing history of clients does not count here
 2. NODATA   the property does not apply: A1 without an authorizer, L7 and T1 outside scenarios
-3. FAIL     a violation was found; for L1 the verdict is then HANG, for T1 NODATA, because a fault
-            without effect proves nothing. In place of these three verdicts it is UNKNOWN if
-            `gap_blocks_fail` is true and a witness that the property needs has a gap: the missing
-            evidence could explain the violation
+3. FAIL     a violation was found (L1 then has HANG instead of FAIL; T1 has NODATA, because a fault
+            without effect proves nothing). The verdict is UNKNOWN instead if `gap_blocks_fail` is
+            true and a witness that the property needs has a gap: the missing evidence could explain
+            the violation
 4. UNKNOWN  a witness that the property needs has a gap and `gap_blocks_pass` is true: the missing
             evidence could contain a violation
 5. UNKNOWN  the evidence may have been changed: the run is not sealed and `--unsealed` is not
@@ -101,7 +101,7 @@ def manifest_gaps(manifest: Manifest, missing: Collection[str]) -> Iterator[tupl
     """Yield witness and sentence of each gap that is known before any line is read.
 
     Args:
-        manifest: of the run.
+        manifest: the run's manifest.
         missing: paths of files that the manifest names and that do not exist.
     """
     if manifest.zookeeper.logs:
@@ -129,9 +129,9 @@ def verdict_row(
 
     Args:
         spec: the property.
-        manifest: of the run.
-        count: its rows and violations.
-        gaps: by witness, its first gap.
+        manifest: the run's manifest.
+        count: the property's rows and violations.
+        gaps: the first gap of each witness that has one.
         doubt: why the evidence may have been changed (`SealRules.doubt`), or "".
     """
     absent = out_of_reach(manifest)

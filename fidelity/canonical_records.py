@@ -1,4 +1,4 @@
-"""Removes from the records of Fetch responses what differs between runs or compressors. Pure.
+"""Makes the records of Fetch responses comparable between runs and between compressors. Pure.
 
 Batches are compared byte by byte. There are two exceptions: compressed records are compared after
 decompression, and append times of the broker are not compared.

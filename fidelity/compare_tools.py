@@ -23,9 +23,9 @@ from fidelity.record_tools import KAFKA_UNAVAILABLE, MAIN_CLASSES, arguments_of,
 from fidelity.tool_differences import as_ours, without_hint
 from fidelity.tool_recordings import FOLDER, HMAC, Output, load_session, mask, sorted_blocks
 
-# A real Kafka deletes topics, moves partitions and updates its brokers after the response. Commands
-# that read, and commands that failed, are therefore repeated until the output is as recorded. Our
-# brokers show a change when a command ends, but they too move records after the response.
+# A real Kafka deletes topics, moves replicas and updates its brokers after the response. Commands
+# that read, and commands that failed, are therefore repeated until the output is as recorded. On
+# our brokers, only the moves of replicas continue after the command has ended.
 _READS: Final = {"--describe", "--list", "--verify"}
 _MOVES: Final = "reassign-partitions"
 _CHANGES_S: Final = 10.0

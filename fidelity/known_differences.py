@@ -1,7 +1,7 @@
 """Intended differences from a real Kafka 3.9.1. docs/differences.md has the reasons, by name.
 
-If our response differs from Kafka's, `fidelity.replay` calls `explains` of the rows of the step's
-API. A row must explain its own difference and no other.
+If our response differs from Kafka's, `fidelity.replay` calls `explains` of each row that has the
+step's API. A row must explain its own difference and no other.
 """
 
 from __future__ import annotations

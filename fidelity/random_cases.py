@@ -34,8 +34,8 @@ from cluster_model.topic_names import has_valid_path
 from fidelity.random_values import NO_ID, ODD, POOLS
 
 STEPS_PER_CASE: Final = 6
-# Brokers apply a write at different times. The step after a write waits this long. If that step
-# reads, our cluster then gets it again for up to this long, until the responses are equal.
+# Brokers apply a write at different times, so the next step is sent after this delay. If that step
+# is a read, it is repeated on our cluster, for at most this time, until the responses are equal.
 SETTLE_S: Final = 0.05
 SETTLE_MOVED_S: Final = 1.0  # a moved replica has to be copied first
 _LENGTHS: Final = (*(0, 1, 1, 1, 2, 2, 3) * 6, 25)
@@ -95,7 +95,7 @@ _UNORDERED: Final[Mapping[int, tuple[str, ...]]] = {
     K.LIST_TRANSACTIONS: ("transactionStates", "unknownStateFilters"),
     K.CONSUMER_GROUP_DESCRIBE: ("groups",),
 }
-# These APIs are forwarded but change nothing. Tokens are disabled in the compared clusters.
+# These APIs are forwarded but change nothing (tokens are disabled in both clusters).
 _WITHOUT_EFFECT: Final = TOKEN_WRITES | {K.LIST_PARTITION_REASSIGNMENTS}
 # Every API that needs no data plane, except Envelope. Recordings cover Envelope, for each kind of
 # sender.

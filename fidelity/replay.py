@@ -276,7 +276,7 @@ class Replay:
         return self._receive(broker) if self._connection(broker).send(payload) else CLOSED
 
     def _receive(self, broker: int) -> bytes | str:
-        """Return the next response on the current connection; without one, close the connection."""
+        """Return the current connection's next response; if none comes, close the connection."""
         answer = self._connection(broker).receive()
         if isinstance(answer, str):
             self._close(broker)

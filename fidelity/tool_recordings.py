@@ -118,7 +118,7 @@ def mask(text: str, names: Mapping[str, str]) -> list[str]:
 def without_java(lines: list[str]) -> list[str]:
     """Return the lines without stack traces, log lines and the table of the options.
 
-    The first line of a stack trace is kept if no line before it has its message.
+    The first line of a stack trace is kept unless an earlier line has the exception's message.
     """
     kept: list[str] = []
     for line in lines:

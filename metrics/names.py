@@ -134,14 +134,14 @@ FORWARDING_QUEUE_TIME: Final = Metric(
     "kafka_server_forwardingmanager_queuetimems",
     "kafka.server:type=ForwardingManager,name=QueueTimeMs",
     Kind.QUANTILES,
-    "Milliseconds from the start of forwarding to a request's first Envelope to another node",
+    "Milliseconds between the start of forwarding and a request's first Envelope to another node",
     ("quantile",),
 )
 FORWARDING_REMOTE_TIME: Final = Metric(
     "kafka_server_forwardingmanager_remotetimems",
     "kafka.server:type=ForwardingManager,name=RemoteTimeMs",
     Kind.QUANTILES,
-    "Milliseconds from a request's first Envelope to another node to the end of forwarding",
+    "Milliseconds between a request's first Envelope to another node and the end of forwarding",
     ("quantile",),
 )
 # As in Kafka, a follower's Fetch counts under this name and under `Fetch`.

@@ -22,10 +22,10 @@ class _Sample:
 class Rate:
     """Events per second over `samples` windows of `window_ms`, like Kafka 3.9's class Rate.
 
-    The rate is measured from the start of the oldest sample that is kept. If fewer windows are kept
-    than configured, the missing ones count as empty, so the first event after a pause causes no
-    spike. One sample more than configured is kept, because a part of the oldest sample may belong
-    to the measured time.
+    A sample has the events of one window. The measured time begins with the oldest kept sample. If
+    it is shorter than the configured windows, the missing windows count as empty, so the first
+    event after a pause causes no spike. One sample more than configured is kept, because a part of
+    the oldest sample may belong to the measured time.
     """
 
     def __init__(self, samples: int, window_ms: int) -> None:

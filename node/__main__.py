@@ -41,7 +41,7 @@ _FOLDERS = ("events", "logs")
 
 
 def _is_not_cancelled(record: logging.LogRecord) -> bool:
-    """Return False for gRPC's traceback of a cancelled stream, which is no fault."""
+    """Return False for gRPC's traceback of a cancelled stream, which is not an error."""
     return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
 
 

@@ -13,10 +13,10 @@ _ARG_END: Final = 46
 
 
 def set_command_line(arguments: Sequence[str]) -> None:
-    """Show `arguments` as the command line, as far as the original one has room for them.
+    """Show `arguments` as the command line, cut to the length of the original one.
 
-    If the last byte of the original command line is not zero, Linux shows the text up to the first
-    zero byte, and tools split it at the blanks.
+    The last byte of the original is set to a blank. Because it is not zero, Linux shows the text up
+    to the first zero byte, and tools split the text at the blanks.
     """
     fields = Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()
     start, end = int(fields[_ARG_START]), int(fields[_ARG_END])

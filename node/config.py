@@ -137,7 +137,7 @@ class NodeConfig:
 
     @property
     def inter_broker_listener(self) -> str:
-        """The name of the inter-broker listener; its protocol if no name is configured."""
+        """The inter-broker listener: REPLICATION if opened, else the one in Kafka's properties."""
         if self.opens_replication_listener:
             return REPLICATION
         name = self.broker.string("inter.broker.listener.name")

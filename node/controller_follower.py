@@ -65,7 +65,7 @@ class LocalLink:
         async def work() -> None:
             try:
                 answer = await self._controller.handle(envelope, self._sender)
-            except Exception:  # As for an Envelope of another broker: envelope/server.py.
+            except Exception:  # The outcome is unknown, as in envelope/server.py.
                 _log.exception("handling %s failed unexpectedly", envelope.request_id)
                 answer = EnvelopeReply(int(ErrorCode.UNKNOWN_SERVER_ERROR), None, 0)
             if not future.done():
@@ -175,9 +175,10 @@ class ControllerFollower:
     async def _is_elected(self) -> bool:
         """Return whether /controller names this broker now.
 
-        A report may be older than this broker's election: the broker session and the controller
-        session may be connected to different members of the ensemble. A report may also say that
-        /controller was deleted, which happened either before the election or after it.
+        The last report does not show this. It may be older than this broker's election, because the
+        broker session and the controller session may be connected to different members of the
+        ensemble. If it reports a deletion of /controller, that may have come before or after the
+        election.
         """
         try:
             return await self._read_controller_id() == self._broker_id

@@ -66,7 +66,7 @@ class BrokerConfigs:
         return self._effective
 
     def store(self, stored: Mapping[str, Mapping[str, str]]) -> None:
-        """Apply stored configs, by entity: this broker, the cluster default, or both."""
+        """Apply the stored configs of this broker, the cluster default, or both, by entity."""
         self._stored.update(stored)
         overrides = (self._stored.get(entity, {}) for entity in self.entities)
         self._effective = EffectiveBrokerConfig.of(self._config, *overrides)
@@ -90,9 +90,9 @@ class BrokerConfigs:
 
 
 class ActiveImage:
-    """The image of this node's controller while it is the active one.
+    """The image of this node's controller, while that controller is active.
 
-    It is newer than the metadata that this node's broker has read from ZooKeeper.
+    This image is newer than the metadata that this node's broker has read from ZooKeeper.
     """
 
     def __init__(self) -> None:

@@ -275,7 +275,7 @@ def build_data_plane_apis(
     authorize_for: AuthorizeFor,
     metrics: NodeMetrics,
 ) -> tuple[LocalApi, ...]:
-    """Return APIs that need a data plane; empty without one. node.record_apis has the others."""
+    """Return APIs that need a data plane; () without one. node.record_apis builds the others."""
     if plane is None:
         return ()
     coordinators = Coordinators(cache, config.broker_id)

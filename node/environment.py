@@ -35,7 +35,7 @@ class AmbiguousVariableError(Exception):
 def properties_from(
     environment: Mapping[str, str], from_file: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Return the properties set by the environment. Of `from_file`, only listener names are used.
+    """Return the properties that the environment sets. `from_file` only supplies listener names.
 
     Raises:
         AmbiguousVariableError: a variable does not name exactly one property.

@@ -195,7 +195,7 @@ class FaultyLink:
 def link_wrapper(
     rules: FaultRules | None, serde: PrincipalSerde, log: EventLog
 ) -> Callable[[ControllerLink], ControllerLink]:
-    """Return a function that adds fault rules to a link; with None it returns the link itself."""
+    """Return a function that adds the rules to a link; without rules it returns the link itself."""
     if rules is None:
         return lambda link: link
     return lambda link: FaultyLink(link, rules, serde, log)

@@ -70,7 +70,7 @@ class Node:
             parts.controller.api_ranges,
         )
         await watcher.open()
-        # The new paths are checked again, because this broker's ZooKeeper server may lag behind.
+        # Repeat until the new paths are visible: this broker's ZooKeeper server may lag behind.
         has_paths = partial(watcher.has_start_up_paths, parts.start_up_paths)
         while not await watcher.until_answered(has_paths):
             new_id = encode_uuid(uuid.uuid4().bytes)
@@ -147,7 +147,7 @@ class Node:
         parts, log = self._parts, self._parts.instruments.log
         for timer in self._timers.values():
             timer.cancel()
-        # If all nodes are stopped together, the last to finish must not become active for a moment.
+        # Otherwise, if all nodes are stopped together, the last one would briefly become active.
         parts.follower.withdraw()
         if self._server is not None:
             await self._server.stop(_STOP_GRACE_S)
@@ -169,7 +169,7 @@ class Node:
         parts.instruments.close()
 
     def _schedule_flush(self) -> None:
-        """Flush the logs at intervals, because some events are not followed by a response."""
+        """Flush the logs at intervals: an event without a response would wait in the buffer."""
         loop = asyncio.get_running_loop()
         self._timers["flush"] = loop.call_later(_FLUSH_EVERY_S, self._schedule_flush)
         try:

@@ -154,7 +154,7 @@ def _log_dirs(parts: Parts) -> LogDirs:
 
 
 def build_split_apis(parts: Parts) -> Mapping[int, SplitApi]:
-    """Return the forwarded APIs that the receiving broker answers in part."""
+    """Return the APIs that the receiving broker answers in part and forwards in part."""
     checks = ConfigChecks(
         parts.broker.configs.current,
         parts.broker.stored,

@@ -54,8 +54,8 @@ from node.security import Security, build_security
 from node.signals import Signals
 
 _log = logging.getLogger(__name__)
-# A message over gRPC costs 0.1 to 0.2 ms, whatever its size. So updates wait this long for
-# replies that can be sent in the same message.
+# A message over gRPC costs 0.1 to 0.2 ms, whatever its size. So a metadata update waits this long
+# for replies that can be sent in the same message.
 _UPDATE_DELAY_S: Final = 0.001
 
 
@@ -202,7 +202,7 @@ def _connect(
 
 
 def _start_up_paths(config: NodeConfig, security: Security) -> tuple[str, ...]:
-    """Return the persistent paths that only some clusters need; they are created at start."""
+    """Return the persistent paths to create at start, of those that only some clusters need."""
     tokens = TOKEN_PATHS if config.token_secret is not None else ()
     direct = (DIRECT_PARENT,) if config.writes_directly else ()
     return (ACL_PATHS if security.authorization.is_on else ()) + tokens + direct

@@ -144,7 +144,7 @@ class NodePolicies:
     async def check_record_deletion(
         self, request: DeleteRecordsRequest, cluster: ClusterState
     ) -> ApiError | None:
-        """Check DeleteRecords, on the leader of the partitions; see `evaluate`."""
+        """Check DeleteRecords, on the leader of the partitions; return the error, if any."""
         return await self._runner.run(
             partial(self._policy.validate_delete_records, request, cluster)
         )
@@ -155,7 +155,7 @@ class NodePolicies:
 
 
 def load_policies(properties: Mapping[str, str], timeout_ms: int) -> NodePolicies | None:
-    """Return new instances; None if no policy is configured.
+    """Create the configured policies; return None if no policy is configured.
 
     Raises:
         NodeConfigError: a class is missing, is not a policy or cannot be configured; or both the
@@ -183,7 +183,7 @@ def load_policies(properties: Mapping[str, str], timeout_ms: int) -> NodePolicie
 
 
 def load_record_policies(properties: Mapping[str, str], timeout_ms: int) -> NodePolicies | None:
-    """Return the instances for partitions that this node leads; None without KIP-201's policy."""
+    """Create the policy for partitions that this node leads; None without KIP-201's policy."""
     if not properties.get(MANAGEMENT, "").strip():
         return None
     return load_policies(properties, timeout_ms)

@@ -47,10 +47,10 @@ class PolicyRunner:
         results: list[ApiError | None],
         timeout_ms: int | None = None,
     ) -> list[ApiError | None]:
-        """Run calls one after another in one thread; return None or the error of each.
+        """Run calls one after another in one thread; return None or the error of each started one.
 
-        Stops after an error, and after the first call that returns later than SERIES_S after the
-        start. Each result is also added to `results` when its call returns. Never raises.
+        Starts no further call after an error, or once SERIES_S have passed. Each result is also
+        added to `results` when its call returns. Never raises.
         """
         if self._busy >= CALLS_MAX:
             return [

@@ -43,7 +43,7 @@ class ReadConsistency:
         watcher: ZooKeeperWatcher,
         on_applied: Callable[[int], None],
     ) -> None:
-        """After each catch-up, `on_applied` gets the zxid up to which everything is applied."""
+        """`on_applied` gets each zxid up to which all updates and notifications are applied."""
         self._config = config
         self._cache = cache
         self._watcher = watcher

@@ -40,7 +40,10 @@ def producers_of(partitions: Partitions) -> ProducersOf:
 
 
 def build_record_apis(parts: Parts) -> tuple[LocalApi, ...]:
-    """Return these APIs. DescribeProducers replaces the one that node.local_apis builds."""
+    """Return the three APIs; none without a data plane.
+
+    This DescribeProducers replaces the one that node.local_apis builds.
+    """
     plane = parts.broker.data_plane
     if plane is None:
         return ()

@@ -80,7 +80,7 @@ class HastyController(Controller):
         return term
 
     def _tick(self, term: Term, due_s: float) -> None:
-        """resigns_when_late: resigns after a pause of its process that its session survives."""
+        """resigns_when_late: resigns after its process paused, although its session is alive."""
         loop = asyncio.get_running_loop()
         if loop.time() > due_s + _LATE_S:
             self._resign_from(term)

@@ -66,7 +66,7 @@ class Replication:
                 partition.advance_high_watermark()
 
     async def stop(self) -> None:
-        """Stop. The partitions remain leaders or followers."""
+        """Stop fetching and checking. This broker's replicas remain leaders or followers."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)

@@ -19,10 +19,10 @@ NAME: Final = "REPLICATION"
 
 
 def needs_listener(broker: BrokerConfig, names: Iterable[str], *, has_authorizer: bool) -> bool:
-    """Return whether the node must open this listener: brokers can use none of `names`.
+    """Return whether the node must open this listener, because brokers can use none of `names`.
 
-    With an authorizer, a PLAINTEXT listener does not suffice: followers need CLUSTER_ACTION. On
-    that listener brokers and clients are all ANONYMOUS, so clients would get this right too.
+    With an authorizer, a PLAINTEXT listener does not suffice. Followers need CLUSTER_ACTION, but on
+    PLAINTEXT every broker and client is ANONYMOUS, so clients would get this right too.
     """
     settings = ("inter.broker.listener.name", "security.inter.broker.protocol")
     if any(broker.originals.get(each) for each in settings):

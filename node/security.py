@@ -38,7 +38,7 @@ _SERDE_METHODS: Final = ("serialize", "deserialize")
 
 
 class SessionAccess(NamedTuple):
-    """The ZooKeeper access of a node's sessions. A direct session has that of the controller."""
+    """The ZooKeeper access of a node's sessions. Sessions for direct writes use `controller`."""
 
     controller: ZooKeeperAccess
     broker: ZooKeeperAccess

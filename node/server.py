@@ -32,8 +32,9 @@ def build_server(parts: Parts) -> KafkaServer:
     rules, quotas = broker.fault_rules, broker.data_plane.quotas if broker.data_plane else None
 
     def may_overlap() -> bool:
-        """Return False if the order matters: to a policy, or a quota on mutations or request time.
+        """Return whether writes of one connection may be executed at the same time.
 
+        They may not if a policy, or a quota on mutations or request time, depends on their order.
         A broker without a data plane does not know the quotas, so it never permits an overlap.
         """
         return not (

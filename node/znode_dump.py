@@ -1,8 +1,8 @@
 """`python -m node.znode_dump CONNECT RUN NAME`: dump all znodes below a chroot.
 
-The dump is a snapshot at one zxid: all znodes are read again, at most ten times, until no write
-happens during a read. If a write happens during each read, there is no dump, and properties that
-need the dump are NODATA.
+The dump is a snapshot at one zxid: all znodes are read, at most ten times, until no write happens
+during a read. If a write happens during each of the ten reads, there is no dump, and properties
+that need the dump are NODATA.
 Exit code: 0, or 2 if there is no dump.
 """
 

@@ -1,9 +1,9 @@
 """The conditions that a valid line meets, as rows of a table.
 
 All conditions are evaluated in one projection. A line violates a condition that is false or null
-for it. The `action` of the condition is then one of three: `quarantine` moves the line to
-silver/set_aside with the names of the violated conditions (event_log.evidence.QUARANTINE_REASONS),
-`fail` rejects the run, `count` keeps the line and counts it.
+for it. Then the condition's `action` is taken: `quarantine` moves the line to silver/set_aside
+with the names of the violated conditions (event_log.evidence.QUARANTINE_REASONS), `fail` rejects
+the run, `count` keeps the line and counts it.
 
 A condition may use these columns:
 

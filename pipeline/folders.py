@@ -39,7 +39,7 @@ class OutputError(Exception):
 
 
 def code_fingerprint() -> str:
-    """Return a digest of the code that builds tables. If it changes, they are built again."""
+    """Return a digest of the code that builds tables. If it changes, all tables are built again."""
     digest = hashlib.sha256()
     for folder in _CODE:
         for path in sorted(folder.rglob("*.py")):

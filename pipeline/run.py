@@ -101,7 +101,7 @@ _CANCELLED_WITHIN_S: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A table was built: its name and number of rows; `at` of `of` tables are built."""
+    """A table was built, with `rows` rows. It is number `at` of the `of` tables to build."""
 
     name: str
     rows: int
@@ -112,8 +112,8 @@ class Progress:
 class Pipeline:
     """Sealed runs and the output folder of their tables.
 
-    If `in_memory` is true, a local Spark also keeps the tables in memory. By default it is true for
-    small evidence. If `stored` is false, tables in memory are not written to the folder.
+    If `in_memory` is true (the default for small evidence), a local Spark keeps the tables in
+    memory, and writes them to the folder only if `stored` is true.
 
     Raises:
         OutputError: the output folder cannot be written.

@@ -149,9 +149,9 @@ def maps(kind: str) -> list[str]:
 def exact_pattern(kind: str) -> str:
     """Return the pattern of a line of this kind as our writer writes it.
 
-    A line that matches needs no further check: it has every field once, with the right type and
-    range. Only duplicate keys of a map are not detected. Other lines may be valid too; they are
-    examined field by field.
+    A line that matches has every field once, with the right type and range. Only its maps must
+    still be checked for duplicate keys. Other lines may be valid too; they are examined field by
+    field.
     """
     literals = {"kind": f'"{kind}"', "schema_version": str(SCHEMA_VERSION)}
     parts = []

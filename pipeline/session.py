@@ -191,11 +191,11 @@ def _modules(java: Path) -> str:
 def class_archive(java: Path, folder: Path) -> str:
     """Return Java's options for an archive of loaded classes in `folder` (application CDS).
 
-    Most of the time in which Spark starts is spent on loading and verifying 15,000 classes. Java
-    writes the archive when it exits, after our own process has exited. It writes the header last,
-    so a file that begins with zeros is not complete. When Java starts, it ignores an archive that
-    was made from other jars. The options are empty if `folder` is not writable, or if this Java
-    lacks the archive of its own classes.
+    Spark's start consists mostly of loading and verifying 15,000 classes. Java writes the archive
+    when it exits, after our own process has exited. It writes the header last, so a file that
+    begins with zeros is not complete. When Java starts, it ignores an archive that was made from
+    other jars. The options are empty if `folder` is not writable, or if this Java does not have its
+    default CDS archive.
     """
     home = java.resolve().parents[1]
     jars = Path(pyspark.__file__).parent / "jars"

@@ -1,4 +1,4 @@
-"""The raw lines, and the manifests as small frames: runs, files, and the gaps known by then."""
+"""The inputs of the tables: the raw lines, and runs, files and gaps according to the manifests."""
 
 from __future__ import annotations
 

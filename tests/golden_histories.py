@@ -53,7 +53,7 @@ _DEFAULTS: Final[Mapping[str, Any]] = {
     "list[tuple[str, int]]": [],
     "dict[str, float]": {},
 }
-# Histories do not pin these reasons of verdicts: they follow from the counts and from `run`.
+# Histories do not pin these reasons, because the reasons follow from the counts and from `run`.
 _USUAL_REASONS: Final = {"", NOTHING_TO_JUDGE, NO_AUTHORIZER, NO_SCENARIO}
 _OPERATION: Final = re.compile(
     r"(?P<kind>create|ephemeral|set|check|delete|set_acl|error)"

@@ -23,7 +23,7 @@ class StoredAcls(NamedTuple):
 
 
 class StoredRules(NamedTuple):
-    """The ACLs of one pattern. `version` is the version of its znode; None if there is none."""
+    """The ACLs of one pattern, and the version of its znode (None if the znode is missing)."""
 
     entries: Entries
     version: int | None

@@ -24,7 +24,7 @@ class StoredConfigs(NamedTuple):
 
 
 async def read_configs(read: ReadMany, entity_types: Sequence[str]) -> StoredConfigs:
-    """Return all configs of some entity types. Type `users` includes the clients of each user.
+    """Return all configs of these entity types. Type `users` includes the clients of each user.
 
     Raises:
         ConnectionLostError: the connection broke.

@@ -3,7 +3,7 @@
 kazoo connects and pings on its own thread. Replies and watch events reach the loop through one
 queue, in the order of arrival. With the two threads of kazoo's default handler, a reply can
 overtake an older watch event. If the loop is blocked for some seconds, kazoo's thread stops
-pinging: a node that does not work must lose its session, so that another controller is elected.
+pinging: a blocked node must lose its session, so that another controller is elected.
 
 A lost session is not replaced automatically. kazoo would open a new session, in which a superseded
 controller would continue to write. Here the client stops, and its owner can open another session.
@@ -301,8 +301,8 @@ class ZooKeeperSession:
 
     def _stop(self) -> None:
         self._client.stop()
-        # After a lost session `stop` does not wait for kazoo's thread, but `close` requires that
-        # the thread has ended.
+        # After a lost session, kazoo's `stop` does not wait for kazoo's thread. But kazoo's `close`
+        # requires that the thread has ended.
         if self._connection.stop(_STOP_S):
             self._client.close()
 
@@ -423,7 +423,7 @@ class ZooKeeperSession:
         return await self._reply(future)
 
     async def get(self, path: str, watch: Callable[[], None] | None = None) -> ZnodeData:
-        """Return a znode's data; `watch` is called once at its next change.
+        """Return a znode's data; `watch` is called once at the znode's next change.
 
         Raises:
             NoSuchZnodeError: the znode does not exist. No watch has been set.
@@ -451,7 +451,7 @@ class ZooKeeperSession:
         await self._reply(future)
 
     async def children(self, path: str, watch: Callable[[], None] | None = None) -> list[str]:
-        """Return the names of a znode's children; `watch` is called once at the next change."""
+        """Return the names of a znode's children; `watch` is called once when the names change."""
         names = await self._watchable(
             lambda watcher: self._client.get_children_async(self._chroot + (path or "/"), watcher),
             watch,

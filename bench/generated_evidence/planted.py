@@ -28,7 +28,7 @@ Planted = tuple[str, str, str]  # property, key, one of its rows
 
 
 def _creation(world: World) -> Write:
-    """Return the next topic creation that no client records; execute the writes before it."""
+    """Execute writes up to the next creation that no client records; return it, not executed."""
     while True:
         write = world.new_write()
         if write.api_key == CREATE_TOPICS and write.code == 0 and write.op_id is None:

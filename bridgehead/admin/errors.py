@@ -59,7 +59,7 @@ class ConnectionFailedError(AdminError):
 
 
 class BrokerGoneError(ConnectionFailedError):
-    """Metadata no longer has the broker of a request. `sent`: the broker may have executed it."""
+    """Metadata lacks the broker of a request. If `sent`, the broker may have executed it."""
 
     def __init__(self, text: str, *, sent: bool) -> None:
         super().__init__(text)

@@ -45,10 +45,10 @@ class Request(NamedTuple):
 
     `build` returns the message for the version that was negotiated. The request takes the route of
     the API's row in `bridgehead.kafka_wire.apis`, unless `broker` names a broker. `dialect` is the
-    dialect that the listener must have. `because` is the option that needs this dialect, or needs a
-    version from `min_version` to `max_version`; the error's text names the option. `unread` names
-    the arrays of the response that the call does not read. `resent` is true if another broker may
-    have executed the request already.
+    dialect that the listener must have. `because` names the option that needs this dialect, or a
+    version from `min_version` to `max_version`; error texts contain this name. `unread` names the
+    arrays of the response that the call does not read. `resent` is true if another broker may have
+    executed the request already.
     """
 
     key: ApiKey

@@ -6,10 +6,10 @@ to return the result. While one caller runs the loop, the loop also executes the
 callers, whose threads wait.
 If the call only has to wait for data on connections without TLS, the caller's thread reads the data
 without the loop: a pass of the loop would take a fifth of the call's processor time.
-In every other case the client's I/O thread runs the loop: for calls that return a future, for calls
-in a thread with an event loop of its own, for other threads' calls that are still open when the
-thread that ran the loop has its own result, and while the client is idle (to close idle
-connections).
+In every other case the client's I/O thread runs the loop:
+- for calls that return a future, and for calls in a thread with an event loop of its own;
+- when the thread that ran the loop has its result, and calls of other threads are still open;
+- while the client is idle, to close idle connections.
 """
 
 from __future__ import annotations

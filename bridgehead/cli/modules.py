@@ -121,7 +121,7 @@ def policies() -> None:
 
 @demo_app.command()
 def dialects() -> None:
-    """Compare responses: the KIPs' protocol as drafted and Kafka's as shipped."""
+    """Compare responses in the KIPs' drafted protocol and in Kafka's shipped one."""
     run_module("demo.dialects")
 
 

@@ -49,7 +49,7 @@ class ClusterClient:
     def restart_node(self, node_id: int, properties: Mapping[str, str]) -> dict[str, Any]:
         """Restart a broker with other properties; return when all brokers know each other.
 
-        Accepts only the properties of bridgehead.cluster.upgrade.
+        Accepts only the two properties that `bridgehead upgrade` changes.
         """
         message = {"command": "node_restart", "id": node_id, "properties": dict(properties)}
         return self._command(message, timeout_s=_RESTART_TIMEOUT_S)

@@ -45,7 +45,7 @@ class Broker:
 
 
 class StartStop(abc.ABC):
-    """A context manager that starts and stops; a failed start stops what it has started."""
+    """A context manager with `start` and `stop`. If `start` fails, `stop` is called."""
 
     @abc.abstractmethod
     def start(self) -> Self:
@@ -204,7 +204,7 @@ class Cluster(StartStop):
         return self._client.status()
 
     def controller_id(self) -> int | None:
-        """Return the active controller's id; None unless every broker that answers knows it."""
+        """Return the active controller's id if every broker that answers names it, else None."""
         controller_id = self._client.controller()["controller_id"]
         return None if controller_id is None else int(controller_id)
 

@@ -5,8 +5,8 @@
     DELETE /faults         remove all rules
     DELETE /faults/NAME    remove one rule
 
-An unknown resource has status 404, any other failure 400. The body is then `{"error": ...}`, as in
-the protocol of JSON lines.
+A request for an unknown resource gets status 404, any other failed request 400. The body is then
+`{"error": ...}`, as in the protocol of JSON lines.
 """
 
 from __future__ import annotations

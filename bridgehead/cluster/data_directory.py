@@ -76,7 +76,7 @@ class DataDirectory:
         return descriptor
 
     def _make_private(self) -> None:
-        """Make the files of earlier runs private; also the folder, unless it has other files."""
+        """Make the files of earlier runs private, and the folder if it contains nothing else."""
         own = [self.root / name for name in _ENTRIES]
         make_private(own)
         if set(self.root.iterdir()) <= set(own):
@@ -112,7 +112,7 @@ class DataDirectory:
 def _lock(descriptor: int) -> bool:
     """Lock a file; return False if another process keeps it locked.
 
-    `is_claimed` locks the file for a moment, so one failed attempt means nothing.
+    Tries several times, because `is_claimed` of another process locks the file for a moment.
     """
     for attempt in range(_LOCK_ATTEMPTS):
         try:

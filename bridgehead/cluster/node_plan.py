@@ -1,8 +1,8 @@
 """Plans the properties and ports of each node: one `server.properties` serves every broker.
 
 Names, protocols and security of `listeners` come from the user's file. Ports are free ports, or
-they are numbered from the base port: first the first listener of every broker, then the second
-listener of every broker, and so on.
+they are numbered from the base port: the first listeners of all brokers, then the second listeners
+of all brokers, and so on.
 `broker.id` counts from 1 and `broker.rack` defaults to `rack-ID`. Properties that the user sets for
 a single node are used unchanged.
 """

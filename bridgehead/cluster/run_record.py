@@ -148,7 +148,7 @@ class RunRecord:
         _write(self.folder / "zookeeper" / "dumps.json", {"zookeeper/first.jsonl": 0})
 
     async def dump(self, connect: str, name: str) -> None:
-        """Dump every znode; announce a failure."""
+        """Dump every znode. If this fails, announce the reason."""
         properties = with_credentials(self._settings).properties
         access = {n: v for n, v in properties.items() if n.startswith(_ZOOKEEPERS)}
         error = await _run(

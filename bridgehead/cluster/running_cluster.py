@@ -98,7 +98,7 @@ class RunningCluster:
         If there is a pinned controller, it must be the active one.
 
         An active controller does not always know every node: a broker that registers while the
-        controller loads its state becomes known a moment later. Until then it gets no replicas.
+        controller loads its state becomes known a moment later, and gets no replicas until then.
         """
         controller = await self.active_controller()
         if controller is None or self.pinned not in (None, controller["id"]):

@@ -110,7 +110,7 @@ def check_settings(settings: ClusterSettings) -> None:
             )
 
 
-# A broker's properties file has these properties, so `up` ignores them in the file of `--config`.
+# Every server.properties has these, so `up` ignores them there. With --override they are errors.
 _CHOSEN_BY_UP: Final[Mapping[str, str]] = {
     "broker.id": "the brokers have the ids 1, 2, 3, ...; --brokers sets their number",
     "zookeeper.connect": "use --zookeeper HOST:PORT/chroot",

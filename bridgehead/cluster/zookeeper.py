@@ -195,7 +195,8 @@ class EmbeddedZooKeeper:
             if process is None or (status := process.poll()) is None:
                 continue
             pid, sentence = self._exits.get(member.id, (0, ""))
-            if pid != process.pid:  # Describe it once: a full disk may have space again later.
+            # Find the reason once, at the first call: a full disk may have space again later.
+            if pid != process.pid:
                 sentence = self._describe_exit(member, status)
                 self._exits[member.id] = process.pid, sentence
             found[member.id] = sentence

@@ -1,7 +1,7 @@
 """Every error code of Kafka 3.9 with its default text, and whether it is definite.
 
-A *definite* error means that the operation has not happened and will not happen; when in doubt, an
-error is not definite.
+A *definite* error means that the operation has not happened and will not happen. If this is not
+certain, the error is not definite.
 """
 
 from __future__ import annotations

@@ -105,7 +105,10 @@ class Generator:
         unread: Container[str] = (),
         repeated: Container[str] = (),
     ) -> None:
-        """Decoders leave arrays named in `unread` empty, and share those named in `repeated`."""
+        """Decoders leave arrays named in `unread` empty.
+
+        Consecutive messages share an array named in `repeated` while its bytes are the same.
+        """
         self._unread = unread
         self._repeated = repeated
         self._version = version

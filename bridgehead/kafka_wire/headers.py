@@ -131,7 +131,7 @@ def _response_has_tags(api_key: int, api_version: int) -> bool:
 
 
 def _spec(api_key: int) -> ApiSpec:
-    # Header versions are the same in both dialects; only drafted has all APIs and versions.
+    # Header versions are equal in both dialects; only the drafted one has all APIs and versions.
     spec = DRAFTED_SPECS.get(api_key)
     if spec is None:
         raise WireError(f"there is no API {api_key}")

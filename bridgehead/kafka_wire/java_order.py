@@ -14,7 +14,7 @@ Key = TypeVar("Key")
 _WORD: Final = 0xFFFFFFFF
 _LOAD: Final = 0.75
 _DEFAULT_CAPACITY: Final = 16
-# With more names the order is not reproduced: hashing costs time per character.
+# More names than this keep their order, because hashing costs time for each character.
 NAMES_MAX: Final = 64
 
 

@@ -15,7 +15,7 @@ _REPLACEMENT: Final = "\ufffd".encode()
 class WireError(Exception):
     """Bytes or values are not a valid message. The connection must be closed.
 
-    The only exception that decoding and encoding raise for bad input.
+    Decoding and encoding raise no other exception for bad input.
     """
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.primitives import WireError
 
-_UNKNOWN: Final = 0  # rejected in ACL requests, unlike codes that Kafka does not define
+_UNKNOWN: Final = 0  # rejected in ACL requests; codes that Kafka does not define pass
 _ACL: Final = ("resource_type", "resource_pattern_type", "operation", "permission_type")
 _FILTER: Final = ("resource_type_filter", "pattern_type_filter", "operation", "permission_type")
 _SECURITY_PROTOCOLS: Final = range(4)  # PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL

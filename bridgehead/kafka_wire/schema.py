@@ -49,7 +49,7 @@ WireType = Primitive | Array | type[Any]
 
 
 class FixedList(list[Any]):
-    """An unchanging array of structs that many messages share; encoded once for each version."""
+    """An immutable array of structs, encoded once for each version. Many messages share it."""
 
     def __init__(self, elements: Iterable[Any]) -> None:
         super().__init__(elements)

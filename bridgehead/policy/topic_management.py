@@ -101,8 +101,8 @@ class _Request:
 class CreateTopicRequest(_Request):
     """Creation of a topic.
 
-    `accepted_before`, which is not in KIP-201, has those changes of the same client request that
-    the policy has already accepted. `cluster_state` does not contain these changes yet.
+    `accepted_before` has the changes of the same client request that the policy has already
+    accepted. `cluster_state` does not contain them yet. KIP-201 has no `accepted_before`.
     """
 
     requested_state: RequestedTopicState
@@ -133,7 +133,7 @@ class DeleteTopicRequest(_Request):
 class DeleteRecordsRequest(_Request):
     """Deletion of records.
 
-    `deleted_message_offsets` has an offset for each partition: all records before it are deleted.
+    `deleted_message_offsets` maps partitions to offsets: all records before the offset are deleted.
     If the client requested -1, the offset is the high watermark. The mapping has only the
     partitions that the receiving broker leads.
     """

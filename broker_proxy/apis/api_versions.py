@@ -1,9 +1,9 @@
 """ApiVersions, key 18, versions 0 to 4: the APIs of this listener (docs/kafka/metadata.md).
 
-Lists the APIs of the routing table. For a forwarded API, lists the versions that both this broker
-and the controller support (KAFKA-10674); the API is omitted if there are none. While the
-controller's versions are unknown, lists every version that this broker supports. The dispatcher
-answers unsupported versions of ApiVersions.
+The response lists the APIs of the routing table. For a forwarded API it lists the versions that
+both this broker and the controller support (KAFKA-10674), and omits the API if there are none.
+While the controller's versions are unknown, it lists all versions that this broker supports. The
+dispatcher answers unsupported versions of ApiVersions.
 
 Version notes:
     3: the client names its software; features are tagged fields.

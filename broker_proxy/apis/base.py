@@ -76,8 +76,8 @@ class LocalApi(Protocol):
     """An API that every broker handles itself.
 
     `handle` may read ZooKeeper. It returns the response message, or its bytes. If it raises an
-    ApiError, the client gets an error response for the whole request. Any other exception that is
-    not one of this module's becomes UNKNOWN_SERVER_ERROR.
+    ApiError, the client gets an error response for the whole request. Other exceptions become
+    UNKNOWN_SERVER_ERROR, except those that this module defines.
     """
 
     api_key: ClassVar[ApiKey]

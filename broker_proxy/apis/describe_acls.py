@@ -38,14 +38,14 @@ class DescribeAcls:
     acls: Callable[[], AclSet]
     authorize_for: AuthorizeFor
     has_authorizer: bool
-    denial: Callable[[ClientRequest], str] | None = None  # Kafka's text (docs/quirks.md)
+    denial: Callable[[ClientRequest], str] | None = None  # for the quirk denial-dumps-request
     api_key: ClassVar[ApiKey] = ApiKey.DESCRIBE_ACLS
 
     async def handle(self, request: ClientRequest, message: DescribeAclsRequest) -> Any:
         """Return the matching ACLs, grouped by pattern. No match gives an empty list, no error."""
         if not self.authorize_for(request)("DESCRIBE", "CLUSTER", CLUSTER_NAME):
             error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-            # Kafka's text is the toString of a Java object.
+            # With the quirk, the text shows Kafka's Request object.
             text = self.denial(request) if self.denial is not None else error.default_text
             raise ApiError(error, text)
         if not self.has_authorizer:

@@ -1,8 +1,8 @@
 """Fetch, key 1, versions 0 to 17: records for consumers and followers (docs/kafka).
 
 The order of checks is that of `KafkaApis.handleFetchRequest`. A response is sent when it has
-`min_bytes`, when reading a log failed, or when no log can be read, at the latest after
-`max_wait_ms`. A partition that is unknown or denied does not end the wait for the others.
+`min_bytes`, when reading a log failed, when no log can be read, or when `max_wait_ms` has passed.
+A partition that is unknown or denied does not end the wait for the others.
 
 Version notes:
     0 to 3: record batches of format 2 are converted to an older format. From 3 on: a size limit for
@@ -75,7 +75,7 @@ class _Wanted(NamedTuple):
 class _Result(NamedTuple):
     answers: list[PartitionData]
     size: int
-    is_final: bool  # respond now: see the module; also a diverging epoch or a nearer replica
+    is_final: bool  # respond now: failed read, diverging epoch, nearer replica, or no log to read
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class Fetch:
     api_key: ClassVar[ApiKey] = ApiKey.FETCH
 
     async def handle(self, request: ClientRequest, message: FetchRequest) -> Any:
-        """Return a result per partition. Incremental responses omit those that say nothing new."""
+        """Return a result per partition. Incremental responses omit partitions without news."""
         version = request.header.api_version
         now_ms = time.monotonic_ns() // 1_000_000
         try:
@@ -191,7 +191,7 @@ class Fetch:
         wanted: Sequence[_Wanted],
         answers: Sequence[PartitionData],
     ) -> None:
-        """Settle the partitions that the follower now has completely (see fetch_sessions)."""
+        """Settle the partitions of which the follower now has all records (see fetch_sessions)."""
         for each, answer in zip(wanted, answers, strict=True):
             if answer.error_code != ErrorCode.NONE or answer.diverging_epoch.end_offset >= 0:
                 continue

@@ -18,7 +18,7 @@ class StoredGroups(Protocol):
     def list_groups(
         self, states: Collection[str], types: Collection[str]
     ) -> tuple[ErrorCode, Sequence[Group]]:
-        """Return the groups; COORDINATOR_LOAD_IN_PROGRESS while some are not loaded yet."""
+        """Return the loaded groups, with COORDINATOR_LOAD_IN_PROGRESS while others are loading."""
 
     def describe(self, group_id: str) -> tuple[ErrorCode, Group | None]:
         """Return an error or the group. The group is None if it does not exist."""

@@ -184,8 +184,8 @@ class Produce:
 def _last_entries(message: ProduceRequest) -> dict[str, dict[int, PartitionProduceData]]:
     """Return the data by topic and partition. As in Kafka, a partition's last entry counts.
 
-    In Kafka an entry that the version does not permit counts for the response even if it is not the
-    last one (`produce-repeated-partition` in docs/differences.md).
+    If the version does not permit the records of an earlier entry, Kafka still appends the last
+    one, but answers with an error (`produce-repeated-partition` in docs/differences.md).
     """
     found: dict[str, dict[int, PartitionProduceData]] = {}
     for topic in message.topic_data:

@@ -83,7 +83,7 @@ class JwksValidator:
 
     def _judge(self, claims: Mapping[str, Any]) -> Token:
         times = [claims["exp"], claims["iat"]]
-        if claims.get("nbf") is not None:  # The other two are required.
+        if claims.get("nbf") is not None:  # optional, unlike `exp` and `iat`
             times.append(claims["nbf"])
         if not all(map(_is_time, times)):
             raise TokenRefusedError("a time claim is not a number")

@@ -210,8 +210,8 @@ def _handler(mechanism: str, own: Mapping[str, str]) -> str:
 def _signed_tokens(name: str, own: Mapping[str, str]) -> Mapping[str, str] | None:
     """Return OAUTHBEARER's properties if tokens are signed, else None.
 
-    Raises SecurityConfigError for an unknown handler, and if the properties name keys but no
-    handler that checks signatures with them: such a listener would accept any token.
+    Raises SecurityConfigError for an unknown handler. Also raises it if the properties name keys
+    but no handler: such a listener would not check signatures, and would accept any token.
     """
     handler = _handler("oauthbearer", own)
     settings = {key: value for key, value in own.items() if key.startswith("sasl.oauthbearer.")}

@@ -41,7 +41,7 @@ class Token:
 class TokenRefusedError(Exception):
     """The token is invalid. The text is for the log and contains no part of the token.
 
-    `scope` is the required scope if the token's only fault is that it lacks a part of that scope.
+    If the token only lacks a part of the required scope, `scope` is the required scope.
     """
 
     def __init__(self, reason: str, scope: str | None = None) -> None:

@@ -88,7 +88,7 @@ class Proxy:
 
     @contextlib.contextmanager
     def slow(self, seconds: float) -> Iterator[None]:
-        """Deliver late what clients send."""
+        """Delay the bytes that clients send."""
         self._delay_s = seconds
         try:
             yield

@@ -1,4 +1,4 @@
-"""After a kill of a controller that loads its state, another one takes over."""
+"""If a controller is killed while it loads its state, another one takes over."""
 
 from __future__ import annotations
 

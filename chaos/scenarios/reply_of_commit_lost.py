@@ -13,7 +13,7 @@ REPLY_OF_COMMIT_LOST = Scenario(
     "BookKeeper issue 1967",
     catches=Catch(bugs=("naive_retry",), found_by=("D5",)),
     workload=TOPICS,
-    # The ninth success is of a request that was sent after the loss (see random_faults).
+    # Eight clients: the ninth success is of a request sent after the loss (see random_faults).
     steps=(Step(fault=LOSE_REPLY_OF_COMMIT, after=8, hold=Acknowledged(9), times=10),),
     expects=Expectation(elections=(0, 0), open_max=0),
 )

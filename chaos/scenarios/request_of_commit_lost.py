@@ -12,7 +12,7 @@ REQUEST_OF_COMMIT_LOST = Scenario(
     bug="a definite error for a write that is resent; a write that takes effect twice",
     catches=Catch(bugs=("assumes_commit",), found_by=("D1", "K4")),
     workload=TOPICS,
-    # The ninth success is of a request that was sent after the loss (see random_faults).
+    # Eight clients: the ninth success is of a request sent after the loss (see random_faults).
     steps=(Step(fault=LOSE_REQUEST_OF_COMMIT, after=8, hold=Acknowledged(9), times=10),),
     expects=Expectation(elections=(0, 0), open_max=0),
 )

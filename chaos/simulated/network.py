@@ -133,7 +133,7 @@ class Network:
 
     @contextmanager
     def slow(self, path: Path, seconds: float) -> Iterator[None]:
-        """Deliver the messages of a path later."""
+        """Delay the messages of a path."""
         self._slow[path] = seconds
         try:
             yield
@@ -294,7 +294,7 @@ class SimulatedTransport(asyncio.Transport):
         """Ignore the limits: writes are never blocked."""
 
     def get_write_buffer_size(self) -> int:
-        """Return 0: what is written leaves at once."""
+        """Return 0: written bytes are sent at once."""
         return 0
 
     def can_write_eof(self) -> bool:

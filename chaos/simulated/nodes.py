@@ -70,7 +70,7 @@ class SimulatedNode:
             await asyncio.sleep(0)
 
     async def stop(self) -> None:
-        """Stop the node politely; its process ends."""
+        """Stop the node, as SIGTERM does; its process ends."""
         assert self.node is not None
         await self._run(self.node.stop("SIGTERM"))
         self._end(0)

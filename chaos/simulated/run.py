@@ -111,7 +111,7 @@ def _run_and_send(
 
 
 def simulate(scenario: Scenario, seed: int, folder: Path, say: Say) -> Result:
-    """Run a scenario in this Python process. What killed nodes leave behind stays in it."""
+    """Run a scenario in this Python process; remains of killed nodes stay in the process."""
     began_s = time.monotonic()
     scenario = scenario.of_seed(seed)
     result = _new_result(scenario, seed, folder)

@@ -89,7 +89,7 @@ class ZooKeeperService:
         connection.replies.send(client.connected, connection, session.id)
 
     def disconnected(self, connection: Connection, session_id: int) -> None:
-        """The client has closed its connection; the session lives on."""
+        """The client has closed its connection; its session stays open."""
         if self._current.get(session_id) is connection:
             del self._current[session_id]
             if (session := self.model.sessions.get(session_id)) is not None:

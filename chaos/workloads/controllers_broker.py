@@ -1,4 +1,4 @@
-"""Clients of the controller's broker: no other broker resends their requests to a successor."""
+"""Clients that use only the controller's broker, so no other broker resends their requests."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ from raw_client.codec import Body, decode_json, encode_json
 LISTENER: Final = "SASL_PLAINTEXT"
 LOGIN: Final = PlainLogin("admin", "admin-secret")
 WORKERS: Final = 6
-# The errors of requests that need a broker which is not registered, or not in sync, at the moment:
+# The error of each API if a broker that the request needs is not registered or not in sync:
 # INVALID_REPLICA_ASSIGNMENT and PREFERRED_LEADER_NOT_AVAILABLE.
 _BROKER_IS_GONE: Final = {ApiKey.ALTER_PARTITION_REASSIGNMENTS: 39, ApiKey.ELECT_LEADERS: 80}
 _RESPONSE_WITHIN_S: Final = 40.0
@@ -285,8 +285,8 @@ async def compare(addresses: Mapping[int, str], objects: int, report: Report) ->
     names = [f"object-{number}" for number in range(objects)]
     for broker, address in addresses.items():
         client, deadline = Client(address), time.monotonic() + _AGREED_WITHIN_S
-        # A difference may be temporary: a reassignment ends, and brokers are notified, after the
-        # response.
+        # A difference may be temporary: after the response, it takes a moment until a reassignment
+        # ends and brokers are notified.
         for pause_s in pauses():
             wrong = differences(report, await _described(client, names), broker)
             if not wrong or time.monotonic() > deadline:

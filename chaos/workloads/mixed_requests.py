@@ -76,7 +76,7 @@ class MixedRequests:
         return codes
 
     async def _delete(self, client: ClusterClient, broker: int, name: str) -> None:
-        """Delete a topic. For T1 only deletions succeed: every creation has invalid topics."""
+        """Delete a topic. Only deletions count for T1: every creation has invalid topics."""
         code = -1
         with self._place.history.operation(ApiKey.DELETE_TOPICS, [name]) as operation:
             try:

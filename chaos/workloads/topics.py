@@ -37,8 +37,9 @@ class Topics:
 
     With `controllers_broker`, all clients use the broker that is the active controller at the
     start. If `period_s` is not 0, each client waits before each creation until the monotonic clock
-    reaches a multiple of it, so that all send at the same time. After each acknowledged creation,
-    the client describes the topics at `reads` brokers; only the property R3 judges these responses.
+    reaches a multiple of `period_s`, so that all clients send at the same time. After each
+    acknowledged creation, the client reads the topics' metadata `reads` times, each time from a
+    random broker; only the property R3 judges these responses.
     """
 
     def __init__(

@@ -20,7 +20,7 @@ from cluster_model.broker_configs.table import (
 )
 from cluster_model.config_types import ConfigException, in_properties_order
 
-# Can only be changed with a listener prefix.
+# These configs can only be changed with a listener prefix.
 _STORE_CONFIGS: Final = frozenset(
     {
         "ssl.keystore.type",
@@ -35,7 +35,7 @@ _STORE_CONFIGS: Final = frozenset(
         "ssl.truststore.certificates",
     }
 )
-# Can be set cluster-wide even with a listener prefix.
+# These configs can be set cluster-wide even with a listener prefix.
 _CLUSTER_LISTENER_CONFIGS: Final = frozenset(
     {"max.connections", "max.connection.creation.rate", "num.network.threads"}
 )

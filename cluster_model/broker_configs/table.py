@@ -21,7 +21,7 @@ from cluster_model.config_types import ConfigKey
 
 
 class UpdateMode(Enum):
-    """Whether a config can change while brokers run, and for which (docs/kafka/configs.md)."""
+    """How a config can change while brokers run, if at all (docs/kafka/configs.md)."""
 
     READ_ONLY = "read-only"
     PER_BROKER = "per-broker"

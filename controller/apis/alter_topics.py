@@ -4,9 +4,9 @@ The cases of KIP-4 §Alter Topic Request, in the KIP's order:
 
 1. The request has an assignment: the request's partition count and replication factor are ignored.
    Existing partitions whose replicas differ are reassigned; new partitions are added.
-2. The request has a replication factor: the controller places all partitions again. With a
-   partition count in the request it places that many partitions (2.1), without one the existing
-   partitions (2.2). Then it applies this assignment as in case 1.
+2. The request has a replication factor: the controller places all partitions again. If the request
+   also has a partition count, the controller places that many partitions (2.1), otherwise as many
+   as exist (2.2). Then it applies this assignment as in case 1.
 3. The request has only a partition count: the controller places the added partitions (3.2), and
    adds them as in case 1. Here and in 2.1, a partition count below the current one gets
    INVALID_PARTITIONS (3.1).

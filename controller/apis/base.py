@@ -31,7 +31,7 @@ class Outcome:
     error: ErrorCode
     message: str | None = None
     topic_id: bytes | None = None  # 16 bytes, of a created or deleted topic
-    # The times of a delegation token in the order of the response, or a block's first producer id.
+    # A token's times in the order of the response's fields, or the first producer id of a block.
     numbers: tuple[int, ...] = ()
 
     @property
@@ -63,7 +63,7 @@ class Decided:
     `records` are committed in one multi. `following` are committed later, in one or more multis. If
     this controller fails before it has committed them, the next controller commits them.
     `mutations`: how many partitions are charged to the controller mutation quota; None: no charge.
-    `policy_check`: returns the arguments of policies for this element; None: none is called.
+    `policy_check`: returns the arguments of policies for this element; None: no policy checks it.
     """
 
     element: str

@@ -128,7 +128,7 @@ class ConfigApi(AdminApi):
         return Decision(decided)
 
     def conflict(self, element: str) -> Outcome:
-        """See AdminApi.conflict. A topic counts as deleted."""
+        """See AdminApi.conflict. If a topic's znodes differ, the topic counts as deleted."""
         resource_type, _, name = element.partition(":")
         if resource_type == str(TOPIC):
             text = f"The topic '{name}' does not exist."

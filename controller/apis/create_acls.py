@@ -5,8 +5,8 @@ succeeds and writes nothing. As in Kafka, hosts and principal names are not vali
 resource may not be empty or contain `/`.
 
 Version notes:
-    0: literal patterns only. 3: added for the resource type USER, which every version accepts here;
-    the fields are those of 2.
+    0: literal patterns only. 3: the same fields as 2; Kafka added it for the resource type USER,
+    which every version accepts here.
 """
 
 from __future__ import annotations

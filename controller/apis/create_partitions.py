@@ -100,7 +100,7 @@ class CreatePartitions(AdminApi):
     ) -> bool:
         """True if Kafka fails the whole request with an unexpected exception.
 
-        There are two causes: only some of the brokers have a rack, or a name is not a valid path.
+        There are two causes: only some brokers have a rack, or a topic name is not a valid path.
         """
         if len({broker.rack is None for broker in image.brokers.values()}) > 1:
             return True

@@ -181,7 +181,7 @@ class ZooKeeperStore:
         return ControllerEpochZnode.decode(znode.data), znode.version
 
     async def _own_election(self, broker_id: int, epoch: int) -> Fence | None:
-        """Return the result of a claim without a reply: won if this session owns /controller."""
+        """Return the result of a claim whose reply was lost; None if this session did not win."""
         try:
             znode = await self._session.get(ControllerZnode.path)
         except NoSuchZnodeError:
@@ -199,8 +199,8 @@ class ZooKeeperStore:
 
         From now on only this session commits.
 
-        The number is the version of the commit counter. If the counter was deleted by hand, it is
-        created again, and the numbers continue after the newest outcomes.
+        Normally the number is the version of the commit counter. If the counter was deleted by
+        hand, it is created again, and the numbers continue after the newest outcomes.
         """
         try:
             counter = await self._session.get(CommitZnode.path)

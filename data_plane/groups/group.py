@@ -1,6 +1,6 @@
 """One group: its state, its members and its committed offsets (Kafka's GroupMetadata).
 
-Everything here is bookkeeping without a decision: `membership` and `offsets` decide.
+This module only keeps the state. `membership` and `offsets` decide how it changes.
 """
 
 from __future__ import annotations

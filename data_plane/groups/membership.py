@@ -372,7 +372,7 @@ class Membership:
         table = self._table
         error = table.status(request.group_id)
         if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-            # A coordinator that is loading has lost the rebalance: members must join again. Older
+            # The log does not have the state of a rebalance, so the members must join again. Older
             # clients do not expect COORDINATOR_LOAD_IN_PROGRESS here.
             error = ErrorCode.REBALANCE_IN_PROGRESS
         group = table.groups.get(request.group_id)

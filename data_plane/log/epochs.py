@@ -66,7 +66,10 @@ class LeaderEpochs:
         return changed
 
     def truncate_start(self, start_offset: int) -> bool:
-        """Drop the epochs that end at or before `start_offset`; return whether an entry changed."""
+        """Drop the epochs that end at or before `start_offset`; return whether an entry changed.
+
+        The epoch that includes `start_offset` now begins there.
+        """
         before = [each for each in self.entries if each.start_offset <= start_offset]
         if not before or (before[-1].start_offset == start_offset and len(before) == 1):
             return False

@@ -217,5 +217,5 @@ class LogDirectories:
 
 
 def _doomed(folder: Path, name: LogName) -> Path:
-    """Return the folder that Kafka would rename a deleted log to. Long topic names are cut."""
+    """Return the new path of a deleted log's folder, as in Kafka. Long topic names are cut."""
     return folder.with_name(f"{name[0][:200]}-{name[1]}.{uuid.uuid4().hex}{_DELETED}")

@@ -303,7 +303,7 @@ class PartitionLog:
     def truncate_to(self, offset: int) -> None:
         """Remove the records from `offset` on; the batch that contains it is removed whole.
 
-        Before the first segment there are no records to keep: the log then begins at `offset`.
+        If `offset` is before the first segment, no record stays, and the log begins at `offset`.
         """
         if offset >= self.end_offset:
             return
@@ -336,7 +336,7 @@ class PartitionLog:
         return end
 
     def start_at(self, offset: int) -> None:
-        """Delete everything and begin again at `offset`; for a follower that is too far behind."""
+        """Delete everything and begin again at `offset`, for example on a follower far behind."""
         for segment in self.segments:
             segment.delete()
         for snapshot in self.folder.glob("*.snapshot"):
@@ -480,6 +480,6 @@ class PartitionLog:
 
 
 def _as_before(earlier: AppendedBatch) -> AppendInfo:
-    """Return the first append's result; as in Kafka, with the batch's largest timestamp."""
+    """Return the first append's result. As in Kafka, its time is the batch's largest timestamp."""
     first, last = earlier.first_offset, earlier.last_offset
     return AppendInfo(first, last, earlier.timestamp, is_duplicate=True)

@@ -19,7 +19,7 @@ _KINDS: Final = (".log", ".index", ".timeindex")
 
 
 def finish_replacements(folder: Path) -> None:
-    """Leave only files without these suffixes."""
+    """Complete or undo each replacement, so that no file in `folder` keeps one of the suffixes."""
     for path in folder.glob("*" + DELETED):
         path.unlink()
     incomplete = list(folder.glob("*" + CLEANED))

@@ -114,7 +114,7 @@ def compacted(batch: bytes, table: LastOffsets, terms: Terms) -> bytes:
 
 
 def _rewritten(header: BatchHeader, kept: list[Record], horizon: int | None) -> bytes:
-    """Return the batch with the records `kept`. The base timestamp stores a delete horizon."""
+    """Return the batch with the records `kept`. Its base timestamp stores `horizon`, if given."""
     base = kept[0].timestamp if horizon is None else horizon
     attributes = header.attributes | (0 if horizon is None else DELETE_HORIZON_FLAG)
     newest = max(record.timestamp for record in kept)

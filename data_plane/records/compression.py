@@ -85,7 +85,7 @@ def with_format_0_lz4_checksum(data: bytes) -> bytes:
 
 
 def _with_lz4_checksum(data: bytes, start: int) -> bytes:
-    """Return the frame with the checksum of its header from `start` on."""
+    """Return the frame with a header checksum that covers the header from `start` on."""
     if len(data) < 7 or data[:4] != _LZ4_MAGIC:
         return data
     end = 6 + (8 if data[4] & _LZ4_CONTENT_SIZE else 0)

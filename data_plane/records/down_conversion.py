@@ -39,7 +39,7 @@ def for_version(version: int, data: bytes, fetch_offset: int) -> bytes:
             continue
         _check_codec(header.codec)
         records = list(records_of(batch, header))
-        if header.codec is Codec.NONE:  # Each message is a batch of its own and can be omitted.
+        if header.codec is Codec.NONE:  # Uncompressed messages can be omitted one by one.
             records = [each for each in records if each.offset >= fetch_offset]
         if records:
             time = header.max_timestamp if header.has_log_append_time else None

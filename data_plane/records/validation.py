@@ -180,7 +180,7 @@ def _validate_batch(
     header = parse_header(data)
     _check_header(header, rules)
     found: list[Record] = []
-    # Checked while reading: a small batch may hold millions of equal compressed records.
+    # Offsets are checked while reading, because a small batch may expand to millions of records.
     for record in records_of(data, header._replace(attributes=header.attributes & ~0x08)):
         if record.offset != len(found):
             raise _invalid(f"Record {len(found)} has the offset {record.offset} in its batch.")

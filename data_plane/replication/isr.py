@@ -139,7 +139,7 @@ class LeaderIsr:
         lag_max_ms: int,
         is_live: Callable[[int], bool],
     ) -> int:
-        """Return the smallest log end offset of the replicas that must have a committed record.
+        """Return the smallest log end offset of the replicas that the high watermark waits for.
 
         These are the replicas of `maximal_isr`, and live followers that are caught up. Such a
         follower may soon join the ISR. If the high watermark did not wait for it, the follower

@@ -13,8 +13,8 @@ from fidelity.client_suites.verdicts import Judged
 _HEAD: Final = """# The suites of released clients
 
 The clients' own test suites run unmodified on a Bridgehead cluster of three brokers, and on a live
-Kafka 3.9.1 cluster of three brokers. Both have the same properties, except those of transactions
-and `bridgehead.*`. The command is
+Kafka 3.9.1 cluster of three brokers. Both clusters have the same properties, except
+`bridgehead.*` and those about transactions. The command is
 
 ```sh
 git clone https://github.com/dpkp/kafka-python && git -C kafka-python checkout 3.0.11
@@ -27,9 +27,9 @@ start brokers. The suites use the released clients of `requirements/suites.lock`
 checkouts. The command exits with 1 if a test fails without a row in
 `fidelity/client_suites/reasons.py`, or if a row there is not needed.
 
-The suites are written for one broker, on which a read sees the write before it. Bridgehead runs
-with `bridgehead.metadata.blocking=cluster`, and then this also holds on three brokers. Kafka has no
-such setting, so on Kafka some tests depend on timing. Other tests have short timeouts, such as one
+The suites are written for one broker, on which a read sees the write before it. On Bridgehead,
+`bridgehead.metadata.blocking=cluster` ensures the same for three brokers. Kafka has no such
+setting, so on Kafka some tests depend on timing. Other tests have short timeouts, such as one
 second for DeleteRecords. Therefore a test that fails is run up to five times, and the second table
 names it.
 

@@ -1,4 +1,4 @@
-"""Why a test of a suite does not apply, and to which system.
+"""The suites' tests that do not apply to a system, each with the reason.
 
 A test that the suite itself skips needs no row: the suite gives the reason.
 """

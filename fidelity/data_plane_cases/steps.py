@@ -17,7 +17,7 @@ from raw_client.codec import topic_body
 
 Step = dict[str, Any]
 Case = dict[str, Any]
-LEADER: Final = "broker:1"  # leads every partition of the cases, unless they say otherwise
+LEADER: Final = "broker:1"  # leads every partition, unless a case says otherwise
 FOLLOWER: Final = "broker:2"
 NO_ID: Final = "A" * 22
 # The default time of records: 2023-11-14, in milliseconds.

@@ -2,8 +2,9 @@
 
 Within one of ZooKeeper's epochs, proposals are numbered without gaps. A proposal is committed if it
 is in a majority of logs, or if the final dump shows it. Any other proposal is *denied* if another
-member's log lacks it and continues with a later epoch; if no log denies it, it is a gap. A denied
-proposal remains in the log of the former leader, so one log alone proves nothing.
+member's log lacks the proposal and continues with a later epoch. A proposal that is neither
+committed nor denied is a gap. A denied proposal remains in the log of the former leader, so one log
+alone proves nothing.
 """
 
 from __future__ import annotations

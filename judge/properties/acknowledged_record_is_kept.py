@@ -3,7 +3,7 @@
 A leader that stops cleanly reports its log. The report of a leader that was killed while it stopped
 is ignored, because its last events may be missing. If several logs of a partition are reported, the
 log with the highest leader epoch counts. A leader that restarts while there is no controller keeps
-its epoch: if several logs have the highest epoch, the last one counts.
+its epoch, so several logs may have the highest epoch: of these, the last one counts.
 A record that was acknowledged in a later leader epoch than the log's is not judged, because the
 leader of that epoch was killed. An acknowledged retry is recorded without a CRC, so any batch at
 its offset is accepted. Records before the start of the log do not count as lost: retention or

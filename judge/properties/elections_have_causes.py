@@ -1,7 +1,7 @@
 """L7: there are at most as many elections as faults and stopped controllers explain.
 
-One election starts the cluster. A fault may cause two: one because of what it does, and one because
-a controller on a busy machine loses its session while the cluster recovers. More elections are a
+One election starts the cluster. A fault may cause two elections: one directly, and one because a
+controller on a busy machine loses its session while the cluster recovers. More elections are a
 storm, as in KAFKA-6082, where each controller that had been replaced deleted its successor's
 /controller.
 

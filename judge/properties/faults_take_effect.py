@@ -160,7 +160,7 @@ def _envelopes_broke_off_late(history: History, fault: Event, healed: Event | No
     """Return whether an Envelope that was in flight ended without a reply after the healing.
 
     A broker may notice some milliseconds after the healing that its connection was reset. The
-    harness resets connections while an Envelope is in flight that was sent before the fault.
+    harness resets connections while an Envelope that was sent before the fault is in flight.
     """
     if healed is None:
         return False

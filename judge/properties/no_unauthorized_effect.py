@@ -5,8 +5,8 @@ used. A change by an API without known rights (event_log/rights.py) is a violati
 the bridge release decides its own writes: it records the zxid of the ACLs that it used, or -1 if
 the ACLs changed while it read them. Writes with -1 are not judged.
 
-A request may be executed several times: after a conflict, or because it was sent again. The last
-execution on an image that is older than the commit counts.
+A request may be executed several times: after a conflict, or because it was sent again. Of these
+executions, only the last one whose image is older than the commit is judged.
 
 A controller may decide on ACLs that are newer than the zxid of its image, because an earlier
 request of the same round or a broker below the bridge release has changed them. So it is enough if

@@ -1,4 +1,4 @@
-"""Responses that clients got: each relayed response with its decision, and its elements.
+"""Tables of responses, decisions, committed elements, topics' lives and clients' operations.
 
 A response and a decision belong together when they have the same request and zxid. A decision is
 what the controller claims; an outcome is what ZooKeeper recorded.
@@ -100,7 +100,8 @@ FROM history i LEFT JOIN completed t ON i.run = t.run AND i.op_id = t.op_id
 WHERE i.kind = 'client_invoked'
 """
 
-# An effect belongs to an operation only if no other operation named the element (`named_once`).
+# Operations have no request id. So an effect belongs to an operation only if no other operation of
+# the same API named the element (`named_once`).
 _CLIENT_OUTCOMES: Final = """
 WITH requested AS (
   SELECT run, op_id, api_key, outcome, explode(requested) AS element FROM operations),

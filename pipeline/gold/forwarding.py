@@ -25,7 +25,7 @@ counted AS (
     count_if(kind = 'forward_sent' AND NOT local) AS forward_attempts,
     count_if(kind = 'envelope_refused' AND error = 31) AS authorization_failures
   FROM responses GROUP BY run, node, slice),
--- A message counts as redirected once, in the window of its first attempt.
+-- A message counts as redirected once, in the window of its first remote attempt.
 waits AS (
   SELECT run, received.node AS node, received.connection AS connection, first_remote_ms,
     first_remote_ms DIV {WINDOW_MS} AS slice

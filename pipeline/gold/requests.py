@@ -1,4 +1,4 @@
-"""One row for each request, with its whole path, and one for each attempt to forward it.
+"""Two tables: requests, each with its whole path, and attempts to forward a request.
 
 `received` is null if no broker recorded that it read the request. Durations are in nanoseconds of
 the monotonic clock. A hop between two hosts (with different `host_boot_id`) has no duration.

@@ -130,7 +130,7 @@ def _seconds(rows: Sequence[Mapping[str, Any]]) -> int:
 
 
 def _bands(content: Content, zero_ms: int, end_ms: int) -> list[charts.Band]:
-    """Shade the terms of controllers, and the time between two of them."""
+    """Return bands for the terms of controllers, and for the time between two terms."""
     bands: list[charts.Band] = []
     terms = [term for term in content.rows["terms"] if term["active_ms"] is not None]
     for at, term in enumerate(terms):

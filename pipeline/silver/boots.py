@@ -1,4 +1,4 @@
-"""One row for each boot (life of a process), ZooKeeper session and term of a controller."""
+"""Three tables: boots (lives of processes), ZooKeeper sessions and terms of controllers."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def unaccounted(frames: Frames, kept: DataFrame) -> DataFrame:
 
 
 def _finalize(frames: Frames, exact: DataFrame) -> DataFrame | None:
-    """Add valid lines of another form; remove duplicates and cut lines."""
+    """Add the valid lines that are not in our writer's format; remove duplicates and cut lines."""
     files = unaccounted(frames, exact).filter(F.col("source").isin(*SOURCES))
     events = exact
     if not files.isEmpty():

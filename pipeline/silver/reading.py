@@ -132,7 +132,7 @@ def _names(expectations: Sequence[Expectation]) -> Column:
 
 
 def is_good(broken: str = "broken") -> Column:
-    """Return the condition that a line breaks no expectation, except those in `COUNTED`."""
+    """Return the condition for accepting a line: it breaks no expectation outside `COUNTED`."""
     counted = F.array(*(F.lit(name) for name in COUNTED))
     return F.size(F.array_except(broken, counted)) == 0
 
@@ -179,7 +179,7 @@ def parsed_events(lines: DataFrame) -> DataFrame:
 def parsed_others(lines: DataFrame, shape: str) -> DataFrame:
     """Parse lines of commits (`/commit`) or of a dump (`/dump`); add their columns and `broken`.
 
-    A line that serializes to itself needs no further check.
+    A line that is equal to the JSON of its parsed struct needs no further check.
     """
     kept = lines.columns
     written = F.to_json("p", {"ignoreNullFields": "false"})

@@ -1,4 +1,4 @@
-"""Lines that were not accepted as an event, a commit or a znode, with the reasons.
+"""Lines that no table of events, commits, znodes or Kafka's logs accepted, with the reasons.
 
 `fate` is quarantined, duplicate (the same event again), two_writers (another event with the same
 sequence number), or cut (the process was killed while it wrote the line). Only files that have such

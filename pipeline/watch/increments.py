@@ -22,7 +22,7 @@ _PIECE: Final = 1 << 20
 
 
 class Increments:
-    """The lines of the run in `run` that earlier calls have not copied to `folder`."""
+    """Copies each line of the run in `run` once, to a new file in `folder`."""
 
     def __init__(self, run: Path, folder: Path) -> None:
         self._run = run

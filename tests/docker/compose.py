@@ -139,9 +139,9 @@ class ComposeCluster:
         """Inject a fault with one command of the engine and heal it with another.
 
         The body of the `with` statement waits for the effects. The injection and the healing are
-        recorded just before their commands. The judge ignores the first tenth of a fault, because
-        it may begin only when its command ends. So this method lets the fault last more than ten
-        times as long as the command.
+        recorded just before their commands, but a fault may begin only when its command ends. So
+        the judge ignores the first tenth of a fault, and this method lets the fault last more than
+        ten times as long as the command.
         """
         assert self.harness is not None
         began_s = time.monotonic()
@@ -203,7 +203,7 @@ def compose_cluster(
         compose.start()
         yield ComposeCluster(project, compose, ports)
     finally:
-        # Without this profile, its services would not be removed.
+        # Without this profile, `down` would not remove the services of the profile.
         os.environ["COMPOSE_PROFILES"] = "pipeline"
         compose.stop(down=True)
         os.environ.clear()
@@ -235,7 +235,7 @@ def begin_evidence(folder: Path, run_id: str) -> EventLines:
 def copy_into(cluster: ComposeCluster, run: Path, folder: str) -> None:
     """Copy a folder of `run` on the host to the same run in the project's volume.
 
-    Before that, everyone is given the right to read the folder.
+    First make the folder readable for all users.
     """
     for path in (run / folder, *(run / folder).rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)

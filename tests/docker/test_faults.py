@@ -135,7 +135,7 @@ def _break_broker(fault: str, cluster: ComposeCluster, load: Load, run: Path) ->
 
 
 def _break_zookeeper_leader(fault: str, cluster: ComposeCluster, load: Load) -> None:
-    """Break ZooKeeper's leader; wait until another member leads and writes succeed."""
+    """Break ZooKeeper's leader; wait until another member leads and clients succeed."""
     _in_order(cluster, load)
     leader = cluster.wait_for_ensemble()
     others = [member for member in ZOOKEEPER if member != leader]
@@ -151,7 +151,7 @@ def _break_zookeeper_leader(fault: str, cluster: ComposeCluster, load: Load) -> 
 def _stop_zookeeper_for_a_moment(
     cluster: ComposeCluster, load: Load, members: Sequence[str]
 ) -> None:
-    """Pause all members until a broker notices."""
+    """Pause these members of ZooKeeper until broker 1 notices."""
     _in_order(cluster, load)
     containers = [cluster.container(member) for member in members]
     pause, unpause = ("pause", *containers), ("unpause", *containers)

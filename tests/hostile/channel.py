@@ -109,7 +109,7 @@ class Stream:
         self._call = call(iter(self._outgoing.get, None), timeout=_WITHIN_S)
 
     def outcome(self, answers: int) -> str:
-        """Wait for `answers` responses to Envelopes. If `answers` is 0, wait for an open stream."""
+        """Wait for `answers` responses to Envelopes. With 0, wait until the stream opens."""
         codes: list[str] = []
         try:
             for batch in self._call:

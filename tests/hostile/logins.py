@@ -37,7 +37,7 @@ Login = Callable[[Wire], str]
 
 
 def _outcome(wire: Wire, last: str) -> str:
-    """Return `served` if the next request is answered with data, else the error of the login."""
+    """Return `served` if Metadata now returns brokers, else `last`, the error of the login."""
     return "served" if is_served(wire.call(probe())) else last
 
 

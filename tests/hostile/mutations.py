@@ -39,7 +39,7 @@ def _integer(source: random.Random, size: int) -> bytes:
 
 
 def _length(data: bytes, size: int) -> bytes:
-    """Return a text's length in as many bytes as the old length, or as a varint if compact."""
+    """Return a text's length in `size` bytes, or as a compact varint if `size` is not 2 or 4."""
     if size in (2, 4):
         return len(data).to_bytes(size, "big")
     return varint(len(data) + 1)
@@ -62,7 +62,7 @@ def _value(fields: list[Field], source: random.Random) -> None:
 
 
 def _structure(fields: list[Field], source: random.Random) -> None:
-    """Replace a field, which may be a length or the tagged fields, by a wrong one."""
+    """Replace any field by a wrong value, even a length or the tagged fields."""
     at = source.randrange(len(fields))
     kind, data = fields[at]
     if kind == "tags":

@@ -59,8 +59,8 @@ IDENTITIES: Final[dict[str, Open]] = {
 }
 
 
-# The drafted protocol requires CREATE on Cluster instead of CREATE on the topic. It also returns
-# the error of a missing topic to a client that deletes a topic without DESCRIBE on it.
+# The drafted protocol requires CREATE on Cluster instead of CREATE on the topic. Its DeleteTopics
+# returns the error of a missing topic if the client lacks DESCRIBE on the topic.
 DRAFTED: Final = {19: ("31",), 20: ("17",)}
 
 

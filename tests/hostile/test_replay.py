@@ -195,7 +195,7 @@ def without_pings(stream: bytes) -> bytes:
 
 
 def replay(address: str, stream: bytes, received: Callable[[], bool]) -> None:
-    """Send a recorded stream again, without its PINGs; return when its requests were received."""
+    """Send a recorded stream again, without its PINGs; return when `received` returns True."""
     with Wire(address) as wire:
         wire.raw(without_pings(stream))
         until(received)
@@ -231,7 +231,7 @@ def test_captured_envelopes_have_no_second_effect_after_a_failover(tmp_path: Pat
         (stream,) = (each for each in streams if b"kept" in each)
         address = cluster.grpc(successor)
         replay(address, stream, lambda: requests <= cluster.envelopes_at(successor).keys())
-        # Kafka's Envelope has no identity, so it is executed again; the topic exists already.
+        # Kafka's Envelope has no identity, so the controller executes it again. The topic exists.
         assert by_envelope(cluster, successor, captured) == "0/36"
         assert cluster.protected() == before
         bridgehead("down", "--data-dir", str(cluster.data))

@@ -87,10 +87,10 @@ def zookeeper_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embed
 
 @pytest.fixture(scope="session")
 def new_chroot(zookeeper_server: EmbeddedZooKeeper) -> Callable[[], str]:
-    """Each call returns the `zookeeper` of a `Cluster`: a new chroot on `zookeeper_server`.
+    """Each call returns a new chroot on `zookeeper_server`, for the option `zookeeper` of Cluster.
 
-    A cluster that shares this server starts with two thirds of the processor time. A test needs an
-    embedded server of its own if it judges evidence, or if it stops or inspects the server.
+    A cluster that shares this server needs only two thirds of the processor time to start. A test
+    needs an embedded server of its own if it judges evidence, or stops or inspects the server.
     """
     numbers = itertools.count(1)
     return lambda: f"{zookeeper_server.connect}/cluster-{next(numbers)}"

@@ -36,7 +36,7 @@ class Listener:
     def call(
         self, broker: int, key: int, version: int, body: dict[str, Any], client_id: str = "test"
     ) -> Any:
-        """Return the body of the response, or CLOSED."""
+        """Send a request; return the body of the response, or CLOSED."""
         address = self.cluster.bootstrap_server(broker, self.dialect.upper())
         options = {"client_id": client_id, "dialect": self.dialect}
         try:
@@ -54,7 +54,7 @@ class Listener:
     def codes(
         self, broker: int, key: int, version: int, body: dict[str, Any], client_id: str = "test"
     ) -> list[int]:
-        """Return the error code of every element."""
+        """Send a request; return the error code of every element of the response."""
         answer = self.call(broker, key, version, body, client_id)
         rows = next(answer[n] for n in ("topics", "responses", "entries") if n in answer)
         rows = [row.get("partitions") or [row] if "errorCode" not in row else [row] for row in rows]

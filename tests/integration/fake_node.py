@@ -1,8 +1,8 @@
 """A program with a node's interface to its supervisor, without Kafka or ZooKeeper.
 
-The nodes share a folder. Its file `controller` names the active controller: `ID EPOCH PID`. When a
-node is asked for its state, it becomes the active controller if there is none or if the process
-PID is dead. It does not if another node is pinned as the controller.
+The nodes share a folder. Its file `controller` names the active controller: `ID EPOCH PID`. The
+command `state` makes a node the active controller if there is none or if the process PID is dead.
+A node does not become active while another node is pinned as the controller.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class Login:
     timeout_s: int = _TIMEOUT_S
 
     def expecting_rejection(self, **changes: Any) -> Login:
-        """Return a changed login with short timeouts, for clients that retry."""
+        """Return this login with `changes`. Its timeout is short, because some clients retry."""
         return dataclasses.replace(self, timeout_s=_REJECTION_TIMEOUT_S, **changes)
 
     @property
@@ -70,7 +70,7 @@ class Login:
 
 
 def unsecured_token(user: str, *, expires_s: int) -> str:
-    """Return an unsigned OAUTHBEARER token (RFC 7515) issued an hour before it expires."""
+    """Return an unsigned OAUTHBEARER token (RFC 7515) whose `iat` is an hour before its `exp`."""
     parts = {"alg": "none"}, {"sub": user, "iat": expires_s - 3600, "exp": expires_s}
     texts = (base64.urlsafe_b64encode(json.dumps(part).encode()) for part in parts)
     return ".".join(text.decode().rstrip("=") for text in texts) + "."

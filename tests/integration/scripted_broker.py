@@ -33,7 +33,7 @@ def end_the_connection(connection: socket.socket, response: bytes) -> None:
 
 
 class ScriptedBroker:
-    """Handles each CreateTopics as the next entry of `script` says, or answers if none is left.
+    """Handles each CreateTopics with the next function of `script`, by default with `answer`.
 
     A second request for the same topic gets TOPIC_ALREADY_EXISTS.
     """

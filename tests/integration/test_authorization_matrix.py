@@ -84,7 +84,7 @@ def creation(binding: AclBinding) -> dict[str, Any]:
 
 
 def bindings() -> Iterator[AclBinding]:
-    """Yield two ACLs per row, for this host only.
+    """Yield two ACLs per row, both for clients on 127.0.0.1 only.
 
     The first gives the row's right to the row's user. The second gives DESCRIBE to user `describe`.
     """

@@ -93,7 +93,7 @@ class Member:
             return dict(self._seen)
 
     def seek_to_start(self) -> None:
-        """Seek to offset 0 of a partition. `sought` is set when the record there was read again."""
+        """Let the thread read offset 0 of one partition again. Then the thread sets `sought`."""
         self._seek_wanted = True
 
     def leave(self) -> None:
@@ -188,7 +188,7 @@ class Story:
         self.until(lambda: True)
 
     def seen(self) -> dict[tuple[int, int], bytes]:
-        """Return what the members read, together."""
+        """Return the values that all members have read, by partition and offset."""
         return {at: value for each in self.members for at, value in each.seen().items()}
 
     def __enter__(self) -> Story:
@@ -306,7 +306,7 @@ def test_client_loses_nothing_under_kills(tmp_path: Path, name: str, listener: s
 
 
 def members_go_on_under_kills(story: Story, brokers: Brokers) -> None:
-    """Two members share the topic, commit, seek and are described; records are deleted."""
+    """Two members share the topic and commit, one of them seeks, and records are deleted."""
     client = story.client
     first = story.join("first")
     story.until(story.is_shared)

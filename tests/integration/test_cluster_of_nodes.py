@@ -32,7 +32,7 @@ def test_second_bridgehead_up_finds_the_metadata_of_the_first(
 
 
 def test_controller_moves_to_every_broker(start_cluster: StartCluster) -> None:
-    """Each move starts a new epoch. After its restart the last target is the controller again."""
+    """Each move starts a new epoch. When the last target restarts, it is the controller again."""
     cluster = start_cluster(controller=2)
     assert cluster.controller_id() == 2
     epochs = []

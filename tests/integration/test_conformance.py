@@ -120,7 +120,7 @@ DRAFTED_REQUESTS: Final = tuple(drafted_requests())
 
 
 class Brokers:
-    """Connections to the brokers of one cluster. Reconnects after a connection was closed."""
+    """Connections to the brokers of one cluster. `call` replaces a closed connection."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster

@@ -1,4 +1,4 @@
-"""The proxy between brokers finds Envelopes on TLS connections by the length of their records."""
+"""The proxy between brokers recognizes an Envelope in TLS by the length of its TLS record."""
 
 from __future__ import annotations
 

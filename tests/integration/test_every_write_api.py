@@ -1,7 +1,7 @@
 """While controllers fail, no acknowledged write of any API is lost or executed twice.
 
-The chaos scenario compares the cluster with the clients' history. Then both judges check its
-evidence.
+The chaos scenario compares the cluster with the clients' history. Then the judge and the pipeline
+check the run's evidence.
 """
 
 from __future__ import annotations

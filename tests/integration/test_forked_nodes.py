@@ -54,7 +54,7 @@ def test_forked_nodes_share_nothing_that_a_user_can_see(
 def test_a_forked_node_that_restarts_runs_in_a_new_interpreter(
     tmp_path: Path, start_cluster: Callable[..., Cluster]
 ) -> None:
-    """The fork server ends when the cluster has started. The supervisor learns how a node ended."""
+    """The fork server ends after the start. The supervisor still learns how a forked node ended."""
     cluster = start_cluster(brokers=2, data_dir=tmp_path / "c")
     nodes = {broker.pid for broker in cluster.brokers.values()}
     children = supervisor_of(tmp_path / "c").children()

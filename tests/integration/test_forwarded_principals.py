@@ -49,7 +49,7 @@ class Decisions:
 
 
 def examine(history: History) -> Decisions:
-    """Compare the principals of decisions with the logins of their connections."""
+    """Compare the principal of each decision with the login of the client's connection."""
     known = {e["connection"]: e["principal"] for e in history.of_kind["authenticated"]}
     executions, mismatches, users = 0, [], Counter[str]()
     forwarded = 0

@@ -131,7 +131,7 @@ async def connected(
 
 
 def hello_of(secured: SecuredCluster, broker_id: int) -> Hello:
-    """Return the Hello of a broker; its incarnation is not secret."""
+    """Return a Hello with the broker's public incarnation; an unknown broker gets broker 2's."""
     known = secured.ready(broker_id if broker_id in BROKERS else 2)
     return Hello(broker_id, known["incarnation"])
 

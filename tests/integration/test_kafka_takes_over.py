@@ -30,7 +30,7 @@ def led_partitions(admin: AdminClient) -> dict[str, int]:
 
 
 def configs_once_known(admin: ConfluentAdmin, topic: str) -> dict[str, str]:
-    """Return the topic's configs. Retries, because Kafka updates its brokers one by one."""
+    """Return the topic's configs; retry while the broker does not know the topic yet."""
     deadline = time.monotonic() + 30
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Texts of clients may have encoded lone surrogates. These harm neither brokers nor events."""
+"""Clients can send texts with encoded lone surrogates. These harm neither brokers nor events."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def malformed() -> Iterator[tuple[int, int, bytes]]:
 
 
 class ReconnectingClient:
-    """A client of one broker. Reconnects after the connection was closed."""
+    """A client of one broker. `call` replaces a closed connection."""
 
     def __init__(self, address: str) -> None:
         self._address = address

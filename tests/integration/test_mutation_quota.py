@@ -32,7 +32,7 @@ class Client:
     def create(
         self, *topics: tuple[str, int], version: int = 7, timeout_ms: int = 20_000
     ) -> tuple[list[int], int | None]:
-        """Return the topics' error codes, and the throttle time if this version has one."""
+        """Create topics; return their error codes, and the throttle time if the version has one."""
         body: dict[str, Any] = {
             "topics": [topic_body(name, partitions) for name, partitions in topics],
             "timeoutMs": timeout_ms,

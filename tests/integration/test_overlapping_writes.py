@@ -78,7 +78,7 @@ def _request(source: random.Random) -> _Request:
 
 
 def _script(seed: int) -> list[_Request]:
-    """Return requests in series. A series has one API: only requests of the same API overlap.
+    """Return series of requests. A series has one API: a broker overlaps only requests of one API.
 
     The last request deletes all topics.
     """
@@ -97,7 +97,7 @@ def _script(seed: int) -> list[_Request]:
 
 
 def _comparable(key: ApiKey, response: Any) -> Any:
-    """Return the fields that must be equal: no ids, and only some of Metadata and DeleteTopics."""
+    """Return what must be equal: no ids, and only some fields of Metadata and DeleteTopics."""
     match key:
         case ApiKey.METADATA:
             return [(e.name, e.error_code, len(e.partitions)) for e in response.topics]

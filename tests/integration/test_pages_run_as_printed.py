@@ -1,4 +1,4 @@
-"""Pages whose blocks run as printed, except for the ports, which must be free."""
+"""The blocks of these pages run as printed, except that free ports replace the printed ones."""
 
 from __future__ import annotations
 

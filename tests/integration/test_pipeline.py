@@ -313,7 +313,7 @@ def test_row_of_another_run_is_an_error(
 
 
 def test_only_a_boot_without_a_stopped_event_was_killed(spark: SparkSession) -> None:
-    """The harness records the end of every process, whether it stopped or was killed."""
+    """The harness writes the same event, `node_ended`, for stopped and for killed processes."""
     event = "run STRING, source STRING, node STRING, boot STRING, seq BIGINT, wall_ms BIGINT"
     ended = [("h", "harness", "harness", "x", at, 0, "node_ended") for at in (0, 1)]
     rows = [

@@ -51,7 +51,7 @@ def decided(cluster: Cluster) -> set[object]:
 def refusals(cluster: Cluster) -> list[object]:
     """Return the errors of the Envelopes that the controller rejected.
 
-    Waits for the first, because its event may be written after the response is sent.
+    Wait for the first error, because its event may be written after the response is sent.
     """
     wait_until(lambda: bool(Secured.events_of(cluster, 1, "envelope_refused")))
     return [each["error"] for each in Secured.events_of(cluster, 1, "envelope_refused")]

@@ -76,7 +76,7 @@ def example(page: str, heading: str) -> str:
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The failure texts of one run of pytest with the plug-in, by test name."""
+    """Run pytest once with the plug-in. Map each test's name to its failure text, empty if none."""
     folder = tmp_path_factory.mktemp("suite")
     (folder / "test_readme.py").write_text(example("README.md", "## In pytest"))
     (folder / "test_page.py").write_text(example("docs/testing.md", "## pytest"))

@@ -80,7 +80,7 @@ def test_controller_that_answers_too_early_is_detected(start_brokers: StartClust
 
 
 def created(client: RawClient, name: str, timeout_ms: int) -> int:
-    """Return the code of one topic's creation."""
+    """Create a topic; return its error code."""
     topic = CreatableTopic(name=name, num_partitions=1, replication_factor=1)
     message = CreateTopicsRequest(topics=[topic], timeout_ms=timeout_ms)
     (result,) = client.call(CREATE_TOPICS, 7, message)["topics"]

@@ -24,7 +24,7 @@ def _may_share(step: Step) -> bool:
 
 
 def _series(steps: Sequence[Step]) -> Iterator[list[Step]]:
-    """Yield the steps in series that can be sent at once."""
+    """Yield series of steps. The steps of one series can be sent at once."""
     series: list[Step] = []
     for step in steps:
         same = [(each["to"], each.get("user"), each.get("client")) for each in (*series[-1:], step)]

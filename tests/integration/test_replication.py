@@ -177,7 +177,7 @@ def controller(cluster: Cluster) -> int:
 
 @contextmanager
 def frozen(cluster: Cluster, brokers: frozenset[int]) -> Iterator[None]:
-    """Pause these brokers' processes, for less than their session timeout."""
+    """Pause these brokers during the block, which must be shorter than their session timeout."""
     pids = [cluster.brokers[each].pid for each in brokers]
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)

@@ -152,7 +152,7 @@ def test_frozen_controller_resumes(
 def test_the_freeze_of_a_killed_broker_has_ended(
     tmp_path: Path, start_brokers: Callable[..., Cluster], fake_node_command: tuple[str, ...]
 ) -> None:
-    """Its timer does not end a later freeze."""
+    """The kill also cancels the freeze's timer, which could otherwise end a later freeze."""
     folder = tmp_path / "c"
     cluster = start_brokers(data_dir=folder, brokers=2, node_command=fake_node_command)
     frozen = cluster.freeze_controller(60)

@@ -106,9 +106,9 @@ async def session_error(server: TlsZooKeeper, changes: Mapping[str, str], host: 
 
 @pytest.mark.long
 async def test_untrusted_server_is_rejected(server: TlsZooKeeper, tmp_path: Path) -> None:
-    """The server's authority is unknown, or its certificate is for another host.
+    """The client rejects a server of an unknown authority, and a certificate for another host.
 
-    A client without a certificate is rejected, too.
+    The server rejects a client without a certificate.
     """
     trustme.CA().cert_pem.write_to_path(tmp_path / "stranger.pem")
     stranger = {"zookeeper.ssl.truststore.location": str(tmp_path / "stranger.pem")}

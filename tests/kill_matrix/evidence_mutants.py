@@ -1,8 +1,8 @@
-"""Evidence mutants: one change of a golden history, and what `bridgehead judge` must find.
+"""Each evidence mutant is one change of a golden history, and what `bridgehead judge` must find.
 
-Events are numbered after the change. So a dropped or doubled event leaves no gap and no repeated
-number, as if the node had never written the event, or had written it twice. The golden histories
-cover gaps, damaged lines and missing files.
+The events get their numbers after the change. So a dropped or doubled event leaves no gap and no
+repeated number, as if the node had never written the event, or had written it twice. The golden
+histories cover gaps, damaged lines and missing files.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from tests import golden_histories
 
 
 def violations_of_histories() -> Mapping[str, tuple[str, ...]]:
-    """Map each history with violations, by its name, to the properties that it violates."""
+    """Map the name of each history with violations to the properties that it violates."""
     found = {}
     for name in golden_histories.names():
         expect = golden_histories.load(name)["expect"]

@@ -1,6 +1,6 @@
-"""Lists, for each bug seeded into a node, the test that must find it and how the test finds it.
+"""The test that must find each bug seeded into a node, and how this test finds the bug.
 
-A bug of `node/seeded_bugs.py` that is not listed here fails a unit test.
+A unit test fails if a bug of `node/seeded_bugs.py` is not listed here.
 """
 
 from __future__ import annotations

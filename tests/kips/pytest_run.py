@@ -20,7 +20,7 @@ _running: set[subprocess.Popen[bytes]] = set()
 
 
 def run_tests(folder: Path, tests: Sequence[str], *, limit_s: float) -> dict[str, set[str]]:
-    """Return the results of each test: several if it has parameters. Omit tests that did not run.
+    """Return the results of each test that ran. A test with parameters can have several.
 
     Raises:
         TimeoutError: the tests took longer than `limit_s` and were ended.

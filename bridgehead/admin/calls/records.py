@@ -261,7 +261,7 @@ def _partitions(
 
 
 def _is_repeated(result: Try[Any]) -> bool:
-    """Return whether another broker may lead the partition by now, or will soon."""
+    """Return whether to resend: the error is temporary, or the leader has changed or is gone."""
     error = result.error
     if isinstance(error, KafkaError):
         return error.code in _REPEATED

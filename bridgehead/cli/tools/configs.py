@@ -461,9 +461,9 @@ def _alter_loggers(
 def check_user_keys(
     types: Sequence[str], names: Sequence[str], added: Iterable[str], deleted: Iterable[str]
 ) -> None:
-    """Raise ToolError if the entity cannot have one of the configs.
+    """Raise ToolError if a config is not valid for the entity.
 
-    Also raise it if quotas and SCRAM credentials are to be changed by the same command.
+    Also raise it for SCRAM credentials of the default user, or together with quotas.
     """
     clients = types[0] == "clients" or len(types) == 2
     kind, which = ("clients", "quota") if clients else ("users", "quota and SCRAM credential")

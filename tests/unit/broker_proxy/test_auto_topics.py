@@ -246,7 +246,7 @@ async def test_metadata_creates_no_topic_for_a_client_without_the_create_right()
 
 
 async def test_a_concurrently_created_topic_keeps_the_error_of_its_creation() -> None:
-    """As in Kafka, the topic has this error even if it exists when the response is built."""
+    """As in Kafka, the response has LEADER_NOT_AVAILABLE although the topic exists by then."""
     setup, broker = Setup(waits=True), CoordinatingBroker()
 
     async def create(request: ClientRequest, names: list[str]) -> dict[str, ErrorCode]:

@@ -1,4 +1,4 @@
-"""For a follower, a leader reads only partitions that changed; the follower misses no change."""
+"""A leader reads only changed partitions for a follower. The follower misses no change."""
 
 from __future__ import annotations
 

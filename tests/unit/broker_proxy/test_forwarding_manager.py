@@ -108,7 +108,7 @@ async def test_an_envelope_has_every_field_of_the_request() -> None:
 
 
 async def test_a_resend_keeps_the_identity() -> None:
-    """The channel breaks. The next controller replies NOT_CONTROLLER, then sends the response."""
+    """Attempt 1 loses its channel. Attempt 2 gets NOT_CONTROLLER, attempt 3 the response."""
     broker = Broker()
     first, second = ScriptedLink(ChannelClosedError("gone")), ScriptedLink(MOVED, DONE)
     broker.target(first)

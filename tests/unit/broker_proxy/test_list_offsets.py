@@ -1,4 +1,4 @@
-"""ListOffsets on empty logs, with values from a live Kafka 3.9.1, and on a new leader's log."""
+"""ListOffsets on empty logs (values from a live Kafka 3.9.1) and on the log of a new leader."""
 
 from __future__ import annotations
 
@@ -107,8 +107,8 @@ async def test_list_offsets_v0_returns_the_start_of_the_only_segment() -> None:
     assert await one(0, -3) == (35, -1, -1, [])
 
 
-# Replica id, leader epoch and timestamp of a request, and error, offset and leader epoch of its
-# response.
+# Each row: (replica id, leader epoch, timestamp) of a request, and (error, offset, leader epoch) of
+# its response.
 FOLLOWER = [
     ((-1, -1, -1), (6, -1, -1)),
     ((-1, 1, -1), (74, -1, -1)),
@@ -148,7 +148,7 @@ async def test_an_invalid_isolation_level_is_an_unknown_server_error() -> None:
 
 
 class NewLeadersLog:
-    """The log of a new leader whose high watermark is below the start of its epoch."""
+    """The log of a new leader. Its high watermark is below the first offset of the leader epoch."""
 
     start_offset, high_watermark, end_offset = 0, 3, 5
 

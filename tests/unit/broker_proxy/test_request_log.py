@@ -102,7 +102,7 @@ def logged(key: int, version: int, request: Any, response: Any = None) -> dict[s
 
 
 def test_a_line_equals_the_line_that_kafka_wrote() -> None:
-    """A Kafka controller wrote the line for a forwarded creation above the mutation quota."""
+    """A Kafka controller wrote the line for a forwarded CreateTopics above the mutation quota."""
     assert request_line(creation()) == REQUEST_LOG_OF_KAFKA
 
 

@@ -1,4 +1,4 @@
-"""Runs of the tier `local` that break off. The tests start no cluster."""
+"""Runs of the tier `local` that end early. The tests start no cluster."""
 
 from __future__ import annotations
 

@@ -208,7 +208,7 @@ def test_decisions_equal_a_simple_model(rules: list[Rule], operation: Operation,
 
 
 def test_a_prefix_that_is_added_later_matches_longer_names() -> None:
-    """Only as many prefixes of a name are looked up as there are lengths of stored prefixes."""
+    """Lookups try the prefixes of a name up to the length of the longest stored prefix."""
     short = ResourcePattern("TOPIC", "PREFIXED", "or")
     long = ResourcePattern("TOPIC", "PREFIXED", "orders-eu-")
     entry = AccessControlEntry("User:alice", "*", "READ", "ALLOW")

@@ -1,8 +1,8 @@
 """Three brokers and a controller in one object, without processes, I/O or waiting.
 
-All of them share one image. A request takes the same path as on a cluster. If its API is local, the
-receiving broker answers it. If not, the controller decides it, and the records are applied before
-the response; the receiving broker first splits a request that changes configs.
+All of them share one image. A request takes the same path as on a cluster. The receiving broker
+answers a request of a local API, and splits a request that changes configs. The controller decides
+everything else. Its records are applied before the response.
 """
 
 from __future__ import annotations

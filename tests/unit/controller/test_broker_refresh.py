@@ -84,7 +84,7 @@ async def test_a_change_during_a_refresh_causes_another_refresh() -> None:
 
 
 async def test_parts_of_full_images_are_pushed_when_an_earlier_job_has_no_changes() -> None:
-    """The earlier job's changes are published separately, so the parts need not repeat them."""
+    """A step with changes publishes them. After a step without changes, the next job runs."""
     done: list[str] = []
 
     def elections() -> Iterator[list[Record]]:
@@ -105,7 +105,7 @@ async def test_parts_of_full_images_are_pushed_when_an_earlier_job_has_no_change
 
 
 async def test_a_reload_notices_that_a_broker_has_registered_again() -> None:
-    """A refresh of the brokers that is queued behind the reload finds no change any more."""
+    """The reload must report it: a refresh of the brokers after the reload finds no change."""
     before, after = (
         MetadataImage(brokers=Map({2: BrokerRegistration(2, epoch, ())})) for epoch in (5, 9)
     )
@@ -126,7 +126,7 @@ async def test_a_reload_notices_that_a_broker_has_registered_again() -> None:
 
 
 async def test_a_reload_overtakes_the_actions_that_are_queued() -> None:
-    """Else requests would be decided on the old image, between these actions."""
+    """Otherwise the loop would decide requests on the old image between these actions."""
     done: list[str] = []
 
     async def load(*_: Any) -> Any:

@@ -243,7 +243,7 @@ async def test_a_fault_in_a_decision_fails_its_own_request_only() -> None:
 
 
 class LimitsMessages(Term):
-    """A term that also encodes CreateTopics responses in Kafka's protocol, which limits texts."""
+    """A term that also encodes CreateTopics responses for clients, with Kafka's limit on texts."""
 
     def _respond(
         self, pending: PendingRequest, unfinished: frozenset[str], image: MetadataImage

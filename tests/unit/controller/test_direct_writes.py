@@ -35,7 +35,7 @@ API = IncrementalAlterConfigs(BrokerConfig.from_properties({"broker.id": "1"}))
 
 
 class Znodes:
-    """A session with znodes in a dict. Before each write, others write an item of `concurrent`."""
+    """Znodes in a dict. Before each write, another writer stores an item of `concurrent`."""
 
     def __init__(self, **configs: str) -> None:
         self.znodes: dict[str, tuple[int, bytes]] = {}

@@ -37,7 +37,7 @@ def everything_but(*denied: str) -> Any:
 
 
 EVERYTHING = everything_but()
-# Each of these sets of rights lacks one operation on the cluster, so none of them is All.
+# Each of these sets of rights lacks one operation on the cluster, so it does not amount to All.
 NOT_ALL = [everything_but(f"{operation} CLUSTER") for operation in CLUSTER_OPERATIONS]
 
 

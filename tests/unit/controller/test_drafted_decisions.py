@@ -87,7 +87,7 @@ def test_drafted_topics_need_create_on_the_cluster_and_are_answered_once() -> No
 
 
 def test_delete_topics_hides_topics_without_describe() -> None:
-    """Such topics get the error of a missing topic; in releases, TOPIC_AUTHORIZATION_FAILED."""
+    """Such topics get the error of a missing topic. Releases return TOPIC_AUTHORIZATION_FAILED."""
     check("""
     > topic t 1
     > delete t missing v=0 drafted deny=DELETE:TOPIC

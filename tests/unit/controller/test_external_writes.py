@@ -1,4 +1,4 @@
-"""Changes by others reach the image before caught_up() returns."""
+"""Changes by other writers reach the image before caught_up() returns."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def test_a_creation_may_fail_after_a_successful_dry_run() -> None:
 
 
 async def test_a_creation_is_answered_when_every_partition_has_a_leader() -> None:
-    """KIP-4, timeout > 0. The states of a large topic are written in several multis."""
+    """KIP-4, timeout > 0: the response waits even if several multis write the states."""
     term = Term()
     partitions = PARTITIONS_IN_ONE_MULTI * 2
     request = creation(topic("t", partitions), timeout_ms=60_000)
@@ -113,7 +113,7 @@ async def test_a_creation_is_answered_when_every_partition_has_a_leader() -> Non
 
 
 async def test_a_deletion_is_answered_when_the_topic_is_gone() -> None:
-    """KIP-4, timeout > 0: the marker is published first, then the removal."""
+    """KIP-4, timeout > 0: the marker and then the removal are published before the response."""
     term = Term()
     await term.run_until(term.submit(create_topics(), creation(topic("t"), timeout_ms=60_000)))
     term.happened.clear()

@@ -179,9 +179,9 @@ class Store:
 
 
 async def states_of_new_controller(zookeeper: Znodes, known: Known) -> list[Any]:
-    """Elect a controller, and return the partition states that its images have until it is idle.
+    """Elect a controller. Return the partition states of its images until it is idle.
 
-    States that several images have are listed once. Those of the first image are first.
+    The states are in the order of the images. States in several images are listed once.
     """
     services = Mock(
         new_store=lambda _: Store(zookeeper),

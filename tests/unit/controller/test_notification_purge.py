@@ -59,7 +59,7 @@ class Purged:
 
 
 async def test_all_expired_notifications_are_purged_in_several_actions() -> None:
-    """A cluster with many changes would otherwise keep more notifications every minute."""
+    """If a purge made only one multi, a busy cluster would keep more notifications every minute."""
     world = Purged(2_000, expired_count=1_200)
     await purge_notifications(world.read, cast(Any, world), world.now_ms)
     while world.actions:

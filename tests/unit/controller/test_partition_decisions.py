@@ -430,7 +430,7 @@ def test_many_reassigned_partitions_write_the_topic_once() -> None:
 
 
 def test_a_reassignment_continues_after_a_failover() -> None:
-    """The first partition is committed together with the assignment of the topic.
+    """Before the failover, only the assignment and the first partition are committed.
 
     A resend, or the new controller alone, completes the second partition.
     """

@@ -219,7 +219,7 @@ async def test_unexpected_decisions_do_not_multiply_checks() -> None:
 
 @pytest.fixture
 def decisions(monkeypatch: pytest.MonkeyPatch) -> Callable[[Term], list[str]]:
-    """Return a function that returns, for a term, the list to which its decisions are added."""
+    """Return a function that records a term's decisions in a list, and returns the list."""
 
     def of(term: Term) -> list[str]:
         decided: list[str] = []
@@ -238,10 +238,10 @@ def decisions(monkeypatch: pytest.MonkeyPatch) -> Callable[[Term], list[str]]:
 async def test_rejections_do_not_multiply_decisions(
     decisions: Callable[[Term], list[str]],
 ) -> None:
-    """A rejection ends a series of checks: the requests after it were decided in vain.
+    """A rejection ends a series of checks. Later requests of the series were decided in vain.
 
-    100 requests need 100 decisions for their checks. At most 200 decisions are in vain. If each
-    series had 64 checks, over 4,000 would be in vain.
+    100 requests need 100 decisions, and at most 200 more are in vain. If each series had 64 checks,
+    over 4,000 would be in vain.
     """
     limits = Limits(0)
     term = Term(policies=limits)
@@ -255,7 +255,7 @@ async def test_rejections_do_not_multiply_decisions(
 async def test_a_request_is_not_decided_again_for_each_of_its_checks(
     decisions: Callable[[Term], list[str]],
 ) -> None:
-    """Each rejection ends a series. A decision for each series would take quadratic time."""
+    """Each rejection ends a series. A new decision for every series would take quadratic time."""
     limits = Limits(0)
     term = Term(policies=limits)
     decided = decisions(term)
@@ -285,7 +285,7 @@ async def test_a_check_that_ends_during_a_commit_does_not_end_its_request() -> N
 async def test_the_results_of_a_slow_request_are_not_mixed_up_when_checks_are_repeated(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The creation of t0 fails while the policy is slow to reject the second topic of a request."""
+    """The creation of t0 fails while the policy slowly rejects a topic of the next request."""
     monkeypatch.setattr(policy_evaluation, "TURN_S", 0.05)
     store, limits = BlockedStore(), Limits(10)
     store.znodes["/brokers/topics/t0"] = b"created outside"

@@ -31,7 +31,7 @@ OLD, NEW = 3, 4  # controller epochs
 class Peer:
     """A broker: applies updates, and records their flags and delays.
 
-    A channel does not carry the decoded body to a remote broker.
+    A remote peer gets updates without the decoded message, as over a channel.
     """
 
     def __init__(self, *, is_remote: bool) -> None:

@@ -91,7 +91,7 @@ def test_quotas_are_stored_as_java_writes_numbers() -> None:
 
 @pytest.mark.parametrize("value", [-1.0, 0.5, 1e300, float("inf"), float("-inf")])
 def test_byte_rates_reject_fractions_and_negative_and_infinite_values(value: float) -> None:
-    """Kafka adds 0.000001 and truncates. It rejects values that change by more: -1 becomes 0."""
+    """Kafka adds 0.000001, truncates, and rejects a value that changes by more: -1 becomes 0."""
     check(f"""
     > quota user:u consumer_byte_rate={value}
     0:user=u: INVALID_REQUEST "Configuration consumer_byte_rate must be a LONG value"

@@ -109,7 +109,7 @@ def test_answer_of_an_earlier_leader_epoch_is_ignored(pair: Pair) -> None:
 
 
 def test_answer_for_a_deleted_topic_of_the_same_name_is_ignored(pair: Pair) -> None:
-    """Both topics are in leader epoch 0, and the follower's logs of both are empty."""
+    """Only the topic id differs: both topics have leader epoch 0 and an empty follower log."""
     append(pair.leader, b"of the deleted topic")
     request = pair.fetching.fetch_request(0, 7)
     assert request is not None

@@ -122,7 +122,7 @@ def test_truncation_removes_whole_batches(tmp_path: Path) -> None:
 
 
 def test_a_truncation_before_the_first_segment_leaves_an_empty_log_there(tmp_path: Path) -> None:
-    """The leader may end before the first record that retention has left here."""
+    """The leader's log may end before the first record that retention has left in this log."""
     log = filled(tmp_path, 50, segment_bytes=1500, retention_bytes=1500, retention_ms=-1)
     log.delete_old_segments(NOW, high_watermark=100)
     assert log.start_offset > 20
@@ -238,7 +238,7 @@ def test_the_number_of_open_files_is_limited(tmp_path: Path) -> None:
 
 
 async def test_a_flushed_segment_is_trusted_after_a_kill(tmp_path: Path) -> None:
-    """Recovery reads the log from the recovery point on."""
+    """Recovery does not read the log before the recovery point."""
     here = directories(tmp_path, segment_bytes=1500)
     log = here.get_or_create("topic", 0, TOPIC_ID)
     for number in range(100):
@@ -257,7 +257,7 @@ async def test_a_flushed_segment_is_trusted_after_a_kill(tmp_path: Path) -> None
 def test_deleted_segments_and_logs_are_removed_by_the_function_that_the_broker_sets(
     tmp_path: Path,
 ) -> None:
-    """The function of a broker deletes files in another thread."""
+    """A broker sets a function that deletes files in another thread."""
     here = directories(tmp_path, segment_bytes=1500, retention_bytes=3000)
     removed: list[Path] = []
     here.files.remove = removed.extend
@@ -332,7 +332,7 @@ def test_a_log_that_could_not_be_moved_is_complete_after_a_restart(
 def test_an_epoch_that_cannot_be_stored_leaves_no_records(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the records stayed, the follower would store them twice, with the same offsets."""
+    """If the records stayed, the next fetch would store them again, with the same offsets."""
     leader, follower = filled(tmp_path / "1", 1), filled(tmp_path / "2", 0)
     follower.append_as_follower(leader.read(0, 10**6, 2), NOW)
     leader.append(batch(b"c"), 4, NOW)

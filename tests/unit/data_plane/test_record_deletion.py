@@ -37,7 +37,7 @@ class Leader:
         self.deletion.follower_fetched(self.partition, broker, start_offset)
 
     async def delete(self, offset: int, timeout_s: float = 10) -> asyncio.Task[int]:
-        """Return a request that waits."""
+        """Start a deletion, and return its task."""
         work = self.deletion.delete_before("t", 0, offset, timeout_s)
         task = asyncio.ensure_future(work)
         await asyncio.sleep(0)
@@ -55,7 +55,7 @@ async def test_a_deletion_waits_for_every_live_replica(tmp_path: Path) -> None:
 
 
 async def test_a_deletion_does_not_wait_for_a_replica_that_stopped(tmp_path: Path) -> None:
-    """The replica is not in the ISR: when it stops, the partition's state does not change."""
+    """The replica is outside the ISR, so its stop does not change the partition's state."""
     leader = Leader(tmp_path)
     request = await leader.delete(4)
     leader.fetched(2, 4)

@@ -123,7 +123,7 @@ def test_timestamps_outside_the_topics_limits_are_rejected_one_by_one() -> None:
 
 @pytest.mark.parametrize("magic", [1, 2])
 def test_a_producer_must_not_set_the_flag_of_append_times(magic: int) -> None:
-    """As in Kafka, this is an error only if the topic ignores the producer's timestamps."""
+    """As in Kafka, only a topic with message.timestamp.type=LogAppendTime rejects such records."""
     data = encode_message_set([Record(0, NOW, b"k", b"v")], 1, Codec.NONE, NOW)
     if magic == 2:
         data = assemble(
@@ -184,7 +184,7 @@ def test_equal_compressed_records_are_rejected_at_the_second_one(
 
 
 def test_a_number_of_a_record_has_at_most_32_bits() -> None:
-    """Java's readVarint rejects a fifth byte that is not the last one; timestamps have 64 bits."""
+    """Java's readVarint rejects numbers of more than five bytes. Only timestamps have 64 bits."""
     header = parse_header(encode_batch([NewRecord(NOW, None, b"")]))
     fields = bytes.fromhex("000000 818080808000 01 00".replace(" ", ""))
     body = bytes([2 * len(fields)]) + fields
@@ -230,7 +230,7 @@ def test_old_consumers_get_message_sets(version: int, magic: int, codec: Codec) 
 
 
 def test_converted_records_are_padded_to_the_size_before_the_conversion() -> None:
-    """Kafka announces the size before it converts."""
+    """Kafka sends the size of the records before it converts them."""
     data = b"".join(encode_batch(RECORDS, base_offset=at) for at in (50, 53, 56))
     for offset in (50, 52, 58):
         converted = for_version(1, data, offset)

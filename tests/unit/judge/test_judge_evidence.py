@@ -194,7 +194,7 @@ def test_damaged_log_is_a_gap(tmp_path: Path) -> None:
 def test_log_that_ends_before_the_final_dump_is_a_gap(
     zxids: Sequence[int], final: int, gaps: list[str], tmp_path: Path
 ) -> None:
-    """In the last row, the final zxid is the first of a ZooKeeper epoch. No transaction has it."""
+    """The last row has the first zxid of a ZooKeeper epoch. No transaction has such a zxid."""
     zookeeper = _run(tmp_path, logs=[_log(zxids)]) / "evidence" / "run=r" / "zookeeper"
     (zookeeper / "final.jsonl").touch()
     dumps = {"zookeeper/first.jsonl": 0, "zookeeper/final.jsonl": final}

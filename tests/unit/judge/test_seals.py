@@ -1,7 +1,8 @@
 """The judge and the pipeline detect changed evidence: they reject the run or return UNKNOWN.
 
-The run violates F1 (principal_is_preserved), and most changes hide the violation. Two cases pass:
-a changed run that was sealed again, if no key is used, and an unsealed run with `--unsealed`.
+The run violates F1 (principal_is_preserved), and most changes hide the violation. A changed run
+passes in two cases: it was sealed again and no key is used, or its seal was removed and
+`--unsealed` is given.
 """
 
 from __future__ import annotations

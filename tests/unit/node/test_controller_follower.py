@@ -110,7 +110,7 @@ async def test_an_elected_controller_resigns_unless_the_controller_znode_names_i
 async def test_an_active_controller_resigns_only_if_the_controller_znode_does_not_name_it_now(
     report: ControllerAddress | None, truth: ControllerAddress | None, state: ControllerState
 ) -> None:
-    """In an ensemble the broker session may lag behind the controller session."""
+    """In an ensemble the broker session may lag, so a report may be older than the election."""
     candidate = Candidate(ME, truth)
     follower = follower_of(candidate)
     candidate.state = ControllerState.LOADING

@@ -1,4 +1,4 @@
-"""Deletions of topics that no update of the metadata names."""
+"""A deleted topic is noticed even if no metadata update says that it was deleted."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_full_image_deletes_the_topics_that_it_lacks() -> None:
 
 
 def test_a_topic_with_another_id_was_deleted_and_created_again() -> None:
-    """Its offsets would make consumers skip records."""
+    """With the committed offsets of the deleted topic, consumers would skip records."""
     known = KnownTopicIds()
     known.deleted(topics(a=OLD), None)
     assert known.deleted(topics(a=NEW), ["a"]) == {"a"}

@@ -184,7 +184,7 @@ async def test_close_calls_the_policy_even_if_every_call_hangs() -> None:
 
 
 async def test_a_call_that_ends_while_its_timeout_expires_has_one_result() -> None:
-    """The event loop is blocked meanwhile. A second result would count for the next call."""
+    """The event loop is blocked meanwhile. A second result would count as that of the next call."""
     runner, so_far = PolicyRunner("p", 50), list[ApiError | None]()
     evaluation = asyncio.ensure_future(runner.run_in_order([lambda: None], so_far))
     began = time.monotonic()

@@ -25,8 +25,8 @@ async def start_with_an_outage(
 ) -> None:
     """Start broker 1 on an empty ZooKeeper, or broker 2 while broker 1 is the controller.
 
-    The outage begins `after_ms` after the broker first connects to ZooKeeper. It resets all of the
-    broker's connections to ZooKeeper or, if `cut_s` is not 0, cuts them for `cut_s`.
+    The outage begins `after_ms` after the broker first connects to ZooKeeper. If `cut_s` is 0, it
+    resets all of the broker's connections to ZooKeeper. Otherwise it cuts them for `cut_s`.
     """
     service = f"zookeeper of {broker}"
     cluster = SimulatedCluster(

@@ -45,7 +45,7 @@ async def test_a_caller_with_a_timeout_does_not_wait_longer_for_a_silent_server(
             with pytest.raises(ConnectionLostError, match=r"within 0\.1 s"):
                 await session.open(0.1)
             await session.close()
-    # kazoo's thread ends only now, with a log message that must not appear after pytest's summary.
+    # Wait for kazoo's thread, because its last log message must not appear after pytest's summary.
     await asyncio.to_thread(session._connection.stop, 10)
 
 

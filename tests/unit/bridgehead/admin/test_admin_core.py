@@ -93,7 +93,7 @@ def creation(*names: str, flags: CreateTopicsFlags = topics.NO_CREATE_FLAGS) -> 
 def answering(
     code_of: Callable[[str], int] = lambda name: 0, throttle_ms: int = 0, text: str | None = None
 ) -> Any:
-    """Answer CreateTopics with a code for each name."""
+    """Return a handler of CreateTopics. `code_of` maps a topic's name to its error code."""
 
     def answer(request: Any, version: int) -> CreateTopicsResponse:
         results = [
@@ -115,7 +115,7 @@ def world() -> World:
 
 
 def as_controller(world: World, broker: int) -> Any:
-    """Create topics if this broker is the controller."""
+    """Return a handler of CreateTopics that succeeds only while this broker is the controller."""
     return answering(lambda _: 0 if world.controller == broker else ErrorCode.NOT_CONTROLLER)
 
 
@@ -436,9 +436,9 @@ def test_a_broker_that_is_not_in_the_metadata_is_an_error_at_once(world: World) 
 
 
 def fail_over(world: World, *, at_ms: float) -> Callable[[], int]:
-    """Broker 2 is dead. From `at_ms` on, metadata lacks it, and broker 3 is its successor.
+    """Broker 2 is dead. From `at_ms` on, metadata lacks broker 2, and broker 3 succeeds it.
 
-    The function that is returned returns the leader and coordinator.
+    The returned function returns the current leader, which is also the coordinator.
     """
     world.brokers[2].is_up = False
 

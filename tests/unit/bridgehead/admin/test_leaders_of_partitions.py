@@ -34,7 +34,7 @@ METADATA = MetadataResponse(
 
 
 def after_first_answer(code: ErrorCode) -> tuple[Plan[Any], Any]:
-    """Answer a call with this error for A and offset 5 for B; return the call and its next step."""
+    """Answer ListOffsets: `code` for A, offset 5 for B. Return the call and its next step."""
     plan = list_offsets({A: LATEST, B: LATEST})
     next(plan)
     plan.send([Try.new_value(Answer(METADATA, 12))])

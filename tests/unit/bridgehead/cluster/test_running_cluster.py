@@ -12,7 +12,7 @@ from bridgehead.cluster.running_cluster import RunningCluster
 
 
 def test_no_node_starts_while_the_cluster_is_stopping() -> None:
-    """Its evidence would change while the run is sealed, and nothing would stop it."""
+    """A new node would change evidence that is being sealed, and nothing would stop the node."""
     started: list[str] = []
     node: Any = SimpleNamespace(start=lambda: started.append("node"))
     cluster: Any = SimpleNamespace(phase="ready")

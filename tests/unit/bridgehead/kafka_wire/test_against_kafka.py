@@ -146,7 +146,7 @@ def schemas() -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("api", schemas(), ids=lambda api: api["api"])
 def test_tables_equal_kafkas_schemas(api: dict[str, Any]) -> None:
-    """Compares names, types, order, nullability and tags of fields, and the header versions."""
+    """Names, types, order, nullability and tags of fields are equal, and so are header versions."""
     spec = API_SPECS[api["key"]]
     assert (spec.min_version, spec.max_version) == (api["min"], api["max"])
     for row in api["versions"]:
@@ -179,7 +179,7 @@ def test_defaults_are_the_same_as_in_kafka() -> None:
 
 
 def test_error_codes_are_the_same_as_in_kafka() -> None:
-    """Compares codes, names, default texts and retriability."""
+    """The codes, names, default texts and retriability are equal."""
     theirs = list(lines("errors.jsonl.gz"))
     assert [(code.value, code.name) for code in ErrorCode] == [
         (row["code"], row["name"]) for row in theirs
@@ -191,14 +191,14 @@ def test_error_codes_are_the_same_as_in_kafka() -> None:
 
 
 def test_api_table_equals_the_table_of_a_zookeeper_broker() -> None:
-    """Compares the key, the two names, the versions and the route of each API."""
+    """The key, the two names, the versions and the route of each API are equal."""
     theirs = {row["key"]: row for row in lines("apis.jsonl.gz") if "ZK_BROKER" in row["listeners"]}
     assert set(API_SPECS) == set(theirs)
     for key, row in theirs.items():
         spec = API_SPECS[key]
         assert (spec.name, spec.enum_name) == (row["name"], row["enum"])
         assert (spec.min_version, spec.max_version) == (row["min"], row["max"])
-        # The request log does not show the APIs that are not served.
+        # Only the request log shows deprecated versions, and only served APIs are logged.
         if spec.route is not None:
             assert list(range(spec.deprecated_through + 1)) == row["deprecated"]
         # APIs without a route are not served. Only brokers send the APIs with ON_CONTROLLER.

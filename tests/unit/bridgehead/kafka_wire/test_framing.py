@@ -76,7 +76,7 @@ def test_announced_length_takes_no_memory() -> None:
 
 
 def test_many_small_frames_in_one_read_are_split() -> None:
-    """The read has 20,000 frames and a part of another. The first one began in an earlier read."""
+    """Frame 1 of 20,001 began in an earlier read. The last frame ends in a later read."""
     stream = frame(b"x" * 10) * 20_000
     frames = FrameBuffer()
     assert frames.receive_data(b"\x00") == []  # A partial frame makes the buffer use its slow path.
