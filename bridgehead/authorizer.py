@@ -17,7 +17,11 @@ or not the authorizer uses them.
             return Verdict(allowed)
 
         def authorize_by_resource_type(
-            self, requester: Requester, operation: Operation, kind: ResourceType, acls: Acls
+            self,
+            requester: Requester,
+            operation: Operation,
+            resource_type: ResourceType,
+            acls: Acls,
         ) -> Verdict:
             return Verdict(operation != "CREATE" or str(requester.principal) == "User:alice")
 """

@@ -116,7 +116,7 @@ def cluster_options(defaults: Mapping[str, Any], markers: Sequence[pytest.Mark])
     the closest one wins; only their `properties` are merged.
 
     Raises:
-        pytest.UsageError: a marker has an unknown argument.
+        pytest.UsageError: a marker has a positional or an unknown argument.
     """
     marked: dict[str, Any] = {}
     properties: dict[str, str] = dict(defaults.get("properties", {}))

@@ -37,7 +37,7 @@ class AclListener(Protocol):
         """All ACLs were read."""
 
     def acl_changed(self, pattern: ResourcePattern, entries: Entries, version: int | None) -> None:
-        """A pattern was read again. `version`: of its znode; None if the znode was deleted."""
+        """A pattern was read again. `version` is its znode's, or None if the znode was deleted."""
 
     def acls_are_of(self, zxid: int | None) -> None:
         """The ACLs are those at `zxid`; None: they were read at different zxids."""

@@ -226,6 +226,8 @@ class NewestZxid:
         forwarded = await self._forward(request, request.body)
         if forwarded.step in (Step.UNKNOWN_SERVER_ERROR, Step.CLOSE):  # an Envelope error
             raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
-        if forwarded.step is not Step.RELAY or not forwarded.zxid:  # zxid 0: the reply has none
+        # A relayed reply has zxid 0 only if an unexpected exception in the controller made the
+        # request fail with UNKNOWN_SERVER_ERROR.
+        if forwarded.step is not Step.RELAY or not forwarded.zxid:
             raise ApiError(ErrorCode.REQUEST_TIMED_OUT)
         return forwarded.zxid

@@ -49,7 +49,9 @@ class RequestMemory(Generic[R]):
         self._partial: dict[R, None] = {}
         self._muted: set[R] = set()
         self._whole_bytes = self._partial_bytes = 0
-        self._checked: dict[R, Held] = {}  # readers not muted since the last check
+        # What the readers with an incomplete frame held at the last check. It lacks readers that
+        # were muted then or have been muted since.
+        self._checked: dict[R, Held] = {}
 
     @property
     def used(self) -> int:

@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 # At shutdown the broker waits this long for written responses to reach their clients.
 CLOSE_WITHIN_S: Final = 0.5
 # At the limit of queued.max.request.bytes the broker looks for idle clients at this interval. In
-# each interval it logs the first _LOGGED_PER_CHECK closed clients one by one, then only a number.
+# each interval it logs the first _LOGGED_PER_CHECK closed clients one by one, the rest as a number.
 _MEMORY_CHECK_S: Final = 1.0
 _LOGGED_PER_CHECK: Final = 5
 _BACKLOG: Final = 1024

@@ -113,7 +113,7 @@ class ZooKeeperWatcher:
         self._acls = AclFollower(callbacks.acls) if callbacks.acls is not None else None
         self._reading_changes = asyncio.Lock()
         self._reading_controller = asyncio.Lock()
-        # False until the node first calls `watch`. Until then a new session sets no watches.
+        # False until the node first calls `watch`. From then on, it is called after each connect.
         self._is_watching = False
         self._stopped = False
 

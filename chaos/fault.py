@@ -65,7 +65,7 @@ class Network(Protocol):
     async def reset_peers(self, broker: int) -> None:
         """Reset the connections of other brokers to a broker's controller.
 
-        The reset happens when an Envelope is in flight.
+        First waits until an Envelope is in flight.
         """
 
     async def lose_commit(self, broker: int, *, reply: bool) -> None:

@@ -198,10 +198,10 @@ def governing_level(
 ) -> tuple[Level, float | None]:
     """Return the level whose quota applies to a client, and its rate (None: unlimited).
 
-    The first of these entities with a rate determines the level (KIP-55): the user with this or the
-    default client id, the user, the default user with this or the default client id, the default
-    user. Otherwise the client id is the level. The most specific entity of the level that has a
-    rate determines the rate.
+    The first of these entities with a rate determines the level (KIP-55): the user with the client
+    id or with the default client id; the user; the default user with the client id or with the
+    default client id; the default user. If none has a rate, the client id is the level. The most
+    specific entity of the level that has a rate determines the rate.
     """
     stored = sanitize(user)
     client = None if client_id is None else sanitize(client_id)

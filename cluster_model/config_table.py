@@ -52,7 +52,8 @@ def read_config_table(
         make: builds a key from the fields of ConfigKey and the text in the extra column.
 
     Raises:
-        ValueError: a malformed table; the message names the file and the line.
+        ValueError: a malformed table; the message names the file and, unless the header is wrong,
+            the line.
     """
     header, *lines = path.read_text(encoding="utf-8").splitlines()
     columns = ("name", "type", "default", "valid values", extra, "documentation")

@@ -161,7 +161,7 @@ def _response(done: CompletedRequest) -> Any:
             header.api_version,
             response,
             dialect=done.dialect,
-            repeated=("configs",),  # most topics of a CreateTopics response have the same
+            repeated=("configs",),  # equal for most topics of a CreateTopics response
         )
     return _to_json(response, header.api_version)
 
@@ -180,7 +180,7 @@ def _fragment(rows: list[dict[str, Any]]) -> orjson.Fragment:
 
 
 def _is_sensitive(resource_type: int, name: str) -> bool:
-    """Return whether KafkaConfig.loggableValue hides the value: passwords and unknown configs."""
+    """Return whether KafkaConfig.loggableValue hides the value: of a password or unknown config."""
     if resource_type == _TOPIC:
         topic_key = TOPIC_CONFIGS.get(name)
         return topic_key is None or topic_key.sensitive

@@ -163,7 +163,7 @@ class Controller:
             await self._return_to_standby()
 
     async def superseded(self) -> None:
-        """/controller is gone or names another broker: resign if active or loading."""
+        """Resign if active or loading: /controller is gone or names another broker."""
         if self._serving is not None:
             await self.resign("/controller no longer names this broker")
 

@@ -117,9 +117,9 @@ async def _read_token(loop: ControllerLoop, read: ReadMany, *, token_id: str) ->
 async def _read_config(loop: ControllerLoop, read: ReadMany, *, resource: ConfigResource) -> None:
     """Read the configs of one resource.
 
-    For a user, also read the names of the user's clients; for one of these clients, also the user's
-    configs. The first quota of a client creates the user's znodes, and the removal of the last
-    one deletes them.
+    For a user or a user's client, also read the names of the user's clients; for a client, also the
+    user's configs. The first quota of a client creates the user's znodes, and the removal of the
+    last one deletes them.
     """
     resources, user = [resource], ""
     if resource.entity_type == "users":

@@ -247,7 +247,7 @@ def _log_invalid_elements(pending: PendingRequest) -> None:
 def _predates_envelopes(envelope: Envelope, sender: Sender) -> bool:
     """True for a request that is executed even without support for Envelopes.
 
-    A broker itself made the request, or this node's broker sent it.
+    Such a request was made by a broker itself, or comes from this node's broker.
     """
     return envelope.made_by_broker or sender.host == THIS_PROCESS
 

@@ -38,8 +38,8 @@ def expired(znodes: Mapping[str, ZnodeData | None], now_ms: int) -> list[str]:
 async def purge_notifications(read: ReadMany, loop: ControllerLoop, now_ms: int) -> None:
     """Delete expired notifications, in fenced multis. Raises ConnectionLostError.
 
-    Each action of the loop reads as many notifications as fit into one multi, oldest first, and
-    deletes those that have expired. If all had expired, another action reads the next ones.
+    Each action of the loop reads the oldest notifications, as many as one multi can delete, and
+    deletes those that have expired. If all of them have expired, another action reads the next.
     """
     for parent in NOTIFICATION_PARENTS:
         (children,) = await read([ReadChildren(parent)])

@@ -36,8 +36,9 @@ class Compaction:
     async def compact(self, keys_max: int) -> int:
         """Compact every log that is due, with at most `keys_max` keys in memory.
 
-        Return the number of logs compacted. A log that cannot be compacted is skipped until the
-        broker restarts.
+        Return the number of completed compactions. It includes those that were discarded because
+        meanwhile the topic was deleted, or the log was moved or truncated, or lost old segments. A
+        log that cannot be compacted is skipped until the broker restarts.
         """
         count = 0
         while (work := await self._next()) is not None:

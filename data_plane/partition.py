@@ -322,7 +322,13 @@ class Partition:
     # --- Waiting -------------------------------------------------------------------------
 
     def watch(self, changed: Callable[[], None]) -> None:
-        """Call `changed` after every append and every change of role or high watermark."""
+        """Call `changed` after every append and truncation, and when the replica stops.
+
+        It is also called after changes of the role, the replicas, the ISR and the high watermark;
+        after retention or DeleteRecords has moved the log start offset; and after a follower has
+        reported a new log start offset. It is not called if a follower only adopts the leader's log
+        start offset.
+        """
         self._watchers[changed] = None
 
     def unwatch(self, changed: Callable[[], None]) -> None:

@@ -1,10 +1,10 @@
 """`python -m deploy.offline`: builds the base image and the wheels from Debian and Python packages.
 
 The program uses no image registry: `debootstrap` builds the base image, and `pip download` fetches
-the wheels. PySpark is published only as source, so the program builds its wheel. A copy of
-the lock gets the digest of this wheel and keeps all other digests. The wheels are kept under build/
-and copied into an image of their own, so that later builds do not send half a gigabyte to the
-engine. The program does not build again what has not changed.
+the wheels. PySpark is published only as source, so the program builds its wheel. A copy of the lock
+gets the digest of this wheel and keeps all other digests. The wheels are kept under build/ and
+copied into an image of their own, so that later builds do not send half a gigabyte to the engine.
+The program does not build again what has not changed.
 """
 
 from __future__ import annotations

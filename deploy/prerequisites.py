@@ -19,7 +19,7 @@ from bridgehead.exit_codes import ExitCode
 BASE = "bridgehead-base:bookworm"
 CHECKOUT = Path(__file__).resolve().parent.parent
 CANNOT_BUILD = ExitCode.CANNOT_RUN
-# The free space that the build needs. After it, images with their build cache take 2.3 GB, wheels
+# The free space that the build needs. Afterwards, images with their build cache take 2.3 GB, wheels
 # 0.5 GB and the root file system 0.3 GB.
 IMAGES_GB, WHEELS_GB, ROOT_GB = 4, 1, 1
 

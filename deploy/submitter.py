@@ -37,7 +37,7 @@ def seal(run: Path, connect: str, logs: Path = LOGS, key: bytes | None = None) -
     """Dump ZooKeeper, collect its logs and write the manifest; with a key, sign the manifest.
 
     Raises:
-        EvidenceError: brokers still run, or evidence cannot be read.
+        EvidenceError: brokers are still registered, or evidence cannot be read.
         DumpError: ZooKeeper cannot be dumped.
     """
     asyncio.run(dump(connect, run, "final"))
@@ -57,7 +57,7 @@ def seal(run: Path, connect: str, logs: Path = LOGS, key: bytes | None = None) -
 def main() -> int:
     """Seal the run, run the pipeline and return its exit status.
 
-    The status is 3 if there is nothing to judge, and 4 if the seal key cannot be used.
+    The status is 3 if there is no run or it cannot be sealed, and 4 if the seal key cannot be used.
     """
     run = EVIDENCE / f"run={os.environ.get('KAFKA_BRIDGEHEAD_RUN_ID') or 'compose'}"
     os.umask(0o077)
@@ -72,7 +72,7 @@ def main() -> int:
         sys.stderr.write(f"{error}\n")
         return CANNOT_RUN
     except (DumpError, EvidenceError, OSError) as error:
-        sys.stderr.write(f"There is nothing to judge: {error}\n")
+        sys.stderr.write(f"The run cannot be judged: {error}\n")
         return ExitCode.UNDECIDED
     # Spark gets the container's IP address, because `docker compose run` gives the container no
     # name in the network.

@@ -4,7 +4,7 @@ The pages are README, the guides, policies and upgrade. Their code blocks are us
 
 - a block `sh` is run by bash, in the clone; variables live until the end of the page;
 - a block of another language whose first line is a comment with a file name becomes that file;
-- the commands of a file of GitHub Actions or GitLab CI are run too, in a workspace that has only
+- the commands in a file of GitHub Actions or GitLab CI are run too, in a new folder that has only
   the example test;
 - blocks without a language, and README's section about containers, are not run
   (`make test-docker` runs the latter).

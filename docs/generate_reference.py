@@ -88,11 +88,12 @@ DescribeConfigs does not return these properties.
 _BROKER_INTRODUCTION: Final = """\
 ## Kafka's broker configs
 
-The configs of Kafka 3.9.1, with its defaults and checks. A broker accepts all of them, except the
-values that [security](security.md) names as rejected at start. DescribeConfigs returns them.
-AlterConfigs changes those whose update mode allows it, except passwords.
+The configs of Kafka 3.9.1, with its defaults and checks. A broker accepts all of them, except a
+`broker.id` below 0 and the values that [security](security.md) names as rejected at start.
+DescribeConfigs returns them. AlterConfigs changes those whose update mode allows it, except
+passwords.
 
-These are accepted and described, but have no effect:
+These, among others, are accepted and described, but have no effect:
 
 - most configs of Kerberos, KRaft, transactions, tiered storage, share groups and the consumer
   groups of KIP-848,
@@ -114,7 +115,9 @@ _TOPIC_INTRODUCTION: Final = """\
 ## Topic configs
 
 A topic config that is not set takes the value of its broker config. If the broker config is not set
-either, or if the row names no broker config, the value is the one in the column *default*.
+either, the value is that of the config which the row of the broker config names, for example
+`log.roll.hours` for `log.roll.ms`. If that is not set, or if a row names no other config, the value
+is the one in the column *default*.
 """
 _API_INTRODUCTION: Final = """\
 Programs may import the names on this page. Everything else is internal and can change in any
@@ -196,7 +199,7 @@ def _made_methods(node: Any, owner: Any) -> Iterator[str]:
 
 
 def _plain(signature: str) -> str:
-    """Return a signature as in the source, but without `self` and quotes around annotations."""
+    """Return `inspect`'s signature as the source has it, but without `self`."""
     for pattern, text in (
         (r"\(self, /(?:, )?", "("),
         (r"<(\w+\.\w+): \d+>", r"\1"),  # a flag

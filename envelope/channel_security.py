@@ -63,7 +63,7 @@ def load_security(files: ChannelFiles) -> ChannelSecurity:
     """Read the files.
 
     Raises:
-        ChannelSecurityError: a file cannot be read.
+        ChannelSecurityError: a file cannot be read, or is not a PEM file.
     """
     certificate, key, authority = map(_read, (files.certificate, files.key, files.authority))
     return ChannelSecurity(
@@ -88,7 +88,10 @@ def _read(path: str) -> bytes:
 
 
 def identify(certificate_fields: Mapping[str, Sequence[bytes]]) -> PeerIdentity | None:
-    """Return the identity in gRPC's `auth_context`; None if the certificate names no broker."""
+    """Return the identity in gRPC's `auth_context`.
+
+    None if the certificate has no common name or names no broker.
+    """
     (name,) = certificate_fields.get("x509_common_name") or (b"",)
     hosts = (
         _BROKER_HOST.fullmatch(each.decode("utf-8", "replace"))

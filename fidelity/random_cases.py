@@ -34,7 +34,7 @@ from cluster_model.topic_names import has_valid_path
 from fidelity.random_values import NO_ID, ODD, POOLS
 
 STEPS_PER_CASE: Final = 6
-# Brokers apply a write at different times, so the next step is sent after this delay. If that step
+# Brokers apply a write at different times, so the step after a write is delayed by this time. If it
 # is a read, it is repeated on our cluster, for at most this time, until the responses are equal.
 SETTLE_S: Final = 0.05
 SETTLE_MOVED_S: Final = 1.0  # a moved replica has to be copied first

@@ -175,9 +175,9 @@ class ControllerFollower:
     async def _is_elected(self) -> bool:
         """Return whether /controller names this broker now.
 
-        The last report does not show this. It may be older than this broker's election, because the
-        broker session and the controller session may be connected to different members of the
-        ensemble. If it reports a deletion of /controller, that may have come before or after the
+        The last report about /controller does not show this. It may be older than this broker's
+        election, because the broker session and the controller session may be connected to
+        different members of the ensemble. A reported deletion may have come before or after the
         election.
         """
         try:

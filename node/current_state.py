@@ -66,7 +66,7 @@ class BrokerConfigs:
         return self._effective
 
     def store(self, stored: Mapping[str, Mapping[str, str]]) -> None:
-        """Apply the stored configs of this broker, the cluster default, or both, by entity."""
+        """Apply stored configs. The keys are entities: this broker, the cluster default or both."""
         self._stored.update(stored)
         overrides = (self._stored.get(entity, {}) for entity in self.entities)
         self._effective = EffectiveBrokerConfig.of(self._config, *overrides)

@@ -202,7 +202,7 @@ def _connect(
 
 
 def _start_up_paths(config: NodeConfig, security: Security) -> tuple[str, ...]:
-    """Return the persistent paths to create at start, of those that only some clusters need."""
+    """Return the optional persistent paths that this cluster needs. They are created at start."""
     tokens = TOKEN_PATHS if config.token_secret is not None else ()
     direct = (DIRECT_PARENT,) if config.writes_directly else ()
     return (ACL_PATHS if security.authorization.is_on else ()) + tokens + direct

@@ -47,7 +47,7 @@ class PolicyRunner:
         results: list[ApiError | None],
         timeout_ms: int | None = None,
     ) -> list[ApiError | None]:
-        """Run calls one after another in one thread; return None or the error of each started one.
+        """Run calls one after another in one thread; return the error or None of each that started.
 
         Starts no further call after an error, or once SERIES_S have passed. Each result is also
         added to `results` when its call returns. Never raises.

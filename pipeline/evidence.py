@@ -73,8 +73,11 @@ def find_runs(
             rejected. Unsealed remote runs are always rejected.
 
     Raises:
-        EvidenceError: the folder has no run, two runs have the same id, a file has changed, or
-            another key signed a manifest.
+        EvidenceError: `where` is not a folder or has no run, two runs have the same id, or a run
+            cannot be judged: it is unsealed and not copied, its path has a character of a Spark
+            pattern, its manifest or signature is invalid or cannot be read, or one of its files
+            has changed or is not in the manifest.
+        OSError: the file system failed.
     """
     folder = local_place(where) if isinstance(where, Path) else where
     if not folder.is_folder():

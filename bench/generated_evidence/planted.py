@@ -170,7 +170,7 @@ def principal_is_swapped(world: World) -> Iterator[Planted]:
 
 
 def bytes_are_changed(world: World) -> Iterator[Planted]:
-    """F2: the controller decides a body that differs from the client's."""
+    """F2: the controller executes a body that differs from the client's."""
     write = _creation(world)
     write.executed_body = "bad"
     place = _executed(world, write)

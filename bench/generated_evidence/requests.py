@@ -28,7 +28,7 @@ class Write:
     executed_for: str = ""  # the principal that the controller sees
     committed_code: int | None = 0  # None: no outcome and no effect
     answer: int | None = None  # the broker's own error code instead of the controller's response
-    executed_body: str = BODY  # the digest of the request that the controller decides
+    executed_body: str = BODY  # the digest of the body that the controller executes
     relayed: str = ANSWER  # the digest of the response that the broker gets
 
 

@@ -193,7 +193,7 @@ class World:
             user,
         )
         which = self.names % 10
-        half = len(self.alive) // 2  # Change only the newer half: it is not deleted soon.
+        half = len(self.alive) // 2  # Reuse only the newer half: it is not deleted soon.
         if which in (3, 6) and half:
             name, owner = self.alive[half + self.names % half]
             write.api_key, write.element = INCREMENTAL_ALTER_CONFIGS, f"2:{name}"

@@ -88,7 +88,7 @@ class BrokerConnection:
         self._negotiate(_API_VERSIONS)
 
     def version_of(self, request: Request) -> tuple[int, str]:
-        """Return the newest version that client and broker both support, and the dialect.
+        """Return the newest version that request, client and broker support, and the dialect.
 
         Raises:
             UnsupportedVersionError: there is no such version. The text names the broker and the
@@ -185,7 +185,7 @@ class BrokerConnection:
                 f"The broker at {self._address} does not negotiate versions: "
                 f"{error_code(message.error_code).name}."
             )
-        # Only a drafted listener lists KIP-4's APIs.
+        # Only a drafted listener lists the APIs of KIP-4 that Kafka never had.
         self.dialect = "drafted" if ApiKey.ALTER_TOPICS in self._ranges else "shipped"
         if self._login is None:
             self.stage = Stage.READY

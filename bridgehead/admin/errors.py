@@ -59,7 +59,7 @@ class ConnectionFailedError(AdminError):
 
 
 class BrokerGoneError(ConnectionFailedError):
-    """Metadata lacks the broker of a request. If `sent`, the broker may have executed it."""
+    """Metadata lacks a request's broker. If `sent`, that broker may have executed the request."""
 
     def __init__(self, text: str, *, sent: bool) -> None:
         super().__init__(text)

@@ -52,7 +52,7 @@ def _load_certificate(context: ssl.SSLContext, texts: Mapping[str, str]) -> None
     if location := texts.get("ssl.keystore.location"):
         context.load_cert_chain(location, password=password)
     elif chain := texts.get("ssl.keystore.certificate.chain"):
-        # Python reads certificates only from files. Closing this private file deletes it.
+        # Python reads certificate and key only from files. Closing this private file deletes it.
         with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
             file.write(f"{texts.get('ssl.keystore.key', '')}\n{chain}\n")
             file.flush()

@@ -45,7 +45,7 @@ class Broker:
 
 
 class StartStop(abc.ABC):
-    """A context manager with `start` and `stop`. If `start` fails, `stop` is called."""
+    """A context manager that calls `start` and `stop`. If `start` fails, it calls `stop` too."""
 
     @abc.abstractmethod
     def start(self) -> Self:

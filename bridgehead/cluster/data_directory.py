@@ -112,7 +112,7 @@ class DataDirectory:
 def _lock(descriptor: int) -> bool:
     """Lock a file; return False if another process keeps it locked.
 
-    Tries several times, because `is_claimed` of another process locks the file for a moment.
+    Tries several times, because `is_claimed` in another process locks the file for a moment.
     """
     for attempt in range(_LOCK_ATTEMPTS):
         try:

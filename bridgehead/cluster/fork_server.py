@@ -127,7 +127,7 @@ def start_with_socket(
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         process = subprocess.Popen(
-            # The forked processes write their command lines over these blanks.
+            # Forked processes write their command lines over this one; the blanks make room.
             module_command(module, *arguments, " " * _COMMAND_LINE_BYTES),
             stdin=theirs.fileno(),
             stdout=subprocess.DEVNULL,

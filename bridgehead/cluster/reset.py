@@ -161,7 +161,7 @@ async def _remove(controller: CommandedNode, found: _Contents, principal: str) -
     for names in _slices(sorted(found.topics)):
         body = {"topicNames": names, "timeoutMs": _DELETION_MS}
         answer = await request(controller, _DELETE_TOPICS, body, principal)
-        results = answer["responses"]  # A call for another broker may have deleted the topic.
+        results = answer["responses"]  # A call for another broker may have deleted some topics.
         check([each for each in results if each["errorCode"] != _UNKNOWN_TOPIC], "deletion")
 
 

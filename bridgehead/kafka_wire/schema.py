@@ -49,7 +49,7 @@ WireType = Primitive | Array | type[Any]
 
 
 class FixedList(list[Any]):
-    """An immutable array of structs, encoded once for each version. Many messages share it."""
+    """An array of structs that never changes, encoded once per version. Many messages share it."""
 
     def __init__(self, elements: Iterable[Any]) -> None:
         super().__init__(elements)

@@ -98,7 +98,7 @@ class TopicLimits(TopicManagementPolicy):
                 "partitions.max", partitions, f"Topic '{topic}' would have {{}} partitions"
             )
         known = _factors(before) if before is not None else {}
-        # A new partition gets as many replicas as partition 0, so it is compared with that one.
+        # A new partition, which usually gets as many replicas as partition 0, is compared with it.
         first = before.replication_factor if before is not None else None
         factors = ((factor, known.get(p, first)) for p, factor in _factors(requested).items())
         for factor, factor_before in dict.fromkeys(factors):

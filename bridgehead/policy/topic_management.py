@@ -144,10 +144,10 @@ class DeleteRecordsRequest(_Request):
 class TopicManagementPolicy(Configurable, ABC):
     """Checks creation, alteration and deletion of topics, and the deletion of their records.
 
-    The controller calls the policy after Kafka's own checks, also in a dry run. For the deletion of
-    records, the leader of the partitions calls it. If a call takes long, other threads may call the
-    policy at the same time. A violation affects one topic; the other topics of the request are
-    checked separately.
+    The controller calls the policy after Kafka's own checks, also in a dry run. A broker below the
+    bridge release calls it for its direct writes. For the deletion of records, the leader of the
+    partitions calls it. If a call takes long, other threads may call the policy at the same time. A
+    violation affects one topic; the other topics of the request are checked separately.
     """
 
     @abstractmethod

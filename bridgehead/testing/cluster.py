@@ -262,7 +262,12 @@ class BridgeheadCluster(StartStop):
         return controller
 
     def start_broker(self, broker: int) -> None:
-        """Start a killed broker's container; return when running brokers know the controller."""
+        """Start a killed broker's container; return when all running ones know the controller.
+
+        Raises:
+            TimeoutError: they did not agree within a minute, for example because one of them is
+                disconnected.
+        """
         self.get_container(broker).start()
         self._wait_for_controller(self._running())
 

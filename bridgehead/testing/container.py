@@ -78,7 +78,7 @@ class BridgeheadContainer(DockerContainer):
         return ",".join(f"{LOOPBACK}:{port}" for port in ports)
 
     def get_controller(self) -> int | None:
-        """Return the active controller's broker id; None while there is none."""
+        """Return the active controller's id if every broker that answers names it, else None."""
         controller: int | None = self._status()["controller_id"]
         return controller
 

@@ -94,7 +94,7 @@ def _read_filter(components: Iterable[ComponentData]) -> dict[str, ComponentData
 
 
 def _single_znode(wanted: Mapping[str, ComponentData], strict: bool) -> list[str]:
-    """Return the path of the single znode that Kafka reads for this filter, else an empty list."""
+    """Return the path of the znode if Kafka reads only one for this filter, else an empty list."""
     named = {
         kind: sanitize(component.match if component.match_type == _EXACT else None)
         for kind, component in wanted.items()

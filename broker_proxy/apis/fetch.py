@@ -1,8 +1,9 @@
 """Fetch, key 1, versions 0 to 17: records for consumers and followers (docs/kafka).
 
 The order of checks is that of `KafkaApis.handleFetchRequest`. A response is sent when it has
-`min_bytes`, when reading a log failed, when no log can be read, or when `max_wait_ms` has passed.
-A partition that is unknown or denied does not end the wait for the others.
+`min_bytes`, a diverging epoch or a nearer replica, when reading a log failed, when no log can be
+read, or when `max_wait_ms` has passed. A partition that is unknown or denied does not end the wait
+for the others.
 
 Version notes:
     0 to 3: record batches of format 2 are converted to an older format. From 3 on: a size limit for
@@ -61,9 +62,10 @@ _MOVED: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH
 
 
 class _Wanted(NamedTuple):
-    """One partition to read; `name` is None for an unknown topic id.
+    """One partition to read.
 
-    `refusal` is an error found without reading a log.
+    `name` is None for an unknown topic id or, below version 13, an empty name. `refusal` is an
+    error found without reading a log.
     """
 
     key: TopicPartition

@@ -184,8 +184,9 @@ class Produce:
 def _last_entries(message: ProduceRequest) -> dict[str, dict[int, PartitionProduceData]]:
     """Return the data by topic and partition. As in Kafka, a partition's last entry counts.
 
-    If the version does not permit the records of an earlier entry, Kafka still appends the last
-    one, but answers with an error (`produce-repeated-partition` in docs/differences.md).
+    Kafka differs if the version does not permit the records of an entry: it answers with the error
+    of this entry, and appends the last of the others (`produce-repeated-partition` in
+    docs/differences.md).
     """
     found: dict[str, dict[int, PartitionProduceData]] = {}
     for topic in message.topic_data:

@@ -41,7 +41,7 @@ class Token:
 class TokenRefusedError(Exception):
     """The token is invalid. The text is for the log and contains no part of the token.
 
-    If the token only lacks a part of the required scope, `scope` is the required scope.
+    If the only fault is a missing part of the required scope, `scope` is the required scope.
     """
 
     def __init__(self, reason: str, scope: str | None = None) -> None:

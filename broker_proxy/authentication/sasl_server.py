@@ -12,7 +12,7 @@ class SecurityConfigError(Exception):
 
 
 class SaslError(Exception):
-    """A login failed. The text is for the broker's log; the client does not get it.
+    """A login failed. The text is for the broker's log, and only there unless a subclass says so.
 
     The text may name the user. It never contains a password, a proof, a nonce or a token.
     """

@@ -25,7 +25,7 @@ NAME_CHARACTERS_MAX: Final = 4_096
 
 
 class NoRuleMatchesError(Exception):
-    """None of the rules matches the certificate's name."""
+    """The certificate's name is too long, or none of the rules matches it."""
 
 
 @dataclass(frozen=True, slots=True)

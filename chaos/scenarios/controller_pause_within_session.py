@@ -1,4 +1,4 @@
-"""A pause below the session timeout causes no election and no unknown outcome."""
+"""A pause shorter than the session timeout causes no election and no unknown outcome."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from chaos.workloads.topics import TOPICS
 
 CONTROLLER_PAUSE_WITHIN_SESSION = Scenario(
     name="controller_pause_within_session",
-    aim="A pause below the session timeout causes no election and no unknown outcome.",
+    aim="A pause shorter than the session timeout causes no election and no unknown outcome.",
     bug="false failovers: a controller resigns although its session is alive",
     catches=Catch(bugs=("resigns_when_late",), found_by=("elections; expected 0 to 0",)),
     workload=TOPICS,

@@ -1,7 +1,7 @@
 """The static configs of a broker: its properties file, validated at start-up.
 
-Properties with unknown names are allowed, because plug-ins may read them. Unknown `bridgehead.*`
-names are errors. All errors are reported together.
+Unknown names are allowed, because plug-ins may read them, but unknown `bridgehead.*` names are
+errors. All errors are reported together.
 """
 
 from __future__ import annotations

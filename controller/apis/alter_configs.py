@@ -3,8 +3,8 @@
 docs/kafka/configs.md#altering-configs. A BROKER resource has already been validated by the
 receiving broker, except in the drafted dialect. Kafka's controller validates a forwarded resource
 again, and rejects it unless it names the controller's own broker (docs/kafka/misbehaviour.md). This
-controller repeats only the checks of names and types. Otherwise `kafka-configs.sh`, which uses this
-API, could alter only the configs of the controller's own broker.
+controller repeats only the checks of names and types: with Kafka's check, `kafka-configs.sh`, which
+uses this API, could alter only the configs of the controller's own broker.
 """
 
 from __future__ import annotations

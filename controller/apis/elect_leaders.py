@@ -1,9 +1,9 @@
 """ElectLeaders, key 43, versions 0 to 2 (docs/kafka/partitions.md). KIP-183, KIP-460.
 
-A preferred election makes a partition's first replica its leader. An unclean election makes any
-live replica the leader of a partition that has no leader. If `topic_partitions` is null, the
-request is for all partitions that need an election. The response waits until every elected
-partition has a leader.
+A preferred election makes a partition's first replica its leader. An unclean election is for a
+partition without a live leader: it makes a live replica the leader, if possible one in the ISR. If
+`topic_partitions` is null, the request is for all partitions that need an election or belong to a
+topic that is being deleted. The response waits until every elected partition has a leader.
 
 Version notes:
     0: preferred elections only, no error code for the whole request.

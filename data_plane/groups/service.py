@@ -301,7 +301,7 @@ class GroupService:
             _log.warning("a group cannot be written: %s", wrong)
             error = ErrorCode.UNKNOWN_SERVER_ERROR
         except ConnectionLostError:
-            # Before the first append, the topic's configs are read from ZooKeeper. This failed.
+            # Before the first append, the topic's configs are read from ZooKeeper. The read failed.
             error = ErrorCode.COORDINATOR_NOT_AVAILABLE
         except Exception:
             _log.exception("an append to __consumer_offsets-%d failed", append.partition)

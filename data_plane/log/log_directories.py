@@ -1,8 +1,8 @@
 """All logs of one broker, in its log directories.
 
-New logs are created in the first directory of `log.dirs`. Checkpoints are written at intervals and
-on a clean stop. A clean stop also creates the file `.kafka_cleanshutdown`: if it exists at the next
-start, the logs need no recovery.
+New logs are created in the first directory of `log.dirs`. Checkpoints are written at intervals, on
+a clean stop, and after a compaction or a deletion of records. A clean stop also creates the file
+`.kafka_cleanshutdown`: if it exists at the next start, the logs need no recovery.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class DecompressionError(Exception):
 
 
 def decompress(codec: Codec, data: bytes, limit: int = DECOMPRESSED_BYTES_MAX) -> bytes:
-    """Return the decompressed bytes, if they are at most `limit`.
+    """Return the decompressed bytes, if they are at most `limit`; without a codec, `data` itself.
 
     Raises:
         DecompressionError: the data are damaged, or expand to more than `limit`.

@@ -1,4 +1,4 @@
-"""Builds a follower's requests to one leader, and applies the responses. No I/O, no clock.
+"""Builds a follower's requests to one leader, and applies the responses. No network, no clock.
 
 A follower fetches from the end of its log and names the epoch of its last record. If the leader's
 log differs there, the response says where it diverges, and the follower truncates its log (see
@@ -252,7 +252,7 @@ class Fetching:
         if code not in _EXPECTED:
             _log.warning("%s cannot be fetched: error %d", each.partition, code)
 
-    # --- Fetch offsets that the leader lacks ---------------------------------------------
+    # --- Offsets that are out of the leader's range --------------------------------------
 
     def offsets_request(self, now_ms: int) -> ListOffsetsRequest | None:
         """Ask where the leader's logs end or begin, after OFFSET_OUT_OF_RANGE for a fetch."""

@@ -16,8 +16,8 @@ Test = Callable[[Any], bool]
 class Shape:
     """The annotations of a line's fields.
 
-    Whether a scalar fits its annotation depends only on its type. So if an earlier line with the
-    same types was valid, only the lists and maps of a line are tested.
+    Whether a scalar fits its annotation depends only on its type. So after a valid line, only the
+    lists and maps of later lines with the same types are tested.
     """
 
     def __init__(self, annotations: Mapping[str, str]) -> None:

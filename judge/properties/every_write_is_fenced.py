@@ -2,9 +2,10 @@
 
 ZooKeeper applies a transaction only if its checks pass. A missing check is visible in every run,
 whatever the timing of the run. ZooKeeper logs the version that a check found, not the version that
-it required. So its log does not show a check that accepts any version (-1); no such check can be
-built with `controller.store.port.Fence`. Kafka itself does not fence creates, ACLs, quotas and
-tokens (KAFKA-6082 is a bug of this kind).
+it required. So a check that accepts any version (-1) looks like any other check in ZooKeeper's log;
+`controller.store.port.Fence` permits no such check. W2 does not accept a check with version -1, but
+only golden histories have one. Kafka itself does not fence creates, ACLs, quotas and tokens
+(KAFKA-6082 is a bug of this kind).
 """
 
 from __future__ import annotations

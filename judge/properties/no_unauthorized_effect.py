@@ -5,8 +5,8 @@ used. A change by an API without known rights (event_log/rights.py) is a violati
 the bridge release decides its own writes: it records the zxid of the ACLs that it used, or -1 if
 the ACLs changed while it read them. Writes with -1 are not judged.
 
-A request may be executed several times: after a conflict, or because it was sent again. Of these
-executions, only the last one whose image is older than the commit is judged.
+A request may be executed several times: after a conflict, or because it was sent again. A1 uses
+the last execution whose image is older than the commit, or the last execution if no image is older.
 
 A controller may decide on ACLs that are newer than the zxid of its image, because an earlier
 request of the same round or a broker below the bridge release has changed them. So it is enough if
@@ -69,6 +69,9 @@ def check(history: History) -> Iterator[Violation | None]:
 
 
 def _image_of(images: Sequence[int], committed: int) -> int:
-    """Return the zxid of the image on which a commit was decided; -1 if it is not known."""
+    """Return the zxid of the image on which a commit was decided; -1 if it is not known.
+
+    This is the last image older than the commit, or the last image if none is older.
+    """
     before = [image for image in images if image < committed]
     return (before or images or (-1,))[-1]

@@ -8,11 +8,11 @@ from event_log.properties import Violation
 
 
 class ExtraViolation(Violation):
-    """A violation that is not counted as a row judged."""
+    """A violation that does not count in the number of judged rows."""
 
 
 def zxid_row(zxid: int) -> str:
-    """Return a transaction in the form that rows of violations have."""
+    """Return the text that names a transaction in the rows of a violation."""
     return f"zxid/{zxid}"
 
 

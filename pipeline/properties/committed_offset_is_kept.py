@@ -3,12 +3,11 @@
 Here an offset is the committed offset of one group for one partition. A coordinator reports its
 offsets after it has loaded them, and when it stops. For each offset, the report must have the last
 commit that was acknowledged in the report's leader epoch or an earlier epoch. Instead, the report
-may have a later commit that is in the log but was never acknowledged, because the coordinator was
-killed. An offset whose last change was a deletion or expiry is not judged: Kafka does not wait
-until the tombstone is replicated, so the offset may come back. A report consists of several events;
-without the last of these events, it is ignored. A coordinator that restarts while there is no
-controller keeps its leader epoch. So commits that the same node made after the report do not count,
-if they have the report's leader epoch.
+may have a later commit that a killed coordinator wrote to the log but never acknowledged. An offset
+whose last change was a deletion or expiry is not judged: Kafka does not wait until the tombstone is
+replicated, so the offset may come back. A report consists of several events. It is ignored if the
+last of these events is missing. A coordinator that restarts while there is no controller keeps its
+leader epoch. So commits of the same node and leader epoch count only if they precede the report.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Kafka's ACL rules are applied to ZooKeeper's log, as in judge/properties/referen
 A broker below the bridge release decides its own writes (epoch 0). The `image_zxid` of such a
 decision is the zxid of the ACLs that the broker used, or -1 if the ACLs changed while the broker
 read them. Decisions with -1 are not judged. If a request was executed several times, A1 uses its
-last execution whose image is older than the commit.
+last execution whose image is older than the commit, or its last execution if no image is older.
 
 A controller may decide on ACLs that are newer than the zxid of its image, because an earlier
 request of the same round or a broker below the bridge release has changed them. So it is enough if

@@ -1,9 +1,9 @@
 """What is known about a watched run, as `pipeline watch` shows and prints it.
 
 The counts of a boot include all its lines, however late they are. Windows and latencies cover the
-last minute, from the start of the window in which it begins. An event is too late for them if it is
-older than the last minute of the previous batch. If such an event belongs to a request or commit,
-it is counted in `late`, and the summary is approximate.
+last minute, extended back to the start of a window. An event is too late for them if it is older
+than this minute of the previous batch. If such an event belongs to a request or commit, it is
+counted in `late`, and the summary is approximate.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Open:
-    """A node's requests without a response whose process and connection have not ended."""
+    """A node's unanswered requests, while its process runs and the connection is open."""
 
     node: str
     requests: int

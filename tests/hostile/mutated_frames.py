@@ -1,10 +1,10 @@
 """Mutated frames on every listener but TOKENS.
 
 A frame counts as decoded if it gets a response, and as refused if the node closes the connection.
-A Kafka connection is used until a frame is refused or has a wrong length. On TLS listeners, a frame
-with a wrong length counts as refused at once. On the gRPC channel a frame is a batch, sent with a
-broker's certificate. On the metrics port it is the head of an HTTP request, and counts as decoded
-if the status is 200.
+A Kafka connection is used until a frame is not decoded or has a wrong length. On TLS listeners, a
+frame with a wrong length counts as refused at once. On the gRPC channel a frame is a batch, sent
+with a broker's certificate. On the metrics port it is the head of an HTTP request, and counts as
+decoded if the status is 200.
 """
 
 from __future__ import annotations

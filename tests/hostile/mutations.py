@@ -62,7 +62,7 @@ def _value(fields: list[Field], source: random.Random) -> None:
 
 
 def _structure(fields: list[Field], source: random.Random) -> None:
-    """Replace any field by a wrong value, even a length or the tagged fields."""
+    """Replace one field by a wrong value; it may be a length or the tagged fields."""
     at = source.randrange(len(fields))
     kind, data = fields[at]
     if kind == "tags":

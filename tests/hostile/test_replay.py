@@ -231,7 +231,7 @@ def test_captured_envelopes_have_no_second_effect_after_a_failover(tmp_path: Pat
         (stream,) = (each for each in streams if b"kept" in each)
         address = cluster.grpc(successor)
         replay(address, stream, lambda: requests <= cluster.envelopes_at(successor).keys())
-        # Kafka's Envelope has no identity, so the controller executes it again. The topic exists.
+        # Kafka's Envelope has no identity, so the controller executes it again and finds the topic.
         assert by_envelope(cluster, successor, captured) == "0/36"
         assert cluster.protected() == before
         bridgehead("down", "--data-dir", str(cluster.data))

@@ -52,7 +52,7 @@ class Login:
     timeout_s: int = _TIMEOUT_S
 
     def expecting_rejection(self, **changes: Any) -> Login:
-        """Return this login with `changes`. Its timeout is short, because some clients retry."""
+        """Return this login with `changes` and a short timeout, because some clients retry."""
         return dataclasses.replace(self, timeout_s=_REJECTION_TIMEOUT_S, **changes)
 
     @property

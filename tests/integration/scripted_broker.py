@@ -33,7 +33,7 @@ def end_the_connection(connection: socket.socket, response: bytes) -> None:
 
 
 class ScriptedBroker:
-    """Handles each CreateTopics with the next function of `script`, by default with `answer`.
+    """Handles each CreateTopics with the next function of `script`, or `answer` if none is left.
 
     A second request for the same topic gets TOPIC_ALREADY_EXISTS.
     """

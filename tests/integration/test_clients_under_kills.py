@@ -93,7 +93,7 @@ class Member:
             return dict(self._seen)
 
     def seek_to_start(self) -> None:
-        """Let the thread read offset 0 of one partition again. Then the thread sets `sought`."""
+        """Make the thread read offset 0 of one partition again, and then set `sought`."""
         self._seek_wanted = True
 
     def leave(self) -> None:
@@ -188,7 +188,7 @@ class Story:
         self.until(lambda: True)
 
     def seen(self) -> dict[tuple[int, int], bytes]:
-        """Return the values that all members have read, by partition and offset."""
+        """Return every value that a member has read, by partition and offset."""
         return {at: value for each in self.members for at, value in each.seen().items()}
 
     def __enter__(self) -> Story:

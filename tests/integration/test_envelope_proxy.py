@@ -1,4 +1,4 @@
-"""The proxy between brokers recognizes an Envelope in TLS by the length of its TLS record."""
+"""The proxy between brokers recognizes an Envelope by the length of its TLS record."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ async def test_controller_kills_under_load_neither_lose_nor_repeat_a_creation(
     assert set(answers.values()) == {ErrorCode.NONE}
     assert set(answers) <= topics_in_zookeeper(cluster.zookeeper_connect)
     await until_known_to_all(cluster)
-    for broker in cluster.brokers:  # Brokers learn of the last topics a moment later.
+    for broker in cluster.brokers:  # A broker may learn of the last topics a moment later.
         async with asyncio.timeout(20):
             while not set(answers) <= await topics_known_to(cluster.bootstrap_server(broker)):
                 await asyncio.sleep(0.05)

@@ -98,7 +98,7 @@ def test_logins_get_the_responses_of_kafka(start_brokers: StartCluster) -> None:
         assert not report.skipped
 
 
-# The number of recorded steps with an authorizer. Alice, bob and the super user send them.
+# The number of steps recorded with an authorizer, by API. Alice, bob and the super user send them.
 SECURED = {
     "CREATE_ACLS": 102,
     "DELETE_ACLS": 37,

@@ -37,7 +37,7 @@ _UNKNOWN = "unauthenticated_connection_count"
 
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
-    """Three brokers with every kind of listener; failures are answered without delay."""
+    """Three brokers with every kind of listener. They respond to a failed login after 1 ms."""
     folder = tmp_path_factory.mktemp("certificates")
     soon = {"connection.failed.authentication.delay.ms": "1"}
     with Secured.start(folder, soon) as running:

@@ -78,7 +78,7 @@ def _request(source: random.Random) -> _Request:
 
 
 def _script(seed: int) -> list[_Request]:
-    """Return series of requests. A series has one API: a broker overlaps only requests of one API.
+    """Return requests in series of one API: a broker overlaps only requests of the same API.
 
     The last request deletes all topics.
     """

@@ -1,4 +1,4 @@
-"""The blocks of these pages run as printed, except that free ports replace the printed ones."""
+"""The blocks of the pages in FOLLOWED run as printed, but with free ports."""
 
 from __future__ import annotations
 

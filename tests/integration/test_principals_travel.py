@@ -49,9 +49,9 @@ def decided(cluster: Cluster) -> set[object]:
 
 
 def refusals(cluster: Cluster) -> list[object]:
-    """Return the errors of the Envelopes that the controller rejected.
+    """Wait until the controller has rejected an Envelope; return the errors of all rejected ones.
 
-    Wait for the first error, because its event may be written after the response is sent.
+    The event of a rejection may be written after the response is sent.
     """
     wait_until(lambda: bool(Secured.events_of(cluster, 1, "envelope_refused")))
     return [each["error"] for each in Secured.events_of(cluster, 1, "envelope_refused")]

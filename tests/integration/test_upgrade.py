@@ -304,7 +304,7 @@ def judgements_of(folder: Path) -> list[Judgement]:
 def test_direct_writes_of_a_broker_that_claims_to_forward_are_detected(
     start_cluster: StartCluster, tmp_path: Path
 ) -> None:
-    """The broker runs at the bridge release, but ZooKeeper's log shows its direct writes."""
+    """The broker is not below the bridge release, but ZooKeeper's log shows its direct writes."""
     cluster = start_cluster(
         brokers=1,
         data_dir=tmp_path,

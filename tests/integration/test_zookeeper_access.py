@@ -25,7 +25,7 @@ OURS = ("/brokers/ids", "/bridgehead/nodes")
 
 @pytest.fixture(scope="module")
 def cluster(zookeeper_server: EmbeddedZooKeeper) -> Iterator[Cluster]:
-    """Two brokers with a topic and a quota. On / everyone has all rights, so they use a chroot."""
+    """Two brokers with a topic and a quota. Everyone has all rights on /, so they use a chroot."""
     connect = f"{zookeeper_server.connect}/with-rights"
     properties = {
         "zookeeper.set.acl": "true",

@@ -106,7 +106,7 @@ async def session_error(server: TlsZooKeeper, changes: Mapping[str, str], host: 
 
 @pytest.mark.long
 async def test_untrusted_server_is_rejected(server: TlsZooKeeper, tmp_path: Path) -> None:
-    """The client rejects a server of an unknown authority, and a certificate for another host.
+    """The client rejects a certificate of an unknown authority, and one for another host.
 
     The server rejects a client without a certificate.
     """

@@ -1,4 +1,4 @@
-"""Each evidence mutant is one change of a golden history, and what `bridgehead judge` must find.
+"""Each evidence mutant is one change of a golden history, with what `bridgehead judge` must find.
 
 The events get their numbers after the change. So a dropped or doubled event leaves no gap and no
 repeated number, as if the node had never written the event, or had written it twice. The golden

@@ -1,4 +1,4 @@
-"""The test that must find each bug seeded into a node, and how this test finds the bug.
+"""For each bug seeded into a node: the test that must find it, and how the test finds it.
 
 A unit test fails if a bug of `node/seeded_bugs.py` is not listed here.
 """

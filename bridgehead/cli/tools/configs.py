@@ -461,9 +461,9 @@ def _alter_loggers(
 def check_user_keys(
     types: Sequence[str], names: Sequence[str], added: Iterable[str], deleted: Iterable[str]
 ) -> None:
-    """Raise ToolError if a config is not valid for the entity.
+    """Raise ToolError if one of the configs does not exist for this type of entity.
 
-    Also raise it for SCRAM credentials of the default user, or together with quotas.
+    Also raise it if SCRAM credentials are for the default user, or come together with quotas.
     """
     clients = types[0] == "clients" or len(types) == 2
     kind, which = ("clients", "quota") if clients else ("users", "quota and SCRAM credential")

@@ -60,7 +60,7 @@ def metadata_level(text: str) -> int:
 def parse_levels(texts: list[str], action: str, metadata: str | None = None) -> dict[str, int]:
     """Return the level of each `feature=level`; for disable, 0 for each `feature`.
 
-    `metadata` is the version of --metadata, such as 3.3-IV3.
+    `metadata` is the argument of --metadata, such as 3.3-IV3.
 
     Raises:
         ToolError: a text is malformed, or a feature is named twice.

@@ -87,7 +87,7 @@ class Options:
         return value
 
     def needed(self, name: str) -> str:
-        """Return the text of an option; `Tool.check` ensures that the option was given."""
+        """Return the text of an option; the caller knows that the option was given."""
         return str(self._values[name])
 
     def texts(self, name: str) -> list[str]:

@@ -25,7 +25,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     shutil.copy(authority, folder / "ca-cert")
 
     class RunningBroker(fixtures.KafkaFixture):  # type: ignore[misc, name-defined]
-        """A broker as the suite describes it; it already runs."""
+        """A running broker, with the interface of the suite's own fixture."""
 
         def __init__(self, transport: str, mechanism: str | None, partitions: int) -> None:
             host, _, port = servers[transport].split(",")[0].rpartition(":")

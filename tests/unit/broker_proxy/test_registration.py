@@ -43,7 +43,7 @@ def stat(version: int, owner: int = OWN) -> Stat:
 def test_a_registration_that_is_not_intact_is_written_again(
     found: Any, is_intact: bool, foreign: str | None, written: str | None
 ) -> None:
-    """An intact znode stays: with zookeeper.set.acl, a broker session must not delete znodes."""
+    """An intact znode stays: with zookeeper.set.acl, the broker session cannot delete znodes."""
     assert REGISTRATION.is_intact(found, OWN) == is_intact
     assert REGISTRATION.foreign(found, OWN) == foreign
     if written is not None:

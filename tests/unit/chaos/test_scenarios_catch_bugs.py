@@ -17,8 +17,8 @@ from event_log.properties import PROPERTY_SPECS
 from event_log.verdicts import Verdict
 from node.seeded_bugs import SEEDED_BUGS
 
-# Each scenario takes about a second. Most of these bugs violate no property. They are found by
-# another sentence of the report.
+# Each scenario takes about a second. Most of their seeded bugs violate no property: another
+# sentence of the report shows that the bug was found.
 RUN_HERE: Final = (
     "controller_pause_within_session",
     "controller_zookeeper_cut",

@@ -38,7 +38,7 @@ def test_racks_on_only_some_brokers_are_an_error() -> None:
 
 
 def test_added_partitions_continue_the_placement() -> None:
-    """With the same start and shift, 2 partitions plus 4 added ones equal 6 created at once."""
+    """With the same start and shift, 2 and then 4 partitions are placed like 6 created at once."""
     whole = assign_replicas(FIVE, partitions=6, replication_factor=2, start=3, shift=3)
     first = assign_replicas(FIVE, partitions=2, replication_factor=2, start=3, shift=3)
     more = assign_replicas(

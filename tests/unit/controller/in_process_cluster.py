@@ -1,8 +1,8 @@
 """Three brokers and a controller in one object, without processes, I/O or waiting.
 
-All of them share one image. A request takes the same path as on a cluster. The receiving broker
-answers a request of a local API, and splits a request that changes configs. The controller decides
-everything else. Its records are applied before the response.
+All of them share one image. A request takes the same path as on a cluster: the receiving broker
+answers requests of local APIs, and its own part of requests that change configs. The controller
+decides the rest, and its records are applied before the response.
 """
 
 from __future__ import annotations

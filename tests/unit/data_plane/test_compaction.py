@@ -206,7 +206,7 @@ def test_a_stopped_compaction_leaves_the_log_as_it_was(tmp_path: Path) -> None:
 
 
 def test_a_log_that_was_moved_meanwhile_is_not_replaced(tmp_path: Path) -> None:
-    """The move deleted the folder that has the compacted segments."""
+    """The move deleted the folder with the compacted segments."""
     settings = TopicSettings.of({"cleanup.policy": "compact", "segment.bytes": "500"}, DEFAULTS)
     paths = [str(tmp_path / "1"), str(tmp_path / "2")]
     found = LogDirectories(paths, lambda _topic: settings)
