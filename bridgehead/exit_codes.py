@@ -25,11 +25,11 @@ MEANINGS: Final = {
     "had an unexpected outcome. The commands that correspond to Kafka's tools return 1 also for "
     "wrong usage and other errors; they return 4 if no server is named and no cluster is running.",
     ExitCode.USAGE: "The command line is wrong: an unknown option, a missing or invalid argument.",
-    ExitCode.UNDECIDED: "Undecided: the evidence is not sufficient for a verdict, or "
-    "`controller show` found no active controller.",
+    ExitCode.UNDECIDED: "Undecided: the evidence is not sufficient for a verdict. After "
+    "`controller show`: there is no active controller.",
     ExitCode.CANNOT_RUN: "The command cannot run: no cluster is running, a port is in use, a file "
     "or a program is missing. The message names the next step. An unexpected error also has this "
     "code.",
     ExitCode.INTERRUPTED: "Ctrl-C.",
-    ExitCode.OUTPUT_CLOSED: "The reader of the output has closed it, as `| head` does.",
+    ExitCode.OUTPUT_CLOSED: "The reader of the output has closed it, as `head` does.",
 }

@@ -30,8 +30,8 @@ KAFKA_BUGS: Final[tuple[KafkaBug, ...]] = (
     ),
     KafkaBug(
         issue="KAFKA-6082, second part",
-        happened="A controller that had been replaced deleted the /controller of its successor, "
-        "which caused the next election.",
+        happened="A controller that had been replaced deleted the /controller of its successor. "
+        "This caused another election.",
         bugs=("deletes_successors_znode",),
         scenario="session_stolen_in_large_request",
         found_by=("W5", "L7"),

@@ -58,9 +58,9 @@ QUIRK_LIST: Final[tuple[Quirk, ...]] = (
         UNUSABLE_ASSIGNMENT_ACCEPTED,
         "CreateTopics",
         ("create-topics-unusable-assignment",),
-        "A topic is created even if its replica list is empty, has a negative id or has only "
-        "unknown brokers. Such a topic has no leader and is missing from Metadata; unlike in "
-        "Kafka, it can be deleted.",
+        "A topic is created even if the replica list of a partition is empty, has a negative id or "
+        "has no live broker. A partition without a live replica has no leader and is missing from "
+        "Metadata. Unlike in Kafka, the topic can be deleted.",
     ),
     Quirk(
         DENIAL_DUMPS_REQUEST,

@@ -32,7 +32,7 @@ A broker serves these APIs and lists them in ApiVersions. The table is derived f
 
 - LOCAL: the receiving broker answers. FORWARD: the active controller decides, and a broker that is
   not the controller forwards the request; with `bridgehead.forwarding.enable=false` it answers
-  NOT_CONTROLLER. ON_CONTROLLER: only the active controller's broker executes the request, all
+  NOT_CONTROLLER. ON_CONTROLLER: only the active controller's broker executes the request; all
   others answer NOT_CONTROLLER.
 - A broker below the bridge release forwards no requests of clients. It writes configs, quotas, ACLs
   and delegation tokens itself. It answers other FORWARD requests with NOT_CONTROLLER, unless it is
@@ -53,8 +53,9 @@ A broker serves these APIs and lists them in ApiVersions. The table is derived f
   ElectLeaders also return REQUEST_TIMED_OUT if they are not complete within the timeout in the
   request.
 - A broker with `bridgehead.data.plane=false` does not serve {stored}.
-- A broker closes the connection after a malformed request and after a request with an unlisted
-  version. Only ApiVersions with an unlisted version is answered, with UNSUPPORTED_VERSION.
+- A broker closes the connection after a malformed request, and after a request with a version that
+  the table does not list. There is one exception: ApiVersions with such a version gets
+  UNSUPPORTED_VERSION.
 - THROTTLING_QUOTA_EXCEEDED is returned from these versions on: {strict}.
   Requests of older versions are executed, and the client is throttled afterwards. Without a
   data plane, only two client quotas are enforced: `controller_mutation_rate` and
@@ -152,6 +153,11 @@ _WITHOUT_RIGHT: Final[Mapping[int, str]] = {
     ApiKey.METADATA: "{TOPIC}; the response to a request for all topics omits the topic. CREATE is "
     "needed only to create a missing topic, DESCRIBE on CLUSTER only to see the authorized "
     "operations of the cluster",
+    ApiKey.FETCH: "{TOPIC}; consumers need READ, followers need CLUSTER_ACTION",
+    ApiKey.LIST_GROUPS: "the response omits the group; either of the two rights suffices",
+    ApiKey.INIT_PRODUCER_ID: "{CLUSTER}; IDEMPOTENT_WRITE, or WRITE on any topic, suffices; for a "
+    "request with a transactional id: {TRANSACTIONAL_ID}",
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: "{TOPIC}; either of the two rights suffices",
     ApiKey.OFFSET_FETCH: "{GROUP}, {TOPIC}; the response to a request for all topics omits the "
     "topic",
     ApiKey.CREATE_TOPICS: "{TOPIC}; CREATE on CLUSTER or on TOPIC suffices; without "

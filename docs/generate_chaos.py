@@ -30,11 +30,12 @@ make chaos SCENARIO=all
 ```
 
 Each run has a folder in `--out` (default `.chaos`), which `bridgehead judge` reads. `results.json`
-and `junit.xml` are for programs; both record all runs of the command so far. In the tier `local`
+and `junit.xml` are for programs. After each run both are written again, with all runs of the
+command so far. If a command makes more than 20 simulated runs, it writes both files only after
+every 20 runs and at the end, and deletes the folders of the runs that passed. In the tier `local`
 the seed determines the clients' requests and the moments of the faults, but not the exact timing of
-real processes. If a command makes more than 20 simulated runs, both files are written after every
-20 runs and at the end, and the folders of the runs that passed are deleted. The exit code is 0 if
-every run passed, 1 if a run failed or hung, and 3 if no run failed or hung, but one is undecided.
+real processes. The exit code is 0 if every run passed, 1 if a run failed or hung, and 3 if no run
+failed or hung, but one crashed or is undecided.
 
 With `--shrink` each simulated run that does not pass is repeated with fewer and fewer faults and
 operations. A reduction is kept only if the reduced run still violates the first property that the
@@ -44,9 +45,9 @@ and violate none either. The smallest scenario found is printed as a file for `c
 A run passes if three conditions are met: the workload finds nothing wrong with the clients' results
 and the brokers' metadata, the judge's verdict is PASS ([properties](properties.md)), and the
 scenario's limits are met. The limits are for the number of elections, the number of unknown
-outcomes, the number of successes, and the longest time without a success. In
-`controller_znode_deleted` the properties W5 and W6 must be violated; everything else must hold. In
-`canary` W1 and W2 must be violated, and nothing else counts.
+outcomes, the number of successes, and the longest time without a success. There are two exceptions.
+In `controller_znode_deleted` the properties W5 and W6 must be violated; everything else must hold.
+In `canary` W1 and W2 must be violated, and nothing else counts.
 
 The property T1 requires evidence that each fault had an effect; the harness's own event
 `fault_injected` does not suffice. A run in which a fault had no effect is undecided. A run counts
@@ -78,7 +79,7 @@ _CATCHES: Final = """\
 A scenario that cannot fail shows nothing. So each scenario names seeded bugs of nodes
 (`node/seeded_bugs.py`) with which it fails, or the reason why it names none. `--bugs` seeds them
 into all nodes of a run. The last column has the [properties](properties.md) that the run then
-violates or, if no property finds the bug, quoted words from the report of the run.
+violates. If no property finds the bug, the column has quoted words from the report of the run.
 
 `make prove-bugs` makes all these runs, and eight runs with other bugs (`chaos/kafka_bugs.py`,
 `chaos/other_bugs.py`). It also checks that each scenario of the tier `simulated` passes without

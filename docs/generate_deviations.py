@@ -16,8 +16,8 @@ have the numbers of [kips](kips.md), which has all statements with their tests.
 _IN_PART: Final = "Bridgehead follows only a part of these statements."
 _NOT_FOLLOWED: Final = "Bridgehead follows no part of these statements."
 _REPLACED: Final = """\
-The KIPs struck these statements out, rejected them or left them for later, or a later KIP
-superseded them. The last column names what replaced them.\
+Each of these statements was struck out, rejected, left for later or superseded. The last column
+names what replaced it.\
 """
 _DRAFTED: Final = """\
 These statements hold only on a listener with `bridgehead.dialect=drafted`. Kafka implemented them

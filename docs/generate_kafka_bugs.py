@@ -9,11 +9,11 @@ from docs.generate_reference import MARK
 
 _INTRODUCTION: Final = """\
 Kafka's controller and its forwarding once had most of these bugs. Each is rebuilt as a faulty part
-of a node (`node/kafka_bugs.py`, `node/seeded_bugs.py`), which only tests and `bridgehead chaos run`
-use. A command runs a scenario ([chaos](chaos.md)) on nodes that have the bug. Its exit code is 1.
-It prints the first problems, and the `bridgehead judge` command that shows all violated
-[properties](properties.md). Without `--bugs` the same scenario passes. In the table, *here* means:
-on these nodes, unlike in Kafka.
+of a node (`node/kafka_bugs.py`, `node/seeded_bugs.py`). Only tests and `bridgehead chaos run` use
+these parts. Each command in the table runs a scenario ([chaos](chaos.md)) on nodes that have the
+bug. The command prints the first problems, and the `bridgehead judge` command that shows all
+violated [properties](properties.md); its exit code is 1. Without `--bugs` the same scenario passes.
+In the table, *here* means: on these nodes, unlike in Kafka.
 
 `make prove-bugs` makes all these runs, and runs with other seeded bugs. It checks that each run of
 this page violates the properties in the last column. A run may violate other properties as well.\

@@ -19,34 +19,34 @@ from tests.kill_matrix.seeded_bug_tests import (
 
 _INTRODUCTION: Final = """\
 A check that cannot fail shows nothing. This page lists what makes each of the
-[properties](properties.md) fail. Each property has at least one row whose
-change, history or bug no other property detects.
+[properties](properties.md) fail. For each property there is at least one change,
+history or bug that only this property detects.
 
 `make prove-judge` makes each change of the first table and judges the result with
 `bridgehead judge`.
 
 ## Changes of evidence
 
-Each row changes a golden history, the evidence of a small run (`tests/golden`). If the end of a
-node's log is missing, no property is violated, but the run is UNKNOWN; the column *found by* then
-says *a gap*. `2/b` is boot `b` of node 2, `up/h` is the harness, and `load/k` is a workload's
-client history.
+A golden history is the evidence of a small run (`tests/golden`). Each row changes one golden
+history. If the end of a node's log is cut off, no property is violated, but the run is UNKNOWN; the
+column *found by* then says *a gap*. `2/b` is boot `b` of node 2, `up/h` is the harness, and
+`load/k` is a workload's client history.
 `tests/unit/judge/test_evidence_mutants.py` tests all rows.\
 """
 _GOLDEN: Final = """\
 ## Golden histories with violations
 
-This table has, for each property, one of the histories that violate it.
-`tests/unit/judge/test_golden_histories.py` tests all of them with `bridgehead judge`,
+For each property, this table has one of the golden histories that violate it.
+`tests/unit/judge/test_golden_histories.py` tests all golden histories with the plain judge,
 `tests/integration/test_pipeline.py` with the pipeline.\
 """
 _SEEDED: Final = """\
 ## Seeded bugs of nodes
 
 These bugs (`node/seeded_bugs.py`) are seeded into nodes. In the tier `local` the nodes are
-processes, in the tier `simulated` they are simulated ([chaos](chaos.md)). The column *found by* has
-the violated properties or, if no property finds the bug, what the test observes. The file of the
-test is below `tests`.\
+processes, in the tier `simulated` they are simulated ([chaos](chaos.md)); a `unit test` runs no
+nodes. The column *found by* has the violated properties. If no property finds the bug, it has what
+the test observes. The file of the test is below `tests`.\
 """
 
 

@@ -58,8 +58,8 @@ Properties are set
   followed by the property's name in capitals, with `_` for each dot.
 
 The prefix `listener.name.<listener>.` sets a property for one listener. It is allowed for the same
-configs as in Kafka, and for those of Bridgehead's own properties whose column *set for* names
-`listener`.
+configs as in Kafka. Of Bridgehead's own properties it is allowed for those that have `listener` in
+the column *set for*.
 A node does not start with an unknown `bridgehead.*` name, an invalid value or a missing class. It
 accepts all other unknown names, as Kafka does, because plug-ins may read them.
 
@@ -93,7 +93,7 @@ The configs of Kafka 3.9.1, with its defaults and checks. A broker accepts all o
 DescribeConfigs returns them. AlterConfigs changes those whose update mode allows it, except
 passwords.
 
-These, among others, are accepted and described, but have no effect:
+The following configs, among others, are accepted and returned, but have no effect:
 
 - most configs of Kerberos, KRaft, transactions, tiered storage, share groups and the consumer
   groups of KIP-848,
@@ -115,9 +115,10 @@ _TOPIC_INTRODUCTION: Final = """\
 ## Topic configs
 
 A topic config that is not set takes the value of its broker config. If the broker config is not set
-either, the value is that of the config which the row of the broker config names, for example
-`log.roll.hours` for `log.roll.ms`. If that is not set, or if a row names no other config, the value
-is the one in the column *default*.
+either, its row above may say *unset uses* and name another config. The topic config then takes the
+value of that config: `segment.ms`, for example, takes the value of `log.roll.hours`. If none of
+these configs is set, or if the row below names no broker config, the value is the one in the column
+*default*.
 """
 _API_INTRODUCTION: Final = """\
 Programs may import the names on this page. Everything else is internal and can change in any

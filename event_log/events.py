@@ -302,7 +302,7 @@ class ImageAdvanced(Event):
 class SessionOpened(Event):
     """A ZooKeeper session was opened."""
 
-    role: str  # broker, controller, or direct (a broker that writes to ZooKeeper)
+    role: str  # broker, controller, or direct (the session of direct writes)
     session: str
 
 
@@ -316,7 +316,7 @@ class SessionLost(Event):
 
 @dataclass(frozen=True, slots=True)
 class ClaimSent(Event):
-    """A candidate sent the multi that claims this controller epoch."""
+    """A candidate is about to send the multi that claims this controller epoch."""
 
     epoch: int
 

@@ -181,7 +181,8 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
     PropertySpec(
         id="D5",
         name="error_code_matches_state",
-        statement="an error code matches the topic's state between decision and response",
+        statement="an error code matches a state that the topic had between the decision and the "
+        "response",
         witnesses=("commits", "events"),
         row="elements of CreateTopics, DeleteTopics and CreatePartitions whose error code depends "
         "on whether the topic exists",
@@ -193,8 +194,8 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         name="acknowledged_record_is_kept",
         statement="a record that was acknowledged with acks=all is kept at its offset",
         witnesses=("events",),
-        row="partitions of acknowledged produce requests, if a leader that stopped cleanly "
-        "reported the partition's log in the leader epoch of the acknowledgement or a later one",
+        row="partitions of acknowledged produce requests, if the partition's log was reported: by "
+        "a leader that stopped cleanly, in the leader epoch of the acknowledgement or a later one",
         key="<node>/<boot>/<seq>",
         gap_blocks_fail=True,  # the gap may hide batches of the log
     ),
@@ -248,8 +249,8 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         statement="the controller executes the bytes that the client sent, and the broker gets the "
         "response bytes that the controller sent",
         witnesses=("events",),
-        row="executions of requests that have a digest, and responses that have a digest and that "
-        "brokers got",
+        row="executions, and responses that brokers got, if both the broker and the controller "
+        "recorded a digest",
         key="<node>/<boot>/<seq> of the execution or of the forward_answered event",
         gap_blocks_fail=True,  # the gap may hide the decision that made the response
     ),
@@ -406,7 +407,8 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
     PropertySpec(
         id="L1",
         name="request_is_answered_in_time",
-        statement="a forwarded request is answered, or its connection ends, before its time limit",
+        statement="a forwarded request is answered, or its connection ends, within the time limit "
+        "of the request",
         witnesses=("events",),
         row="forwarded requests, except those that frozen brokers received",
         key="<request id>",
@@ -440,9 +442,9 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
 UNJUDGED: Final[tuple[tuple[str, str], ...]] = (
     (
         "a lost controller is replaced within a time limit",
-        "after each fault a scenario waits at most 30 s for a controller; `polite_stop` limits "
-        "the time without a success (`gap_max_s`); the pipeline's table `controller_terms` has the "
-        "times of each failover, but no shorter limit holds on a busy machine",
+        "after each fault a scenario waits at most 30 s for a controller; no shorter limit holds "
+        "on a busy machine. `polite_stop` also limits the time without a success (`gap_max_s`); "
+        "the pipeline's table `controller_terms` has the times of each failover",
     ),
     (
         "the controller's queue becomes empty after the load",
@@ -461,8 +463,8 @@ UNJUDGED: Final[tuple[tuple[str, str], ...]] = (
     ),
     (
         "clients progress during faults that do not stop writes",
-        "most scenarios with such a fault wait for acknowledgements during it; without them the "
-        "run is HANG",
+        "most scenarios with such a fault wait for acknowledgements during the fault; if there are "
+        "none, the run is HANG",
     ),
     (
         "there are few unknown outcomes",

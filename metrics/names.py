@@ -171,8 +171,8 @@ CLIENT_SOFTWARE: Final = Metric(
     "kafka_server_socket_server_connections",
     "kafka.server:type=socket-server-metrics,clientSoftwareName=,clientSoftwareVersion=,listener=",
     Kind.GAUGE,
-    "Clients connected now, by client software (KIP-511): `unknown` if the client sent "
-    "no name, `other` if name or version is too long, or for combinations beyond a hundred",
+    "Clients connected now, by client software (KIP-511): `unknown` if the client sent no name, "
+    "`other` if name or version is too long. After a hundred combinations, new ones are `other`",
     ("client_software_name", "client_software_version", "listener"),
 )
 BROKER_ACCEPT_RATE: Final = Metric(
@@ -343,8 +343,8 @@ FETCH_REQUESTS: Final = _broker_topics(
 )
 FAILED_PRODUCE_REQUESTS: Final = _broker_topics(
     "FailedProduceRequestsPerSec",
-    "Appends that failed because the records are invalid (but not damaged or too large) or "
-    "replicas are missing",
+    "Appends that failed because records are invalid or replicas are missing; damaged and too "
+    "large records are not counted",
 )
 RECORD_COUNTERS: Final = (
     MESSAGES_IN,

@@ -31,7 +31,9 @@ pipeline_app = typer.Typer(
 
 
 def judge(
-    evidence: Annotated[Path, typer.Argument(metavar="DIR", help="A cluster's folder.")],
+    evidence: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The folder of a cluster or of one run.")
+    ],
     *,
     seal_key: SealKeyOption = None,
     unsealed: UnsealedOption = False,
@@ -127,7 +129,7 @@ def dialects() -> None:
 
 @demo_app.command()
 def authorization(*, data_dir: DataDir = Path(".demo-authorization")) -> None:
-    """Show ACLs, a forged Envelope, a wrong certificate."""
+    """Show allowed, denied and forged requests, and a wrong certificate."""
     run_module("demo.authorization", "--data-dir", str(data_dir))
 
 

@@ -36,7 +36,7 @@ def stop(broker: BrokerArgument, *, data_dir: DataDirOption = DEFAULT_DATA_DIR) 
 
 @app.command()
 def kill(broker: BrokerArgument, *, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
-    """Kill a broker (SIGKILL): its ZooKeeper sessions time out."""
+    """Kill a broker (SIGKILL). Its ZooKeeper sessions stay open until they time out."""
     from bridgehead.cluster.client import ClusterClient
 
     answer = ClusterClient(data_dir).kill_node(broker)

@@ -209,10 +209,12 @@ class Cluster(StartStop):
         return None if controller_id is None else int(controller_id)
 
     def wait_for_controller(self, *, timeout_s: float = 30.0, other_than: int | None = None) -> int:
-        """Block until a controller is active and every running broker knows it.
+        """Block until a controller is active and every broker that answers names it.
+
+        The broker `other_than` does not count as a controller.
 
         Raises:
-            ClusterError: no controller was active within `timeout_s`.
+            ClusterError: this took longer than `timeout_s`.
         """
         deadline = time.monotonic() + timeout_s
         while True:
@@ -250,10 +252,10 @@ class Cluster(StartStop):
         """Undo faults: start and resume processes, remove fault rules.
 
         If the cluster was created with `controller`, that broker becomes the controller again.
-        Returns when every broker serves and knows all others. If the controller was killed, this
-        may take as long as the ZooKeeper session timeout. With `reset`, also removes all
-        topics, dynamic broker configs and client quotas, and those SCRAM users and ACLs that are
-        not in the cluster's settings.
+        Returns when every broker serves and knows all others. After the controller was killed, the
+        call may last as long as the ZooKeeper session timeout. `reset` also removes all topics,
+        dynamic broker configs and client quotas, and those SCRAM users and ACLs that are not in the
+        cluster's settings.
 
         Raises:
             ClusterError: the brokers do not serve in time, or the cluster cannot be reset, for

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class ClusterError(Exception):
-    """Usually one sentence: what is wrong and how to fix it.
+    """The text is usually one sentence: what is wrong and how to fix it.
 
-    The command prints it and exits with 4.
+    A `bridgehead` command prints the text and exits with code 4.
     """

@@ -22,8 +22,8 @@ _POLL_S = 0.2
 class BridgeheadContainer(DockerContainer):
     """One container with any number of brokers, each on a free port of the host's loopback.
 
-    Inside the container, the brokers listen on the same port numbers, so their advertised addresses
-    are valid on the host.
+    A broker has the same port number inside the container as on the host, so its advertised address
+    is valid on the host.
     """
 
     def __init__(self, image: str = IMAGE, brokers: int = 1) -> None:
@@ -83,7 +83,7 @@ class BridgeheadContainer(DockerContainer):
         return controller
 
     def wait_for_controller(self, *, other_than: int | None = None) -> int:
-        """Block until a controller is active and every running broker knows it.
+        """Block until a controller is active and every broker that answers names it.
 
         Raises:
             TimeoutError: this took longer than a minute.

@@ -9,8 +9,8 @@ from chaos.workloads.topics import TOPICS
 ANSWERS_LOST = Scenario(
     name="answers_lost",
     aim="Requests are executed once, even if the replies to their Envelopes are lost.",
-    bug="a resent request is executed again: the Envelopes of KIP-590 have no id that shows that "
-    "two carry the same request",
+    bug="a resent request is executed again: the Envelopes of KIP-590 have no id by which "
+    "the controller could recognize a resend",
     catches=Catch(bugs=("forgets_outcomes",), found_by=("D5", "F7")),
     workload=TOPICS,
     steps=(Step(fault=LOSE_REPLIES_OF_CONTROLLER, hold=Sessions(5)),),

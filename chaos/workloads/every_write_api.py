@@ -365,7 +365,7 @@ class EveryWriteApi:
 
 EVERY_WRITE_API = Workload(
     name="every_write_api",
-    does="Six clients use every write API on one object after another.",
+    does="Six clients take one object after another, and use every write API on each.",
     start=EveryWriteApi,
     properties=properties(),
 )

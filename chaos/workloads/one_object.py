@@ -171,7 +171,8 @@ async def _described_hosts(client: ClusterClient, broker: int) -> Mapping[str, l
 
 ONE_OBJECT = Workload(
     name="one_object",
-    does="A client at each broker appends to one topic's list config and creates ACLs on it.",
+    does="In each round, clients at all brokers append to a list config of the same topic, and "
+    "create ACLs on this topic.",
     start=OneObject,
     properties={
         "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",

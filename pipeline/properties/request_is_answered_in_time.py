@@ -1,4 +1,4 @@
-"""L1: a forwarded request is answered, or its connection ends, before its time limit.
+"""L1: a forwarded request is answered, or its connection ends, within its time limit.
 
 The limit is the brokers' `request.timeout.ms` plus a reserve. A frozen process answers nothing, so
 requests to brokers that a fault froze are not judged.

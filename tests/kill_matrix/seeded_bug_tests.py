@@ -10,11 +10,12 @@ from typing import Final, NamedTuple
 
 # Properties that no seeded bug of a node violates, each with the reason.
 WITHOUT_SEEDED_BUG: Final[Mapping[str, str]] = {
-    "D4": "D3 finds a node that commits a request twice; D4 checks the same for requests and "
-    "client operations without a definite response, and finds their commits by request id or by "
-    "name",
-    "K2": "the function in broker_proxy/dispatch.py that returns a response also records it, so no "
-    "seeded bug can omit the event: bugs only replace the parts that node/collaborators.py lists",
+    "D4": "if a node commits a request twice, D3 already finds this. D4 checks the same only for "
+    "requests and client operations without a definite response; it finds their commits by request "
+    "id or by name",
+    "K2": "the function in broker_proxy/dispatch.py that returns a response also records it. "
+    "Seeded bugs replace only the parts that node/collaborators.py lists, so none can omit the "
+    "event",
     "K3": "it judges the event logs, not nodes; golden histories violate it",
     "K6": "it judges the reading of evidence, not nodes",
     "T1": "it judges the faults of the harness, not nodes",

@@ -159,7 +159,7 @@ TOOL: Final = Tool(
     options=(
         Option("create", "Create a token for --owner-principal; default: the user that logs in."),
         Option("renew", "Renew a token."),
-        Option("expire", "Change when a token expires."),
+        Option("expire", "Set the remaining lifetime of a token."),
         Option("describe", "Describe tokens."),
         texts("owner-principal", "PRINCIPAL", "The owner, such as User:alice."),
         texts("renewer-principal", "PRINCIPAL", "Another principal that can renew the token."),

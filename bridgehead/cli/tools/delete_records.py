@@ -68,7 +68,7 @@ TOOL: Final = Tool(
         text(
             "offset-json-file",
             "FILE",
-            '{"partitions":[{"topic":"a","partition":0,"offset":0}]}; -1 deletes all records.',
+            '{"partitions":[{"topic":"a","partition":0,"offset":0}]}; offset -1: all records.',
         ),
     ),
     run=_run,

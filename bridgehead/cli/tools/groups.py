@@ -264,7 +264,9 @@ TOOL: Final = Tool(
     help="Groups and their committed offsets. As kafka-consumer-groups.sh.",
     options=(
         Option("list", "List the groups."),
-        Option("describe", "Describe groups: offsets and lag, or --members or --state."),
+        Option(
+            "describe", "Describe groups. --offsets, --members and --state select what is shown."
+        ),
         Option("delete", "Delete groups without members."),
         *group_offsets.OPTIONS,
         texts("group", "GROUP", "A group; may be repeated."),
