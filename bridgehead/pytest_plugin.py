@@ -1,6 +1,6 @@
 """Fixtures for your own test suite: real clusters, reset between tests (docs/testing.md).
 
-Requires the extra `embedded`; pytest finds the plug-in itself.
+Requires Java 11 or later, or the extra `embedded`; pytest finds the plug-in itself.
 
     @pytest.mark.bridgehead(brokers=2)
     def test_my_tool_survives_a_failover(bridgehead_cluster):

@@ -44,7 +44,7 @@ class CachedBroker:
 
 
 class CachedPartition(NamedTuple):
-    """One partition. Partitions with equal replica lists share one tuple."""
+    """One partition. Equal replica lists of one update share one tuple."""
 
     leader: int
     leader_epoch: int

@@ -176,7 +176,7 @@ _THROTTLED: Final = re.compile(r"([0-9]+:[0-9]+)?")
 
 
 def throttled_replicas(name: str, value: ConfigValue) -> None:
-    """Accept `*` alone or partition:broker pairs."""
+    """Accept `*` alone, or partition:broker pairs and empty elements."""
     assert isinstance(value, tuple)
     if value != ("*",) and not all(_THROTTLED.fullmatch(pair) for pair in value):
         reason = (

@@ -50,7 +50,10 @@ def description(environment: Mapping[str, str]) -> RunDescription:
 
 
 def _write_secrets(environment: Mapping[str, str]) -> None:
-    """Generate the secrets on the first start. Later starts with the same brokers keep them."""
+    """Generate the secrets on the first start.
+
+    Later starts with the same brokers and user keep them while they are valid for long enough.
+    """
     brokers = range(1, int(environment.get("BRIDGEHEAD_BROKERS") or 3) + 1)
     user = environment.get("KAFKA_BRIDGEHEAD_INTER_BROKER_USER") or "broker"
     ensure_certificates(SECRETS / "channel", brokers, user)

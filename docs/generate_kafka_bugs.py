@@ -12,7 +12,7 @@ Kafka's controller and its forwarding once had most of these bugs. Each is rebui
 of a node (`node/kafka_bugs.py`, `node/seeded_bugs.py`). Only tests and `bridgehead chaos run` use
 these parts. Each command in the table runs a scenario ([chaos](chaos.md)) on nodes that have the
 bug. The command prints the first problems, and the `bridgehead judge` command that shows all
-violated [properties](properties.md); its exit code is 1. Without `--bugs` the same scenario passes.
+violated [properties](properties.md). It exits with 1. Without `--bugs` the same scenario passes.
 In the table, *here* means: on these nodes, unlike in Kafka.
 
 `make prove-bugs` makes all these runs, and runs with other seeded bugs. It checks that each run of

@@ -1,7 +1,8 @@
 """Runs a policy in threads, with a timeout; the policy may raise anything or never return.
 
 A call that exceeds the timeout fails. Its thread keeps running, because threads cannot be stopped.
-At most CALLS_MAX calls run at a time. While that many run, every other call fails immediately.
+At most CALLS_MAX calls run at a time, not counting `close`. While that many run, every other call
+fails immediately.
 """
 
 from __future__ import annotations
@@ -150,6 +151,6 @@ class _Worker:
 def _raised_by(call: Call) -> BaseException | None:
     try:
         call()
-    except BaseException as anything:  # Also SystemExit, which would end only this thread.
+    except BaseException as anything:  # Also SystemExit: otherwise the call would get no result.
         return anything
     return None

@@ -66,8 +66,8 @@ class UnfencedStore(kafka_bugs.ZombieStore):
         """See ZooKeeperStore."""
         fence = await super().elect(broker_id, now_ms)
         if fence is not None:
-            # Each epoch has its own range of numbers, because equal names of outcome znodes would
-            # act as a fence.
+            # Each epoch has its own range of numbers. With equal numbers, the second creation of an
+            # outcome znode would fail, and so act as a fence.
             self._commit_number += fence.epoch * 1_000_000
         return fence
 
@@ -340,7 +340,7 @@ def _with_identity_of(envelope: Envelope, sender: Sender) -> Sender:
 
 
 class StaleAcls(LearnedAcls):
-    """stale_acl_cache: never applies a change of the ACLs that it read first."""
+    """stale_acl_cache: applies changes of ACLs only when it next reads all of them."""
 
     def acl_changed(self, pattern: ResourcePattern, entries: Entries, version: int | None) -> None:
         """See AclListener."""

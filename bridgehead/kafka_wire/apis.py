@@ -1,8 +1,8 @@
 """Every API in one table: versions, messages, route, rights and the shape of its errors.
 
 The table has the versions of Kafka 3.9's ZooKeeper broker. Two dialects are derived from it.
-`shipped` is the dialect of that broker. `drafted` is what KIP-4, KIP-201 and KIP-590 specified
-before they were implemented: other fields in some versions, versions that were never released, and
+`shipped` is the dialect of that broker. `drafted` is what the texts of KIP-4, KIP-201 and KIP-590
+specify, implemented or not: other fields in some versions, versions that were never released, and
 three APIs of KIP-4 under keys of our own. Each API has a module with its messages, such as
 `messages/create_topics.py`. If the drafted messages differ, there is another module, such as
 `messages/drafted/create_topics.py`.

@@ -38,7 +38,7 @@ class Progress:
     """The progress of a request, filled in while it is handled. Times are monotonic."""
 
     message: Any = None  # None until it is decoded
-    response: Any = None  # a message, or a relayed body; None closes the connection
+    response: Any = None  # a message, or a relayed body; None closes the connection, but see below
     throttle_ms: int = 0  # how long the connection is muted after the response
     controller_throttle_ms: int = 0  # reported by the controller, if it is in this process
     is_never_answered: bool = False  # see NeverAnsweredError
@@ -50,7 +50,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class ClientRequest:
-    """One request of a client. The header is decoded; the body is as received."""
+    """A request of a client or of this broker. The header is decoded, the body is not."""
 
     request_id: str
     header: RequestHeader
@@ -89,9 +89,9 @@ class SplitApi(Protocol):
     """A forwarded API; the receiving broker answers some of its elements.
 
     See docs/kafka/forwarding.md#forwardable-apis. `split` returns this broker's part of the
-    response, and the message to forward (None: nothing). With `is_wrapped` (a forwarded request
-    of a drafted listener) this broker answers only the resources of its own loggers. `merge`
-    combines the two parts in the order of the request's elements.
+    response, and the message to forward (None: nothing). `is_wrapped` is true for requests that a
+    drafted listener forwards: of these, this broker answers only the resources of its own loggers.
+    `merge` combines the two parts in the order of the request's elements.
     """
 
     api_key: ClassVar[ApiKey]

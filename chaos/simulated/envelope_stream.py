@@ -153,7 +153,7 @@ class _ServerStream:
             replies.send(self._client.end, self._connection)
 
     def cancel(self) -> None:
-        """End the stream: the broker has closed it, or is gone."""
+        """End the stream: the broker closed it or is gone, or the connection broke."""
         if self._task is not None:
             self._task.cancel()
 
@@ -200,7 +200,7 @@ class _ClientStream:
         self._inbox.put(batch)
 
     def end(self, _connection: Connection) -> None:
-        """End the stream: the controller has closed it, or is gone."""
+        """End the stream: the controller closed it or is gone, or the connection broke."""
         self._inbox.put(_broken(grpc.StatusCode.UNAVAILABLE, "the stream was closed"))
 
     async def close(self) -> None:

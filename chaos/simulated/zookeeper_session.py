@@ -89,7 +89,7 @@ class ZooKeeperService:
         connection.replies.send(client.connected, connection, session.id)
 
     def disconnected(self, connection: Connection, session_id: int) -> None:
-        """The client has closed its connection; its session stays open."""
+        """The client's connection is closed or broken; this does not end the session."""
         if self._current.get(session_id) is connection:
             del self._current[session_id]
             if (session := self.model.sessions.get(session_id)) is not None:
@@ -166,7 +166,7 @@ class _Client:
         self.last_contact_s = self._loop.time()
 
     def connect(self) -> None:
-        """Open a connection; the session continues on it."""
+        """Open a connection; the session begins or continues on it."""
         if self._has_stopped:
             return
         name = "the harness" if self._process is None else self._process.name
@@ -290,7 +290,7 @@ class _Client:
         self._timer = self._loop.call_later(max(pause_s, 0.01), self._ping)
 
     def _ping(self) -> None:
-        """Send a ping. If a ping is unanswered and nothing else arrived, reconnect."""
+        """Send a ping unless one is unanswered. If nothing has arrived since then, reconnect."""
         connection = self._connection
         if connection is None:
             return

@@ -91,7 +91,7 @@ def _nothing_was_committed(history: History, fault: Event, healed: Event | None)
 
 
 def _zookeeper_elected(history: History, fault: Event, healed: Event | None) -> bool:
-    """Return whether ZooKeeper elected another leader: its logs then have a new epoch."""
+    """Return whether ZooKeeper elected a leader again: its logs then have a new epoch."""
     until = healed["wall_ms"] if healed is not None else NEVER
     before = [c.zxid >> 32 for c in history.applied if c.time_ms <= fault["wall_ms"]]
     during = [c.zxid >> 32 for c in history.applied if fault["wall_ms"] < c.time_ms < until]
@@ -160,7 +160,7 @@ def _envelopes_broke_off_late(history: History, fault: Event, healed: Event | No
     """Return whether an Envelope that was in flight ended without a reply after the healing.
 
     A broker may notice some milliseconds after the healing that its connection was reset. The
-    harness resets connections while an Envelope that was sent before the fault is in flight.
+    harness resets connections while an Envelope is in flight, so it was sent before the fault.
     """
     if healed is None:
         return False

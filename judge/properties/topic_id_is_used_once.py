@@ -36,8 +36,8 @@ def check(history: History) -> Iterator[Violation | None]:
                 "D10",
                 f"{commit.zxid}/{name}",
                 [zxid_row(before[0]), zxid_row(commit.zxid)],
-                f"zxid {commit.zxid}: {name} was created with id {topic_id}, which the topic "
-                f"created at zxid {before[0]} had",
+                f"zxid {commit.zxid}: {name} was created with id {topic_id}, which a topic "
+                f"created at zxid {before[0]} already had",
             )
 
 

@@ -1,7 +1,7 @@
 """D3: no element of a request is committed twice, and no request creates two delegation tokens.
 
 The controller draws the id of a new token, and this id is the element's name. So a creation that is
-executed twice commits two elements once each.
+executed twice commits two different elements, neither of them twice.
 """
 
 from __future__ import annotations

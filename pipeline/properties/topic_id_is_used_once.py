@@ -28,6 +28,6 @@ checked AS (SELECT * FROM followed WHERE judged)
 SELECT run, CASE WHEN before < struct(zxid, place) THEN concat(zxid, '/', topic) END AS key,
   array(concat('zxid/', before.zxid), concat('zxid/', zxid)) AS rows,
   concat('zxid ', zxid, ': ', topic, ' was created with id ', id,
-    ', which the topic created at zxid ', before.zxid, ' had') AS sentence
+    ', which a topic created at zxid ', before.zxid, ' already had') AS sentence
 FROM checked
 """

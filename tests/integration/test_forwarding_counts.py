@@ -37,7 +37,7 @@ def events_of(data_dir: Path, broker_id: int) -> list[dict[str, Any]]:
 def test_every_forwarded_write_has_one_envelope(
     start_brokers: StartCluster, tmp_path: Path
 ) -> None:
-    """Each broker reports itself as the controller, so a client may send writes to any broker."""
+    """Each broker reports itself as the controller: a client may send its writes to any of them."""
     cluster = start_brokers(data_dir=tmp_path, controller=1, properties={NAME: "self"})
     for broker in (1, 2, 3):
         admin, name = ConfluentAdmin(cluster.bootstrap_server(broker)), f"by-{broker}"

@@ -1,4 +1,4 @@
-"""`make prove-bugs`: chaos runs find each bug that is seeded into nodes, and pass without it.
+"""`make prove-bugs`: chaos runs find each seeded bug, and simulated scenarios pass without it.
 
 This takes about 20 minutes, most of it for runs with real processes (the tier `local`).
 ARGS="-k polite_stop" selects the tests whose names contain `polite_stop`.

@@ -28,7 +28,10 @@ _COORDINATOR_FROM = 1  # OffsetCommit: older versions store offsets in ZooKeeper
 
 
 class GroupOverview(NamedTuple):
-    """A group. `state` and `group_type` are empty if the broker is too old to send them."""
+    """A group. `state` and `group_type` are empty if the broker is too old to send them.
+
+    `get_group_information` leaves `group_type` empty.
+    """
 
     group_id: str
     protocol_type: str

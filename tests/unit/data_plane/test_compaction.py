@@ -335,7 +335,7 @@ class Broker:
 async def test_records_that_replace_truncated_ones_are_compacted(
     tmp_path: Path, restarts: bool
 ) -> None:
-    """The new records are below the offset up to which the log was compacted before."""
+    """The first new records are below the offset up to which the log was compacted before."""
     broker = Broker(tmp_path)
     broker.append(*KEYS * 12)
     assert await broker.compaction.compact(100) == 1
@@ -353,7 +353,7 @@ async def test_records_that_replace_truncated_ones_are_compacted(
 def test_a_log_that_was_truncated_in_its_last_compacted_segment_is_not_replaced(
     tmp_path: Path,
 ) -> None:
-    """If it were replaced, truncated records would return, under the offsets of later records."""
+    """If it were replaced, truncated records would return, at offsets that new records will get."""
     _, log = filled(tmp_path)
     work = planned(log)
     result = clean(work, lambda first: LastOffsets(first, 100), lambda: False)
