@@ -43,6 +43,8 @@ def coroutine(
 class AsyncAdminClient:
     """`AdminClient` for asyncio: each call is a coroutine with the same arguments and result.
 
+    `alter_config` is the exception: it returns the result instead of a future.
+
         async with AsyncAdminClient({"bootstrap.servers": "127.0.0.1:9092"}) as admin:
             await admin.create_topic(NewTopicWithReplication("orders", 3, 3))
 

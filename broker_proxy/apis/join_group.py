@@ -32,7 +32,7 @@ class LetsMembersJoin(Protocol):
     """See `GroupService.join`."""
 
     async def join(self, request: Join) -> Joined:
-        """Return when the rebalance's join phase has ended, or earlier if there is an error."""
+        """Return when the join phase has ended; earlier after an error or without a rebalance."""
 
 
 @dataclass(frozen=True, slots=True)

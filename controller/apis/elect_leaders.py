@@ -3,7 +3,8 @@
 A preferred election makes a partition's first replica its leader. An unclean election is for a
 partition without a live leader: it makes a live replica the leader, if possible one in the ISR. If
 `topic_partitions` is null, the request is for all partitions that need an election or belong to a
-topic that is being deleted. The response waits until every elected partition has a leader.
+topic that is being deleted. The response waits until every elected partition has a leader, or until
+the timeout.
 
 Version notes:
     0: preferred elections only, no error code for the whole request.

@@ -31,8 +31,8 @@ class LeaderEpochs:
     def assign(self, epoch: int, start_offset: int) -> bool:
         """Begin an epoch; return whether anything changed.
 
-        An entry is dropped if its epoch is at least `epoch`, or its start offset is at least
-        `start_offset`.
+        A negative epoch and the latest epoch change nothing. Otherwise an entry is dropped if its
+        epoch is at least `epoch`, or its start offset is at least `start_offset`.
         """
         if epoch < 0 or epoch == self.latest:
             return False
@@ -44,7 +44,10 @@ class LeaderEpochs:
         return True
 
     def end_offset(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
-        """Return the largest epoch up to `epoch`, and its end offset; (-1, -1) if unknown."""
+        """Return the largest epoch up to `epoch`, and its end offset; (-1, -1) if unknown.
+
+        If all epochs are larger, return `epoch` and the start offset of the first one.
+        """
         if not self.entries or epoch == UNDEFINED_EPOCH or epoch > self.latest:
             return UNDEFINED_EPOCH, UNDEFINED_OFFSET
         if epoch == self.latest:

@@ -93,7 +93,7 @@ class _Sent(NamedTuple):
 
 
 class Fetching:
-    """The partitions that a broker follows on one leader. Times are monotonic."""
+    """The partitions that a broker follows on one leader. Times are monotonic, except `wall_ms`."""
 
     def __init__(self, broker_id: int, leader: int, limits: FetchLimits) -> None:
         self._broker_id = broker_id
@@ -191,7 +191,7 @@ class Fetching:
         return _Sent(log.topic_id, wanted)
 
     def fetched(self, response: FetchResponse, now_ms: int, wall_ms: int) -> int:
-        """Append the records of the last request's response; return how many bytes there were."""
+        """Append the records of the last response; return how many bytes were appended."""
         count = 0
         for topic in response.responses:
             for answer in topic.partitions:

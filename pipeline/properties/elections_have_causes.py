@@ -1,4 +1,4 @@
-"""L7: there are at most as many elections as faults and stopped controllers explain.
+"""L7: faults and stopped controllers explain the number of elections.
 
 One election starts the cluster. A fault may cause two: one because of what it does, and one because
 a controller on a busy machine loses its session while the cluster recovers. More elections are a

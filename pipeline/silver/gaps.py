@@ -1,4 +1,7 @@
-"""The gaps of each kind of evidence, as sentences. A gap may hide or explain a violation."""
+"""For each kind of evidence, the number of gaps and the sentence of the first one.
+
+Because of a gap, a violation may be missed, or correct behaviour may look like one.
+"""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def test_acls_are_altered_and_listed(drafted: Listener, shipped: Listener) -> No
 
 
 def test_a_deletion_needs_delete_on_the_topic(drafted: Listener, shipped: Listener) -> None:
-    """KIP-4 §Delete Topics Request 5: without Delete and Describe, the topic seems not to exist."""
+    """KIP-4 §Delete Topics Request 5: for a client with neither right, the topic is missing."""
     assert drafted.codes(1, CREATE, 0, creation("t")) == [NONE]
     both = deletion("t", "missing")
     only_describe, neither = "DELETE TOPIC", "DELETE TOPIC,DESCRIBE TOPIC"

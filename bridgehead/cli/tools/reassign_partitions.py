@@ -180,7 +180,7 @@ def reassignment_lines(moving: Mapping[TopicPartition, PartitionReassignment]) -
 def proposal(current: Assignment, brokers: Sequence[Node]) -> dict[TopicPartition, list[int]]:
     """Return an assignment that spreads the replicas over brokers and racks.
 
-    The number of replicas of each topic does not change.
+    Each partition gets as many replicas as the first partition of its topic has.
 
     Raises:
         ToolError: there are too few brokers.
@@ -221,7 +221,7 @@ def _by_rack(brokers: Sequence[Node]) -> list[Node]:
 def moves(
     wanted: Assignment, current: Assignment, moving: Mapping[TopicPartition, PartitionReassignment]
 ) -> dict[TopicPartition, tuple[list[int], list[int]]]:
-    """Return the source and destination brokers of each partition that moves, for throttles."""
+    """Return the source and destination brokers of each partition, for throttles."""
     found = {}
     for partition, each in moving.items():
         sources = [broker for broker in each.replicas if broker not in each.adding_replicas]

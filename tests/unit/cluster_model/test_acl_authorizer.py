@@ -222,7 +222,7 @@ def test_a_prefix_that_is_added_later_matches_longer_names() -> None:
 
 
 class CountedName(str):
-    """Counts the prefixes that are cut off."""
+    """Counts how many prefixes of the name are taken."""
 
     slices = 0
 

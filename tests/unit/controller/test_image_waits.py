@@ -47,7 +47,7 @@ def led(image: MetadataImage, name: str, *partitions: int) -> MetadataImage:
     return image.replay(PartitionRecord(name, partition, LED) for partition in partitions)
 
 
-def test_a_wait_for_leaders_ends_once_when_every_partition_has_a_leader(waits: Waits) -> None:
+def test_a_wait_for_leaders_ends_when_every_partition_has_one_and_only_once(waits: Waits) -> None:
     """The request is returned when every partition has a leader, and only once."""
     waiting, request, image = ImageWaits(), waits(), cluster("a")
     assert waiting.add(request, {"a": "a"}, image)

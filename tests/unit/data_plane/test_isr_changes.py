@@ -113,7 +113,7 @@ async def test_rejected_replica_may_join_later(tmp_path: Path) -> None:
     assert partition.isr == (1, 2)
 
 
-async def test_change_without_a_result_is_sent_again_after_a_pause(
+async def test_change_without_a_result_is_not_sent_again_before_a_pause(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without the pause, the broker would send requests as fast as the controller answers them."""

@@ -12,7 +12,7 @@ from bridgehead.cluster.upgrade import BRIDGE, ENVELOPE, LEVEL, plan_bounces, up
 
 
 class Brokers:
-    """A cluster whose brokers restart immediately, except broker `fails`: it stays down."""
+    """A cluster whose brokers restart immediately, but the restart of `fails` is an error."""
 
     def __init__(self, count: int = 3, controller: int | None = 2, fails: int = 0) -> None:
         self.controller, self.fails = controller, fails

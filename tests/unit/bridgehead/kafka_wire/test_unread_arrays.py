@@ -1,6 +1,7 @@
-"""Arrays in `unread` are skipped. Equal arrays in `repeated` become one FixedList.
+"""The decoder skips the arrays that its argument `unread` names.
 
-A FixedList is encoded and converted to JSON once.
+It returns an array that `repeated` names as a FixedList, and the same one while the next arrays are
+equal. A FixedList is encoded once for each version, and converted to JSON once.
 """
 
 from __future__ import annotations
