@@ -81,7 +81,7 @@ test-fast: setup ## unit tests, under a minute: no cluster, no network
 test-long: setup ## the long tests: the pipeline on Spark, repeated kills, many malformed frames
 	@$(BIN)/python -m pytest -m "long and not docker and not soak" $(PARALLEL) $(ARGS)
 
-test-soak: setup ## clients under kills of brokers: the combinations with listeners that CI has no time for
+test-soak: setup ## clients under kills of brokers: combinations for which CI has no time
 	@$(BIN)/python -m pytest -m soak $(ARGS)
 
 test-docker: setup ## tests in containers; needs a Docker engine

@@ -18,13 +18,7 @@ from bench.report import Plan, median, progress, spread
 from bridgehead.cluster import Cluster
 
 _IDLE_S = 10.0
-_FIRST_CLUSTER = """
-import sys, time
-from bridgehead.cluster import Cluster
-began = time.monotonic()
-with Cluster(brokers=3, zookeeper=sys.argv[1]):
-    print(time.monotonic() - began)
-"""
+_FIRST_CLUSTER = "import sys; from bench.startup import start_s; print(start_s(sys.argv[1]))"
 _ADMIN_CLIENTS = ("bridgehead.admin", "confluent_kafka.admin", "kafka.admin")
 
 
@@ -44,17 +38,17 @@ def proportional_mb(pid: int) -> float:
     raise RuntimeError(f"process {pid} has no memory")
 
 
+def start_s(zookeeper: str) -> float:
+    """Start three nodes; return the seconds."""
+    began = time.monotonic()
+    with Cluster(brokers=3, zookeeper=zookeeper):
+        return time.monotonic() - began
+
+
 def _first_start_s(zookeeper: str) -> float:
     """Start the first three nodes of a new program; return the seconds."""
     command = [sys.executable, "-c", _FIRST_CLUSTER, zookeeper]
     return float(subprocess.run(command, check=True, capture_output=True).stdout)
-
-
-def _later_start_s(zookeeper: str) -> float:
-    """Start three nodes in this program, which has started clusters before; return the seconds."""
-    began = time.monotonic()
-    with Cluster(brokers=3, zookeeper=zookeeper):
-        return time.monotonic() - began
 
 
 def _heal_s(cluster: Cluster) -> float:
@@ -75,11 +69,11 @@ def run(plan: Plan) -> list[str]:
     """Measure several starts, the memory of idle nodes, heals, and imports in turns."""
     with Cluster(brokers=1) as keeper:
         first, later = [], []
-        _later_start_s(f"{keeper.zookeeper_connect}/start")  # starts the launcher
+        start_s(f"{keeper.zookeeper_connect}/start")  # starts the launcher
         for round_ in range(plan.rounds(5)):
             progress(f"start-up: round {round_ + 1}")
             first.append(_first_start_s(f"{keeper.zookeeper_connect}/first-{round_}"))
-            later.append(_later_start_s(f"{keeper.zookeeper_connect}/later-{round_}"))
+            later.append(start_s(f"{keeper.zookeeper_connect}/later-{round_}"))
     progress(f"memory: idle for {_IDLE_S:.0f} s")
     with Cluster(brokers=3) as cluster:
         time.sleep(_IDLE_S)

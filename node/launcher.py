@@ -1,8 +1,8 @@
 """`python -m node.launcher BLANKS`: forks supervisors for a program that starts several clusters.
 
-Standard input is a socket. The process sends `ready` when it has imported the modules of a
-supervisor and of a node. Then it receives one message for each cluster: the cluster's folder, the
-working directory and PYTHONPATH as JSON, with the supervisor's standard input, output and error.
+Standard input is a socket. When the process has imported the modules of a supervisor and of a node,
+it receives one message for each cluster: the cluster's folder, the working directory and PYTHONPATH
+as JSON, with the supervisor's standard input, output and error.
 The answer is the supervisor's pid, with a pidfd. Each supervisor gets a fork server of its own
 (`fork_server`), because it has to be the parent of its nodes. The process exits when its standard
 input is closed. BLANKS is never read: the forked processes write their command lines over it.
@@ -34,7 +34,6 @@ def main() -> int:
     # The kernel reaps the supervisors; the program waits for their pidfds.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     control = socket.socket(fileno=os.dup(sys.stdin.fileno()))
-    control.send(b"ready")
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, _MESSAGE_BYTES_MAX, 3)
         if not message:

@@ -15,16 +15,17 @@ import select
 import signal
 import socket
 import subprocess
-import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
 
-from bridgehead.cluster.fork_server import start_with_socket
+from bridgehead.cluster.fork_server import (
+    ANSWER_BYTES_MAX,
+    ANSWER_TIMEOUT_S,
+    start_with_socket,
+)
 
-_ANSWER_TIMEOUT_S = 30.0
-_ANSWER_BYTES_MAX = 64
 _CHANGED_BY_PYTEST = "PYTEST_CURRENT_TEST"
 
 
@@ -74,9 +75,8 @@ class _Launcher:
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._process, self._socket = start_with_socket("node.launcher", environment=environment)
-        self._socket.settimeout(_ANSWER_TIMEOUT_S)
+        self._socket.settimeout(ANSWER_TIMEOUT_S)
         self._owner = os.getpid()
-        self._is_ready = False
 
     def fork(self, python_path: str, folder: Path) -> LaunchedSupervisor | None:
         """Fork the supervisor of the cluster in `folder`; None if the process does not answer."""
@@ -87,10 +87,9 @@ class _Launcher:
         }
         (stdin, to_stdin), (from_stdout, stdout), (from_stderr, stderr) = _pipe(), _pipe(), _pipe()
         with contextlib.suppress(OSError), stdin, stdout, stderr:
-            self._is_ready = self._is_ready or bool(self._socket.recv(_ANSWER_BYTES_MAX))
             theirs = [stdin.fileno(), stdout.fileno(), stderr.fileno()]
             socket.send_fds(self._socket, [json.dumps(request).encode()], theirs)
-            pid, received, _, _ = socket.recv_fds(self._socket, _ANSWER_BYTES_MAX, 1)
+            pid, received, _, _ = socket.recv_fds(self._socket, ANSWER_BYTES_MAX, 1)
             if received:
                 return LaunchedSupervisor(int(pid), received[0], to_stdin, from_stdout, from_stderr)
         for ours in (to_stdin, from_stdout, from_stderr):
@@ -120,12 +119,13 @@ class _Launchers:
         self._key: object = None
 
     def fork(self, environment: Mapping[str, str], folder: Path) -> LaunchedSupervisor | None:
-        """Fork a supervisor with this environment; None for the first one, or if that fails.
+        """Fork the supervisor of the cluster in `folder`, with its standard streams as pipes.
 
+        Return None for the first cluster with this environment, or if the system cannot do it.
         Some variables have an effect only when an interpreter starts. So another environment needs
         another launcher, unless only PYTHONPATH differs.
         """
-        if sys.platform != "linux" or not hasattr(os, "pidfd_open"):
+        if not hasattr(os, "pidfd_open"):  # only Linux has it
             return None
         # A process that was forked from this one must not use its launcher.
         key = (os.getpid(), {**environment, "PYTHONPATH": "", _CHANGED_BY_PYTEST: ""})
@@ -153,11 +153,4 @@ class _Launchers:
 
 _launchers = _Launchers()
 atexit.register(_launchers.close)
-
-
-def fork_supervisor(environment: Mapping[str, str], folder: Path) -> LaunchedSupervisor | None:
-    """Fork the supervisor of the cluster in `folder`, with its standard streams as pipes.
-
-    Return None for the first cluster with this environment, or if the system cannot do it.
-    """
-    return _launchers.fork(environment, folder)
+fork_supervisor = _launchers.fork

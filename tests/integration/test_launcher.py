@@ -15,7 +15,7 @@ import pytest
 from bridgehead.application import module_environment
 from bridgehead.cluster import Cluster, ClusterError
 from bridgehead.cluster.launcher import LaunchedSupervisor
-from tests.integration.test_supervision import processes_of
+from tests.integration.processes import is_running, processes_of
 from tests.integration.waiting import wait_until
 
 StartCluster = Callable[..., Cluster]
@@ -41,11 +41,6 @@ class {}(CreateTopicPolicy):
     def validate(self, request):
         pass
 """
-
-
-def is_alive(process: psutil.Process) -> bool:
-    """Return whether the process exists and is no zombie."""
-    return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
 
 
 @pytest.fixture
@@ -84,7 +79,7 @@ def test_supervisors_are_forked_from_the_second_on_until_the_environment_changes
     supervisors = [psutil.Process(int(pid)) for pid in pids]
     program.kill()
     program.wait()
-    wait_until(lambda: not any(map(is_alive, supervisors)))
+    wait_until(lambda: not any(map(is_running, supervisors)))
     assert processes_of(tmp_path) == []
 
 

@@ -220,15 +220,15 @@ def test_a_table_without_made_json_is_built_again(judged: Judged, tmp_path: Path
     assert Pipeline(judged.pipeline._spark, runs, tmp_path).make([first]) == [first.name]
 
 
-def test_tables_are_not_stored_unless_requested(judged: Judged, tmp_path: Path) -> None:
+def test_tables_are_not_stored_unless_requested(stored: Pipeline, tmp_path: Path) -> None:
     """The rows of small evidence stay in memory. They equal the rows of a stored table."""
-    runs = judged.pipeline.runs[:1]
-    pipeline = Pipeline(judged.pipeline._spark, runs, tmp_path, stored=False)
+    runs = stored.runs[:1]
+    pipeline = Pipeline(stored._spark, runs, tmp_path, stored=False)
     names = ["bronze/lines", "bronze/blocks", "silver/events"]
     assert pipeline.make([table for table in TABLES if table.name in names]) == names
     assert list(tmp_path.iterdir()) == []
-    stored = judged.pipeline.read("silver/events").filter(f"run = '{runs[0].id}'")
-    assert digests(pipeline.read("silver/events")) == digests(stored)
+    there = stored.read("silver/events").filter(f"run = '{runs[0].id}'")
+    assert digests(pipeline.read("silver/events")) == digests(there)
 
 
 def _without_rows(frames: Frames) -> DataFrame:

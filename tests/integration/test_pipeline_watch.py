@@ -11,7 +11,6 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from pipeline.session import RAW_FILES, ROOT, open_session
 from pipeline.watch.increments import Increments
 from pipeline.watch.stream import Stream
 from pipeline.watch.summary import Summary
+from tests.integration.processes import is_running
 from tests.integration.waiting import wait_until
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.long]
@@ -229,12 +229,6 @@ def test_the_comparison_finds_bugs(
     assert figures(interrupted(spark, run, tmp_path / "watch", moments)) != run.counted()
 
 
-def _is_running(process: psutil.Process) -> bool:
-    with suppress(psutil.NoSuchProcess):
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    return False
-
-
 def test_a_watch_killed_with_sigkill_continues(
     spark: SparkSession, segments: dict[str, bytes], tmp_path: Path
 ) -> None:
@@ -256,6 +250,6 @@ def test_a_watch_killed_with_sigkill_continues(
         java = psutil.Process(process.pid).children(recursive=True)
         process.send_signal(signal.SIGKILL)  # while Spark computes the second batch
     # Java ends when it notices that Python has ended. Until then it writes to the checkpoint.
-    wait_until(lambda: not any(map(_is_running, java)))
+    wait_until(lambda: not any(map(is_running, java)))
     run.grow_to(1.0)
     assert figures(Stream(spark, run.folder, watch).advance()) == run.counted()

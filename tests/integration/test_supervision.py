@@ -22,22 +22,12 @@ from bridgehead.cluster.client import ClusterClient
 from bridgehead.cluster.data_directory import read_json
 from bridgehead.cluster.node_plan import Ports
 from bridgehead.exit_codes import ExitCode
+from tests.integration.processes import processes_of
 from tests.integration.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 FORKED: dict[str, Any] = {"node_command": ()}
 """The setting with which the supervisor forks real nodes."""
-
-
-def processes_of(folder: Path) -> list[psutil.Process]:
-    """Return every live process with a path under `folder` in its command line."""
-    found = []
-    for process in psutil.process_iter(["cmdline", "status"]):
-        line = process.info["cmdline"] or []
-        is_ours = any(str(folder) in argument for argument in line)
-        if is_ours and process.info["status"] != psutil.STATUS_ZOMBIE:
-            found.append(process)
-    return found
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:
