@@ -17,7 +17,12 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.properties import parse_properties
 from bridgehead.cluster.security_sections import SecuritySections
-from bridgehead.cluster.settings import ClusterSettings, check_settings, parse_overrides
+from bridgehead.cluster.settings import (
+    CHOSEN_BY_UP,
+    ClusterSettings,
+    check_settings,
+    parse_overrides,
+)
 
 
 def _property_text(value: object) -> object:
@@ -129,6 +134,9 @@ def load_settings(
     if base_port is not None and ports_auto:
         raise ClusterError("--base-port and --ports auto exclude each other: give one of them.")
     file = load_cluster_file(config) if config is not None else ClusterFile()
+    for node, own in file.nodes.items():
+        for key in sorted(own.keys() & CHOSEN_BY_UP.keys()):
+            raise ClusterError(f"{config}: `nodes.{node}` cannot set `{key}`: {CHOSEN_BY_UP[key]}.")
     shared, per_node = parse_overrides(overrides)
     if allow_remote_plaintext:
         shared["bridgehead.allow.remote.plaintext"] = "true"

@@ -87,8 +87,7 @@ def check_settings(settings: ClusterSettings) -> None:
 
     Raises:
         ClusterError: there is no broker, the settings name a broker that does not exist, the
-            properties of a broker set one that `up` chooses, or a key is given for evidence that
-            is not kept.
+            properties of a broker set its id, or a key is given for evidence that is not kept.
     """
     if settings.seal_key is not None and not settings.keep_evidence:
         raise ClusterError("seal_key needs a data_dir: a temporary folder is never sealed.")
@@ -104,14 +103,17 @@ def check_settings(settings: ClusterSettings) -> None:
             f"{settings.brokers}."
         )
     for node, own in settings.node_properties.items():
-        for key in sorted(own.keys() & _CHOSEN_BY_UP.keys()):
+        if "broker.id" in own:
             raise ClusterError(
-                f"The properties of broker {node} cannot set `{key}`: {_CHOSEN_BY_UP[key]}."
+                f"The properties of broker {node} cannot set `broker.id`: "
+                f"{CHOSEN_BY_UP['broker.id']}."
             )
 
 
-# Every server.properties has these, so `up` ignores them there. With --override they are errors.
-_CHOSEN_BY_UP: Final[Mapping[str, str]] = {
+# Every server.properties has these, so `up` ignores them there. With --override, and for one broker
+# in cluster.yaml, they are errors. A program may give one broker another `zookeeper.connect`, for a
+# proxy whose connections it breaks.
+CHOSEN_BY_UP: Final[Mapping[str, str]] = {
     "broker.id": "the brokers have the ids 1, 2, 3, ...; --brokers sets their number",
     "zookeeper.connect": "use --zookeeper HOST:PORT/chroot",
 }
@@ -134,7 +136,7 @@ def parse_overrides(
             key = name
         if not equals or not key.strip():
             raise ClusterError(f"--override {override!r} is not of the form [ID:]key=value.")
-        if (advice := _CHOSEN_BY_UP.get(key.strip())) is not None:
+        if (advice := CHOSEN_BY_UP.get(key.strip())) is not None:
             raise ClusterError(f"--override cannot set `{key.strip()}`: {advice}.")
         if colon and node.strip().isdigit():
             per_node.setdefault(int(node), {})[key.strip()] = value.strip()

@@ -40,10 +40,27 @@ def test_an_override_of_a_property_that_up_chooses_is_rejected(override: str) ->
 
 
 @pytest.mark.parametrize("name", ["broker.id", "zookeeper.connect"])
-def test_a_broker_cannot_set_a_property_that_up_chooses(name: str) -> None:
-    settings = ClusterSettings(data_dir=FOLDER, brokers=2, node_properties={2: {name: "7"}})
-    with pytest.raises(ClusterError, match=f"broker 2 cannot set `{name}`"):
+def test_a_broker_in_the_file_cannot_set_a_property_that_up_chooses(
+    name: str, tmp_path: Path
+) -> None:
+    config = tmp_path / "cluster.yaml"
+    config.write_text(f"nodes: {{2: {{{name}: '7'}}}}")
+    with pytest.raises(ClusterError, match=rf"cluster.yaml: `nodes.2` cannot set `{name}`"):
+        load_settings(FOLDER, config=config)
+
+
+def test_a_program_cannot_set_the_id_of_a_broker() -> None:
+    settings = ClusterSettings(data_dir=FOLDER, brokers=2, node_properties={2: {"broker.id": "7"}})
+    with pytest.raises(ClusterError, match=r"broker 2 cannot set `broker\.id`"):
         check_settings(settings)
+
+
+def test_a_program_can_connect_one_broker_to_a_proxy_of_zookeeper() -> None:
+    check_settings(
+        ClusterSettings(
+            data_dir=FOLDER, brokers=2, node_properties={2: {"zookeeper.connect": "127.0.0.1:7"}}
+        )
+    )
 
 
 def test_unknown_broker_is_rejected() -> None:
