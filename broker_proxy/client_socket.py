@@ -40,7 +40,8 @@ from cluster_model.client import Client
 from event_log.writer import EventLog
 
 _log = logging.getLogger(__name__)
-# The broker executes no more requests of a client that leaves this many bytes of responses unread.
+# The broker begins no more requests of a client that leaves this many bytes of responses unread,
+# except writes that overlap with one in progress.
 WRITE_HIGH_WATER_BYTES: Final = 1024 * 1024
 # Up to this many responses are joined into one write.
 RESPONSES_JOINED_MAX: Final = 64
@@ -388,7 +389,7 @@ class ClientSocket(asyncio.Protocol):
     # --- Ending --------------------------------------------------------------------------
 
     def pause_writing(self) -> None:
-        """Stop executing: the client does not read its responses."""
+        """The client does not read its responses: begin no request, except overlapping writes."""
         self._writable.clear()
 
     def resume_writing(self) -> None:

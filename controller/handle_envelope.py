@@ -247,7 +247,8 @@ def _log_invalid_elements(pending: PendingRequest) -> None:
 def _predates_envelopes(envelope: Envelope, sender: Sender) -> bool:
     """True for a request that is executed even without support for Envelopes.
 
-    Such a request was made by a broker itself, or comes from this node's broker.
+    Such a request is a broker's own, or it comes from the broker in this process and so needs no
+    Envelope.
     """
     return envelope.made_by_broker or sender.host == THIS_PROCESS
 

@@ -175,7 +175,7 @@ _WITHOUT_RIGHT: Final[Mapping[int, str]] = {
     ApiKey.DESCRIBE_DELEGATION_TOKEN: "the response omits the token; only tokens of others need a "
     "right, and either of the two suffices",
     ApiKey.DESCRIBE_CLUSTER: "the response omits the authorized operations, and nothing else",
-    ApiKey.ENVELOPE: "{CLUSTER} on the inter-broker listener, a closed connection on other "
+    ApiKey.ENVELOPE: "{CLUSTER} on the listener for Envelopes, a closed connection on other "
     "listeners; drafted: {CLUSTER} on all listeners",
     ApiKey.LIST_ACLS: "{CLUSTER}, except in a request for the client's own principal, which "
     "returns its Allow rules",

@@ -50,6 +50,9 @@ class PolicyRunner:
     ) -> list[ApiError | None]:
         """Run calls one after another in one thread; return the error or None of each that started.
 
+        If the policy has too many unfinished calls, or no thread can start, no call starts and the
+        list has one error.
+
         Starts no further call after an error, or once SERIES_S have passed. Each result is also
         added to `results` when its call returns. Never raises.
         """

@@ -1,7 +1,7 @@
 """Computes counts and violations with Spark; the rules of verdicts are in `event_log.verdicts`.
 
 One aggregation for each property returns the number of rows judged and the violations. The
-violations of a run are divided into 64 rows, so that no row becomes too large.
+violations of a property in a run are divided into up to 64 rows, so that no row becomes too large.
 """
 
 from __future__ import annotations

@@ -3,9 +3,10 @@
 Write a class, put its folder on PYTHONPATH, and set its dotted path in the brokers' properties:
 `topic.management.policy.class.name=my_company.policies.TopicRules`. The active controller calls the
 policy before a topic is created, changed or deleted, also for requests that other brokers forward.
-The broker that leads a partition calls it before the partition's records are deleted. A policy
-rejects a request by raising `PolicyViolationException`; the client gets the text of the exception,
-with error code 44.
+Below the bridge release, a broker also calls it for the configs that it writes itself. The broker
+that leads a partition calls it before the partition's records are deleted. A policy rejects a
+request by raising `PolicyViolationException`; the client gets the text of the exception, with error
+code 44.
 
 The argument types can be constructed directly, so a test of a policy needs no cluster.
 """

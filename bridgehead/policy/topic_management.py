@@ -42,7 +42,8 @@ class TopicState:
 class RequestedTopicState(TopicState):
     """A topic as the request would leave it.
 
-    `generated_replica_assignments` is False only if the client gave the replicas.
+    `generated_replica_assignments` is False if the client gave the replicas, and for every change
+    of a reassignment, also for a cancellation.
     """
 
     generated_replica_assignments: bool = True
@@ -135,7 +136,7 @@ class DeleteRecordsRequest(_Request):
 
     `deleted_message_offsets` maps partitions to offsets: all records before the offset are deleted.
     If the client requested -1, the offset is the high watermark. The mapping has only the
-    partitions that the receiving broker leads.
+    partitions that pass all other checks; for example, the receiving broker leads them.
     """
 
     deleted_message_offsets: Mapping[int, int]

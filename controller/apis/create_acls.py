@@ -1,8 +1,9 @@
 """CreateAcls, key 30, versions 0 to 3 (docs/kafka/acls.md#acl-apis). KIP-140, KIP-290.
 
-The ACLs of one resource pattern are written together and fail together. Creating an ACL that exists
-succeeds and writes nothing. As in Kafka, hosts and principal names are not validated; the name of a
-resource may not be empty or contain `/`.
+The valid ACLs of one resource pattern are written together and fail together. Creating an ACL that
+exists succeeds and writes nothing. As in Kafka, hosts and principal names are not validated; the
+name of a resource may not be empty or contain `/`. If one ACL cannot be stored (`can_be_stored`),
+every ACL of its pattern gets UNKNOWN_SERVER_ERROR.
 
 Version notes:
     0: literal patterns only. 3: the same fields as 2; Kafka added it for the resource type USER,
@@ -89,7 +90,8 @@ class CreateAcls(AdminApi):
 def whole_rejection(context: RequestContext, *, has_authorizer: bool) -> Outcome | None:
     """Return the error that fails a whole CreateAcls or DeleteAcls request, if there is one."""
     if not context.authorize("ALTER", "CLUSTER", CLUSTER_NAME):
-        # Kafka's message is the toString() of its request objects. Only a quirk reproduces it.
+        # Kafka's message is the toString() of its request objects. We send it only if the quirk
+        # DENIAL_DUMPS_REQUEST is enabled.
         return Outcome.with_default_text(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     if not has_authorizer:
         return Outcome(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER)

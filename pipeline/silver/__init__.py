@@ -1,1 +1,1 @@
-"""Typed rows: events, transactions, boots, sessions and terms."""
+"""Typed rows of the evidence, its gaps, and the lines that were set aside."""

@@ -1,4 +1,4 @@
-"""APIs that need a right but no data plane: with and without the right, direct and forwarded."""
+"""APIs that need a right but no data plane: with and without the right, at both brokers."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def token_client(cluster: Cluster, row: Row, broker: int) -> Client:
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.label for row in ROWS])
 def test_each_principal_gets_the_expected_response(cluster: Cluster, row: Row) -> None:
-    """Six principals send the request to the controller and to a broker that forwards it."""
+    """Six clients send the request to the controller and to another broker."""
     results: dict[tuple[str, str], Any] = {}
     for persona in PERSONAS:
         for path, broker in PATHS.items():

@@ -1,8 +1,8 @@
 """The same requests leave the same znodes as in a live Kafka 3.9.1.
 
 Values that differ between clusters (ids, times, ports, replicas) are masked, and znodes that match
-NOT_COMPARED are left out. All other bytes are compared, even the order of JSON keys, but not the
-order of configs.
+NOT_COMPARED are left out. All other values are compared, and the order of JSON keys, but not
+the order of configs.
 """
 
 from __future__ import annotations

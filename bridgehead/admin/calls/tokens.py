@@ -106,7 +106,10 @@ def expire_delegation_token(hmac: bytes, expiry_time_period_ms: int = -1) -> Pla
 def describe_delegation_tokens(
     owners: Collection[str] | None = None,
 ) -> Plan[list[DelegationToken]]:
-    """Return the owners' tokens that the client's principal may see; None means all owners."""
+    """Return the tokens that one of these principals owns, requested or may renew.
+
+    Tokens that the client may not describe are left out. None means all principals.
+    """
     from bridgehead.kafka_wire.messages.describe_delegation_token import (
         DescribeDelegationTokenOwner,
         DescribeDelegationTokenRequest,

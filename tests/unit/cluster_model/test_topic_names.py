@@ -68,7 +68,7 @@ def test_the_image_indexes_colliding_names() -> None:
 
 @pytest.mark.parametrize("name", ["", ".", "a/../b", "a//b", "a\x00", "\x7f", "\ue000", "𝄞"])
 def test_some_topic_names_give_an_invalid_znode_path(name: str) -> None:
-    """A part of the path is empty or relative, or has an invalid character (a Java surrogate)."""
+    """A part of the path is empty or relative, or has a character that ZooKeeper rejects."""
     assert not has_valid_path(name)
 
 
