@@ -67,8 +67,8 @@ prove-pipeline: setup ## find the violations planted in 4 million events (other 
 bench: setup ## run the benchmarks (ARGS="--quick" or "--only NAME")
 	@PYTHONPATH=. $(BIN)/python -m bench $(ARGS)
 
-# One worker for each core of a two-core machine; use more on a larger one.
-TEST_WORKERS ?= 2
+# Three for a machine with two cores, because many tests wait for timeouts of a cluster.
+TEST_WORKERS ?= 3
 # pytest-xdist 3.8 can wait forever after it has replaced a crashed worker, so a crash ends the run.
 PARALLEL = -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 

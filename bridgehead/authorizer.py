@@ -6,7 +6,8 @@ An authorizer is a class that every node can import, named by its dotted path:
 
 Each node creates an instance with the broker's properties and calls it for each right that a
 request needs. Its methods must be pure functions of their arguments: they return the same verdict
-on every broker and do not block. An exception counts as a denial. The cluster stores ACLs whether
+on every broker and do not block. An exception counts as a denial; AlterAcls
+of a drafted listener returns UNKNOWN_SERVER_ERROR instead. The cluster stores ACLs whether
 or not the authorizer uses them.
 
     class OnlyAliceCreates:

@@ -14,7 +14,8 @@ from event_log.properties import PROPERTY_SPECS
 
 _INTRODUCTION: Final = """\
 A scenario defines a workload, the faults with their times, and what must hold. The evidence of
-each run is sealed and judged. There are two tiers; a scenario runs in one of them or in both:
+each run is sealed and judged. There are two tiers. Every scenario runs in the first; most also run
+in the second:
 
 - `local`: real processes and a real ZooKeeper.
 - `simulated`: the same nodes in one process, without sockets, threads and real time. The event

@@ -413,7 +413,7 @@ class OffsetsHeld(Event):
 
     topic_id: str  # of __consumer_offsets, as Kafka writes it
     partition_index: int
-    leader_epoch: int  # commits of later leader epochs are not in the report
+    leader_epoch: int  # the report has the commits up to this leader epoch
     offsets: list[str]  # as in `offsets_committed`, then log offset and group: orders:0:17:205:g
     is_last: bool  # the last event of the report
 

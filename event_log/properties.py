@@ -168,7 +168,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         statement="no element of a request is committed twice, and no request creates two tokens",
         witnesses=("commits",),
         row="elements with a committed outcome",
-        key="<broker>/<incarnation>/<sequence>/<element or `token`>",
+        key="<broker>/<incarnation>/<sequence>/<element or token>",
     ),
     PropertySpec(
         id="D4",
@@ -184,8 +184,8 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         statement="an error code matches a state that the topic had between the decision and the "
         "response",
         witnesses=("commits", "events"),
-        row="elements of CreateTopics, DeleteTopics and CreatePartitions whose error code depends "
-        "on whether the topic exists",
+        row="elements of CreateTopics, DeleteTopics and CreatePartitions, without dry runs, whose "
+        "error code depends on whether the topic exists",
         key="<request id>/<element>",
         gap_blocks_fail=True,
     ),

@@ -150,8 +150,8 @@ REQUESTS: Final = Metric(
     "kafka_network_requestmetrics_requests_count",
     "kafka.network:type=RequestMetrics,name=RequestsPerSec",
     Kind.COUNTER,
-    "Requests answered, by API and version; a follower's Fetch counts as Fetch and as "
-    "FetchFollower",
+    "Requests handled, also those without a response, by API and version (-1: the broker does not "
+    "have the version); a follower's Fetch counts as Fetch and as FetchFollower",
     ("request", "version"),
 )
 REQUEST_TIME: Final = Metric(
@@ -339,7 +339,7 @@ PRODUCE_REQUESTS: Final = _broker_topics(
     "TotalProduceRequestsPerSec", "Appends requested by producers, one for each partition"
 )
 FETCH_REQUESTS: Final = _broker_topics(
-    "TotalFetchRequestsPerSec", "Partitions read for Fetch requests of consumers and followers"
+    "TotalFetchRequestsPerSec", "Partitions in Fetch requests of consumers and followers"
 )
 FAILED_PRODUCE_REQUESTS: Final = _broker_topics(
     "FailedProduceRequestsPerSec",

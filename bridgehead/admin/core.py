@@ -353,15 +353,16 @@ class AdminCore:
             self._lose(exchange, error)
 
     def _lose(self, exchange: _Exchange, error: AdminError) -> None:
+        """Resend a request whose connection broke: it may have had an effect."""
         self._forget_cluster()
+        exchange.resent = True
         self._again(exchange, error)
 
     def _again(self, exchange: _Exchange, error: AdminError) -> None:
-        """Resend a request after a pause. An earlier attempt may have had an effect."""
+        """Resend a request after a pause."""
         if exchange.attempts > self._numbers["retries"]:
             self._resolve(exchange, Try.new_error(error))
             return
-        exchange.resent = True
         exchange.trouble = str(error)
         exchange.not_before_ms = self._now_ms + self._numbers["retry.backoff.ms"]
         self._waiting.append(exchange)

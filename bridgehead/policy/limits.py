@@ -5,8 +5,8 @@
     bridgehead.policy.limits.replication.factor.min=3
 
 Limits are optional. A topic that already exceeds a limit may be altered, but must not exceed it
-further. The limits on the whole cluster count the topics and partitions that exist, and those that
-the policy has accepted in the same request.
+further. The limits on the whole cluster count the topics that exist, except internal ones and those
+marked for deletion, and the topics that the policy has accepted in the same request.
 """
 
 from __future__ import annotations

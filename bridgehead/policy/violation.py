@@ -8,5 +8,6 @@ class PolicyViolationException(Exception):
 
     The client gets error code 44, POLICY_VIOLATION, and the text of the exception for the topic or
     resource that violates the policy. Other topics and resources of the request are checked
-    separately (KIP-108 §Proposed Changes).
+    separately (KIP-108 §Proposed Changes). Versions that predate the error code, or have no field
+    for a text, answer as docs/kips.md lists (rows 201.48 to 201.50).
     """

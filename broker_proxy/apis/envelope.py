@@ -1,11 +1,12 @@
 """Envelope, key 58, sent by a Kafka client to a listener.
 
 Our brokers use the gRPC channel instead. A client's Envelope is handled as in Kafka. On the
-inter-broker listener, the sender needs CLUSTER_ACTION on Cluster, and this broker must be the
-active controller. It then executes the inner request for the principal and host in the Envelope. On
-any other listener the broker closes the connection. In the drafted dialect only brokers may send an
-Envelope, so a client gets CLUSTER_AUTHORIZATION_FAILED (KIP-590 §EnvelopeRequest Handling). The
-numbers in comments refer to the list in docs/kafka/forwarding.md#checks-on-the-controller.
+control-plane listener or, without one, the inter-broker listener, the sender needs CLUSTER_ACTION
+on Cluster, and this broker must be the active controller. It then executes the inner request for
+the principal and host in the Envelope. On any other listener the broker closes the connection. In
+the drafted dialect only brokers may send an Envelope, so a client gets CLUSTER_AUTHORIZATION_FAILED
+(KIP-590 §EnvelopeRequest Handling). The numbers in comments refer to the list in
+docs/kafka/forwarding.md#checks-on-the-controller.
 """
 
 from __future__ import annotations

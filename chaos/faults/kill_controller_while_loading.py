@@ -1,4 +1,4 @@
-"""SIGKILL ends an elected controller while it loads the state."""
+"""SIGKILL ends an elected controller before it loads the state."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def _inject(target: Target) -> AsyncIterator[None]:
 
 KILL_CONTROLLER_WHILE_LOADING = Fault(
     name="kill_controller_while_loading",
-    does="SIGKILL ends an elected controller while it loads the state.",
+    does="SIGKILL ends an elected controller before it loads the state.",
     inject=_inject,
     has_failpoint=True,
 )

@@ -11,16 +11,22 @@ from types import FrameType
 
 import pytest
 
-from bridgehead.admin import AdminClient, AdminError, ClientClosedError, InvalidCallError
+from bridgehead.admin import AdminClient, ClientClosedError, InvalidCallError
 from bridgehead.admin.driver import Driver
 from bridgehead.cluster import Cluster
 from tests.integration.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
-def servers(new_chroot: Callable[[], str]) -> Iterator[str]:
-    with Cluster(zookeeper=new_chroot(), brokers=1) as cluster:
-        yield cluster.bootstrap_servers
+def cluster(new_chroot: Callable[[], str]) -> Iterator[Cluster]:
+    allowed = {"bridgehead.faults.allow": "true"}
+    with Cluster(zookeeper=new_chroot(), brokers=2, properties=allowed) as started:
+        yield started
+
+
+@pytest.fixture
+def servers(cluster: Cluster) -> str:
+    return cluster.bootstrap_servers
 
 
 @pytest.fixture
@@ -65,7 +71,7 @@ def test_a_call_that_returns_a_future_uses_the_clients_thread(
 async def test_a_coroutine_can_make_a_blocking_call(servers: str, threads: list[str]) -> None:
     """The coroutine's thread runs an event loop, so the client's own thread does the I/O."""
     with AdminClient({"bootstrap.servers": servers}) as client:
-        assert len(client.describe_cluster().nodes) == 1
+        assert len(client.describe_cluster().nodes) == 2
     assert set(threads) == {"bridgehead-admin"}
 
 
@@ -80,7 +86,7 @@ def test_calls_work_before_and_after_a_pause(servers: str) -> None:
         loop = client._loop
         wait_until(lambda: loop._driver._sockets, lambda left: not left)  # closed when idle
         for _ in range(3):
-            assert len(client.describe_cluster().nodes) == 1
+            assert len(client.describe_cluster().nodes) == 2
 
 
 def test_a_call_in_a_callback_of_a_future_fails_instead_of_waiting_for_itself(servers: str) -> None:
@@ -145,18 +151,23 @@ def test_close_ends_the_calls_of_several_threads(silent: str) -> None:
     assert len(errors) == 3
 
 
-def test_other_calls_are_answered_while_the_first_caller_waits(servers: str) -> None:
-    """The first call is for a missing broker. The client looks for that broker until a timeout."""
-    with AdminClient({"bootstrap.servers": servers}) as client:
-        first = threading.Thread(target=lambda: call_of_a_missing_broker(client))
+def test_other_calls_are_answered_while_the_first_caller_waits(cluster: Cluster) -> None:
+    """Broker 2 never answers the first call. Broker 1 answers the others."""
+    errors: list[object] = []
+
+    def call(client: AdminClient) -> None:
+        try:
+            client.pinned_to(2).describe_client_quotas()
+        except ClientClosedError as error:
+            errors.append(error)
+
+    rule = cluster.faults.add("drop", broker=2, api="DescribeClientQuotas")
+    with AdminClient({"bootstrap.servers": cluster.bootstrap_servers}) as client:
+        first = threading.Thread(target=call, args=[client])
         first.start()
-        wait_until(lambda: client._loop._calls, lambda count: count == 1)
+        wait_until(lambda: cluster.faults.hits(rule), lambda hits: hits == 1)
         for _ in range(3):
-            assert len(client.describe_cluster().nodes) == 1
-        first.join(20)
-        assert not first.is_alive()
-
-
-def call_of_a_missing_broker(client: AdminClient) -> None:
-    with pytest.raises(AdminError):
-        client.pinned_to(9).with_timeout(2_000).describe_cluster()
+            assert len(client.pinned_to(1).describe_cluster().nodes) == 2
+        assert errors == []
+    first.join(20)
+    assert len(errors) == 1

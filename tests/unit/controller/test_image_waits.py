@@ -75,7 +75,7 @@ def test_one_slow_topic_delays_its_own_request_only(waits: Waits) -> None:
     assert waiting.reached(led(image, "b", 0, 1), {"b"}) == []
 
 
-def test_a_deletion_waits_for_the_topic_id(waits: Waits) -> None:
+def test_a_deletion_waits_until_the_topic_id_is_gone(waits: Waits) -> None:
     """The wait ends when the id is gone, even if there is a new topic of the same name."""
     waiting, request, image = ImageWaits(), waits(WaitFor.DELETION), cluster("a")
     assert waiting.add(request, {"a": ID}, image)

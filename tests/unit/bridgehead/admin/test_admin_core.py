@@ -197,6 +197,16 @@ def test_an_error_after_a_lost_response_is_marked_as_resent(world: World) -> Non
     assert first.resent is False
 
 
+def test_an_error_after_not_controller_is_not_marked_as_resent(world: World) -> None:
+    """NOT_CONTROLLER is a definite response: the earlier attempt had no effect."""
+    world.run(creation("a")).get()
+    world.controller = 2
+    world.brokers[2].handlers[CREATE] = answering(lambda _: ErrorCode.TOPIC_ALREADY_EXISTS)
+    error = world.run(creation("b")).get()["b"]
+    assert isinstance(error, KafkaError)
+    assert (error.code, error.resent) == (ErrorCode.TOPIC_ALREADY_EXISTS, False)
+
+
 def test_without_a_response_the_request_is_resent_on_another_connection(world: World) -> None:
     """After request.timeout.ms (KIP-117) the client closes the old connection.
 

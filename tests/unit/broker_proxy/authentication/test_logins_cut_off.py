@@ -1,4 +1,4 @@
-"""Failed logins: some get an error response; after others the broker closes the connection.
+"""After a failed login the broker closes the connection; some get an error response first.
 
 As in Kafka 3.9.1, the broker closes the connection, without a response, after a SCRAM proof of the
 wrong length and after an OAUTHBEARER scheme other than Bearer. A malformed OAUTHBEARER message gets
