@@ -107,7 +107,7 @@ def _run(
     remove_files(out)
     results: list[Result] = []
     for scenario in scenarios:
-        with _runs(scenario, tier, is_long=len(seeds) > _KEPT_MAX) as run_one:
+        with _runs(scenario, tier) as run_one:
             for seed in seeds:
                 folder = out / f"{scenario.name}-{seed}"
                 shutil.rmtree(folder, ignore_errors=True)
@@ -135,20 +135,16 @@ def _run(
 
 
 @contextmanager
-def _runs(
-    scenario: Scenario, tier: str, *, is_long: bool
-) -> Iterator[Callable[[int, Path], Result]]:
+def _runs(scenario: Scenario, tier: str) -> Iterator[Callable[[int, Path], Result]]:
     """Yield the function that runs a scenario with a seed."""
     if tier == LOCAL:
         yield lambda seed, folder: asyncio.run(run_locally(scenario, seed, folder, _say))
-    elif is_long:
+    else:
         runner = Runner(scenario, _say)
         try:
             yield runner.run
         finally:
             runner.close()
-    else:
-        yield lambda seed, folder: run_simulated(scenario, seed, folder, _say)
 
 
 def _shrink(scenario: Scenario, first: Result, folder: Path) -> None:

@@ -96,7 +96,7 @@ def test_results_of_earlier_runs_are_deleted_even_if_no_run_ends(
     def interrupt(*_: object) -> Result:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command, "run_simulated", interrupt)
+    monkeypatch.setattr(command.Runner, "run", interrupt)
     with pytest.raises(KeyboardInterrupt):
         command.main(["run", "quiet_sea", "--tier", "simulated", "--out", str(tmp_path)])
     assert list(tmp_path.iterdir()) == []
