@@ -1,8 +1,8 @@
 """Checks that brokers do not return stale metadata after an acknowledged write.
 
-Each pair creates a topic through one broker and then requests its metadata from another (from the
-same one if no other is up). A response without the topic is stale. Brokers apply metadata with a
-configured delay (`bridgehead.metadata.delay.ms`), and controllers are killed.
+Each pair creates a topic through one broker and then requests its metadata from another (or from
+any broker that is up, if this one is down). A response without the topic is stale. Brokers apply
+metadata with a configured delay (`bridgehead.metadata.delay.ms`), and controllers are killed.
 
     python -m chaos.read_after_write [--pairs N] [--blocking cluster|controller]
         [--reads local|controller] [--kills N]

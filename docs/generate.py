@@ -163,9 +163,9 @@ _WITHOUT_RIGHT: Final[Mapping[int, str]] = {
     ApiKey.CREATE_TOPICS: "{TOPIC}; CREATE on CLUSTER or on TOPIC suffices; without "
     "DESCRIBE_CONFIGS the response has no configs and no id; drafted: {CLUSTER}, only CREATE on "
     "CLUSTER suffices",
-    ApiKey.DELETE_TOPICS: "{TOPIC}, for a topic given by name whether it exists or not; without "
-    "DESCRIBE, a deletion by id gets UNKNOWN_TOPIC_ID; drafted: without DESCRIBE, the error for a "
-    "missing topic",
+    ApiKey.DELETE_TOPICS: "{TOPIC}; a deletion by name gets it even if the topic does not exist; a "
+    "deletion by id without DESCRIBE gets UNKNOWN_TOPIC_ID; drafted: a deletion without DESCRIBE "
+    "gets the same error as for a topic that does not exist",
     ApiKey.DESCRIBE_CONFIGS: _PER_RESOURCE,
     ApiKey.ALTER_CONFIGS: _PER_RESOURCE,
     ApiKey.INCREMENTAL_ALTER_CONFIGS: _PER_RESOURCE,

@@ -308,7 +308,7 @@ class SessionOpened(Event):
 
 @dataclass(frozen=True, slots=True)
 class SessionLost(Event):
-    """A ZooKeeper session expired, was rejected or was closed."""
+    """A ZooKeeper session that the node did not close has ended: it expired or was rejected."""
 
     role: str
     session: str

@@ -211,6 +211,7 @@ def _api_versions(response: type[Any], request: Any, failure: Failure) -> Any:
 _DRAFTS: Final = "messages.drafted"
 _NO_TRANSACTIONS: Final = "brokers store no transactions"
 _OWN_CHANNEL: Final = "brokers and controller communicate over gRPC instead"
+_NOT_CONTROLLED: Final = "a broker stops without a controlled shutdown"
 _KRAFT: Final = "only KRaft has it; Kafka with ZooKeeper closes the connection too"
 _ALTER_CONFIGS: Final = "ALTER_CONFIGS CLUSTER, ALTER_CONFIGS TOPIC"
 _PARTITIONS: Final = per("partitions", "partition_index")
@@ -258,7 +259,7 @@ _ROWS: Final = (
     _unserved(K.LEADER_AND_ISR, 7, 4, _OWN_CHANNEL),
     _unserved(K.STOP_REPLICA, 4, 2, _OWN_CHANNEL),
     _unserved(K.UPDATE_METADATA, 8, 6, _OWN_CHANNEL, whole()),
-    _unserved(K.CONTROLLED_SHUTDOWN, 3, 3, _OWN_CHANNEL, whole()),
+    _unserved(K.CONTROLLED_SHUTDOWN, 3, 3, _NOT_CONTROLLED, whole()),
     _stored(K.OFFSET_COMMIT, 9, 8, per("topics", "name", nested=_PARTITIONS),
             "READ GROUP, READ TOPIC", deprecated_through=1,
             served_from=1),  # version 0 is for ZooKeeper

@@ -29,8 +29,8 @@ class Ours:
     }
     CLIENT: ClassVar[type[Any]] = admin.AdminClient
 
-    # The error of requests for tokens on a PLAINTEXT listener. Other listeners return
-    # DELEGATION_TOKEN_AUTH_DISABLED if the brokers have no delegation.token.secret.key.
+    # The error of requests for tokens on a PLAINTEXT listener. On other listeners, authenticated
+    # clients get DELEGATION_TOKEN_AUTH_DISABLED if the brokers have no delegation.token.secret.key.
     token_error = "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED"
     # The keys of the APIs that the brokers serve. The test against Kafka replaces them.
     apis = frozenset[int](SHIPPED)
@@ -257,7 +257,7 @@ class Ours:
         preferred = admin.ElectionType.PREFERRED
         errors = self.run(self.admin.elect_leaders(preferred, [partition]))
         assert errors[partition].code is ErrorCode.ELECTION_NOT_NEEDED
-        # Without partitions in the request, the result has only partitions whose leader changed.
+        # Without partitions in the request, the result has only partitions that needed an election.
         assert set(self.run(self.admin.elect_leaders(preferred)).values()) <= {None}
 
     def alter_partition_reassignments(self) -> None:

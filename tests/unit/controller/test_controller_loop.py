@@ -54,7 +54,7 @@ async def test_a_reply_follows_commit_and_publication_and_has_the_zxid_of_the_co
     assert answer.result().zxid == term.store.zxid == 101
 
 
-async def test_a_write_without_a_wait_is_committed_before_its_reply() -> None:
+async def test_a_response_that_waits_for_nothing_is_sent_after_the_commit() -> None:
     """The reply has the zxid of the commit."""
     term = Term()
     request = AlterAclsRequest([on("orders", action(ADD))])
