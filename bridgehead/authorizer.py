@@ -4,11 +4,11 @@ An authorizer is a class that every node can import, named by its dotted path:
 
     authorizer.class.name=my_package.my_module.MyAuthorizer
 
-Each node creates an instance with the broker's properties and calls it for each right that a
-request needs. Its methods must be pure functions of their arguments: they return the same verdict
-on every broker and do not block. An exception counts as a denial; AlterAcls
-of a drafted listener returns UNKNOWN_SERVER_ERROR instead. The cluster stores ACLs whether
-or not the authorizer uses them.
+Each node creates an instance with the broker's properties. It calls a method for each right that
+a request needs. The methods must be pure functions of their arguments: they return the same
+verdict on every broker and do not block. If a method raises an exception, the operation is denied;
+only AlterAcls on a drafted listener returns UNKNOWN_SERVER_ERROR instead. The cluster stores ACLs
+even if the authorizer does not use them.
 
     class OnlyAliceCreates:
         def __init__(self, properties: Mapping[str, str]) -> None: ...
@@ -63,7 +63,7 @@ class ResourcePattern(NamedTuple):
 
 
 class AccessControlEntry(NamedTuple):
-    """One ACL of a pattern. `principal` may be `User:*`, `host` is an address or `*`."""
+    """One ACL of a pattern. `principal` may be `User:*`. `host` is an address or `*`."""
 
     principal: str
     host: str
@@ -95,7 +95,7 @@ class Principal(Protocol):
 
     @property
     def name(self) -> str:
-        """The authenticated name; case-sensitive."""
+        """The authenticated name. It is case-sensitive."""
         ...
 
     @property
@@ -128,7 +128,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Allowed or not. A `reason` is logged by the authorizer's logger at DEBUG."""
+    """Allowed or not. The authorizer's logger writes `reason` at DEBUG."""
 
     allowed: bool
     reason: str = ""

@@ -19,17 +19,18 @@ class ExitCode(IntEnum):
 
 
 MEANINGS: Final = {
-    ExitCode.OK: "Success. After `judge` and `pipeline run`: every expected property holds; after "
+    ExitCode.OK: "Success. For `judge` and `pipeline run`: every expected property holds. For "
     "`chaos run`: every run passed.",
     ExitCode.FAILED: "An expected property is violated, a run of `chaos` failed or hung, or a demo "
-    "had an unexpected outcome. The commands that correspond to Kafka's tools return 1 also for "
-    "wrong usage and other errors; they return 4 if no server is named and no cluster is running.",
+    "had an unexpected outcome. The commands that correspond to Kafka's tools also return 1 "
+    "for wrong usage and other errors. If no server is named and no cluster is running, they "
+    "return 4.",
     ExitCode.USAGE: "The command line is wrong: an unknown option, a missing or invalid argument.",
-    ExitCode.UNDECIDED: "Undecided: the evidence is not sufficient for a verdict. After "
-    "`controller show`: there is no active controller.",
-    ExitCode.CANNOT_RUN: "The command cannot run: no cluster is running, a port is in use, a file "
-    "or a program is missing. The message names the next step. An unexpected error also has this "
-    "code.",
+    ExitCode.UNDECIDED: "Undecided: the evidence is not sufficient for a verdict. For `controller "
+    "show`: there is no active controller.",
+    ExitCode.CANNOT_RUN: "The command cannot run, for example because no cluster is running, a "
+    "port is in use, or a file or program is missing. The message names the next step. An "
+    "unexpected error also has this code.",
     ExitCode.INTERRUPTED: "Ctrl-C.",
-    ExitCode.OUTPUT_CLOSED: "The reader of the output has closed it, as `head` does.",
+    ExitCode.OUTPUT_CLOSED: "The program that reads the output closed it, as `head` does.",
 }

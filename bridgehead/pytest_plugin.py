@@ -1,6 +1,6 @@
 """Fixtures for your own test suite: real clusters, reset between tests (docs/testing.md).
 
-Requires Java 11 or later, or the extra `embedded`; pytest finds the plug-in itself.
+The plug-in needs Java 11 or later, or the extra `embedded`. pytest finds the plug-in itself.
 
     @pytest.mark.bridgehead(brokers=2)
     def test_my_tool_survives_a_failover(bridgehead_cluster):
@@ -29,7 +29,7 @@ _RUNNING_MAX = 2
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker."""
+    """Register the marker `bridgehead`."""
     config.addinivalue_line(
         "markers",
         f"{MARKER}({', '.join(f'{name}=…' for name in _ARGUMENTS)}): configure the cluster of "
@@ -47,7 +47,7 @@ def bridgehead_cluster_options() -> dict[str, Any]:
 def bridgehead_session_cluster(
     bridgehead_cluster_options: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Cluster]:
-    """One cluster for the whole session; it keeps its state from test to test."""
+    """One cluster for the whole session. It keeps its state from test to test."""
     with _new(bridgehead_cluster_options, tmp_path_factory) as cluster:
         yield cluster
 
@@ -112,8 +112,8 @@ def _new(options: Mapping[str, Any], folders: pytest.TempPathFactory) -> Cluster
 def cluster_options(defaults: Mapping[str, Any], markers: Sequence[pytest.Mark]) -> dict[str, Any]:
     """Return the arguments of `Cluster` for a test.
 
-    `markers` are sorted from the closest to the farthest. If two markers have the same argument,
-    the closest one wins; only their `properties` are merged.
+    `markers` begin with the marker that is closest to the test. If several markers have the same
+    argument, the closest of them determines its value. Only `properties` are merged instead.
 
     Raises:
         pytest.UsageError: a marker has a positional or an unknown argument.

@@ -22,8 +22,8 @@ class KafkaBug(SeededBug):
 KAFKA_BUGS: Final[tuple[KafkaBug, ...]] = (
     KafkaBug(
         issue="KAFKA-6082",
-        happened="A controller that had lost its session created topics in ZooKeeper; the writes "
-        "did not check the epoch.",
+        happened="A controller that had lost its session created topics in ZooKeeper. The writes "
+        "did not check the controller epoch.",
         bugs=("fence_off", "retry_across_sessions"),
         scenario="controller_pause_past_session",
         found_by=("W1", "W2", "W3"),
@@ -59,37 +59,39 @@ KAFKA_BUGS: Final[tuple[KafkaBug, ...]] = (
     ),
     KafkaBug(
         issue="KAFKA-12835",
-        happened="Brokers had different ids for one topic. Here the controllers repeat ids: each "
-        "new controller starts with the same sequence of ids.",
+        happened="Brokers had different ids for one topic. The faulty part differs: each new "
+        "controller starts with the same sequence of ids, so several topics have the same id.",
         bugs=("repeats_topic_ids",),
         scenario="sessions_flap",
         found_by=("D10",),
     ),
     KafkaBug(
         issue="KAFKA-12677",
-        happened="A client got the NOT_CONTROLLER that the controller had sent to the broker.",
+        happened="A broker forwarded a request, got NOT_CONTROLLER, and returned this error to the "
+        "client.",
         bugs=("relays_not_controller",),
         scenario="sessions_flap",
         found_by=("F5", "F6"),
     ),
     KafkaBug(
         issue="KAFKA-10667",
-        happened="A broker forwarded requests for ever, although their clients had given up.",
+        happened="A broker resent forwarded requests without end, although their clients had given "
+        "up.",
         bugs=("resends_forever",),
         scenario="requests_time_out",
         found_by=("F8", "L1"),
     ),
     KafkaBug(
         issue="lost reply to a creation that ZooKeeper applied",
-        happened="The controller's ZooKeeper client sent the creation again and got NODEEXISTS; "
-        "the admin client got TOPIC_ALREADY_EXISTS for its own topic.",
+        happened="The controller's ZooKeeper client sent the creation again and got NODEEXISTS. "
+        "The admin client got TOPIC_ALREADY_EXISTS for its own topic.",
         bugs=("naive_retry",),
         scenario="reply_of_commit_lost",
         found_by=("D5",),
     ),
     KafkaBug(
         issue="lost reply to a multi",
-        happened="The sender cannot know whether ZooKeeper applied the multi. Here the controller "
+        happened="The controller cannot know whether ZooKeeper applied the multi. The faulty part "
         "assumes that ZooKeeper applied it.",
         bugs=("assumes_commit",),
         scenario="request_of_commit_lost",
@@ -97,7 +99,8 @@ KAFKA_BUGS: Final[tuple[KafkaBug, ...]] = (
     ),
     KafkaBug(
         issue="KIP-590, review",
-        happened="A request was executed for the principal of another request in flight.",
+        happened="The controller executed a request for the principal of another request that was "
+        "in flight.",
         bugs=("swap_principals",),
         scenario="principals_in_failover",
         found_by=("F1",),

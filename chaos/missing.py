@@ -12,7 +12,10 @@ MISSING: Final[tuple[tuple[str, str], ...]] = (
         "a replaced controller that fails in its event handler",
         "the harness can pause or kill a process at a given point, but cannot raise an error there",
     ),
-    ("all controllers down", "every broker is a candidate here, so no broker would be left"),
+    (
+        "all controllers down",
+        "every broker is also a candidate for controller, so no broker would be left",
+    ),
     (
         "a lost notification to a broker",
         "the proxies between nodes and ZooKeeper can lose only multis and replies to multis",
@@ -28,21 +31,27 @@ MISSING: Final[tuple[tuple[str, str], ...]] = (
         "a broker that learns of a new controller too late",
         "the proxies do not delay single notifications",
     ),
-    ("a process killed while its packets are dropped", "needs the right to change the firewall"),
+    ("a process killed while its packets are dropped", "it needs the right to change the firewall"),
     ("links that lose packets", "the proxies forward TCP streams, in which no packet is lost"),
     ("replayed Envelopes", "tests/hostile/test_replay.py covers them, with a failover"),
     ("reordered replies to Envelopes", "tests/integration/test_envelope_channel.py covers them"),
     (
         "a large request before many small ones",
-        "needs no fault; `make bench` measures each kind of request alone",
+        "it needs no fault; `make bench` measures each kind of request alone",
     ),
     (
         "another cluster at the controller's address",
-        "Envelopes carry no cluster id; with TLS, tests/integration/test_inter_broker_channel.py "
+        "Envelopes carry no cluster id. With TLS, tests/integration/test_inter_broker_channel.py "
         "covers a controller with another certificate",
     ),
-    ("a kill of the ZooKeeper member that serves the controller", "no evidence shows its effect"),
-    ("a power loss of ZooKeeper", "needs a file system that drops unsynced writes, such as lazyfs"),
+    (
+        "a kill of the ZooKeeper member that serves the controller",
+        "no evidence would show the effect of the kill",
+    ),
+    (
+        "a power loss of ZooKeeper",
+        "it needs a file system that drops unsynced writes, such as lazyfs",
+    ),
     ("a follower of ZooKeeper that lags", "the links between members have no proxy"),
     (
         "credentials that ZooKeeper rejects at a reconnect",
@@ -55,12 +64,12 @@ MISSING: Final[tuple[tuple[str, str], ...]] = (
         "many clients that name unknown topics",
         "tests/integration/test_internal_topics.py covers them, without a fault",
     ),
-    ("Envelopes from clients, a forged principal", _HOSTILE),
+    ("Envelopes from clients; forged principals", _HOSTILE),
     (
         "a client that sets the CreateTopics flag for bypassing the policy",
         "tests/integration/test_policies.py covers it",
     ),
-    ("configs of another broker, difficult names", "tests/integration/conformance covers them"),
+    ("configs of another broker; difficult names", "tests/integration/conformance covers them"),
     ("rights revoked while a request is in flight", "no workload revokes rights of its users"),
     (
         "a broker without CLUSTER_ACTION",

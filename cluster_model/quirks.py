@@ -1,9 +1,9 @@
 """Harmful behaviours of Kafka 3.9 that a broker reproduces only if `bridgehead.quirks` names them.
 
-There are three kinds: a request that never gets a response, a response that leaks information, and
-accepted input that later harms the controller. Enable a quirk to test how a client handles it;
-`kafka-3.9` enables all. The column *difference* names the rows of docs/differences.md that describe
-a broker without the quirk.
+There are three kinds of quirks: a request never gets a response; a response reveals information; a
+broker accepts input that later harms the controller. Enable a quirk to test how a client handles
+it. `bridgehead.quirks=kafka-3.9` enables all quirks. The column *difference* names the rows of
+docs/differences.md that describe a broker without the quirk.
 """
 
 from __future__ import annotations
@@ -58,24 +58,25 @@ QUIRK_LIST: Final[tuple[Quirk, ...]] = (
         UNUSABLE_ASSIGNMENT_ACCEPTED,
         "CreateTopics",
         ("create-topics-unusable-assignment",),
-        "A topic is created even if the replica list of a partition is empty, has a negative id or "
-        "has no live broker. A partition without a live replica has no leader and is missing from "
-        "Metadata. Unlike in Kafka, the topic can be deleted.",
+        "A topic is created even if the replica list of a partition is empty, has a negative "
+        "broker id or has no live broker. A partition without a live replica has no leader and is "
+        "missing from Metadata. Unlike in Kafka, the topic can be deleted.",
     ),
     Quirk(
         DENIAL_DUMPS_REQUEST,
         "AlterPartitionReassignments, ListPartitionReassignments, CreateAcls, DeleteAcls, "
         "DescribeAcls",
         ("partition-reassignments-denied", "acls-denied"),
-        "The error message for an unauthorized request contains the connection, the buffer and the "
-        "Envelope of the request.",
+        "The error message for an unauthorized request is a dump of the request object: its "
+        "connection, its buffer and its Envelope.",
     ),
     Quirk(
         DELETE_BY_ID_TELLS_EXISTENCE,
         "DeleteTopics",
         ("delete-topics-by-id-denied",),
-        "Deletion by id reveals which ids exist: without DESCRIBE, the error is "
-        "TOPIC_AUTHORIZATION_FAILED for an existing topic and UNKNOWN_TOPIC_ID for an unknown id.",
+        "Deletion by id reveals which ids exist. Without DESCRIBE on the topic, the error is "
+        "TOPIC_AUTHORIZATION_FAILED if the topic exists, and UNKNOWN_TOPIC_ID if no topic has the "
+        "id.",
     ),
 )
 KNOWN_QUIRKS: Final[Mapping[str, str]] = {
@@ -87,10 +88,11 @@ UNSUPPORTED_QUIRKS: Final[Mapping[str, str]] = {
     "produce-null-records": "A fault rule with the action `drop` has the same effect on a client.",
     "join-group-malformed-subscription": "A fault rule with the action `drop` has the same effect "
     "on a client.",
-    "policy-failed": "Every decision of a policy has a time limit (bridgehead.policy.timeout.ms) "
-    "that cannot be switched off; in Kafka a call may never return.",
-    "auto-create-cluster-metadata": "The quirk would create the topic `__cluster_metadata`, which "
-    "has the name of KRaft's metadata log, and a migration to KRaft would find it in ZooKeeper.",
+    "policy-failed": "In Kafka, a call of a policy may never return. In Bridgehead, each call has "
+    "a time limit (`bridgehead.policy.timeout.ms`), which cannot be switched off.",
+    "auto-create-cluster-metadata": "The quirk would create the topic `__cluster_metadata` in "
+    "ZooKeeper. KRaft's metadata log has the same name, and a migration to KRaft would find the "
+    "topic.",
 }
 Quirks = frozenset[str]
 _DUMPING: Final = (

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from pathlib import Path
@@ -27,51 +28,75 @@ from metrics import names
 
 FOLDER: Final = Path(__file__).parent
 _APIS_INTRODUCTION: Final = """\
-A broker serves these APIs and lists them in ApiVersions. The table is derived from
-`bridgehead/kafka_wire/apis.py`; rights and errors are collected from the code of each API.
+This page lists the APIs that a broker serves and the APIs that it does not serve. ApiVersions
+returns the served ones. The page is generated from `bridgehead/kafka_wire/apis.py`. The rights and
+errors are collected from the code of each API.
 
-- LOCAL: the receiving broker answers. FORWARD: the active controller decides, and a broker that is
-  not the controller forwards the request; with `bridgehead.forwarding.enable=false` it answers
-  NOT_CONTROLLER. ON_CONTROLLER: only the active controller's broker executes the request; all
-  others answer NOT_CONTROLLER.
-- A broker below the bridge release forwards no requests of clients. It writes configs, quotas, ACLs
-  and delegation tokens itself. It answers other FORWARD requests with NOT_CONTROLLER, unless it is
-  the active controller's broker ([upgrade](upgrade.md)).
-- On a listener with `bridgehead.dialect=shipped`, the default, a change of the configs or the
-  logger levels of one broker must be sent to that broker. The broker changes its logger levels
-  itself; it checks changes of its configs and forwards them. On a listener with
-  `bridgehead.dialect=drafted` (a *drafted listener*) only a change of logger levels must be sent to
-  that broker.
-- In a cell, the text after `drafted:` says what is different on drafted listeners.
-- A drafted listener forwards only KIP-590's eight APIs, and each only in versions below the one
-  given here: {bumps}.
-  All other FORWARD requests get NOT_CONTROLLER on the drafted listeners of brokers that are not the
-  active controller.
-  [kips](kips.md) lists the other differences.
-- Every API can return UNKNOWN_SERVER_ERROR. A forwarded request returns REQUEST_TIMED_OUT if no
-  controller answers within `request.timeout.ms`. CreateTopics, DeleteTopics, CreatePartitions and
-  ElectLeaders also return REQUEST_TIMED_OUT if they are not complete within the timeout in the
-  request.
-- A broker with `bridgehead.data.plane=false` does not serve {stored}.
+## Routes
+
+- LOCAL: the broker that receives the request answers it.
+- FORWARD: the active controller decides. All other brokers forward the request to it. A broker with
+  `bridgehead.forwarding.enable=false` answers NOT_CONTROLLER instead of forwarding.
+- ON_CONTROLLER: only the active controller's broker executes the request. All other brokers answer
+  NOT_CONTROLLER.
+
+A broker below the bridge release does not forward clients' requests ([upgrade](upgrade.md)). It
+writes configs, quotas, ACLs and delegation tokens itself. It answers all other FORWARD requests
+with NOT_CONTROLLER, unless it is the active controller's broker.
+
+## Dialects
+
+A *drafted listener* is a listener with `bridgehead.dialect=drafted`. All other listeners have the
+default, `bridgehead.dialect=shipped`. In a cell of the table, the text after `drafted:` says what
+is different on drafted listeners. [kips](kips.md) lists the differences that the table does not
+show.
+
+A drafted listener forwards only the eight APIs of KIP-590. It forwards each of them only in
+versions below the version given here: {bumps}.
+Any other FORWARD request on a drafted listener gets NOT_CONTROLLER, unless the broker is the active
+controller.
+
+Changes of one broker's configs or logger levels are a special case:
+
+- A change of a broker's logger levels must be sent to that broker. The broker makes the change
+  itself.
+- On a shipped listener, a change of a broker's configs must also be sent to that broker. The broker
+  checks the change and then forwards it. On a drafted listener, the change need not be sent to that
+  broker.
+
+## Errors and closed connections
+
+- Every API can return UNKNOWN_SERVER_ERROR. FORWARD and ON_CONTROLLER requests can return
+  NOT_CONTROLLER. The table does not repeat these errors.
+- A forwarded request returns REQUEST_TIMED_OUT if no controller answers within
+  `request.timeout.ms`. CreateTopics, DeleteTopics, CreatePartitions and ElectLeaders also return
+  REQUEST_TIMED_OUT if they are not complete within the timeout in the request. The table does not
+  repeat this error for FORWARD requests.
 - A broker closes the connection after a malformed request, and after a request with a version that
-  the table does not list. There is one exception: ApiVersions with such a version gets
+  the table does not list. ApiVersions is an exception: with such a version it gets
   UNSUPPORTED_VERSION.
+- A broker with `bridgehead.data.plane=false` does not serve {stored}.
 - THROTTLING_QUOTA_EXCEEDED is returned from these versions on: {strict}.
-  Requests of older versions are executed, and the client is throttled afterwards. Without a
-  data plane, only two client quotas are enforced: `controller_mutation_rate` and
-  `connection_creation_rate`; [differences](differences.md) has the reason.
-- Without an authorizer everything is allowed. The authorization errors are in the column *without
-  the rights*, not in the column *errors*.\
+  The controller executes requests of older versions, and the client is throttled afterwards.
+- Without a data plane, only two client quotas are enforced: `controller_mutation_rate` and
+  `connection_creation_rate`. [differences](differences.md) has the reason.
+- Without an authorizer everything is allowed. The column *without the rights* has the authorization
+  errors; the column *errors* omits them.
+
+## Served APIs\
 """
 _QUARANTINE: Final = (
-    "A line of evidence that cannot be judged is quarantined, and the witness to which it belongs",
-    "has a gap. Only the reason `wrong_run` makes the judges reject the whole run. The reasons:",
+    "The judges quarantine a line of evidence that they cannot judge. The witness that the line",
+    "belongs to then has a gap. Only for the reason `wrong_run` do the judges reject the whole run",
+    "instead. The reasons:",
 )
+# The part of a key's spelling that is code, such as <node>/<boot>/<seq>.
+_PLACEHOLDERS: Final = re.compile(r"[\w/]*<[^>]*>(?:[/-]<[^>]*>)*")
 _UNSERVED_INTRODUCTION: Final = (
     "## Unserved APIs",
     "",
-    "Bridgehead does not serve these APIs of Kafka 3.9. A broker that gets such a request closes",
-    "the connection.",
+    "Bridgehead does not serve these APIs of Kafka 3.9. A broker that receives such a request",
+    "closes the connection.",
 )
 # Errors that any API of a route can return.
 ALWAYS: Final[Mapping[Route, Set[str]]] = {
@@ -147,38 +172,41 @@ _DENIED: Final[Mapping[str, str]] = {
     "USER": "DELEGATION_TOKEN_AUTHORIZATION_FAILED",
 }
 _PER_RESOURCE: Final = "{CLUSTER} for a broker and its loggers, {TOPIC} for a topic"
-_OWN_TOKENS: Final = "allowed only for the owner and the renewers of the token"
+_OWN_TOKENS: Final = "no right is needed; the client must be the owner or a renewer of the token"
 # APIs that need more explanation than the error of the resource's type.
 _WITHOUT_RIGHT: Final[Mapping[int, str]] = {
-    ApiKey.METADATA: "{TOPIC}; the response to a request for all topics omits the topic. CREATE is "
-    "needed only to create a missing topic, DESCRIBE on CLUSTER only to see the authorized "
-    "operations of the cluster",
-    ApiKey.FETCH: "{TOPIC}; consumers need READ, followers need CLUSTER_ACTION",
-    ApiKey.LIST_GROUPS: "the response omits the group; either of the two rights suffices",
-    ApiKey.INIT_PRODUCER_ID: "{CLUSTER}; IDEMPOTENT_WRITE, or WRITE on any topic, suffices; for a "
-    "request with a transactional id: {TRANSACTIONAL_ID}",
-    ApiKey.OFFSET_FOR_LEADER_EPOCH: "{TOPIC}; either of the two rights suffices",
-    ApiKey.OFFSET_FETCH: "{GROUP}, {TOPIC}; the response to a request for all topics omits the "
-    "topic",
-    ApiKey.CREATE_TOPICS: "{TOPIC}; CREATE on CLUSTER or on TOPIC suffices; without "
-    "DESCRIBE_CONFIGS the response has no configs and no id; drafted: {CLUSTER}, only CREATE on "
-    "CLUSTER suffices",
-    ApiKey.DELETE_TOPICS: "{TOPIC}; a deletion by name gets it even if the topic does not exist; a "
-    "deletion by id without DESCRIBE gets UNKNOWN_TOPIC_ID; drafted: a deletion without DESCRIBE "
-    "gets the same error as for a topic that does not exist",
+    ApiKey.METADATA: "{TOPIC}. The response to a request for all topics omits the topic instead. "
+    "CREATE is needed only to create a missing topic. DESCRIBE on CLUSTER is needed only to see "
+    "the authorized operations of the cluster",
+    ApiKey.FETCH: "{TOPIC}. Consumers need READ; followers need CLUSTER_ACTION",
+    ApiKey.LIST_GROUPS: "the response omits the group. Either of the two rights suffices",
+    ApiKey.INIT_PRODUCER_ID: "for a request without a transactional id: {CLUSTER}, unless the "
+    "client has IDEMPOTENT_WRITE or has WRITE on any topic. For a request with a transactional id: "
+    "{TRANSACTIONAL_ID}",
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: "{TOPIC}. Either of the two rights suffices",
+    ApiKey.OFFSET_FETCH: "{GROUP}, {TOPIC}. The response to a request for all topics omits the "
+    "topic instead",
+    ApiKey.CREATE_TOPICS: "{TOPIC}. CREATE on CLUSTER or on TOPIC suffices. Without "
+    "DESCRIBE_CONFIGS, the result of a created topic has no configs, number of partitions, "
+    "replication factor or topic id; drafted: {CLUSTER}, and only CREATE on CLUSTER suffices",
+    ApiKey.DELETE_TOPICS: "{TOPIC}. A deletion by name gets this error even if the topic does not "
+    "exist. A deletion by id without DESCRIBE gets UNKNOWN_TOPIC_ID; drafted: with neither "
+    "right, a deletion by name gets INVALID_TOPIC_EXCEPTION, as for a topic that does not exist",
     ApiKey.DESCRIBE_CONFIGS: _PER_RESOURCE,
     ApiKey.ALTER_CONFIGS: _PER_RESOURCE,
     ApiKey.INCREMENTAL_ALTER_CONFIGS: _PER_RESOURCE,
-    ApiKey.CREATE_DELEGATION_TOKEN: "{USER}; the right is needed only for a token of another owner",
+    ApiKey.CREATE_DELEGATION_TOKEN: "{USER}. The right is needed only to create a token for "
+    "another owner",
     ApiKey.RENEW_DELEGATION_TOKEN: _OWN_TOKENS,
     ApiKey.EXPIRE_DELEGATION_TOKEN: _OWN_TOKENS,
-    ApiKey.DESCRIBE_DELEGATION_TOKEN: "the response omits the token; only tokens of others need a "
-    "right, and either of the two suffices",
-    ApiKey.DESCRIBE_CLUSTER: "the response omits the authorized operations, and nothing else",
-    ApiKey.ENVELOPE: "{CLUSTER} on the listener for Envelopes, a closed connection on other "
-    "listeners; drafted: {CLUSTER} on all listeners",
-    ApiKey.LIST_ACLS: "{CLUSTER}, except in a request for the client's own principal, which "
-    "returns its Allow rules",
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: "the response omits the token. A client needs no right for "
+    "tokens that it owns, requested or may renew. For other tokens either of the two rights "
+    "suffices",
+    ApiKey.DESCRIBE_CLUSTER: "the response omits only the authorized operations",
+    ApiKey.ENVELOPE: "{CLUSTER} on the listener for Envelopes; on other listeners the broker "
+    "closes the connection of every client; drafted: every client gets {CLUSTER}",
+    ApiKey.LIST_ACLS: "{CLUSTER}. A request for the client's own principal needs no right; without "
+    "the right the response has only Allow rules",
 }
 
 
@@ -190,8 +218,8 @@ def quirks_page() -> str:
         _row(each.name, each.apis, each.description, ", ".join(f"`{row}`" for row in each.rows))
         for each in quirks.QUIRK_LIST
     ]
-    page += ["", "No quirk reproduces the harmful behaviours of Kafka in these rows of"]
-    page += ["[differences](differences.md):", ""]
+    page += ["", "These rows of [differences](differences.md) describe other harmful behaviours of"]
+    page += ["Kafka. No quirk reproduces them:", ""]
     page += ["| difference | reason |", "|---|---|"]
     page += [_row(row, reason) for row, reason in quirks.UNSUPPORTED_QUIRKS.items()]
     return "\n".join([*page, ""])
@@ -209,7 +237,7 @@ def apis_page() -> str:
     page += ["| API | key | versions | route | rights | without the rights | errors |"]
     page += ["|---|---|---|---|---|---|---|"]
     page += [_api_row(spec) for spec in specs if spec.route is not None]
-    page += ["", *_UNSERVED_INTRODUCTION, "", "| API | key | why |", "|---|---|---|"]
+    page += ["", *_UNSERVED_INTRODUCTION, "", "| API | key | reason |", "|---|---|---|"]
     page += [_row(_name(key), str(int(key)), reason) for key, reason in sorted(UNSERVED.items())]
     return "\n".join([*page, ""])
 
@@ -261,14 +289,14 @@ def events_page() -> str:
     page = ["# Events", "", MARK, "", *_sentences(inspect.getdoc(events))]
     page += [
         "",
-        "A node appends its events to `node=<id>/` in the run's folder",
-        "([evidence.md](evidence.md)), one JSON object per line;",
+        "A node appends its events to files in `node=<id>/`, a folder in the run's folder",
+        "([evidence.md](evidence.md)). Each line is one JSON object.",
         f"`schema_version` is {events.SCHEMA_VERSION}.",
         "",
     ]
     for kind, event in events.EVENT_KINDS.items():
         page += [f"## {kind}", "", *_sentences(inspect.getdoc(event)), ""]
-        page += ["| field | type | |", "|---|---|---|"]
+        page += ["| field | type | meaning |", "|---|---|---|"]
         page += [_row(name, kind, note) for name, kind, note in _fields(event)]
         page.append("")
     return "\n".join(page)
@@ -279,20 +307,20 @@ def properties_page() -> str:
     page = ["# Properties", "", MARK, "", *_sentences(properties.__doc__), ""]
     page += ["## Verdicts", "", *_sentences(verdicts.__doc__), "", "## The properties", ""]
     page += [
-        "| id | name | statement | witnesses | a row is | key of a violation | a gap blocks |",
+        "| id | name | statement | witnesses | rows | key of a violation | a gap blocks |",
         "|---|---|---|---|---|---|---|",
     ]
     for each in properties.PROPERTY_SPECS:
         blocked = {"PASS": each.gap_blocks_pass, "FAIL": each.gap_blocks_fail}
         gap = ", ".join(name for name, is_blocked in blocked.items() if is_blocked)
-        key = f"`{each.key}`"
+        key = _PLACEHOLDERS.sub(r"`\g<0>`", each.key)
         witnesses = ", ".join(each.witnesses)
         page.append(_row(each.id, each.name, each.statement, witnesses, each.row, key, gap))
     page += ["", "## Not judged", "", "No property judges these statements:", ""]
     page += ["| statement | reason |", "|---|---|"]
-    page += [_row(statement, reason) for statement, reason in properties.UNJUDGED]
+    page += [f"| {statement} | {reason} |" for statement, reason in properties.UNJUDGED]
     page += ["", "## Quarantine", "", *_QUARANTINE, ""]
-    page += ["| reason | |", "|---|---|"]
+    page += ["| reason | meaning |", "|---|---|"]
     page += [_row(name, meaning) for name, meaning in evidence.QUARANTINE_REASONS.items()]
     return "\n".join([*page, ""])
 

@@ -9,24 +9,24 @@ from docs.kip_rows import Row, rows
 
 _MARK: Final = "<!-- Generated from kips.md (`make docs`); edit that page instead. -->"
 _INTRODUCTION: Final = """\
-This page lists where Bridgehead differs from the five KIPs that it implements, and why. The rows
-have the numbers of [kips](kips.md), which has all statements with their tests.
+This page lists where Bridgehead differs from the five KIPs that it implements, and why. The row
+numbers are those of [kips](kips.md), which lists all statements with their tests.
 [differences](differences.md) lists the differences from Kafka 3.9.1.\
 """
 _IN_PART: Final = "Bridgehead follows only a part of these statements."
 _NOT_FOLLOWED: Final = "Bridgehead follows no part of these statements."
 _REPLACED: Final = """\
 Each of these statements was struck out, rejected, left for later or superseded. The last column
-names what replaced it.\
+names what there is instead.\
 """
 _DRAFTED: Final = """\
-These statements hold only on a listener with `bridgehead.dialect=drafted`. Kafka implemented them
-differently, or never. A shipped listener behaves like Kafka 3.9.1, because real clients expect
-that.\
+These statements are true only for a listener with `bridgehead.dialect=drafted`. Kafka implemented
+them differently or not at all. A shipped listener behaves like Kafka 3.9.1, because real clients
+expect that.\
 """
 _SHIPPED: Final = """\
-These statements hold only on a listener with `bridgehead.dialect=shipped`. Such a listener behaves
-like Kafka 3.9.1, even where Kafka differs from a KIP.\
+These statements are true only for a listener with `bridgehead.dialect=shipped`. Such a listener
+behaves like Kafka 3.9.1, even where Kafka differs from a KIP.\
 """
 _UNBUILT: Final = "No code implements these statements yet."
 

@@ -8,15 +8,17 @@ from chaos.kafka_bugs import KAFKA_BUGS, KafkaBug
 from docs.generate_reference import MARK
 
 _INTRODUCTION: Final = """\
-Kafka's controller and its forwarding once had most of these bugs. Each is rebuilt as a faulty part
-of a node (`node/kafka_bugs.py`, `node/seeded_bugs.py`). Only tests and `bridgehead chaos run` use
-these parts. Each command in the table runs a scenario ([chaos](chaos.md)) on nodes that have the
-bug. The command prints the first problems, and the `bridgehead judge` command that shows all
-violated [properties](properties.md). It exits with 1. Without `--bugs` the same scenario passes.
-In the table, *here* means: on these nodes, unlike in Kafka.
+Kafka's controller and its forwarding once had most of these bugs; the others are similar bugs. For
+each bug there is a faulty part of a node (`node/kafka_bugs.py`, `node/seeded_bugs.py`). Only tests
+and `bridgehead chaos run` use these parts.
 
-`make prove-bugs` makes all these runs, and runs with other seeded bugs. It checks that each run of
-this page violates the properties in the last column. A run may violate other properties as well.\
+Each command in the table runs a scenario ([chaos](chaos.md)) on nodes that have the bug. The
+command exits with 1. It prints the first problems, and the `bridgehead judge` command that shows
+all violated [properties](properties.md). Without `--bugs` the same scenario passes.
+
+`make prove-bugs` runs all these commands, and scenarios with other seeded bugs. It checks that each
+run of this page violates the properties in the last column. A run may violate other properties,
+too.\
 """
 
 

@@ -19,34 +19,44 @@ from tests.kill_matrix.seeded_bug_tests import (
 
 _INTRODUCTION: Final = """\
 A check that cannot fail shows nothing. This page lists what makes each of the
-[properties](properties.md) fail. For each property there is at least one change,
-history or bug that only this property detects.
+[properties](properties.md) fail. For each property there is at least one change of evidence or one
+golden history that only this property detects.
 
 `make prove-judge` makes each change of the first table and judges the result with
 `bridgehead judge`.
 
 ## Changes of evidence
 
-A golden history is the evidence of a small run (`tests/golden`). Each row changes one golden
-history. If the end of a node's log is cut off, no property is violated, but the run is UNKNOWN; the
-column *found by* then says *a gap*. `2/b` is boot `b` of node 2, `up/h` is the harness, and
-`load/k` is a workload's client history.
+A golden history is the evidence of a small run (`tests/golden`). Each row of the table changes one
+golden history:
+
+- *drop* removes a line, *double* repeats it, and *set* changes its fields. *cut* removes a line and
+  all later lines of its file.
+- `2/b` is boot `b` of node 2, `up/h` is the harness, and `load/k` is a workload's client history.
+  The number of a transaction is its zxid.
+- If the end of a node's log is cut off, no property is violated, but the verdict on the run is
+  UNKNOWN. The column *found by* then has *a gap*.
+
 `tests/unit/judge/test_evidence_mutants.py` tests all rows.\
 """
 _GOLDEN: Final = """\
 ## Golden histories with violations
 
-For each property, this table has one of the golden histories that violate it.
-`tests/unit/judge/test_golden_histories.py` tests all golden histories with the plain judge,
-`tests/integration/test_pipeline.py` with the pipeline.\
+Several golden histories can violate the same property. This table has, for each property, the
+history that violates the fewest other properties. All golden histories are tested with both judges:
+`tests/unit/judge/test_golden_histories.py` uses the plain judge, and
+`tests/integration/test_pipeline.py` uses the pipeline.\
 """
 _SEEDED: Final = """\
 ## Seeded bugs of nodes
 
-These bugs (`node/seeded_bugs.py`) are seeded into nodes. In the tier `local` the nodes are
-processes, in the tier `simulated` they are simulated ([chaos](chaos.md)); a `unit test` runs no
-nodes. The column *found by* has the violated properties. If no property finds the bug, it has what
-the test observes. The file of the test is below `tests`.\
+These bugs (`node/seeded_bugs.py`) are seeded into nodes.
+
+- The column *found by* has the violated properties. If no property finds the bug, the column has
+  what the test observes.
+- The column *tier*: in `local` the nodes are processes, in `simulated` they are simulated
+  ([chaos](chaos.md)), and in `unit test` there are no nodes.
+- The column *test* has the test's file below `tests`.\
 """
 
 
@@ -76,7 +86,7 @@ def kill_matrix_page() -> str:
             for each in SEEDED_BUG_TESTS
         ),
     )
-    page += ["", "No seeded bug violates these properties:", ""]
+    page += ["", "No seeded bug of a node violates these properties:", ""]
     page += _table(("property", "reason"), WITHOUT_SEEDED_BUG.items())
     return "\n".join([*page, ""])
 

@@ -39,29 +39,30 @@ This page has the exit codes and the help text of each command.
 shell complete commands and options.
 
 Each JSON document for programs (`--json`, `cluster.json`, `verdicts.json`, `results.json`) has a
-`schema_version`. It increases when a field disappears or changes its meaning; new fields may appear
-at any time.
+`schema_version`. This number increases when a field disappears or changes its meaning. New fields
+may appear at any time.
 
 ## Exit codes
 """
 _CONFIGURATION_INTRODUCTION: Final = """\
 This page lists Bridgehead's own properties, Kafka's broker configs and the topic configs. The page
-about [policies](policies.md) has `topic.management.policy.class.name` (KIP-201) and the properties
-of the ready-made policies.
+about [policies](policies.md) describes `topic.management.policy.class.name` (KIP-201) and the
+properties of the ready-made policies.
 
-Properties are set
+You can set properties as follows:
 
-- in a file that you pass with `bridgehead up --config FILE`: Kafka's `server.properties`, or the
-  sections `properties:` and `nodes:` of a `cluster.yaml`,
-- on the command line: `bridgehead up --override [ID:]KEY=VALUE`,
-- in containers by environment variables. The name of a variable is `KAFKA_` or `KAFKA_CFG_`,
+- In a file: `bridgehead up --config FILE`. The file is Kafka's `server.properties`, or a
+  `cluster.yaml` with the sections `properties:` and `nodes:`.
+- On the command line: `bridgehead up --override [ID:]KEY=VALUE`.
+- In containers: with environment variables. The name of a variable is `KAFKA_` or `KAFKA_CFG_`,
   followed by the property's name in capitals, with `_` for each dot.
 
 The prefix `listener.name.<listener>.` sets a property for one listener. It is allowed for the same
-configs as in Kafka. Of Bridgehead's own properties it is allowed for those that have `listener` in
-the column *set for*.
-A node does not start with an unknown `bridgehead.*` name, an invalid value or a missing class. It
-accepts all other unknown names, as Kafka does, because plug-ins may read them.
+Kafka configs as in Kafka. Of Bridgehead's own properties, it is allowed for those that have
+`listener` in the column *set for*.
+
+A node does not start if a `bridgehead.*` name is unknown, a value is invalid or a class is missing.
+As in Kafka, a node accepts all other unknown names, because plug-ins may read them.
 
 ## Most useful
 
@@ -69,16 +70,16 @@ accepts all other unknown names, as Kafka does, because plug-ins may read them.
 |---|---|
 | `zookeeper.session.timeout.ms` | how long a dead controller remains the controller, in \
 milliseconds; `bridgehead up` sets 6000 |
-| `bridgehead.metadata.controller.id` | the controller that Metadata names: `actual`, `random` \
-(as KRaft does), `self`, or a fixed id |
+| `bridgehead.metadata.controller.id` | the controller id in Metadata responses: `actual`, \
+`random` (as in KRaft), `self`, or a fixed id |
 | `bridgehead.metadata.blocking`, `bridgehead.metadata.reads` | when a write is acknowledged, and \
 how recent reads are ([why](adr/0008-read-consistency.md)) |
-| `inter.broker.protocol.version` | below 3.4 a broker writes configs, quotas, ACLs and tokens \
-itself ([upgrade](upgrade.md)) |
+| `inter.broker.protocol.version` | below 3.4 the broker itself writes configs, quotas, ACLs and \
+tokens ([upgrade](upgrade.md)) |
 | `topic.management.policy.class.name` | your own topic policy ([policies](policies.md)) |
-| `listeners`, `sasl.*`, `ssl.*` | PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL; PLAIN, SCRAM, \
-OAUTHBEARER ([security](security.md)) |
-| `bridgehead.quirks` | names of quirks to enable: misbehaviour of a real Kafka \
+| `listeners`, `sasl.*`, `ssl.*` | the security protocols (PLAINTEXT, SSL, SASL_PLAINTEXT, \
+SASL_SSL) and the SASL mechanisms (PLAIN, SCRAM, OAUTHBEARER) ([security](security.md)) |
+| `bridgehead.quirks` | the misbehaviours of a real Kafka that the broker reproduces \
 ([quirks](quirks.md)) |
 
 ## Bridgehead's own
@@ -88,12 +89,13 @@ DescribeConfigs does not return these properties.
 _BROKER_INTRODUCTION: Final = """\
 ## Kafka's broker configs
 
-The configs of Kafka 3.9.1, with its defaults and checks. A broker accepts all of them, except a
-`broker.id` below 0 and the values that [security](security.md) names as rejected at start.
-DescribeConfigs returns them. AlterConfigs changes those whose update mode allows it, except
-passwords.
+This table has the configs of Kafka 3.9.1, with Kafka's defaults and checks. A broker accepts all of
+them, with these exceptions: a `broker.id` below 0, TLS versions before 1.2, and the settings with
+which a node does not start according to [security](security.md). DescribeConfigs returns the
+configs. AlterConfigs changes a config if its update mode allows it and the config is not a
+password.
 
-The following configs, among others, are accepted and returned, but have no effect:
+A broker accepts and returns the following configs, among others, but they have no effect:
 
 - most configs of Kerberos, KRaft, transactions, tiered storage, share groups and the consumer
   groups of KIP-848,
@@ -106,19 +108,23 @@ The following configs, among others, are accepted and returned, but have no effe
 - dynamic changes of listeners and security configs: a broker reads these only from its properties,
 - without the data plane, configs about records and groups.
 
-A null default is shown as `null`. The update mode says where a config can be set. *read-only*: only
-in the properties file. *per-broker*: in the file, and dynamically for one broker. *cluster-wide*:
-in the file, and dynamically for one broker or for all. *dynamic-only*: dynamically, not in the
-file.
+The table shows a null default as `null`. The update mode says where a config can be set:
+
+- *read-only*: only in the properties file.
+- *per-broker*: in the file, and dynamically for one broker.
+- *cluster-wide*: in the file, and dynamically for one broker or for all brokers.
+- *dynamic-only*: only dynamically, not in the file.
 """
 _TOPIC_INTRODUCTION: Final = """\
 ## Topic configs
 
-A topic config that is not set takes the value of its broker config. If the broker config is not set
-either, its row above may say *unset uses* and name another config. The topic config then takes the
-value of that config: `segment.ms`, for example, takes the value of `log.roll.hours`. If none of
-these configs is set, or if the row below names no broker config, the value is the one in the column
-*default*.
+If a topic does not set a config, the config takes the value of its broker config. If the broker
+config is not set either, its row in the table above may name another broker config after *if
+unset*. The topic config then takes the value of that other config. For example, `segment.ms` takes
+the value of `log.roll.ms`, or of `log.roll.hours` if `log.roll.ms` is not set.
+
+The column *default* applies in two cases: none of these configs is set, or the topic config has no
+broker config.
 """
 _API_INTRODUCTION: Final = """\
 Programs may import the names on this page. Everything else is internal and can change in any

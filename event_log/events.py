@@ -1,10 +1,12 @@
 """Every kind of event. Each kind is a dataclass; its fields are the fields of the JSON line.
 
-A boot is the life of one process. The writer adds run_id, node, boot, seq (starts at 0 in each
-boot, without gaps), mono_ns, wall_ms, host_boot_id, kind and schema_version. `identity` is (broker
-id, incarnation, sequence number); a resend keeps it. Errors are Kafka's error codes. Sessions are
-hexadecimal, as in ZooKeeper's transaction log. Some fields were added later and have a default:
-evidence without them is valid.
+The writer adds these fields to every event: `run_id`, `node`, `boot`, `seq`, `mono_ns`, `wall_ms`,
+`host_boot_id`, `kind` and `schema_version`. A boot is the life of one process. `seq` starts at 0 in
+each boot and has no gaps.
+
+`identity` is (broker id, incarnation, sequence number) of a request; a resend has the same
+identity. Error codes are Kafka's. ZooKeeper sessions are hexadecimal, as in ZooKeeper's transaction
+log. A field with a default in the code may be missing in a line.
 """
 
 # Events that every request creates are not frozen: a frozen one takes twice as long to create.
@@ -43,7 +45,7 @@ class Started(Event):
 
 @dataclass(frozen=True, slots=True)
 class ProtocolLevel(Event):
-    """The release that this boot simulates."""
+    """The Kafka release that this process simulates."""
 
     level: str  # the full inter.broker.protocol.version, for example 3.3-IV3
     envelope_supported: bool
@@ -51,7 +53,7 @@ class ProtocolLevel(Event):
 
 @dataclass(frozen=True, slots=True)
 class Stopped(Event):
-    """A process stopped cleanly; a boot without this event was killed or failed."""
+    """A process stopped cleanly. A boot without this event was killed or failed."""
 
     reason: str
 
@@ -83,7 +85,7 @@ class Authenticated(Event):
     principal: str
     token_authenticated: bool
     renewed: bool  # true for a reauthentication
-    ends_at_ms: int | None = None  # when the login expires (wall clock); null: never
+    ends_at_ms: int | None = None  # wall-clock time at which the login expires; null: never
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,16 +102,16 @@ class AuthenticationFailed(Event):
 
 @dataclass(frozen=True, slots=True)
 class ChannelRefused(Event):
-    """A gRPC stream was closed: the certificate did not prove the claimed broker id."""
+    """A node closed a gRPC stream: the certificate does not prove the claimed broker id."""
 
-    broker_id: int  # the claimed id
-    principal: str | None  # of the certificate
+    broker_id: int  # the id that the peer claimed
+    principal: str | None  # the principal in the certificate
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class SessionExpired(Event):
-    """A client sent a request after its SASL session expired; the connection was closed."""
+    """A client sent a request after its SASL session expired. The broker closed the connection."""
 
     connection: str
 
@@ -130,7 +132,7 @@ class RequestReceived(Event):
     listener: str
     security_protocol: str
     dialect: str
-    route: str  # LOCAL, FORWARD, DIRECT, NOT_CONTROLLER, CLOSE
+    route: str  # LOCAL, FORWARD, DIRECT (a direct write), NOT_CONTROLLER or CLOSE
     body_sha256: str | None  # only if the route is FORWARD or DIRECT and the API has no secrets
     client_software_name: str
     client_software_version: str
@@ -140,7 +142,7 @@ class RequestReceived(Event):
 class TopicsAutoCreated(Event):
     """A broker sent a CreateTopics request because a client used topics that do not exist.
 
-    The `request_decided` event with this `request_id` has the outcomes. The response to the
+    The `request_decided` event with the same `request_id` has the outcomes. The response to the
     client's own request does not show them: it has no error message, and not always an error code.
     """
 
@@ -158,7 +160,7 @@ class ForwardSent(Event):
     identity: Identity
     attempt: int
     controller_id: int
-    local: bool  # the controller is in the same process
+    local: bool  # true if the controller is in the same process
 
 
 @dataclass(slots=True)
@@ -167,9 +169,9 @@ class ForwardAnswered(Event):
 
     request_id: str
     attempt: int
-    error: int | None  # of the Envelope response; null if no response came
-    zxid: int
-    answer_sha256: str | None  # of the embedded response, if it exists and has no secrets
+    error: int | None  # the error of the response to the Envelope; null: no response
+    zxid: int  # of the commit, or of the image without a commit; usually 0 if the attempt failed
+    answer_sha256: str | None  # of the embedded response; null if it is absent or has secrets
 
 
 @dataclass(slots=True)
@@ -179,12 +181,12 @@ class EnvelopeReceived(Event):
     request_id: str
     identity: Identity
     attempt: int
-    sender: str  # the broker's principal
+    sender: str  # the principal of the broker that sent the Envelope
 
 
 @dataclass(frozen=True, slots=True)
 class EnvelopeRefused(Event):
-    """A check of the Envelope failed; nothing was executed."""
+    """An Envelope failed a check. Nothing was executed."""
 
     request_id: str
     identity: Identity
@@ -196,8 +198,9 @@ class EnvelopeRefused(Event):
 class ExecutionStarted(Event):
     """The controller started to decide a request, on the image with `image_zxid`.
 
-    A broker below the bridge release writes this event too, with epoch 0; `image_zxid` is then the
-    zxid of its ACLs, or -1 if the ACLs changed while the broker read them.
+    A broker below the bridge release writes this event for its direct writes. `epoch` is then 0.
+    `image_zxid` is then the zxid of the broker's ACLs, or -1 if the ACLs changed while the broker
+    read them.
     """
 
     request_id: str
@@ -219,8 +222,8 @@ class ExecutionStarted(Event):
 class RequestDecided(Event):
     """The controller decided a request. The event has the error code of each element.
 
-    A broker below the bridge release writes this event for its direct writes. The epoch is 0 for
-    these, and for a request that failed as a whole.
+    A broker below the bridge release writes this event for its direct writes. `epoch` is 0 for
+    direct writes, and for a request that failed as a whole.
     """
 
     request_id: str
@@ -229,10 +232,10 @@ class RequestDecided(Event):
     principal: str
     epoch: int
     image_zxid: int
-    zxid: int  # of the commit; without a commit, of the image; 0 if `error` is set
-    elements: list[tuple[str, int]]
-    unchanged: list[str]  # elements that needed no write
-    error: int  # of the whole request, if it failed as a whole; elements is then empty
+    zxid: int  # of the commit, or of the image if nothing was committed; 0 if `error` is set
+    elements: list[tuple[str, int]]  # name and error code of each element
+    unchanged: list[str]  # names of the elements that needed no write
+    error: int  # set if the request failed as a whole (`elements` is then empty), else 0
     validate_only: bool
     answer_sha256: str | None  # as in forward_answered
 
@@ -243,15 +246,15 @@ class CommitSent(Event):
 
     number: int  # the value of the commit counter after this multi
     epoch: int
-    operations: int
-    bytes: int
+    operations: int  # the number of operations in the multi
+    bytes: int  # the size of the multi
 
 
 @dataclass(frozen=True, slots=True)
 class CommitAnswered(Event):
     """ZooKeeper committed a multi at `zxid`."""
 
-    number: int
+    number: int  # as in commit_sent
     zxid: int
     session: str
 
@@ -260,7 +263,7 @@ class CommitAnswered(Event):
 class CommitUnknown(Event):
     """The connection broke before the reply to a multi arrived."""
 
-    number: int
+    number: int  # as in commit_sent
     epoch: int
 
 
@@ -268,7 +271,7 @@ class CommitUnknown(Event):
 class FaultRuleActed(Event):
     """A user's fault rule acted on a request or its Envelope."""
 
-    rule: str  # its name
+    rule: str  # the name of the rule
     action: str
     side: str  # client or envelope
     phase: str  # request or response
@@ -284,18 +287,18 @@ class Answered(Event):
     api_key: int
     api_version: int
     route: str
-    error: int | None  # if this broker ended the whole request with an error; otherwise null
-    closed: bool
+    error: int | None  # set if this broker failed the whole request; otherwise null
+    closed: bool  # true if the broker closed the connection instead of responding
     zxid: int  # the metadata zxid of the response
 
 
 @dataclass(frozen=True, slots=True)
 class ImageAdvanced(Event):
-    """An image was replaced by one with the same or a newer zxid."""
+    """A node replaced an image by one with the same zxid or a newer one."""
 
     zxid: int
     side: str  # broker or controller
-    epoch: int  # of the controller that published the image
+    epoch: int  # the epoch of the controller that published the image
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,9 +311,9 @@ class SessionOpened(Event):
 
 @dataclass(frozen=True, slots=True)
 class SessionLost(Event):
-    """A ZooKeeper session that the node did not close has ended: it expired or was rejected."""
+    """A ZooKeeper session ended, but the node did not close it: it expired or was rejected."""
 
-    role: str
+    role: str  # as in session_opened
     session: str
 
 
@@ -327,9 +330,9 @@ class BecameActive(Event):
 
     epoch: int
     epoch_zk_version: int
-    zxid: int  # of the election
-    elected_ms: float  # from the start of the candidacy to the election
-    loaded_ms: float  # from the election to the loaded image
+    zxid: int  # the zxid of the election
+    elected_ms: float  # the time from the start of the candidacy to the election
+    loaded_ms: float  # the time from the election until the image was loaded
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,7 +347,7 @@ class Resigned(Event):
 class BrokerRegistered(Event):
     """A broker registered in /brokers/ids."""
 
-    broker_epoch: int  # the czxid of the znode
+    broker_epoch: int  # the czxid of the broker's znode
     incarnation: str
     session: str
 
@@ -353,7 +356,7 @@ class BrokerRegistered(Event):
 class RecordsAcknowledged(Event):
     """A leader acknowledges records that were produced with acks=all.
 
-    `crc` is the CRC in the header of the first batch; -1 for a retry of an earlier request.
+    `crc` is the CRC in the header of the first batch. It is -1 for a retry of an earlier request.
     """
 
     topic: str
@@ -375,19 +378,22 @@ class LogHeld(Event):
     leader_epoch: int
     start_offset: int
     end_offset: int
-    batches: list[str]  # first offset and CRC of each: 17:2868135151
+    batches: list[str]  # first offset and CRC of each batch, such as 17:2868135151
 
 
 @dataclass(slots=True)
 class OffsetsCommitted(Event):
-    """A coordinator acknowledges an OffsetCommit. The partition is one of `__consumer_offsets`."""
+    """A coordinator acknowledges an OffsetCommit.
+
+    `partition_index` is a partition of `__consumer_offsets`.
+    """
 
     group_id: str
     topic_id: str  # of __consumer_offsets, as Kafka writes it
     partition_index: int
     leader_epoch: int
     log_offset: int  # of the first record of the commit
-    offsets: list[str]  # topic, partition and committed offset of each: orders:0:17
+    offsets: list[str]  # topic, partition and committed offset, such as orders:0:17
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,26 +407,27 @@ class OffsetsRemoved(Event):
     topic_id: str  # of __consumer_offsets, as Kafka writes it
     partition_index: int
     leader_epoch: int
-    offsets: list[str]  # topic and partition of each: orders:0
+    offsets: list[str]  # topic and partition, such as orders:0
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetsHeld(Event):
-    """A coordinator reports a partition's committed offsets, after loading it or before stopping.
+    """A coordinator reports the committed offsets in a partition of `__consumer_offsets`.
 
-    A long report needs several events.
+    It does so after it has loaded the partition, and before it stops. A long report needs several
+    events.
     """
 
     topic_id: str  # of __consumer_offsets, as Kafka writes it
     partition_index: int
     leader_epoch: int  # the report has the commits up to this leader epoch
-    offsets: list[str]  # as in `offsets_committed`, then log offset and group: orders:0:17:205:g
-    is_last: bool  # the last event of the report
+    offsets: list[str]  # as in offsets_committed, then log offset and group: orders:0:17:205:g
+    is_last: bool  # true for the last event of the report
 
 
 @dataclass(frozen=True, slots=True)
 class MetricsSnapshot(Event):
-    """The values of the counters, and of the gauges without labels, when the event was written."""
+    """The values of the counters, and of the gauges without labels, at the time of the event."""
 
     values: dict[str, float]
 
@@ -435,7 +442,7 @@ class FaultInjected(Event):
 
 @dataclass(frozen=True, slots=True)
 class NodeEnded(Event):
-    """The harness saw a node's process end; a killed boot has this event and no `stopped`."""
+    """The harness saw a node's process end. A killed boot has this event and no `stopped`."""
 
     ended_node: str
     ended_boot: str  # its incarnation
@@ -454,8 +461,8 @@ class FaultHealed(Event):
 class ClientInvoked(Event):
     """A workload client invoked an operation on `elements`.
 
-    Elements are named as in `request_decided`. If a run has exactly one operation with this API and
-    element, the judges attribute the element's effect in ZooKeeper to that operation.
+    Elements have the same names as in `request_decided`. If a run has exactly one operation with
+    this API and element, the judges attribute the element's effect in ZooKeeper to that operation.
     """
 
     op_id: str
@@ -465,8 +472,8 @@ class ClientInvoked(Event):
 
 @dataclass(frozen=True, slots=True)
 class ClientCompleted(Event):
-    """The operation of a workload client completed, with the error code of each element."""
+    """An operation of a workload client completed, with the error code of each element."""
 
     op_id: str
-    outcome: str  # ok, fail (a definite error), or info (unknown)
-    elements: list[tuple[str, int]]
+    outcome: str  # ok, fail (a definite error) or info (the outcome is unknown)
+    elements: list[tuple[str, int]]  # name and error code of each element

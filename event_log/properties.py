@@ -1,13 +1,21 @@
-"""Every property that the judges check: its statement, its rows, and the key of a violation.
+"""Every property that the judges check, and the statements that no property covers.
 
-A row is one thing that is judged, such as a transaction; the key names the row of a violation.
-Both judges (`judge/properties` in Python, `pipeline/properties` in SQL) read the registry
-`event_log/properties.py`. They must agree on the verdict, the number of rows, and the key and text
-of every violation. Each judge has one module for each property, with the property's name. A
-witness is a kind of evidence: commits (ZooKeeper's transactions), events (of nodes and of the
-harness) or clients (their histories). A gap is evidence that is known to be missing; for each
-property the registry says whether a gap in one of its witnesses prevents the verdict PASS, FAIL,
-both or neither.
+There are two judges: `judge/properties` (Python) and `pipeline/properties` (SQL). Both read the
+registry `event_log/properties.py`, and both have one module for each property, with the property's
+name. The judges must agree on the verdict, on the number of rows, and on the key and the text of
+every violation.
+
+The columns of the table of properties:
+
+- *statement*: what must hold.
+- *witnesses*: the kinds of evidence that the property needs. `commits` are ZooKeeper's
+  transactions. `events` are the events of nodes and of the harness. `clients` are the histories
+  that workloads record of their clients' operations.
+- *rows*: the things that are judged, such as transactions.
+- *key of a violation*: the text that identifies the row of a violation. `<node>/<boot>/<seq>`
+  identifies an event, and `<broker>/<incarnation>/<sequence>` a request with all its resends.
+- *a gap blocks*: a gap is evidence that is known to be missing. The column has the verdicts (PASS,
+  FAIL) that a gap in one of the property's witnesses prevents.
 """
 
 from __future__ import annotations
@@ -85,7 +93,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         name="single_writer",
         statement="every metadata write is made by the session that holds the controller epoch",
         witnesses=("commits",),
-        row="applied transactions that write metadata, except those that W6 allows brokers to make",
+        row="transactions that wrote metadata, except transactions that W6 allows brokers to make",
         key="<zxid>",
         gap_blocks_fail=True,  # the gap may hide the election
     ),
@@ -94,7 +102,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         name="every_write_is_fenced",
         statement="every metadata write is in a transaction that checks the controller epoch",
         witnesses=("commits",),
-        row="applied transactions that write metadata, except those that W6 allows brokers to make",
+        row="transactions that wrote metadata, except transactions that W6 allows brokers to make",
         key="<zxid>",
     ),
     PropertySpec(
@@ -102,7 +110,8 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         name="no_zombie_effect",
         statement="a process that is no longer the controller has no effect",
         witnesses=("commits", "events"),
-        row="metadata writes of known processes, acknowledged decisions, images of brokers",
+        row="transactions in which known processes wrote metadata; decisions that acknowledge a "
+        "write; images of brokers",
         key="zxid/<zxid> or <node>/<boot>/<seq>",
     ),
     PropertySpec(
@@ -111,27 +120,27 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         statement="each election raises the epoch by one, in the transaction that creates "
         "/controller",
         witnesses=("commits",),
-        row="applied transactions that create /controller or set /controller_epoch",
+        row="transactions that created /controller or set /controller_epoch",
         key="<zxid>",
         gap_blocks_fail=True,
     ),
     PropertySpec(
         id="W5",
         name="controller_znode_belongs_to_owner",
-        statement="/controller is deleted only by its owner: when the owner's session ends, or "
-        "with a check of the epoch",
+        statement="only the session that owns /controller deletes it: at the end of the session, "
+        "or in a transaction that checks the epoch",
         witnesses=("commits",),
-        row="applied operations that create or delete /controller",
+        row="operations that created or deleted /controller",
         key="<zxid>",
     ),
     PropertySpec(
         id="W6",
         name="only_controllers_write",
-        statement="controllers write metadata; brokers write their registration and, below the "
-        "bridge release, configs, quotas, ACLs and tokens; every node may create the paths that a "
-        "cluster needs at its start; other sessions write nothing",
+        statement="a controller may write metadata; a broker may write its registration; a broker "
+        "below the bridge release may also write configs, quotas, ACLs and tokens; every node may "
+        "create the paths that a cluster needs at its start; no other session writes anything",
         witnesses=("commits", "events"),
-        row="applied transactions with a write below the chroot, except those that end a session",
+        row="transactions that wrote below the chroot, except transactions that end a session",
         key="<zxid>",
         gap_blocks_fail=True,  # the gap may hide the session's owner
     ),
@@ -149,8 +158,8 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         name="acknowledged_write_is_kept",
         statement="an acknowledged write is committed before its response, and is kept",
         witnesses=("commits", "events", "clients"),
-        row="acknowledged elements in responses of brokers and in operations of clients, znodes of "
-        "the final dump",
+        row="acknowledged elements in brokers' responses; acknowledged elements in clients' "
+        "operations; znodes of the final dump",
         key="<request id>/<element>, <op id>/<element> or znode<path>",
         gap_blocks_fail=True,
     ),
@@ -159,13 +168,13 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         name="rejected_write_has_no_effect",
         statement="a rejected write has no effect",
         witnesses=("commits", "events", "clients"),
-        row="rejected elements in responses of brokers and in operations of clients",
+        row="rejected elements in brokers' responses and in clients' operations",
         key="<request id>/<element> or <op id>/<element>",
     ),
     PropertySpec(
         id="D3",
         name="at_most_once",
-        statement="no element of a request is committed twice, and no request creates two tokens",
+        statement="no element of a request is committed twice; no request creates two tokens",
         witnesses=("commits",),
         row="elements with a committed outcome",
         key="<broker>/<incarnation>/<sequence>/<element or token>",
@@ -175,17 +184,17 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         name="unknown_outcome_is_resolved",
         statement="a write without a definite response took effect once or not at all",
         witnesses=("commits", "events", "clients"),
-        row="forwarded requests and operations of clients without a definite response",
+        row="forwarded requests, and clients' operations, without a definite response",
         key="<request id> or <op id>",
     ),
     PropertySpec(
         id="D5",
         name="error_code_matches_state",
-        statement="an error code matches a state that the topic had between the decision and the "
-        "response",
+        statement="the error code about a topic matches a state that the topic had between the "
+        "decision and the response",
         witnesses=("commits", "events"),
-        row="elements of CreateTopics, DeleteTopics and CreatePartitions, without dry runs, whose "
-        "error code depends on whether the topic exists",
+        row="elements of CreateTopics, DeleteTopics and CreatePartitions whose error code depends "
+        "on whether the topic exists; dry runs do not count",
         key="<request id>/<element>",
         gap_blocks_fail=True,
     ),
@@ -194,8 +203,8 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         name="acknowledged_record_is_kept",
         statement="a record that was acknowledged with acks=all is kept at its offset",
         witnesses=("events",),
-        row="partitions of acknowledged produce requests, if the partition's log was reported: by "
-        "a leader that stopped cleanly, in the leader epoch of the acknowledgement or a later one",
+        row="acknowledgements of records, if a leader that stopped cleanly reported the "
+        "partition's log in the same leader epoch or a later one",
         key="<node>/<boot>/<seq>",
         gap_blocks_fail=True,  # the gap may hide batches of the log
     ),
@@ -204,7 +213,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         name="every_element_gets_a_result",
         statement="a response has exactly one result for each element of its request",
         witnesses=("clients",),
-        row="operations of clients with a definite result",
+        row="clients' operations with a definite result",
         key="<op id>",
         gap_blocks_fail=True,
     ),
@@ -219,7 +228,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
     PropertySpec(
         id="D10",
         name="topic_id_is_used_once",
-        statement="a created topic has an id that no earlier topic had",
+        statement="the id of a new topic differs from the ids of all earlier topics",
         witnesses=("commits",),
         row="creations of topics that have an id",
         key="<zxid>/<topic>",
@@ -227,10 +236,10 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
     PropertySpec(
         id="D11",
         name="committed_offset_is_kept",
-        statement="for each offset, a coordinator reports the last acknowledged commit or a later "
-        "commit",
+        statement="the report of a coordinator has, for each group and partition, the last "
+        "acknowledged commit or a later one",
         witnesses=("events",),
-        row="committed offsets of a group at each report of its coordinator, except offsets whose "
+        row="committed offsets, once for each report of their coordinator, except offsets whose "
         "last change was a deletion or expiry",
         key="<node>/<boot>/<seq>/<group>/<topic>-<partition>",
         gap_blocks_fail=True,  # the gap may hide a deletion
@@ -249,7 +258,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         statement="the controller executes the bytes that the client sent, and the broker gets the "
         "response bytes that the controller sent",
         witnesses=("events",),
-        row="executions, and responses that brokers got, if both the broker and the controller "
+        row="executions, and responses to Envelopes, for which both the broker and the controller "
         "recorded a digest",
         key="<node>/<boot>/<seq> of the execution or of the forward_answered event",
         gap_blocks_fail=True,  # the gap may hide the decision that made the response
@@ -257,10 +266,10 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
     PropertySpec(
         id="F4",
         name="answers_keep_their_order",
-        statement="on each connection, responses have the order of the requests",
+        statement="on each connection, the responses have the same order as the requests",
         witnesses=("events",),
-        row="responses to requests that have a request_received event, except requests inside "
-        "Envelopes of clients",
+        row="responses to requests that have a request_received event, except requests in "
+        "Envelopes that clients sent",
         key="<request id>",
     ),
     PropertySpec(
@@ -268,7 +277,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         name="not_controller_is_not_relayed",
         statement="no client gets NOT_CONTROLLER for a forwarded request",
         witnesses=("events",),
-        row="responses to requests of route FORWARD",
+        row="responses to requests with the route FORWARD",
         key="<request id>",
     ),
     PropertySpec(
@@ -285,15 +294,16 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         name="replayed_envelope_acts_once",
         statement="an Envelope that arrives more than once has one effect and one outcome",
         witnesses=("commits", "events"),
-        row="requests (broker, incarnation and sequence) whose Envelope arrived more than once",
+        row="requests whose Envelope arrived more than once",
         key="<broker>/<incarnation>/<sequence>/<element>",
     ),
     PropertySpec(
         id="F8",
         name="resends_end_at_deadline",
-        statement="a broker resends no request that is answered or whose time limit has passed",
+        statement="a broker does not resend a request after the response or after the time limit "
+        "of the request",
         witnesses=("events",),
-        row="attempts to forward requests of clients, except attempts of frozen brokers",
+        row="attempts to forward clients' requests, except attempts of brokers that a fault froze",
         key="<node>/<boot>/<seq>",
         gap_blocks_fail=True,  # the gap may hide the record of the freeze
     ),
@@ -336,9 +346,9 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
     PropertySpec(
         id="R3",
         name="reads_are_monotonic",
-        statement="on each connection, a read never returns older metadata than the read before",
+        statement="on each connection, no read returns older metadata than the read before it",
         witnesses=("events",),
-        row="responses of brokers from their own image",
+        row="responses that brokers made from their own image",
         key="<request id>",
     ),
     PropertySpec(
@@ -347,25 +357,28 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         statement="an image has no metadata that ZooKeeper did not commit",
         witnesses=("commits", "events"),
         row="image_advanced events with a zxid of this run, except the first zxid of a ZooKeeper "
-        "epoch",
+        "leader's epoch",
         key="<node>/<boot>/<seq>",
         gap_blocks_fail=True,
     ),
     PropertySpec(
         id="K1",
         name="metrics_equal_events",
-        statement="each of four counters of requests equals the number of events that it counts",
+        statement="four counters of requests equal the number of events that they count",
         witnesses=("events",),
-        row="these counters in metrics_snapshot events",
+        row="the values of `num_messages_redirected_count`, "
+        "`request_forwarding_to_controller_authorization_fail_count`, "
+        "`not_controller_answers_count` and `kafka_network_requestmetrics_requests_count` in "
+        "metrics_snapshot events",
         key="<node>/<boot>/<seq>/<counter>",
         gap_blocks_fail=True,
     ),
     PropertySpec(
         id="K2",
         name="flows_are_conserved",
-        statement="every request gets one response, or its connection was lost",
+        statement="every request gets exactly one response, unless its connection is lost",
         witnesses=("events",),
-        row="requests received, and forwarding attempts",
+        row="received requests, and attempts to forward",
         key="<request id> or <request id>/<attempt>",
         gap_blocks_fail=True,
     ),
@@ -407,10 +420,9 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
     PropertySpec(
         id="L1",
         name="request_is_answered_in_time",
-        statement="a forwarded request is answered, or its connection ends, within the time limit "
-        "of the request",
+        statement="within its time limit, a forwarded request is answered or its connection ends",
         witnesses=("events",),
-        row="forwarded requests, except those that frozen brokers received",
+        row="forwarded requests, except requests to brokers that a fault froze",
         key="<request id>",
         gap_blocks_fail=True,  # the gap may hide the response
         violated="HANG",
@@ -418,7 +430,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
     PropertySpec(
         id="L7",
         name="elections_have_causes",
-        statement="there are at most as many elections as faults and stopped controllers explain",
+        statement="there are no more elections than faults and stopped controllers explain",
         witnesses=("commits", "events"),
         row="elections",
         key="<zxid>",
@@ -427,8 +439,9 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
     PropertySpec(
         id="T1",
         name="faults_take_effect",
-        statement="each fault had an effect and was healed, except that kill, stop and expire need "
-        "no healing; clients were active before, during and after the faults",
+        statement="each fault had an effect; each fault was healed, except kills, stops and "
+        "expired sessions, which need no healing; clients were active before, during and after the "
+        "faults",
         witnesses=("events", "clients"),
         row="faults of a scenario",
         key="<node>/<boot>/<seq>",
@@ -442,95 +455,100 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
 UNJUDGED: Final[tuple[tuple[str, str], ...]] = (
     (
         "a lost controller is replaced within a time limit",
-        "after each fault a scenario waits at most 30 s for a controller; no shorter limit holds "
-        "on a busy machine. `polite_stop` also limits the time without a success (`gap_max_s`); "
-        "the pipeline's table `controller_terms` has the times of each failover",
+        "no limit below 30 s holds on a busy machine. After each fault, a scenario waits at most "
+        "30 s for a controller. The scenario `polite_stop` also limits the time without a "
+        "successful operation (`gap_max_s`). The pipeline's table `controller_terms` has the times "
+        "of each failover",
     ),
     (
         "the controller's queue becomes empty after the load",
-        "only metrics_snapshot events have the queue's length, and none is written at the end of a "
-        "load",
+        "only metrics_snapshot events have the length of the queue, and no such event is written "
+        "at the end of a load",
     ),
     (
         "the images of all brokers become equal",
-        "an image_advanced event has no digest of the image; at the end of a scenario, most "
-        "workloads compare what brokers describe",
+        "an image_advanced event has no digest of the image. At the end of a scenario, most "
+        "workloads compare the metadata that the brokers describe",
     ),
     (
         "the node in /controller answers as controller",
-        "no event shows whether the node answers; `bridgehead status` and the scenarios check it. "
-        "`blocked_event_loop` fails if a controller that does not work stays in /controller",
+        "no event shows whether the node answers. `bridgehead status` and the scenarios check it. "
+        "The scenario `blocked_event_loop` fails if a controller that does not work stays in "
+        "/controller",
     ),
     (
         "clients progress during faults that do not stop writes",
-        "most scenarios with such a fault wait for acknowledgements during the fault; if there are "
-        "none, the run is HANG",
+        "most scenarios with such a fault wait for acknowledgements during the fault. If no "
+        "acknowledgement arrives, the run counts as hung",
     ),
     (
         "there are few unknown outcomes",
-        "some scenarios have a limit of their own (`open_max`)",
+        "some scenarios limit the number of unknown outcomes (`open_max`)",
     ),
     ("connections, tasks and sessions are released", "tests in tests/integration count them"),
     (
         "no update of a znode is lost",
-        "a commit line has no digest of the content before the write; multis check versions to "
-        "prevent lost updates, and tests/integration/test_damaged_znodes.py covers these checks",
+        "a commit line has no digest of the content before the write. Transactions check the "
+        "versions of znodes to prevent lost updates; tests/integration/test_damaged_znodes.py "
+        "covers these checks",
     ),
     (
         "a request has no effect after its time limit",
-        "transactions have wall-clock times only, which may jump",
+        "transactions have only wall-clock times, and a wall clock may jump",
     ),
     (
-        "the sender of an Envelope is allowed ClusterAction, and has the current broker epoch",
-        "the events of Envelopes show neither; tests/integration/test_inter_broker_channel.py "
-        "covers the refusals",
+        "the sender of an Envelope has the right ClusterAction and the current broker epoch",
+        "the events about Envelopes show neither the right nor the broker epoch. "
+        "tests/integration/test_inter_broker_channel.py covers the refusals",
     ),
     (
         "a broker never forwards to an earlier controller",
-        "forward_sent has the controller's id, but not its epoch; W3 judges the epochs of images",
+        "a forward_sent event has the controller's id, but not its epoch. W3 judges the epochs of "
+        "images",
     ),
     (
         "a controller refuses brokers of another cluster",
         "Envelopes carry no cluster id",
     ),
     (
-        "every denial agrees with the ACLs (A1 judges what was allowed)",
-        "an error code does not show which right was missing",
+        "every denial agrees with the ACLs",
+        "an error code does not show which right was missing. A1 judges only what was allowed",
     ),
     (
         "a revoked right is denied at every broker at once",
-        "brokers learn ACLs with a delay; as in Kafka, the delay has no limit",
+        "brokers learn ACLs with a delay. As in Kafka, the delay has no limit",
     ),
     (
         "there is one authorization decision for each resource, and policies are not bypassed",
-        "no event records single decisions of authorizers and policies; "
-        "tests/integration/test_policies.py covers them",
+        "no event records the single decisions of authorizers and policies. "
+        "tests/integration/test_policies.py covers the policies",
     ),
     (
-        "the flag for bypassing policies is rejected if a client sets it",
-        "no event has the flag; tests/integration/test_policies.py covers it",
+        "the flag for bypassing policies has no effect if a client sets it",
+        "no event has the flag. tests/integration/test_policies.py covers the statement",
     ),
     (
-        "a policy decides equal requests equally, on each controller",
-        "no event records single decisions of policies, and a user's policy may read the time or "
-        "other state",
+        "a policy decides equal requests in the same way on every controller",
+        "no event records the single decisions of policies. Besides, a user's policy may read the "
+        "time or other state",
     ),
     (
         "secrets never occur in evidence, and denials reveal nothing",
-        "the judge does not know the secrets; tests in tests/integration search for planted ones, "
-        "and compare responses",
+        "the judge does not know the secrets. Tests in tests/integration plant secrets and search "
+        "for them, and compare responses",
     ),
     (
         "a read at any broker shows every acknowledged write",
-        "this holds only with bridgehead.metadata.blocking=cluster or bridgehead.metadata.reads="
-        "controller; the workload `read_after_write` compares responses",
+        "the statement holds only with bridgehead.metadata.blocking=cluster or "
+        "bridgehead.metadata.reads=controller. The workload `read_after_write` compares responses",
     ),
     (
-        "images with equal zxids are equal, and the same as a replay of the log",
+        "images with equal zxids are equal, and equal to a replay of the log",
         "an image_advanced event has no digest of the image",
     ),
     (
         "verdicts do not depend on the wall clock",
-        "a statement about the judge: tests/unit/judge/test_wall_clock.py",
+        "the statement is about the judge, not about a run. tests/unit/judge/test_wall_clock.py "
+        "covers it",
     ),
 )

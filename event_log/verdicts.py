@@ -1,27 +1,31 @@
-"""The rules that turn counts and gaps into verdicts. Pure; the judge and the pipeline call them.
+"""The rules that turn counts and gaps into verdicts. Both judges apply them.
 
-A witness is a kind of evidence: commits (ZooKeeper's transactions), events (of nodes and of the
-harness) or clients (their histories). The verdict on one property is the first that applies:
+The functions of this module are pure. The first rule that applies determines the verdict on a
+property:
 
-1. NODATA   the property needs events of nodes or ZooKeeper's transaction logs, and the run does
-            not have them; a missing history of clients does not count here
-2. NODATA   the property does not apply: A1 without an authorizer, L7 and T1 outside scenarios
-3. FAIL     a violation was found (L1 then has HANG instead of FAIL; T1 has NODATA, because a fault
-            without effect proves nothing). The verdict is UNKNOWN instead if `gap_blocks_fail` is
-            true and a witness that the property needs has a gap: the missing evidence could explain
-            the violation
-4. UNKNOWN  a witness that the property needs has a gap and `gap_blocks_pass` is true: the missing
-            evidence could contain a violation
-5. UNKNOWN  the evidence may have been changed: the run is not sealed and `--unsealed` is not
-            given, or `--seal-key` is given and the manifest is not signed
-6. NODATA   there was nothing to judge
-7. PASS     none of the rules above applies
+1. CRASHED: the judge itself failed.
+2. NODATA: the property needs events of nodes or ZooKeeper's transaction logs, and the run does not
+   have them. This rule ignores missing histories of clients.
+3. NODATA: the property does not apply to the run. A1 applies only to runs with an authorizer. L7
+   and T1 apply only to scenarios.
+4. UNKNOWN: a violation was found, but a witness that the property needs has a gap, and
+   `gap_blocks_fail` is true. The missing evidence could explain the violation.
+5. FAIL: a violation was found. A violation of L1 results in HANG instead. A violation of T1 results
+   in NODATA, because a fault without effect proves nothing.
+6. UNKNOWN: a witness that the property needs has a gap, and `gap_blocks_pass` is true. The missing
+   evidence could contain a violation.
+7. UNKNOWN: the evidence may have been changed. Either the run is not sealed and `--unsealed` is not
+   given, or `--seal-key` is given and the manifest is not signed.
+8. NODATA: there was nothing to judge.
+9. PASS: none of the rules above applies.
 
-`gap_blocks_pass` and `gap_blocks_fail` are in the column *a gap blocks* of docs/properties.md.
-CRASHED means that the judge itself failed. The verdict on a run is the worst verdict of the
-properties that its manifest expects, in the order FAIL, UNKNOWN, HANG, NODATA, CRASHED, PASS. If
-the manifest names none, all properties count except those that are NODATA by rule 2 or 6; if none
-is left, the verdict on the run is NODATA.
+The column *a gap blocks* has PASS if `gap_blocks_pass` is true, and FAIL if `gap_blocks_fail` is
+true.
+
+The verdict on a run is the worst verdict of the properties that count. The order, from the worst
+to the best, is FAIL, UNKNOWN, HANG, NODATA, CRASHED, PASS. If the manifest names expected
+properties, these count. Otherwise all properties count, except those that are NODATA by rule 3
+or 8. If no property counts, the verdict on the run is NODATA.
 """
 
 from __future__ import annotations

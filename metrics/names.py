@@ -1,7 +1,9 @@
-"""Every metric: its name, its name in KIP-590 or in Kafka, and its meaning.
+"""These are all metrics, each with its name, its original name and its meaning.
 
-KIP-590's draft names five metrics (§Monitoring Metrics) that Kafka never shipped. For these five,
-the original name is the KIP's name, with its misprint `fowarding` corrected.
+The original name is the metric's name in Kafka. There are two exceptions. The draft of KIP-590
+names five metrics (§Monitoring Metrics) that Kafka never shipped; the original name of these five
+is the KIP's name, with its misprint `fowarding` corrected. A metric of our own has no original
+name, or one that begins with `bridgehead.`.
 """
 
 from __future__ import annotations
@@ -65,7 +67,7 @@ CLIENTS_FORWARDING: Final = Metric(
     "num_client_forwarding_to_controller_count",
     "num-client-forwarding-to-controller-count",
     Kind.GAUGE,
-    "Client connections that now wait for the response to a forwarded request",
+    "Client connections that are waiting for the response to a forwarded request",
 )
 CLIENTS_FORWARDING_RATE: Final = Metric(
     "num_client_forwarding_to_controller_rate",
@@ -77,33 +79,36 @@ MESSAGES_REDIRECTED: Final = Metric(
     "num_messages_redirected_count",
     "num-messages-redirected-count",
     Kind.COUNTER,
-    "Requests sent in Envelopes to another node since start; resends are not counted",
+    "Requests that this node has sent in Envelopes to another node since its start; resends are "
+    "not counted",
 )
 MESSAGES_REDIRECTED_RATE: Final = Metric(
     "num_messages_redirected_rate",
     "num-messages-redirected-rate",
     Kind.GAUGE,
-    "Requests sent in Envelopes to another node, per second",
+    "Requests that this node sends in Envelopes to another node, per second; resends are not "
+    "counted",
 )
 AUTHORIZATION_FAILED: Final = Metric(
     "request_forwarding_to_controller_authorization_fail_count",
     "request-forwarding-to-controller-authorization-fail-count",
     Kind.COUNTER,
-    "Envelopes that this node answered with CLUSTER_AUTHORIZATION_FAILED, except those that "
-    "clients send to a drafted listener",
+    "Envelopes that this node answered with CLUSTER_AUTHORIZATION_FAILED; Envelopes that clients "
+    "send to a drafted listener are not counted",
 )
 ENVELOPES_REFUSED: Final = Metric(
     "bridgehead_envelopes_refused_total",
     "bridgehead.controller:type=Envelopes,name=Refused",
     Kind.COUNTER,
-    "Envelopes rejected with an error other than NOT_CONTROLLER, except those that clients send to "
-    "a drafted listener",
+    "Envelopes that this node rejected with an error other than NOT_CONTROLLER; Envelopes that "
+    "clients send to a drafted listener are not counted",
 )
 CHANNELS_REFUSED: Final = Metric(
     "bridgehead_broker_channels_refused_total",
     "bridgehead.controller:type=BrokerChannels,name=Refused",
     Kind.COUNTER,
-    "Streams rejected because the certificate does not match the broker id",
+    "Streams of brokers that this node rejected because the certificate does not match the broker "
+    "id",
 )
 ACTIVE_CONTROLLER: Final = Metric(
     "kafka_controller_kafkacontroller_activecontrollercount",
@@ -115,33 +120,33 @@ NOT_CONTROLLER: Final = Metric(
     "not_controller_answers_count",
     "",
     Kind.COUNTER,
-    "Requests, except Envelopes, that this broker answered with NOT_CONTROLLER",
+    "Requests that this broker answered with NOT_CONTROLLER; Envelopes are not counted",
 )
 FORWARDING_FAILURES: Final = Metric(
     "forwarding_failures_count",
     "",
     Kind.COUNTER,
-    "Forwarded requests without a usable response from the controller: this broker answered "
-    "REQUEST_TIMED_OUT or UNKNOWN_SERVER_ERROR, or closed the connection",
+    "Forwarded requests for which this broker got no usable response from the controller; it "
+    "answered REQUEST_TIMED_OUT or UNKNOWN_SERVER_ERROR, or closed the connection",
 )
 FORWARDING_QUEUE: Final = Metric(
     "kafka_server_forwardingmanager_queuelength",
     "kafka.server:type=ForwardingManager,name=QueueLength",
     Kind.GAUGE,
-    "Requests that wait for the controller's response, or for a controller",
+    "Forwarded requests that are waiting for the controller's response, or for a controller",
 )
 FORWARDING_QUEUE_TIME: Final = Metric(
     "kafka_server_forwardingmanager_queuetimems",
     "kafka.server:type=ForwardingManager,name=QueueTimeMs",
     Kind.QUANTILES,
-    "Milliseconds between the start of forwarding and a request's first Envelope to another node",
+    "Milliseconds from the start of forwarding to the request's first Envelope to another node",
     ("quantile",),
 )
 FORWARDING_REMOTE_TIME: Final = Metric(
     "kafka_server_forwardingmanager_remotetimems",
     "kafka.server:type=ForwardingManager,name=RemoteTimeMs",
     Kind.QUANTILES,
-    "Milliseconds between a request's first Envelope to another node and the end of forwarding",
+    "Milliseconds from the request's first Envelope to another node to the end of forwarding",
     ("quantile",),
 )
 # As in Kafka, a follower's Fetch counts under this name and under `Fetch`.
@@ -150,84 +155,86 @@ REQUESTS: Final = Metric(
     "kafka_network_requestmetrics_requests_count",
     "kafka.network:type=RequestMetrics,name=RequestsPerSec",
     Kind.COUNTER,
-    "Requests handled, also those without a response, by API and version (-1: the broker does not "
-    "have the version); a follower's Fetch counts as Fetch and as FetchFollower",
+    "Requests that this broker has handled, by API and version; requests without a response count, "
+    "too. Version -1 stands for all versions that the broker does not support. A follower's Fetch "
+    "counts as Fetch and as FetchFollower",
     ("request", "version"),
 )
 REQUEST_TIME: Final = Metric(
     "kafka_network_requestmetrics_totaltimems",
     "kafka.network:type=RequestMetrics,name=TotalTimeMs",
     Kind.QUANTILES,
-    "Milliseconds from a request's arrival to its response",
+    "Milliseconds from the arrival of a request to its response",
     ("request", "quantile"),
 )
 CONNECTIONS: Final = Metric(
     "kafka_server_socket_server_connection_count",
     "kafka.server:type=socket-server-metrics,name=connection-count",
     Kind.GAUGE,
-    "Clients connected now",
+    "Clients that are connected",
 )
 CLIENT_SOFTWARE: Final = Metric(
     "kafka_server_socket_server_connections",
     "kafka.server:type=socket-server-metrics,clientSoftwareName=,clientSoftwareVersion=,listener=",
     Kind.GAUGE,
-    "Clients connected now, by client software (KIP-511): `unknown` if the client sent no name, "
-    "`other` if name or version is too long. After a hundred combinations, new ones are `other`",
+    "Clients that are connected, by client software (KIP-511). The label is `unknown` if the "
+    "client sent no name. It is `other` if the name or the version is too long, or if a hundred "
+    "other combinations are connected",
     ("client_software_name", "client_software_version", "listener"),
 )
 BROKER_ACCEPT_RATE: Final = Metric(
     "kafka_server_socket_server_broker_connection_accept_rate",
     "kafka.server:type=socket-server-metrics,name=broker-connection-accept-rate",
     Kind.GAUGE,
-    "New connections per second, except on the inter-broker listener (unless it is the only "
-    "listener)",
+    "New connections per second. Connections to the inter-broker listener count only if it is the "
+    "only listener",
 )
 LISTENER_ACCEPT_RATE: Final = Metric(
     "kafka_server_socket_server_connection_accept_rate",
     "kafka.server:type=socket-server-metrics,listener=,name=connection-accept-rate",
     Kind.GAUGE,
-    "New connections per second on a listener",
+    "New connections to a listener per second",
     ("listener",),
 )
 ACCEPT_THROTTLE_TIME: Final = Metric(
     "kafka_server_socket_server_connection_accept_throttle_time",
     "kafka.server:type=socket-server-metrics,listener=,name=connection-accept-throttle-time",
     Kind.GAUGE,
-    "Average milliseconds by which new connections are delayed (max.connection.creation.rate)",
+    "Average milliseconds by which max.connection.creation.rate delays new connections",
     ("listener",),
 )
 IP_ACCEPT_THROTTLE_TIME: Final = Metric(
     "kafka_server_socket_server_ip_connection_accept_throttle_time",
     "kafka.server:type=socket-server-metrics,listener=,name=ip-connection-accept-throttle-time",
     Kind.GAUGE,
-    "Average milliseconds until a connection that exceeds the rate of its IP address is closed "
-    "(connection_creation_rate)",
+    "Average milliseconds until a connection is closed because it exceeds the "
+    "connection_creation_rate of its IP address",
     ("listener",),
 )
 MEMORY_USED: Final = Metric(
     "kafka_network_socketserver_memorypoolused",
     "kafka.network:type=SocketServer,name=MemoryPoolUsed",
     Kind.GAUGE,
-    "Received bytes of requests that are not yet answered, in all connections",
+    "Bytes that the broker has received of requests that are not answered yet, on all connections",
 )
 MEMORY_AVAILABLE: Final = Metric(
     "kafka_network_socketserver_memorypoolavailable",
     "kafka.network:type=SocketServer,name=MemoryPoolAvailable",
     Kind.GAUGE,
-    "Bytes that further requests may use (queued.max.request.bytes)",
+    "Bytes that further requests may use: the rest of queued.max.request.bytes",
 )
 CLOSED_FOR_MEMORY: Final = Metric(
     "connections_closed_for_memory_count",
     "",
     Kind.GAUGE,
-    "Connections closed with an incomplete request because queued.max.request.bytes was used up; "
-    "counted since start",
+    "Connections that the broker has closed since its start, in the middle of a request, because "
+    "queued.max.request.bytes was used up",
 )
 UNAUTHENTICATED_CONNECTIONS: Final = Metric(
     "unauthenticated_connection_count",
     "",
     Kind.GAUGE,
-    "Connected clients that are not authenticated yet",
+    "Clients that are connected but not authenticated yet",
 )
 LOGINS: Final = Metric(
     "kafka_server_socket_server_successful_authentication_total",
@@ -239,7 +246,7 @@ FAILED_LOGINS: Final = Metric(
     "kafka_server_socket_server_failed_authentication_total",
     "kafka.server:type=socket-server-metrics,name=failed-authentication-total",
     Kind.COUNTER,
-    "Failed or unfinished TLS handshakes and SASL logins",
+    "TLS handshakes and SASL logins that failed or did not finish",
 )
 RENEWED_LOGINS: Final = Metric(
     "kafka_server_socket_server_successful_reauthentication_total",
@@ -257,7 +264,7 @@ EXPIRED_SESSIONS: Final = Metric(
     "kafka_server_socket_server_expired_connections_killed_count",
     "kafka.server:type=socket-server-metrics,name=expired-connections-killed-count",
     Kind.COUNTER,
-    "Connections closed because their session expired without re-authentication",
+    "Connections that the broker closed because their session expired without re-authentication",
 )
 ZOOKEEPER_CONNECTED: Final = Metric(
     "kafka_server_sessionexpirelistener_connected",
@@ -276,7 +283,7 @@ EVENT_QUEUE: Final = Metric(
     "kafka_controller_controllereventmanager_eventqueuesize",
     "kafka.controller:type=ControllerEventManager,name=EventQueueSize",
     Kind.GAUGE,
-    "Requests waiting for this controller's decision",
+    "Requests that are waiting for this controller's decision",
 )
 
 
@@ -292,27 +299,27 @@ LEADERS: Final = _replica_manager("LeaderCount", Kind.GAUGE, "Partitions that th
 UNDER_REPLICATED: Final = _replica_manager(
     "UnderReplicatedPartitions",
     Kind.GAUGE,
-    "Partitions led by this broker whose ISR lacks a replica",
+    "Partitions that this broker leads and whose ISR lacks a replica",
 )
 UNDER_MIN_ISR: Final = _replica_manager(
     "UnderMinIsrPartitionCount",
     Kind.GAUGE,
-    "Partitions led by this broker whose ISR is below min.insync.replicas",
+    "Partitions that this broker leads and whose ISR is smaller than min.insync.replicas",
 )
 AT_MIN_ISR: Final = _replica_manager(
     "AtMinIsrPartitionCount",
     Kind.GAUGE,
-    "Partitions led by this broker whose ISR is exactly min.insync.replicas",
+    "Partitions that this broker leads and whose ISR has exactly min.insync.replicas replicas",
 )
 ISR_EXPANDS: Final = _replica_manager(
     "IsrExpandsPerSec",
     Kind.COUNTER,
-    "Times that a replica joined the ISR of a partition led by this broker",
+    "How often a replica joined the ISR of a partition led by this broker",
 )
 ISR_SHRINKS: Final = _replica_manager(
     "IsrShrinksPerSec",
     Kind.COUNTER,
-    "Times that replicas left the ISR of a partition led by this broker",
+    "How often replicas left the ISR of a partition led by this broker",
 )
 FAILED_ISR_UPDATES: Final = _replica_manager(
     "FailedIsrUpdatesPerSec", Kind.COUNTER, "ISR changes that the controller rejected"
@@ -333,18 +340,20 @@ BYTES_IN: Final = _broker_topics("BytesInPerSec", "Bytes that producers appended
 BYTES_OUT: Final = _broker_topics("BytesOutPerSec", "Bytes of records sent to consumers")
 BYTES_REJECTED: Final = _broker_topics(
     "BytesRejectedPerSec",
-    "Bytes of batches rejected as larger than max.message.bytes or segment.bytes",
+    "Bytes of records that the broker rejected because they exceed max.message.bytes or "
+    "segment.bytes",
 )
 PRODUCE_REQUESTS: Final = _broker_topics(
-    "TotalProduceRequestsPerSec", "Appends requested by producers, one for each partition"
+    "TotalProduceRequestsPerSec",
+    "Appends that producers requested; a Produce request has one append for each partition",
 )
 FETCH_REQUESTS: Final = _broker_topics(
     "TotalFetchRequestsPerSec", "Partitions in Fetch requests of consumers and followers"
 )
 FAILED_PRODUCE_REQUESTS: Final = _broker_topics(
     "FailedProduceRequestsPerSec",
-    "Appends that failed because records are invalid or replicas are missing; damaged and too "
-    "large records are not counted",
+    "Appends that failed because records are invalid or the ISR is too small; records that are "
+    "damaged or too large are not counted",
 )
 RECORD_COUNTERS: Final = (
     MESSAGES_IN,
@@ -397,10 +406,10 @@ NUM_OFFSETS: Final = _group_manager(
     "NumOffsets", "Committed offsets of groups that this broker coordinates"
 )
 NUM_GROUPS_PREPARING: Final = _group_manager(
-    "NumGroupsPreparingRebalance", "Groups that wait for members to join"
+    "NumGroupsPreparingRebalance", "Groups that are waiting for members to join"
 )
 NUM_GROUPS_COMPLETING: Final = _group_manager(
-    "NumGroupsCompletingRebalance", "Groups that wait for their leader's assignment"
+    "NumGroupsCompletingRebalance", "Groups that are waiting for their leader's assignment"
 )
 NUM_GROUPS_STABLE: Final = _group_manager(
     "NumGroupsStable", "Groups whose members have their assignments"

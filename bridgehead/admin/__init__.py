@@ -6,10 +6,12 @@
         errors = admin.create_topics([NewTopicWithReplication("orders", 3, 3)])
         assert errors["orders"] is None  # success
 
-`AdminClient` blocks, except in `alter_config`. The calls of `AsyncAdminClient` are coroutines. Most
-calls that change several topics or other resources return, for each one, its error, or None for
-success. Most calls that read several of them return a `Try` for each. So one failure does not hide
-the other results.
+The calls of `AdminClient` block, except `alter_config`. The calls of `AsyncAdminClient` are
+coroutines.
+
+Many calls handle several topics or other resources at once. Most of these calls have a result for
+each resource, so one failure does not hide the other results. If the call changes the resources,
+the result is an error, or None for success. If the call reads the resources, the result is a `Try`.
 """
 
 from __future__ import annotations

@@ -48,16 +48,18 @@ class AsyncAdminClient:
         async with AsyncAdminClient({"bootstrap.servers": "127.0.0.1:9092"}) as admin:
             await admin.create_topic(NewTopicWithReplication("orders", 3, 3))
 
-    The client belongs to the event loop in which it is first used; any number of tasks can share
-    the client. If a task is cancelled, its call ends, but a request that was sent may still have
-    an effect.
+    The client belongs to the event loop in which it is first used. Any number of tasks can share
+    the client. If a task is cancelled, its call ends, but a request that was already sent may still
+    have an effect.
 
     Args:
         properties: Kafka's client properties, such as `bootstrap.servers`.
-        token: returns the token of an OAUTHBEARER login; called for each connection.
+        token: a function that returns the token of an OAUTHBEARER login. The client calls it for
+            each connection.
 
     Raises:
-        AdminConfigError: a property is missing or invalid; checked before a connection is opened.
+        AdminConfigError: a property is missing or invalid. The client checks this before it opens
+            a connection.
     """
 
     def __init__(

@@ -54,16 +54,18 @@ class AdminClient:
         with AdminClient({"bootstrap.servers": "127.0.0.1:9092"}) as admin:
             admin.create_topic(NewTopicWithReplication("orders", 3, 3))
 
-    Requests go to the controller, to a named broker, or to any broker, as each API needs. The
-    client finds the new controller after a failover, and resends requests that got no response,
-    until `default.api.timeout.ms` (60 s) ends the call.
+    The API determines whether a request goes to the controller, to a certain broker or to any
+    broker. After a failover, the client finds the new controller. The client resends a request that
+    got no response, until `default.api.timeout.ms` (60 s) ends the call.
 
     Args:
         properties: Kafka's client properties, such as `bootstrap.servers`.
-        token: returns the token of an OAUTHBEARER login; called for each connection.
+        token: a function that returns the token of an OAUTHBEARER login. The client calls it for
+            each connection.
 
     Raises:
-        AdminConfigError: a property is missing or invalid; checked before a connection is opened.
+        AdminConfigError: a property is missing or invalid. The client checks this before it opens
+            a connection.
     """
 
     def __init__(
@@ -82,10 +84,12 @@ class AdminClient:
     def pinned_to(self, broker_id: int) -> AdminClient:
         """Return a client that sends every request to one broker, over the same connections.
 
-        The client does not look for the controller. If elements of a request, such as topics, fail
-        with NOT_CONTROLLER, it sends them to the broker again until the call times out. It does not
-        resend an election of leaders, nor a request if the top-level error of the response is
-        NOT_CONTROLLER. Closing either client closes both.
+        The returned client does not look for the controller. If elements of a request, such as
+        topics, fail with NOT_CONTROLLER, the client sends them to the same broker again, until the
+        call times out. It does not resend a request to elect leaders, or a request for which the
+        top-level error of the response is NOT_CONTROLLER.
+
+        Closing either client closes both.
         """
         return self._variant(_broker=broker_id)
 

@@ -12,10 +12,10 @@ class AdminError(Exception):
 class KafkaError(AdminError):
     """A broker answered with an error code.
 
-    `code` is Kafka's code. `message` is the broker's reason, such as the text of a policy; None if
-    the response has none. `resent` is true if an earlier attempt of the same request got no
-    definite response; TOPIC_ALREADY_EXISTS may then mean that the earlier attempt created the
-    topic.
+    `code` is Kafka's code. `message` is the broker's reason, such as the text of a policy, or None
+    if the response has no reason. `resent` is true if an earlier attempt of the same request got no
+    definite response. In this case TOPIC_ALREADY_EXISTS may mean that the earlier attempt created
+    the topic.
     """
 
     def __init__(
@@ -31,12 +31,15 @@ class KafkaError(AdminError):
 
     @property
     def retriable(self) -> bool:
-        """True when Kafka's clients may repeat the call."""
+        """True if Kafka's clients may repeat the call after this error."""
         return self.code.retriable
 
 
 class KafkaTimeoutError(AdminError, TimeoutError):
-    """No response came in time. If `sent`, the request was sent and may have had an effect."""
+    """No response arrived in time.
+
+    If `sent` is true, the request was sent and may have had an effect.
+    """
 
     def __init__(self, text: str, *, sent: bool) -> None:
         super().__init__(text)
@@ -67,7 +70,7 @@ class BrokerGoneError(ConnectionFailedError):
 
 
 class InvalidCallError(AdminError, ValueError):
-    """A call cannot be executed as it was made, for example because of its arguments."""
+    """A call cannot be executed as it was made, for example because an argument is invalid."""
 
 
 class AdminConfigError(AdminError, ValueError):

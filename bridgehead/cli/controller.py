@@ -44,7 +44,10 @@ def move(
     *,
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
 ) -> None:
-    """Make a broker the controller; returns when every broker knows the new controller."""
+    """Make a broker the controller.
+
+    The command returns when every broker knows the new controller.
+    """
     from bridgehead.cluster.client import ClusterClient
 
     answer = ClusterClient(data_dir).move_controller(broker)
@@ -68,12 +71,12 @@ def freeze(
     *,
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
     duration: Annotated[
-        str, typer.Option("--for", metavar="TIME", help="How long: 5s, 500ms, 1m.")
+        str, typer.Option("--for", metavar="TIME", help="How long, such as 5s, 500ms or 1m.")
     ] = "5s",
 ) -> None:
     """Freeze the controller's process (SIGSTOP) for a while.
 
-    Returns immediately.
+    The command returns immediately.
     """
     from bridgehead.cluster.client import ClusterClient
 

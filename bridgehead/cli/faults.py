@@ -25,26 +25,30 @@ ActionArgument = Annotated[
     typer.Argument(metavar="ACTION", help="error, delay, drop, close, duplicate or truncate."),
 ]
 ApiOption = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Only this API, such as CreateTopics.")
+    str | None,
+    typer.Option(metavar="NAME", help="Only requests of this API, such as CreateTopics."),
 ]
 VersionsOption = Annotated[
-    str | None, typer.Option(metavar="N[-M]", help="Only these versions of the API.")
+    str | None, typer.Option(metavar="N[-M]", help="Only requests of these versions.")
 ]
 BrokerOption = Annotated[
-    int | None, typer.Option(metavar="ID", help="Only at this broker.", show_default="all")
+    int | None, typer.Option(metavar="ID", help="Only requests at this broker.", show_default="all")
 ]
-ClientIdOption = Annotated[str | None, typer.Option(metavar="ID", help="Only for this client id.")]
+ClientIdOption = Annotated[
+    str | None, typer.Option(metavar="ID", help="Only requests of this client id.")
+]
 PrincipalOption = Annotated[
-    str | None, typer.Option(metavar="TYPE:NAME", help="Only for this principal.")
+    str | None, typer.Option(metavar="TYPE:NAME", help="Only requests of this principal.")
 ]
 TopicOption = Annotated[
     str | None, typer.Option(metavar="NAME", help="Only requests that name this topic.")
 ]
 ErrorOption = Annotated[
-    str | None, typer.Option(metavar="NAME", help="For `error`: the error code.")
+    str | None, typer.Option(metavar="NAME", help="With `error`: the error code.")
 ]
 DelayOption = Annotated[
-    str | None, typer.Option(metavar="DURATION", help="For `delay`: 5s, 500ms or 1m.")
+    str | None,
+    typer.Option(metavar="DURATION", help="With `delay`: how long, such as 5s, 500ms or 1m."),
 ]
 SideOption = Annotated[
     str,
@@ -57,7 +61,9 @@ PhaseOption = Annotated[
 NthOption = Annotated[
     int, typer.Option(metavar="N", min=1, help="Act from the N-th matching request on.")
 ]
-TimesOption = Annotated[int, typer.Option(metavar="N", min=0, help="Act on N requests; 0: on all.")]
+TimesOption = Annotated[
+    int, typer.Option(metavar="N", min=0, help="Act on N requests; 0 means all.")
+]
 
 
 @app.command()
@@ -78,9 +84,9 @@ def add(
     times: TimesOption = 1,
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
 ) -> None:
-    """Add a rule; prints its name.
+    """Add a rule, and print its name.
 
-    Brokers need bridgehead.faults.allow=true.
+    The brokers need bridgehead.faults.allow=true.
     """
     from bridgehead.cluster.client import ClusterClient
     from bridgehead.cluster.faults import Faults

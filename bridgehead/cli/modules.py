@@ -41,7 +41,7 @@ def judge(
 ) -> None:
     """Judge a cluster's last run.
 
-    Exit code 0: every expected property holds; 1: one does not; 3: undecided.
+    Exit code 0: all expected properties hold. 1: one is violated. 3: undecided.
     """
     from bridgehead.cluster.errors import ClusterError
 
@@ -70,7 +70,7 @@ def kafka(
 ) -> None:
     """Import a real Kafka's logs as a sealed run.
 
-    `bridgehead pipeline run` judges it.
+    `bridgehead pipeline run` judges the run.
     """
     options = [part for each in logs for part in ("--logs", str(each))]
     options += [part for each in zookeeper_logs or () for part in ("--zookeeper-logs", str(each))]
@@ -165,7 +165,7 @@ def run(
 ) -> None:
     """Judge all runs of a folder.
 
-    Exit code 0: every expected property holds; 1: one does not; 3: undecided.
+    Exit code 0: all expected properties hold. 1: one is violated. 3: undecided.
     """
     run_module(
         *("pipeline", "run", "--evidence", str(evidence), "--out", str(out)),
@@ -182,7 +182,9 @@ def watch(
     *,
     evidence: Annotated[Path, typer.Option(metavar="DIR", help="A cluster's folder, or one run.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for the watch's state.")],
-    once: Annotated[bool, typer.Option("--once", help="Read the existing lines, and end.")] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="Read the existing lines, then end.")
+    ] = False,
     json_output: Annotated[
         bool, typer.Option("--json", help="Print a JSON document for each batch.")
     ] = False,
@@ -193,7 +195,7 @@ def watch(
 ) -> None:
     """Show rates, open requests and latencies of a cluster's last run.
 
-    It ends when the cluster stops. It gives no verdict.
+    The command ends when the cluster stops. It gives no verdict.
     """
     run_module(
         *("pipeline", "watch", "--evidence", str(evidence), "--out", str(out)),
@@ -230,14 +232,14 @@ def run_scenarios(
     *,
     seed: Annotated[int, typer.Option(metavar="N", help="The first seed.")] = 1,
     seeds: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Number of seeds; one run each.")
+        int, typer.Option(metavar="N", min=1, help="Number of seeds; each seed is one run.")
     ] = 1,
     tier: Annotated[
         str,
         typer.Option(
             metavar="TIER",
-            help="`local`: real processes and ZooKeeper; `simulated`: virtual time, all in one "
-            "process.",
+            help="`local`: real processes and a real ZooKeeper; `simulated`: one process with "
+            "virtual time.",
         ),
     ] = "local",
     shrink: Annotated[
@@ -254,7 +256,7 @@ def run_scenarios(
 ) -> None:
     """Run scenarios and judge each run.
 
-    Exit code 0: every run passed; 1: one failed or hung; 3: undecided.
+    Exit code 0: every run passed. 1: a run failed or hung. 3: undecided.
     """
     run_module(
         *("chaos", "run", *names, "--seed", str(seed), "--seeds", str(seeds)),

@@ -18,7 +18,7 @@ BrokerArgument = Annotated[int, typer.Argument(metavar="ID", help="The broker's 
 
 @app.command()
 def start(broker: BrokerArgument, *, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
-    """Start a stopped broker; returns when it serves."""
+    """Start a stopped broker. The command returns when the broker serves."""
     from bridgehead.cluster.client import ClusterClient
 
     answer = ClusterClient(data_dir).start_node(broker)
@@ -70,7 +70,7 @@ def run(
 ) -> None:
     """Run one broker in the foreground.
 
-    For containers and service managers.
+    This is for containers and service managers.
     """
     from bridgehead.application import module_command, module_environment
     from bridgehead.cluster.cluster_file import load_properties_file

@@ -28,7 +28,9 @@ ConfigOption = Annotated[
 ]
 OverrideOption = Annotated[
     list[str] | None,
-    typer.Option(metavar="[ID:]KEY=VALUE", help="A property, for all brokers or for one."),
+    typer.Option(
+        metavar="[ID:]KEY=VALUE", help="Set a property, for all brokers or for broker ID."
+    ),
 ]
 BasePortOption = Annotated[
     int | None,
@@ -40,12 +42,13 @@ PortsOption = Annotated[
     Literal["auto"] | None, typer.Option(metavar="auto", help="Choose free ports.")
 ]
 ControllerOption = Annotated[
-    int | None, typer.Option(metavar="ID", help="This broker is controller whenever it runs.")
+    int | None, typer.Option(metavar="ID", help="The broker that is controller whenever it runs.")
 ]
 ZooKeeperOption = Annotated[
     str | None,
     typer.Option(
-        metavar="HOST:PORT[,...][/CHROOT]", help="A running ZooKeeper, instead of the embedded one."
+        metavar="HOST:PORT[,...][/CHROOT]",
+        help="Use a running ZooKeeper instead of the embedded one.",
     ),
 ]
 AllowRemotePlaintextOption = Annotated[

@@ -8,9 +8,11 @@ from bridgehead.cli.options import DEFAULT_DATA_DIR, DataDirOption, say
 def upgrade(*, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
     """Upgrade to forwarding in two rolling restarts.
 
-    After the first restart the brokers support Envelopes, after the second they forward. Start the
-    cluster with inter.broker.protocol.version below 3.4 and, to simulate the release before the
-    bridge, with bridgehead.envelope.supported=false.
+    After the first restart, the brokers support Envelopes. After the second restart, they forward
+    requests.
+
+    Start the cluster with inter.broker.protocol.version below 3.4. To simulate the release before
+    the bridge release, also set bridgehead.envelope.supported=false.
     """
     from bridgehead.cluster.client import ClusterClient
     from bridgehead.cluster.upgrade import BRIDGE, LEVEL

@@ -29,7 +29,7 @@ rootLogger.appenderRef.console.ref = console
 def start(*, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
     """Start a cluster's ZooKeeper again after it has exited.
 
-    Returns when it serves. For the embedded ZooKeeper only.
+    The command returns when ZooKeeper serves. It works only for the embedded ZooKeeper.
     """
     from bridgehead.cluster.client import ClusterClient
 
@@ -53,7 +53,7 @@ def run(
 ) -> None:
     """Run one ZooKeeper server in the foreground.
 
-    It is configured by the ZOO_* variables of the official image.
+    The ZOO_* variables of the official image configure the server.
     """
     from bridgehead.cluster import zookeeper_alone
     from bridgehead.cluster.data_directory import make_private

@@ -52,7 +52,7 @@ class ClientHistory:
     """The history of one workload; a thread-safe context manager."""
 
     def __init__(self, evidence_dir: Path, name: str) -> None:
-        """Create the history in the cluster's `evidence_dir`. No other workload may have `name`.
+        """Create the history in the cluster's `evidence_dir`. Each workload needs its own `name`.
 
         Raises:
             OSError: the folder cannot be written.
@@ -66,9 +66,9 @@ class ClientHistory:
     def operation(self, api_key: int, elements: Sequence[str]) -> Iterator[Operation]:
         """Record one operation. Elements have the same names as in the event `request_decided`.
 
-        The element of a topic is the topic's name. When the response has arrived, call `completed`
-        in the `with` block with the error code of each element. Without that call the outcome is
-        unknown.
+        For a topic, the element is the topic's name. When the response has arrived, call
+        `completed` in the `with` block, with the error code of each element. Without this call, the
+        outcome is unknown.
         """
         operation = Operation(f"{self._name}.{self._lines.boot}.{next(self._numbers)}")
         self._lines.append(

@@ -73,18 +73,18 @@ class Cluster(StartStop):
 
     Args:
         brokers: the number of brokers; their ids are 1 to `brokers`.
-        data_dir: the cluster's folder; None: a temporary folder, which is removed at the end.
+        data_dir: the cluster's folder. None: a temporary folder, which is removed at the end.
         properties: properties of every broker, as in Kafka's `server.properties`.
         node_properties: properties of single brokers, by id.
         listeners, users, acls: as in cluster.yaml (docs/security.md).
         policies: classes that implement interfaces of bridgehead.policy.
         ports: `"auto"` for free ports, or the base port.
         controller: the broker that is controller whenever it runs.
-        zookeeper: `HOST:PORT[,...][/chroot]` of a running ZooKeeper; None: the embedded one.
-        zookeeper_members: 1 or 3 embedded servers.
+        zookeeper: `HOST:PORT[,...][/chroot]` of a running ZooKeeper. None: the embedded one.
+        zookeeper_members: the number of embedded ZooKeeper servers, 1 or 3.
         run: the run's scenario, seed and expected properties.
         seal_key: the file of the key that signs the run's manifest; needs `data_dir`.
-        node_command: replaces `python -m node`, in tests.
+        node_command: the command that replaces `python -m node` in tests.
     """
 
     def __init__(
@@ -192,7 +192,11 @@ class Cluster(StartStop):
         }
 
     def bootstrap_server(self, broker_id: int, listener: str | None = None) -> str:
-        """Return `host:port` of a broker's listener: the one named `listener`, else the first."""
+        """Return `host:port` of one of a broker's listeners.
+
+        This is the listener with the name `listener`. If `listener` is None, it is the first
+        listener.
+        """
         for broker in self._document["brokers"]:
             if broker["id"] == broker_id:
                 listeners: dict[str, str] = broker["listeners"]
@@ -242,20 +246,21 @@ class Cluster(StartStop):
         self._client.move_controller(broker_id)
 
     def upgrade(self, say: Callable[[str], None] = lambda _: None) -> int:
-        """Upgrade to forwarding like `bridgehead upgrade`; return the number of restarts.
+        """Upgrade to forwarding, like `bridgehead upgrade`; return the number of restarts.
 
-        `say` is called with a sentence for each step.
+        The call passes a sentence to `say` for each step.
         """
         return upgrade(self._client, say)
 
     def heal(self, *, reset: bool = False) -> None:
-        """Undo faults: start and resume processes, remove fault rules.
+        """Undo faults: start and resume processes, and remove fault rules.
 
-        If the cluster was created with `controller`, that broker becomes the controller again.
-        Returns when every broker serves and knows all others. After the controller was killed, the
-        call may last as long as the ZooKeeper session timeout. `reset` also removes all topics,
-        dynamic broker configs and client quotas, and those SCRAM users and ACLs that are not in the
-        cluster's settings.
+        If the cluster was created with `controller`, that broker becomes the controller again. The
+        call returns when every broker serves and knows all others. After the controller was killed,
+        this may take as long as the ZooKeeper session timeout.
+
+        With `reset`, the call also removes all topics, dynamic broker configs and client quotas. Of
+        the SCRAM users and ACLs, it removes those that are not in the cluster's settings.
 
         Raises:
             ClusterError: the brokers do not serve in time, or the cluster cannot be reset, for

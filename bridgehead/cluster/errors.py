@@ -4,7 +4,8 @@ from __future__ import annotations
 
 
 class ClusterError(Exception):
-    """The text is usually one sentence: what is wrong and how to fix it.
+    """A command or method of a cluster failed.
 
-    A `bridgehead` command prints the text and exits with code 4.
+    The text is usually one sentence: what is wrong and how to fix it. A `bridgehead` command prints
+    the text and exits with code 4.
     """

@@ -209,10 +209,10 @@ def _api_versions(response: type[Any], request: Any, failure: Failure) -> Any:
 
 
 _DRAFTS: Final = "messages.drafted"
-_NO_TRANSACTIONS: Final = "brokers store no transactions"
-_OWN_CHANNEL: Final = "brokers and controller communicate over gRPC instead"
-_NOT_CONTROLLED: Final = "a broker stops without a controlled shutdown"
-_KRAFT: Final = "only KRaft has it; Kafka with ZooKeeper closes the connection too"
+_NO_TRANSACTIONS: Final = "Bridgehead has no transactions"
+_OWN_CHANNEL: Final = "Bridgehead's brokers and controller use gRPC instead"
+_NOT_CONTROLLED: Final = "Bridgehead's brokers stop without a controlled shutdown"
+_KRAFT: Final = "only KRaft serves it; Kafka with ZooKeeper also closes the connection"
 _ALTER_CONFIGS: Final = "ALTER_CONFIGS CLUSTER, ALTER_CONFIGS TOPIC"
 _PARTITIONS: Final = per("partitions", "partition_index")
 _FETCHED_PARTITIONS: Final = per(

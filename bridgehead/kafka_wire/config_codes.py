@@ -45,9 +45,9 @@ class ConfigType(IntEnum):
 
 
 class AlterConfigOpType(IntEnum):
-    """The operation of one change in IncrementalAlterConfigs (its field `config_operation`).
+    """The operation of one change: `config_operation` in IncrementalAlterConfigs.
 
-    APPEND and SUBTRACT are for lists.
+    APPEND and SUBTRACT are only for lists.
     """
 
     SET = 0

@@ -155,7 +155,7 @@ class ErrorCode(IntEnum):
 
     @property
     def retriable(self) -> bool:
-        """True when Kafka's clients retry on their own."""
+        """True if Kafka's clients repeat a request that fails with this error."""
         return self in _RETRIABLE
 
 

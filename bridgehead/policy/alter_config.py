@@ -11,7 +11,10 @@ from bridgehead.policy.configurable import Configurable
 
 @dataclass(frozen=True, slots=True)
 class ConfigResource:
-    """`type` is TOPIC or BROKER; the BROKER named "" is the default of all brokers."""
+    """A topic or a broker.
+
+    `type` is TOPIC or BROKER. The BROKER with the name "" stands for the default of all brokers.
+    """
 
     type: str
     name: str

@@ -42,15 +42,15 @@ class TopicState:
 class RequestedTopicState(TopicState):
     """A topic as the request would leave it.
 
-    `generated_replica_assignments` is False if the client gave the replicas, and for every change
-    of a reassignment, also for a cancellation.
+    `generated_replica_assignments` is False in two cases: the client chose the replicas, or the
+    request starts, changes or cancels a reassignment.
     """
 
     generated_replica_assignments: bool = True
 
 
 class ClusterState(Protocol):
-    """The topics before the request takes effect. Valid only during the call."""
+    """The topics before the request takes effect. The object is valid only during the call."""
 
     def topic_state(self, topic_name: str) -> TopicState | None:
         """Return a topic; None if it does not exist."""
@@ -134,9 +134,10 @@ class DeleteTopicRequest(_Request):
 class DeleteRecordsRequest(_Request):
     """Deletion of records.
 
-    `deleted_message_offsets` maps partitions to offsets: all records before the offset are deleted.
-    If the client requested -1, the offset is the high watermark. The mapping has only the
-    partitions that pass all other checks; for example, the receiving broker leads them.
+    `deleted_message_offsets` maps each partition to an offset: all records before this offset are
+    deleted. If the client requested -1, the offset is the high watermark. The mapping has only
+    partitions that pass all other checks, for example that the receiving broker leads the
+    partition.
     """
 
     deleted_message_offsets: Mapping[int, int]
@@ -146,9 +147,11 @@ class TopicManagementPolicy(Configurable, ABC):
     """Checks creation, alteration and deletion of topics, and the deletion of their records.
 
     The controller calls the policy after Kafka's own checks, also in a dry run. A broker below the
-    bridge release calls it for its direct writes. For the deletion of records, the leader of the
-    partitions calls it. If a call takes long, other threads may call the policy at the same time. A
-    violation affects one topic; the other topics of the request are checked separately.
+    bridge release calls the policy for its direct writes. For the deletion of records, the leader
+    of the partitions calls the policy. If a call takes long, other threads may call the policy at
+    the same time.
+
+    A violation affects one topic. The policy checks the other topics of the request separately.
     """
 
     @abstractmethod

@@ -209,13 +209,16 @@ class BridgeheadCluster(StartStop):
         return self._network
 
     def get_container(self, broker: int) -> Any:
-        """Return a broker's container, with `kill()`, `pause()`, `unpause()` and `start()`."""
+        """Return a broker's container. It has `kill()`, `pause()`, `unpause()` and `start()`."""
         container = self._nodes[broker].get_wrapped_container()
         container.reload()
         return container
 
     def get_controller(self, broker: int) -> int | None:
-        """Return the controller that a broker knows; None if it knows none or does not answer."""
+        """Return the controller that a broker knows.
+
+        Return None if the broker knows no controller or does not answer.
+        """
         found = _CONTROLLER.search(self._health(broker) or "")
         return int(found[1]) if found else None
 
@@ -236,7 +239,7 @@ class BridgeheadCluster(StartStop):
         Brokers that are paused, killed or disconnected do not answer.
 
         Raises:
-            TimeoutError: they did not agree within a minute.
+            TimeoutError: the brokers did not agree within a minute.
         """
         return self._wait_for_controller(1, other_than)
 
@@ -262,11 +265,11 @@ class BridgeheadCluster(StartStop):
         return controller
 
     def start_broker(self, broker: int) -> None:
-        """Start a killed broker's container; return when all running ones know the controller.
+        """Start a killed broker's container; return when all running brokers know the controller.
 
         Raises:
-            TimeoutError: they did not agree within a minute, for example because one of them is
-                disconnected.
+            TimeoutError: the brokers did not agree within a minute, for example because one of
+                them is disconnected.
         """
         self.get_container(broker).start()
         self._wait_for_controller(self._running())

@@ -98,7 +98,7 @@ class BridgeheadContainer(DockerContainer):
     def kill_controller(self) -> int:
         """Kill the controller's process (SIGKILL); return the broker's id.
 
-        `start_broker` starts it again.
+        `start_broker` starts the broker again.
         """
         controller = self.get_controller()
         if controller is None:

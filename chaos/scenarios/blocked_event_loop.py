@@ -1,4 +1,4 @@
-"""A controller whose event loop is blocked is replaced, and then writes nothing."""
+"""A controller whose event loop is blocked is replaced, and writes nothing afterwards."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from chaos.workloads.topics import TOPICS
 
 BLOCKED_EVENT_LOOP = Scenario(
     name="blocked_event_loop",
-    aim="A controller whose event loop is blocked is replaced, and then writes nothing.",
+    aim="A controller whose event loop is blocked is replaced, and writes nothing afterwards.",
     bug="KAFKA-13407: a controller keeps its session alive, although it does not work",
     catches=Catch(bugs=("pings_while_blocked",), found_by=("No controller became active",)),
     workload=TOPICS,

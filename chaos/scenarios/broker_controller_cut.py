@@ -1,4 +1,4 @@
-"""Once a cut between brokers and the controller has ended, the brokers forward again."""
+"""A cut between brokers and the controller causes no election. Then the brokers forward again."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from chaos.workloads.topics import TOPICS
 
 BROKER_CONTROLLER_CUT = Scenario(
     name="broker_controller_cut",
-    aim="Once a cut between brokers and the controller has ended, the brokers forward again; no "
-    "election takes place.",
+    aim="A cut between brokers and the controller causes no election; after the cut the brokers "
+    "forward again.",
     bug="a client gets NOT_CONTROLLER; a request is executed twice after the cut",
     catches=Catch(bugs=("forgets_outcomes",), found_by=("D2", "F7")),
     workload=TOPICS,

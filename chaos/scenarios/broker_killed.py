@@ -9,7 +9,7 @@ from chaos.workloads.topics import TOPICS
 BROKER_KILLED = Scenario(
     name="broker_killed",
     aim="Requests in flight at a killed broker are executed once or not at all.",
-    bug="an effect without a recorded outcome: D3",
+    bug="D3: an effect without a recorded outcome",
     catches=Catch(bugs=("forgets_restarted_brokers",), found_by=("no controller became active",)),
     workload=TOPICS,
     steps=(Step(fault=KILL_BROKER, hold=Acknowledged(20), times=3),),

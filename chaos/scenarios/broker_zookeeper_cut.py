@@ -1,4 +1,4 @@
-"""A broker that lost its session because it was cut off from ZooKeeper registers again."""
+"""A broker whose session expired during a cut from ZooKeeper registers again and catches up."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from chaos.workloads.topics import TOPICS
 
 BROKER_ZOOKEEPER_CUT = Scenario(
     name="broker_zookeeper_cut",
-    aim="A broker that lost its session because it was cut off from ZooKeeper registers again and "
-    "catches up.",
+    aim="A broker whose session expired during a cut from ZooKeeper registers again and catches "
+    "up.",
     bug="KAFKA-5473: a broker whose session expired gets no new session",
     catches=Catch(bugs=("registers_once",), found_by=("without a definite result",)),
     workload=TOPICS,

@@ -17,7 +17,7 @@ CANARY = Scenario(
     aim="With the fence switched off, the judge finds writes of a replaced controller (W1) and "
     "writes without a check of the epoch (W2).",
     bug="the seeded bugs fence_off and retry_across_sessions",
-    catches="the scenario's own nodes have seeded bugs",
+    catches="its nodes already have seeded bugs",
     workload=CONTROLLERS_BROKER,
     topology=Topology(seeded_bugs=("fence_off", "retry_across_sessions")),
     steps=(Step(fault=PAUSE_CONTROLLER_BEFORE_COMMIT, after=100, hold=AnotherController()),),

@@ -9,7 +9,7 @@ from chaos.workloads.every_write_api import EVERY_WRITE_API
 CONTROLLER_KILLED = Scenario(
     name="controller_killed",
     aim="Requests of every write API are executed once, although controllers are killed.",
-    bug="a response before the commit; a request that is executed again when it is resent",
+    bug="a response before the commit; a resent request that is executed again",
     catches=Catch(bugs=("forgets_outcomes",), found_by=("D3",)),
     workload=EVERY_WRITE_API,
     # A killed broker restarts before its old session expires, and registers again as soon as that

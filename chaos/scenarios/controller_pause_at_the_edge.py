@@ -9,7 +9,7 @@ from chaos.workloads.topics import TOPICS
 CONTROLLER_PAUSE_AT_THE_EDGE = Scenario(
     name="controller_pause_at_the_edge",
     aim="After a pause of about the session timeout, exactly one controller is active.",
-    bug="two active controllers, found by W1 and K7",
+    bug="W1, K7: two active controllers",
     catches=Catch(bugs=("fence_off", "retry_across_sessions"), found_by=("W1", "K7")),
     workload=TOPICS,
     steps=(Step(fault=PAUSE_CONTROLLER, hold=Sessions(1.1), times=3),),

@@ -1,4 +1,4 @@
-"""A controller cut off from ZooKeeper sends no definite response; another is elected."""
+"""A controller cut off from ZooKeeper sends no definite response; another controller is elected."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from chaos.workloads.topics import TOPICS
 
 CONTROLLER_ZOOKEEPER_CUT = Scenario(
     name="controller_zookeeper_cut",
-    aim="A controller cut off from ZooKeeper sends no definite response; another is elected.",
-    bug="a controller responds without recent contact with ZooKeeper: W3",
+    aim="A controller cut off from ZooKeeper sends no definite response; another controller is "
+    "elected.",
+    bug="W3: a controller responds without recent contact with ZooKeeper",
     catches=Catch(bugs=("acts_after_resigning",), found_by=("W7",)),
     workload=TOPICS,
     steps=(Step(fault=CUT_CONTROLLER_FROM_ZOOKEEPER, hold=Sessions(3)),),

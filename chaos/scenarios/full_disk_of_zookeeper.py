@@ -9,7 +9,7 @@ from chaos.workloads.topics import TOPICS
 FULL_DISK_OF_ZOOKEEPER = Scenario(
     name="full_disk_of_zookeeper",
     aim="While ZooKeeper's disk is full, no write is acknowledged; afterwards writes succeed.",
-    bug="an acknowledgement without a commit: D1",
+    bug="D1: an acknowledgement without a commit",
     catches=Catch(bugs=("assumes_commit",), found_by=("K4",)),
     workload=TOPICS,
     steps=(Step(fault=FILL_DISK_OF_ZOOKEEPER, hold=Sessions(2)),),

@@ -8,9 +8,9 @@ from chaos.workloads.topics import TOPICS
 
 KILL_BETWEEN_COMMIT_AND_ANSWER = Scenario(
     name="kill_between_commit_and_answer",
-    aim="If a kill prevents the answer, the write is executed once and its client gets the result.",
-    bug="a request that is executed again when it is resent, or gets TOPIC_ALREADY_EXISTS for its "
-    "own topic",
+    aim="If a kill prevents the response, the write is executed once and its client gets the "
+    "result.",
+    bug="a resent request is executed again, or it gets TOPIC_ALREADY_EXISTS for its own topic",
     catches=Catch(bugs=("forgets_outcomes",), found_by=("D2", "F7")),
     workload=TOPICS,
     steps=(Step(fault=KILL_CONTROLLER_BEFORE_ANSWER, hold=AnotherController(), times=3),),

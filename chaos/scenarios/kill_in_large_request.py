@@ -9,7 +9,8 @@ from chaos.workloads.large_requests import LARGE_REQUESTS
 KILL_IN_LARGE_REQUEST = Scenario(
     name="kill_in_large_request",
     aim="A request for 250 topics creates each topic once, although the controller is killed.",
-    bug="topics without configs, and TOPIC_ALREADY_EXISTS for a client's own topic",
+    bug="a topic is created without its configs; a client gets TOPIC_ALREADY_EXISTS for its own "
+    "topic",
     catches=Catch(bugs=("omits_last_result",), found_by=("D7",)),
     workload=LARGE_REQUESTS,
     steps=(Step(fault=KILL_CONTROLLER, after=4, hold=AnotherController()),),

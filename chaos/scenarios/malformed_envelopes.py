@@ -9,7 +9,7 @@ from chaos.workloads.topics import TOPICS
 MALFORMED_ENVELOPES = Scenario(
     name="malformed_envelopes",
     aim="A request whose Envelope arrives malformed is sent again and executed once.",
-    bug="a controller that fails, or a request that is lost, because of a malformed Envelope",
+    bug="a malformed Envelope makes the controller fail, or its request is lost",
     catches=Catch(bugs=("never_resends",), found_by=("without a definite result",)),
     workload=TOPICS,
     topology=Topology(properties={"bridgehead.grpc.tls": "false"}),

@@ -8,7 +8,7 @@ from chaos.workloads.topics import TOPICS
 
 MEMBER_RETURNS_EMPTY = Scenario(
     name="member_returns_empty",
-    aim="A leader of ZooKeeper that restarts without its data gets a snapshot; no write is lost.",
+    aim="If ZooKeeper's leader restarts without its data, it gets a snapshot and no write is lost.",
     bug="the judge reports lost writes because a member's log begins late",
     catches=Catch(bugs=("assumes_commit",), found_by=("K4",)),
     workload=TOPICS,

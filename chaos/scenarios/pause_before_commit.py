@@ -1,4 +1,4 @@
-"""A controller paused just before a commit cannot write once its successor is elected."""
+"""A controller paused just before a commit cannot write after its successor's election."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from chaos.workloads.topics import TOPICS
 
 PAUSE_BEFORE_COMMIT = Scenario(
     name="pause_before_commit",
-    aim="A controller paused just before a commit cannot write once its successor is elected.",
+    aim="A controller paused just before a commit cannot write after its successor's election.",
     bug="KAFKA-6082: a former controller writes without a check of the epoch",
     catches=Catch(bugs=("fence_off", "retry_across_sessions"), found_by=("W1", "W2", "W3")),
     workload=TOPICS,

@@ -1,4 +1,4 @@
-"""A controller with a full queue, paused until its session expires, writes nothing more."""
+"""A controller with a full queue writes nothing more after a pause in which its session expired."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from chaos.workloads.many_topics import MANY_TOPICS
 
 PAUSE_UNDER_LOAD = Scenario(
     name="pause_under_load",
-    aim="A controller with a full queue, paused until its session expires, writes nothing more.",
+    aim="A controller with a full queue writes nothing more after a pause in which its session "
+    "expired.",
     bug="KAFKA-1096: a superseded controller adopts the new epoch and executes its queue",
     catches=Catch(bugs=("fence_off", "retry_across_sessions"), found_by=("W1", "W2", "W3")),
     workload=MANY_TOPICS,

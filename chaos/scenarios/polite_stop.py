@@ -1,4 +1,4 @@
-"""When a controller is stopped, the next one is elected before the session timeout."""
+"""When a controller is stopped, the next controller is elected before the session timeout."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from chaos.workloads.topics import TOPICS
 
 POLITE_STOP = Scenario(
     name="polite_stop",
-    aim="When a controller is stopped, the next one is elected before the session timeout.",
+    aim="When a controller is stopped, the next controller is elected before the session timeout.",
     bug="KAFKA-1663, KAFKA-9189: a controller that cannot shut down",
     catches=Catch(bugs=("leaves_sessions_open",), found_by=("no operation succeeded for",)),
     workload=TOPICS,

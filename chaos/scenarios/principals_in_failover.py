@@ -21,5 +21,5 @@ PRINCIPALS_IN_FAILOVER = Scenario(
     ),
     after=200,
     expects=Expectation(elections=(3, 4)),
-    not_simulated="brokers cannot prove who they are, because the simulated channel has no TLS",
+    not_simulated="the simulated channel has no TLS, so brokers cannot prove their identity",
 )

@@ -1,4 +1,4 @@
-"""Without a quorum no write is acknowledged; once it is back, writes succeed again."""
+"""No write is acknowledged without a quorum; writes succeed again when the quorum is back."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from chaos.workloads.topics import TOPICS
 
 QUORUM_LOST = Scenario(
     name="quorum_lost",
-    aim="Without a quorum no write is acknowledged; once it is back, writes succeed again.",
-    bug="an acknowledgement without a commit: D1",
+    aim="No write is acknowledged without a quorum; writes succeed again when the quorum is back.",
+    bug="D1: an acknowledgement without a commit",
     catches=Catch(bugs=("assumes_commit",), found_by=("K4",)),
     workload=TOPICS,
     topology=Topology(zookeeper_members=3),

@@ -9,7 +9,7 @@ from chaos.workloads.topics import TOPICS
 RESETS = Scenario(
     name="resets",
     aim="No request is lost or repeated when connections to the controller are reset.",
-    bug="a request that is executed again when it is resent",
+    bug="a resent request that is executed again",
     catches=Catch(bugs=("forgets_outcomes",), found_by=("D5", "F7")),
     workload=TOPICS,
     steps=(Step(fault=RESET_PEERS_OF_CONTROLLER, after=8, hold=Acknowledged(8), times=10),),

@@ -9,7 +9,7 @@ from chaos.workloads.topics import TOPICS
 SLOW_FSYNC = Scenario(
     name="slow_fsync",
     aim="If ZooKeeper's fsync takes 300 ms longer, no request fails and no controller is elected.",
-    bug="time limits that take a slow disk for a dead ZooKeeper",
+    bug="time limits that are too short for a slow disk of ZooKeeper",
     catches=Catch(bugs=("gives_up_early",), found_by=("without a definite result",)),
     workload=TOPICS,
     steps=(Step(fault=SLOW_FSYNC_OF_ZOOKEEPER, hold=Acknowledged(60)),),

@@ -9,7 +9,7 @@ from chaos.workloads.topics import TOPICS
 SLOW_LINK = Scenario(
     name="slow_link",
     aim="Links that deliver each Envelope 300 ms late cause no error and no election.",
-    bug="time limits and heartbeats that take a slow peer for a dead one",
+    bug="time limits and heartbeats that treat a slow peer as a dead one",
     catches=Catch(bugs=("gives_up_early",), found_by=("without a definite result",)),
     workload=TOPICS,
     steps=(Step(fault=SLOW_PEERS_OF_CONTROLLER, hold=Acknowledged(60)),),

@@ -1,4 +1,4 @@
-"""A controller that is paused briefly, twenty times, stays the active controller."""
+"""A controller stays active, although it is paused briefly twenty times."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from chaos.workloads.topics import TOPICS
 
 STARVED_CONTROLLER = Scenario(
     name="starved_controller",
-    aim="A controller that is paused briefly, twenty times, stays the active controller.",
+    aim="A controller stays active, although it is paused briefly twenty times.",
     bug="unnecessary elections; a hang",
     catches=Catch(bugs=("resigns_when_late",), found_by=("elections; expected 0 to 0",)),
     workload=TOPICS,

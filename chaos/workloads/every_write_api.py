@@ -365,7 +365,7 @@ class EveryWriteApi:
 
 EVERY_WRITE_API = Workload(
     name="every_write_api",
-    does="Six clients take one object after another, and use every write API on each.",
+    does="Six clients work on one object after another, and use every write API on each object.",
     start=EveryWriteApi,
     properties=properties(),
 )

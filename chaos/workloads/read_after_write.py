@@ -49,7 +49,7 @@ class ReadAfterWrite:
 
 READ_AFTER_WRITE = Workload(
     name="read_after_write",
-    does="Clients create a topic at one broker and read it at another, which must know it.",
+    does="Clients create a topic at one broker and read it at another broker, which must know it.",
     start=ReadAfterWrite,
     properties={
         name: value

@@ -72,8 +72,8 @@ from controller.policy_check import MakePolicyCheck, creation
 
 DEFAULT: Final = -1
 _SHOWS_CONFIGS_FROM: Final = 5
-# From this version on, a request may omit the partition count and the replication factor, in both
-# dialects (KIP-464).
+# From this version on, a topic may omit both the partition count and the replication factor in the
+# drafted dialect (KIP-464). In the shipped dialect it may omit either, in every version.
 _DEFAULTS_FROM: Final = 4
 _ID_BYTES: Final = 16
 _RESERVED_IDS: Final = frozenset({bytes(16), bytes(15) + b"\x01"})

@@ -13,28 +13,32 @@ from fidelity.client_suites.verdicts import Judged
 _HEAD: Final = """# The suites of released clients
 
 The clients' own test suites run unmodified on a Bridgehead cluster of three brokers, and on a live
-Kafka 3.9.1 cluster of three brokers. Both clusters have the same properties, except
-`bridgehead.*` and those about transactions. The command is
+Kafka 3.9.1 cluster of three brokers. Both clusters have the same properties, except the properties
+`bridgehead.*` and the properties of transactions. These commands run a suite:
 
 ```sh
 git clone https://github.com/dpkp/kafka-python && git -C kafka-python checkout 3.0.11
 make client-suites ARGS="--checkout kafka-python=$PWD/kafka-python --kafka"
 ```
 
-`make client-suites` runs each suite for which `--checkout` names a folder; `--kafka` also needs
-`make kafka-jars`. Our pytest plugins (`fidelity/client_suites/plugins`) replace the fixtures that
-start brokers. The suites use the released clients of `requirements/suites.lock`, not those of the
-checkouts. The command exits with 1 if a test fails without a row in
-`fidelity/client_suites/reasons.py`, or if a row there is not needed.
+`make client-suites` runs each suite for which `--checkout` names a folder. With `--kafka` it runs
+the suites on Kafka, too; this needs `make kafka-jars`. Our pytest plugins
+(`fidelity/client_suites/plugins`) replace the fixtures that start brokers. The suites use the
+released clients of `requirements/suites.lock`, not those of the checkouts.
 
-The suites are written for one broker, on which a read sees the write before it. On Bridgehead,
-`bridgehead.metadata.blocking=cluster` ensures the same for three brokers. Kafka has no such
-setting, so on Kafka some tests depend on timing. Other tests have short timeouts, such as one
-second for DeleteRecords. Therefore a test that fails is run up to five times, and the second table
-names it.
+`fidelity/client_suites/reasons.py` lists tests that do not apply to a system, each with the reason.
+The exit code is 1 if a test fails that is not in this list, or if a test in the list does not fail.
+In the tables, a test is *inapplicable* if it fails and is in this list, or if the suite itself
+skips it.
+
+The suites are written for a cluster of one broker, where a read sees every earlier write. On
+Bridgehead, `bridgehead.metadata.blocking=cluster` ensures the same for three brokers. Kafka has no
+such setting, so some tests depend on timing on Kafka. Other tests have short timeouts, such as one
+second for DeleteRecords. Therefore a test that fails is run again, up to five times in total. The
+second table names these tests.
 
 Both clusters start with `min.insync.replicas=1` as a dynamic default, because a test of
-confluent-kafka expects it. A new Kafka 4.1 cluster has the same default.
+confluent-kafka expects this config on every topic. A new Kafka 4.1 cluster has the same default.
 
 `make client-suites ARGS="… --page docs/client-suites.md"` writes this page.
 """
@@ -74,7 +78,7 @@ def _counts(runs: Sequence[Run]) -> list[str]:
 def _reasons(runs: Sequence[Run]) -> list[str]:
     systems = list(runs[0].judged)
     lines = [
-        "The tests that, on at least one system, did not pass at the first attempt:",
+        "These tests did not pass at the first attempt on at least one system:",
         "",
         f"| suite | test | {' | '.join(systems)} | reason |",
         "|---|---|" + "---|" * (len(systems) + 1),

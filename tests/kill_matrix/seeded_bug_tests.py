@@ -10,15 +10,14 @@ from typing import Final, NamedTuple
 
 # Properties that no seeded bug of a node violates, each with the reason.
 WITHOUT_SEEDED_BUG: Final[Mapping[str, str]] = {
-    "D4": "if a node commits a request twice, D3 already finds this. D4 checks the same only for "
-    "requests and client operations without a definite response; it finds their commits by request "
-    "id or by name",
+    "D4": "D3 already finds a request that a node commits twice. D4 checks the same, but only for "
+    "requests and client operations without a definite response",
     "K2": "the function in broker_proxy/dispatch.py that returns a response also records it. "
-    "Seeded bugs replace only the parts that node/collaborators.py lists, so none can omit the "
-    "event",
-    "K3": "it judges the event logs, not nodes; golden histories violate it",
-    "K6": "it judges the reading of evidence, not nodes",
-    "T1": "it judges the faults of the harness, not nodes",
+    "Seeded bugs replace only the parts that node/collaborators.py lists, so no seeded bug can "
+    "omit the event",
+    "K3": "K3 judges the event logs, not nodes. Golden histories violate it",
+    "K6": "K6 judges the reading of evidence, not nodes",
+    "T1": "T1 judges the faults of the harness, not nodes",
 }
 
 
@@ -163,7 +162,7 @@ SEEDED_BUG_TESTS: Final[tuple[SeededBugTest, ...]] = (
     ),
     SeededBugTest(
         "pings_while_blocked",
-        "no controller replaces a blocked one",
+        "no controller replaces the blocked controller",
         "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
     ),
     SeededBugTest(
@@ -208,7 +207,7 @@ SEEDED_BUG_TESTS: Final[tuple[SeededBugTest, ...]] = (
     ),
     SeededBugTest(
         "retry_across_sessions",
-        "with fence_off: W1, W2, W3",
+        "W1, W2, W3 (together with the bug `fence_off`)",
         "kill_matrix/kafka_bugs.py::test_the_judge_finds_the_bug",
     ),
     SeededBugTest(

@@ -86,7 +86,7 @@ class AclBindingFilter(NamedTuple):
 
     @property
     def needs_patterns(self) -> bool:
-        """True if the filter needs version 1 of the API: version 0 has no pattern types."""
+        """True if the filter needs version 1 of the API, because version 0 has no pattern types."""
         return self.pattern_type not in (PatternType.ANY, PatternType.LITERAL)
 
 

@@ -101,7 +101,7 @@ def get_all_broker_versions() -> Plan[dict[Node, Try[NodeApiVersions]]]:
 
 
 def describe_features() -> Plan[FeatureMetadata]:
-    """Return the supported and finalized features, as any one broker reports them (KIP-584)."""
+    """Return the supported and finalized features, as one of the brokers reports them (KIP-584)."""
     answer = yield from one(_api_versions_request(None))
     return _node_api_versions(answer).features
 

@@ -140,8 +140,8 @@ def alter_configs(
 ) -> Plan[dict[ConfigResource, AdminError | None]]:
     """Replace all configs of resources; return the error of each resource (KIP-133 AlterConfigs).
 
-    Configs that are not named are reset to their defaults. (`incremental_alter_configs` does not
-    change them.)
+    Configs that `configs` does not name are reset to their defaults. (`incremental_alter_configs`
+    leaves such configs unchanged.)
     """
     from bridgehead.kafka_wire.messages.alter_configs import (
         AlterableConfig,
@@ -168,7 +168,7 @@ def incremental_alter_configs(
 ) -> Plan[dict[ConfigResource, AdminError | None]]:
     """Change single configs; return the error of each resource (KIP-339).
 
-    POLICY_VIOLATION: a policy rejects the change; the error has the policy's text.
+    POLICY_VIOLATION means that a policy rejected the change; the error has the policy's text.
     """
     from bridgehead.kafka_wire.messages.incremental_alter_configs import (
         AlterableConfig,
@@ -211,7 +211,7 @@ def alter_config(
 ) -> Plan[dict[str, Try[Configs]]]:
     """Change single configs by entity name; None deletes a config (KIP-4 alterConfig).
 
-    The result has, for each entity, all its configs after the change, or an error.
+    For each entity, the result has all configs of the entity after the change, or an error.
     """
     kind = _entity_type(entity_type)
     errors = yield from incremental_alter_configs(

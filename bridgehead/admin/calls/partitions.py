@@ -58,8 +58,8 @@ def create_partitions(
 ) -> Plan[dict[str, AdminError | None]]:
     """Increase the number of partitions of topics; return the error of each topic (KIP-195).
 
-    A topic with THROTTLING_QUOTA_EXCEEDED is sent again after the throttle time, unless
-    `retry_on_quota_violation` is false (KIP-599).
+    After the throttle time, the client resends a topic with THROTTLING_QUOTA_EXCEEDED (KIP-599),
+    unless `retry_on_quota_violation` is false.
     """
     from bridgehead.kafka_wire.messages.create_partitions import (
         CreatePartitionsAssignment,
@@ -98,9 +98,10 @@ def elect_leaders(
 ) -> Plan[dict[TopicPartition, AdminError | None]]:
     """Elect leaders; return the error of each partition (KIP-460).
 
-    ELECTION_NOT_NEEDED: the preferred replica leads the partition already; for UNCLEAN, a live
-    replica leads it. If `partitions` is None, leaders of all partitions are elected, and the result
-    has only the partitions that needed an election.
+    ELECTION_NOT_NEEDED means for PREFERRED that the preferred replica already leads the partition.
+    For UNCLEAN it means that a live replica leads the partition. If `partitions` is None, the
+    leaders of all partitions are elected. The result then has only the partitions that needed an
+    election.
 
     Raises:
         KafkaError: the whole request is rejected.
@@ -134,8 +135,8 @@ def alter_partition_reassignments(
 ) -> Plan[dict[TopicPartition, AdminError | None]]:
     """Begin to reassign partitions; return the error of each partition (KIP-455).
 
-    The values are broker ids; the first becomes the preferred leader. None cancels a reassignment.
-    `list_partition_reassignments` shows progress.
+    The value for a partition is its new broker ids; the first broker becomes the preferred leader.
+    None cancels a reassignment. `list_partition_reassignments` shows progress.
     """
     from bridgehead.kafka_wire.messages.alter_partition_reassignments import (
         AlterPartitionReassignmentsRequest,

@@ -67,8 +67,9 @@ def delete_records(
 ) -> Plan[dict[TopicPartition, Try[int]]]:
     """Delete the records of each partition before an offset; return the new low watermarks.
 
-    An offset of -1 deletes all records. POLICY_VIOLATION: a policy rejects the deletion (KIP-201).
-    `validate_only` deletes nothing; it needs a listener with the dialect `drafted`.
+    An offset of -1 deletes all records. POLICY_VIOLATION means that a policy rejected the deletion
+    (KIP-201). With `validate_only` nothing is deleted; this needs a listener with the dialect
+    `drafted`.
     """
     from bridgehead.kafka_wire.messages.delete_records import (
         DeleteRecordsPartition,
@@ -96,8 +97,8 @@ def list_offsets(
 ) -> Plan[dict[TopicPartition, Try[OffsetInfo]]]:
     """Return the offset of each partition for LATEST, EARLIEST or a timestamp (KIP-396).
 
-    A timestamp is in milliseconds since 1970; it selects the first record with this timestamp or a
-    later one. The offset is -1 if there is no such record.
+    A timestamp is in milliseconds since 1970. It selects the first record that has this timestamp
+    or a later one. The offset is -1 if there is no such record.
     """
     from bridgehead.kafka_wire.messages.list_offsets import (
         ListOffsetsPartition,

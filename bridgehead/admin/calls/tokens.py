@@ -108,7 +108,7 @@ def describe_delegation_tokens(
 ) -> Plan[list[DelegationToken]]:
     """Return the tokens that one of these principals owns, requested or may renew.
 
-    Tokens that the client may not describe are left out. None means all principals.
+    None means the tokens of all principals. Tokens that the client may not describe are omitted.
     """
     from bridgehead.kafka_wire.messages.describe_delegation_token import (
         DescribeDelegationTokenOwner,

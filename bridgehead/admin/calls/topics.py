@@ -35,7 +35,8 @@ _NO_LEADER: Final = (ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.LISTENER_NOT_FOUN
 class CreateTopicsFlags(Flag):
     """Flags of `create_topics` (KIP-117).
 
-    NONBLOCKING does not wait until the topics are complete. VALIDATE_ONLY creates nothing.
+    With NONBLOCKING, the call does not wait until the topics are complete. With VALIDATE_ONLY,
+    nothing is created.
     """
 
     NONBLOCKING = auto()  # return when the creation has begun; do not wait until it is complete
@@ -45,8 +46,8 @@ class CreateTopicsFlags(Flag):
 class DeleteTopicsFlags(Flag):
     """Flags of `delete_topics` (KIP-117).
 
-    NONBLOCKING does not wait until the topics are gone. VALIDATE_ONLY (KIP-201) deletes nothing; it
-    needs a `drafted` listener.
+    With NONBLOCKING, the call does not wait until the topics are gone. With VALIDATE_ONLY
+    (KIP-201), nothing is deleted; this flag needs a `drafted` listener.
     """
 
     NONBLOCKING = auto()  # return when the deletion has begun
@@ -119,10 +120,10 @@ def create_topics(
 ) -> Plan[dict[str, AdminError | None]]:
     """Create topics; return the error of each topic, None for success (KIP-117 createTopics).
 
-    A success means that the controller has the topic; another broker may learn of it later.
-    POLICY_VIOLATION has the policy's text. A topic with REQUEST_TIMED_OUT may still be created
-    later. A topic with THROTTLING_QUOTA_EXCEEDED is sent again after the throttle time, unless
-    `retry_on_quota_violation` is false (KIP-599).
+    A success means that the controller has the topic. Other brokers may learn of the topic later.
+    A POLICY_VIOLATION error has the policy's text. A topic with REQUEST_TIMED_OUT may still be
+    created later. After the throttle time, the client resends a topic with
+    THROTTLING_QUOTA_EXCEEDED (KIP-599), unless `retry_on_quota_violation` is false.
 
     Raises:
         KafkaTimeoutError: no controller was found in time; nothing was sent.
@@ -173,9 +174,9 @@ def delete_topics(
 ) -> Plan[dict[str, AdminError | None]]:
     """Delete topics; return the error of each topic, None for success (KIP-117 deleteTopics).
 
-    POLICY_VIOLATION: a policy rejects the deletion (KIP-201); the error has the policy's text. A
-    topic with THROTTLING_QUOTA_EXCEEDED is sent again after the throttle time, unless
-    `retry_on_quota_violation` is false (KIP-599).
+    POLICY_VIOLATION means that a policy rejected the deletion (KIP-201); the error has the policy's
+    text. After the throttle time, the client resends a topic with THROTTLING_QUOTA_EXCEEDED
+    (KIP-599), unless `retry_on_quota_violation` is false.
 
     Raises:
         KafkaTimeoutError: no controller was found in time; nothing was sent.
@@ -212,7 +213,7 @@ def delete_topic(name: str, flags: DeleteTopicsFlags = NO_DELETE_FLAGS) -> Plan[
 
 
 def delete_topics_by_id(topic_ids: Collection[str]) -> Plan[dict[str, AdminError | None]]:
-    """Delete topics by their ids of 22 characters; return the error of each id (KIP-516)."""
+    """Delete topics by their ids (22 characters each); return the error of each id (KIP-516)."""
     from bridgehead.kafka_wire.messages.delete_topics import DeleteTopicState
     from bridgehead.kafka_wire.messages.drafted.delete_topics import DeleteTopicsRequest
 
@@ -240,7 +241,8 @@ def list_topics(
 ) -> Plan[dict[str, Try[TopicInfo]]]:
     """Return the topics that the principal may describe (KIP-117 listTopics).
 
-    Internal topics need INCLUDE_INTERNAL. If a topic cannot be described, its `Try` has the error.
+    Internal topics are returned only with INCLUDE_INTERNAL. If a topic cannot be described, its
+    `Try` has the error.
     """
     message = yield from metadata(None)
     wanted = ListTopicsFlags.INCLUDE_INTERNAL in flags

@@ -312,7 +312,7 @@ def _as_json(resource: Resource, acls: Iterable[Entry]) -> dict[str, object]:
 
 TOOL: Final = Tool(
     name="acls",
-    help="Add, remove and list ACLs. As kafka-acls.sh.",
+    help="Add, remove and list ACLs.\n\nWorks like kafka-acls.sh.",
     options=(
         Option("add", "Add ACLs."),
         Option("remove", "Remove ACLs."),
@@ -326,17 +326,18 @@ TOOL: Final = Tool(
         text(
             "resource-pattern-type",
             "TYPE",
-            "literal or prefixed; for --list and --remove also any, match.",
+            "literal or prefixed; with --list and --remove also any or match.",
         ),
         texts("allow-principal", "PRINCIPAL", "A principal to allow, such as User:alice."),
         texts("deny-principal", "PRINCIPAL", "A principal to deny."),
         texts("allow-host", "HOST", "An address of the allowed principals; default: *."),
         texts("deny-host", "HOST", "An address of the denied principals; default: *."),
         texts("operation", "OPERATION", "An operation, such as Read; default: All."),
-        texts("principal", "PRINCIPAL", "With --list: only the ACLs of this principal."),
-        Option("producer", "The rights of a producer: WRITE, DESCRIBE, CREATE on the topic."),
+        texts("principal", "PRINCIPAL", "With --list: show only the ACLs of this principal."),
+        Option("producer", "The rights of a producer: WRITE, DESCRIBE and CREATE on the topic."),
         Option(
-            "consumer", "The rights of a consumer: READ, DESCRIBE on the topic, READ on the group."
+            "consumer",
+            "The rights of a consumer: READ and DESCRIBE on the topic, and READ on the group.",
         ),
         Option("idempotent", "With --producer: IDEMPOTENT_WRITE on the cluster."),
         Option("force", "Remove without asking."),

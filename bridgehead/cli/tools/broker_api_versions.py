@@ -57,7 +57,7 @@ def _run(admin: AdminClient, options: Options, out: Output) -> None:
 
 TOOL: Final = Tool(
     name="broker-api-versions",
-    help="List each broker's APIs and versions. As kafka-broker-api-versions.sh.",
+    help="List each broker's APIs and versions.\n\nWorks like kafka-broker-api-versions.sh.",
     options=(),
     run=_run,
     check=check,

@@ -52,7 +52,7 @@ def _unregister(admin: AdminClient, out: Output) -> None:
 
 TOOL: Final = Tool(
     name="cluster",
-    help="Print the cluster's id; unregister is not supported. As kafka-cluster.sh.",
+    help="Print the cluster's id; unregister is not supported.\n\nWorks like kafka-cluster.sh.",
     options=(number("id", "ID", "The broker to unregister."),),
     run=_run,
     check=check,

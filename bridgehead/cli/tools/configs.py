@@ -544,7 +544,7 @@ def _alter_quotas(
 
 TOOL: Final = Tool(
     name="configs",
-    help="Alter configs, quotas and SCRAM credentials. As kafka-configs.sh.",
+    help="Alter configs, quotas and SCRAM credentials.\n\nWorks like kafka-configs.sh.",
     options=(
         Option("describe", "Describe configs."),
         Option("alter", "Add and delete configs."),

@@ -155,7 +155,7 @@ def _describe(admin: AdminClient, options: Options, out: Output) -> None:
 
 TOOL: Final = Tool(
     name="delegation-tokens",
-    help="Create, renew, expire and describe tokens. As kafka-delegation-tokens.sh.",
+    help="Create, renew, expire and describe tokens.\n\nWorks like kafka-delegation-tokens.sh.",
     options=(
         Option("create", "Create a token for --owner-principal; default: the user that logs in."),
         Option("renew", "Renew a token."),

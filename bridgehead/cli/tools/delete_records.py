@@ -63,12 +63,13 @@ def _run(admin: AdminClient, options: Options, out: Output) -> None:
 
 TOOL: Final = Tool(
     name="delete-records",
-    help="Delete the records before an offset. As kafka-delete-records.sh.",
+    help="Delete the records before an offset.\n\nWorks like kafka-delete-records.sh.",
     options=(
         text(
             "offset-json-file",
             "FILE",
-            '{"partitions":[{"topic":"a","partition":0,"offset":0}]}; offset -1: all records.',
+            'Offsets, as {"partitions": [{"topic": "a", "partition": 0, "offset": 0}]}. Offset -1 '
+            "deletes all records.",
         ),
     ),
     run=_run,

@@ -143,13 +143,13 @@ def _run(admin: AdminClient, options: Options, out: Output) -> None:
 
 TOOL: Final = Tool(
     name="features",
-    help="Describe and change feature levels. As kafka-features.sh.",
+    help="Describe and change feature levels.\n\nWorks like kafka-features.sh.",
     options=(
         texts("feature", "NAME=LEVEL", "A feature and its level; disable takes no level."),
         text(
             "metadata",
             "VERSION",
-            "For upgrade, downgrade: the metadata.version, such as 3.3-IV3.",
+            "For upgrade and downgrade: the metadata.version, such as 3.3-IV3.",
         ),
         Option("dry-run", "Check the change without applying it."),
         Option("unsafe", "Downgrade or disable even if metadata is lost."),

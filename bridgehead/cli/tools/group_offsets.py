@@ -28,12 +28,17 @@ OPTIONS: Final = (
     Option("all-topics", "With --reset-offsets: every topic with a committed offset."),
     Option("to-earliest", "With --reset-offsets: the first offset."),
     Option("to-latest", "With --reset-offsets: the end of the log."),
-    Option("to-current", "With --reset-offsets: the committed offset; without one, the log's end."),
-    number("to-offset", "OFFSET", "With --reset-offsets: this offset, or the nearest in the log."),
+    Option(
+        "to-current",
+        "With --reset-offsets: the committed offset, or the end of the log if there is none.",
+    ),
+    number(
+        "to-offset", "OFFSET", "With --reset-offsets: this offset, or the nearest one in the log."
+    ),
     number(
         "shift-by",
         "N",
-        "With --reset-offsets: the committed offset plus N, or the nearest in the log.",
+        "With --reset-offsets: the committed offset plus N, or the nearest one in the log.",
     ),
     Option("dry-run", "With --reset-offsets: only show the new offsets (the default)."),
     Option("execute", "With --reset-offsets: commit the new offsets."),

@@ -261,7 +261,7 @@ def _delete(admin: AdminClient, options: Options, out: Output) -> None:
 
 TOOL: Final = Tool(
     name="groups",
-    help="Groups and their committed offsets. As kafka-consumer-groups.sh.",
+    help="Show and change groups and committed offsets.\n\nWorks like kafka-consumer-groups.sh.",
     options=(
         Option("list", "List the groups."),
         Option(
@@ -274,14 +274,14 @@ TOOL: Final = Tool(
         optional(
             "state",
             "[STATE,...]",
-            "With --describe: the state. With --list: show the states, or list only groups in "
+            "With --describe: show the state. With --list: show the states, or list only groups in "
             "these states.",
         ),
         optional(
             "type", "[TYPE,...]", "With --list: show the types, or list only groups of these types."
         ),
-        Option("members", "With --describe: the members."),
-        Option("offsets", "With --describe: offsets and lag (the default)."),
+        Option("members", "With --describe: show the members."),
+        Option("offsets", "With --describe: show offsets and lag (the default)."),
     ),
     run=_run,
     check=check,

@@ -113,7 +113,7 @@ def _run(admin: AdminClient, options: Options, out: Output) -> None:
 
 TOOL: Final = Tool(
     name="leader-election",
-    help="Elect leaders of partitions. As kafka-leader-election.sh.",
+    help="Elect leaders of partitions.\n\nWorks like kafka-leader-election.sh.",
     options=(
         text("election-type", "TYPE", "preferred or unclean."),
         text("topic", "TOPIC", "With --partition: the topic of the partition."),

@@ -79,11 +79,11 @@ def _joined(brokers: Collection[int]) -> str:
 
 TOOL: Final = Tool(
     name="log-dirs",
-    help="Describe the brokers' log directories. As kafka-log-dirs.sh.",
+    help="Describe the brokers' log directories.\n\nWorks like kafka-log-dirs.sh.",
     options=(
         Option("describe", "Describe the directories."),
-        text("topic-list", "TOPIC,...", "Only replicas of these topics."),
-        text("broker-list", "ID,...", "Only these brokers."),
+        text("topic-list", "TOPIC,...", "Show only replicas of these topics."),
+        text("broker-list", "ID,...", "Show only these brokers."),
     ),
     run=_run,
     check=check,

@@ -462,7 +462,7 @@ def _cancel(admin: AdminClient, options: Options, out: Output) -> None:
 
 TOOL: Final = Tool(
     name="reassign-partitions",
-    help="Move partitions between brokers. As kafka-reassign-partitions.sh.",
+    help="Move partitions between brokers.\n\nWorks like kafka-reassign-partitions.sh.",
     options=(
         Option("generate", "Propose an assignment, and change nothing."),
         Option("execute", "Start a reassignment."),

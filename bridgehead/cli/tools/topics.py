@@ -432,7 +432,7 @@ def _as_json(topic: TopicInfo, configs: Mapping[str, ConfigEntry]) -> dict[str, 
 
 TOOL: Final = Tool(
     name="topics",
-    help="Create, list, describe, alter and delete topics. As kafka-topics.sh.",
+    help="Create, list, describe, alter and delete topics.\n\nWorks like kafka-topics.sh.",
     options=(
         Option("list", "List the topics."),
         Option("describe", "Describe topics and their partitions."),
@@ -448,13 +448,16 @@ TOOL: Final = Tool(
         Option("if-exists", "Do nothing, and succeed, if there is no such topic."),
         Option("if-not-exists", "With --create: do nothing, and succeed, if the topic exists."),
         Option("exclude-internal", "Omit internal topics."),
-        Option("topics-with-overrides", "Only topics that override configs."),
-        Option("under-replicated-partitions", "Only partitions with out-of-sync replicas."),
-        Option("unavailable-partitions", "Only partitions without a live leader."),
+        Option("topics-with-overrides", "Show only topics that override configs."),
+        Option("under-replicated-partitions", "Show only partitions with out-of-sync replicas."),
+        Option("unavailable-partitions", "Show only partitions without a live leader."),
         Option(
-            "under-min-isr-partitions", "Only partitions whose ISR is below min.insync.replicas."
+            "under-min-isr-partitions",
+            "Show only partitions whose ISR is below min.insync.replicas.",
         ),
-        Option("at-min-isr-partitions", "Only partitions whose ISR equals min.insync.replicas."),
+        Option(
+            "at-min-isr-partitions", "Show only partitions whose ISR equals min.insync.replicas."
+        ),
     ),
     run=_run,
     check=check,
