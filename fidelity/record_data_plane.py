@@ -101,9 +101,7 @@ def main() -> int:
     """Run the command; return its exit code: 2 if Kafka is not available."""
     parser = argparse.ArgumentParser(prog="python -m fidelity.record_data_plane")
     parser.add_argument("--secured", action="store_true", help="record with an authorizer")
-    parser.add_argument(
-        "--case", default="", help="only the setup and cases with this prefix"
-    )
+    parser.add_argument("--case", default="", help="only the setup and cases with this prefix")
     parser.add_argument("--into", type=Path, help="write this file instead")
     options = parser.parse_args()
     if reason := reason_to_skip():

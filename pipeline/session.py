@@ -14,7 +14,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -25,9 +24,7 @@ from pyspark.sql import SparkSession
 from bridgehead.cluster.java import find_java
 from pipeline.gateway import gateway
 
-ROOT: Final = Path(__file__).resolve().parents[1]
 ARCHIVES: Final = Path(sys.prefix) / "share" / "bridgehead"  # beside the installed packages
-SHIPPED: Final = ("pipeline", "event_log")  # the packages that executors may import
 
 SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.session.timeZone": "UTC",  # makes reports of two machines comparable
@@ -129,10 +126,7 @@ def open_session(
     for name, value in chosen.items():
         builder = builder.config(name, value)
     with gateway(chosen, log):
-        session = builder.getOrCreate()
-    if not master.startswith("local"):
-        session.sparkContext.addPyFile(str(code_archive()))
-    return session
+        return builder.getOrCreate()
 
 
 def plan_for_small(session: SparkSession, settings: Mapping[str, str]) -> None:
@@ -142,29 +136,12 @@ def plan_for_small(session: SparkSession, settings: Mapping[str, str]) -> None:
             session.conf.set(name, value)
 
 
-def code_archive() -> Path:
-    """Zip our code for `--py-files`; return the archive, which is deleted at exit."""
-    folder = _own_folder("bridgehead-code-")
-    archive = folder / "bridgehead_pipeline.zip"
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as target:
-        for package in SHIPPED:
-            for path in sorted((ROOT / package).rglob("*.py")):
-                target.write(path, path.relative_to(ROOT))
-    return archive
-
-
-def _own_folder(prefix: str) -> Path:
-    """Create a folder that is deleted at exit."""
-    folder = tempfile.mkdtemp(prefix=prefix)
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder)
-
-
 def java_home(java: Path) -> Path:
-    """Return a JAVA_HOME whose bin/java accepts Spark's arguments."""
+    """Return a JAVA_HOME whose bin/java accepts Spark's arguments; it is deleted at exit."""
     if _LACKING_MODULE in _modules(java):
         return java.resolve().parents[1]
-    folder = _own_folder("bridgehead-java-")
+    folder = Path(tempfile.mkdtemp(prefix="bridgehead-java-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     (folder / "bin").mkdir()
     program = folder / "bin" / "java"
     program.write_text(

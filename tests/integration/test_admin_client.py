@@ -385,13 +385,16 @@ def check_threads(cluster: Cluster, moves: int) -> None:
                 return
 
     with AdminClient({"bootstrap.servers": cluster.bootstrap_servers}) as client:
-        workers = [threading.Thread(target=work, args=(each, client)) for each in range(16)]
+        workers = [
+            threading.Thread(target=work, args=(each, client), daemon=True) for each in range(16)
+        ]
         for each in workers:
             each.start()
         move(cluster, moves)
         stop.set()
+        deadline = time.monotonic() + 90
         for each in workers:
-            each.join(timeout=90)
+            each.join(max(0.0, deadline - time.monotonic()))
         assert not any(each.is_alive() for each in workers)
     assert errors == []
     assert len(created) >= 16

@@ -163,7 +163,7 @@ def test_other_calls_are_answered_while_the_first_caller_waits(cluster: Cluster)
 
     rule = cluster.faults.add("drop", broker=2, api="DescribeClientQuotas")
     with AdminClient({"bootstrap.servers": cluster.bootstrap_servers}) as client:
-        first = threading.Thread(target=call, args=[client])
+        first = threading.Thread(target=call, args=[client], daemon=True)
         first.start()
         wait_until(lambda: cluster.faults.hits(rule), lambda hits: hits == 1)
         for _ in range(3):

@@ -45,7 +45,7 @@ def digests_on(
 
 @pytest.mark.parametrize("kind", ["file", "hdfs"])
 def test_workers_build_the_same_rows_as_one_process(kind: str, tmp_path: Path) -> None:
-    """The driver sends the pipeline's code to the workers."""
+    """The workers have no code of ours: the tables are SQL, which Spark runs in Java."""
     if not is_fetched(kind):
         pytest.skip("the storage's server is not installed: `make storage-jars` fetches it")
     evidence = expand_all(["zombie_write", "line_duplicated"], tmp_path / "runs")

@@ -22,13 +22,14 @@ from pyspark.sql import SparkSession
 
 from bench.generated_evidence.__main__ import generate
 from event_log.evidence import EVENT_SOURCES
-from pipeline.session import RAW_FILES, ROOT, open_session
+from pipeline.session import RAW_FILES, open_session
 from pipeline.watch.increments import Increments
 from pipeline.watch.stream import Stream
 from pipeline.watch.summary import Summary
 from tests.integration.processes import is_running
 from tests.integration.waiting import wait_until
 
+ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.timeout(300), pytest.mark.long]
 
 EVENTS = 3_000
