@@ -340,7 +340,7 @@ BYTES_IN: Final = _broker_topics("BytesInPerSec", "Bytes that producers appended
 BYTES_OUT: Final = _broker_topics("BytesOutPerSec", "Bytes of records sent to consumers")
 BYTES_REJECTED: Final = _broker_topics(
     "BytesRejectedPerSec",
-    "Bytes of records that the broker rejected because they exceed max.message.bytes or "
+    "Bytes of batches that the broker rejected because they exceed max.message.bytes or "
     "segment.bytes",
 )
 PRODUCE_REQUESTS: Final = _broker_topics(
