@@ -36,7 +36,7 @@ from cluster_model.records import (
 ImageNow = Callable[[], MetadataImage]
 Job = Iterator[list[Record]]
 UncleanElection = Callable[[MetadataImage, str], bool]
-# A new partition takes up to three operations, and a multi has at most 500.
+# A new partition takes up to three operations, and a round plans at most 480 for each multi.
 _PARTITIONS_PER_MULTI: Final = 160
 # A step of elections ends when it has examined this many topics and partitions, or has made this
 # many changes. It takes some 10 ms without changes, and up to some 100 ms with changes.

@@ -46,7 +46,7 @@ def short_address(path: Path) -> Iterator[str]:
 
 
 def listen(path: Path) -> socket.socket:
-    """Return a listening socket at `path`, mode 0600; replace the socket of a dead process.
+    """Return a listening socket at `path`, mode 0600; replace a socket that is already there.
 
     Raises:
         OSError: the folder cannot be written.
@@ -116,8 +116,8 @@ def call(path: Path, message: Message, *, timeout_s: float = 10.0) -> Message:
     """Send `message` to the process at `path` and return its answer; blocks.
 
     Raises:
-        ControlError: nothing listens there, there is no answer within `timeout_s`, or the answer
-            is an error.
+        ControlError: nothing listens there, a part of the exchange takes longer than `timeout_s`,
+            or the answer is an error.
     """
     client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     client.settimeout(timeout_s)

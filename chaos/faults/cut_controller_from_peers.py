@@ -1,4 +1,4 @@
-"""Nothing passes between the controller and the other brokers."""
+"""Nothing passes on the gRPC channels between the controller and the other brokers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ async def _inject(target: Target) -> AsyncIterator[None]:
 
 CUT_CONTROLLER_FROM_PEERS = Fault(
     name="cut_controller_from_peers",
-    does="Nothing passes between the controller and the other brokers.",
+    does="Nothing passes on the gRPC channels between the controller and the other brokers.",
     inject=_inject,
     breaks_links=True,
 )

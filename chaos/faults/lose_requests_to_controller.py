@@ -1,4 +1,4 @@
-"""Nothing passes from the other brokers to the controller."""
+"""Nothing passes on the gRPC channels from the other brokers to the controller."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ async def _inject(target: Target) -> AsyncIterator[None]:
 
 LOSE_REQUESTS_TO_CONTROLLER = Fault(
     name="lose_requests_to_controller",
-    does="Nothing passes from the other brokers to the controller.",
+    does="Nothing passes on the gRPC channels from the other brokers to the controller.",
     inject=_inject,
     breaks_links=True,
 )

@@ -35,7 +35,7 @@ PEERS = Path(__file__).parent / "envelope_peers.py"
 HELLO = Hello(2, "inc")
 METHOD = "/bridgehead.envelope.v1.Controller/Channel"
 SERVED = {19: (0, 7), 37: (2, 3)}
-# The channel closes after two seconds of silence; the other four seconds allow for a busy machine.
+# The channel closes after 1.8 s of silence; the rest of the time allows for a busy machine.
 # TCP alone would notice a frozen peer only after minutes.
 NOTICED_WITHIN_S = 6.0
 
