@@ -2,7 +2,8 @@
 
 A job is a generator. Each step reads the current image and yields records. The loop commits them,
 in several multis if necessary, before it does anything else, so a job never works on a stale image.
-A job yields an empty list to let the loop handle requests.
+The loop handles a round of requests between two steps. A job yields an empty list if it has nothing
+to commit yet; then it is the next job's turn.
 """
 
 from __future__ import annotations

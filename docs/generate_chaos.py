@@ -66,7 +66,8 @@ make chaos SCENARIO=all
   hung, but a run crashed or is undecided.
 
 With `--shrink`, the command repeats each simulated run that does not pass with fewer and fewer
-faults and operations. It keeps a reduction only if the reduced run fails in the same way:
+faults and operations. It keeps a reduction only if the reduced run fails in the same way.
+Violations that the scenario expects do not count:
 
 - If the original run violated properties, the reduced run must violate the first of them.
 - If the original run violated none, the reduced run must violate none either, and must have the

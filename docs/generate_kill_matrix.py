@@ -23,7 +23,7 @@ A check that cannot fail shows nothing. This page lists what makes each of the
 golden history that only this property detects.
 
 `make prove-judge` makes each change of the first table and judges the result with
-`bridgehead judge`.
+the judge of `bridgehead judge`.
 
 ## Changes of evidence
 

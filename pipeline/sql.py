@@ -15,17 +15,17 @@ FROZEN: Final = (
 
 
 def row_of(alias: str) -> str:
-    """Return SQL for the place of an event, in the form that rows of violations have."""
+    """Return SQL for the place of an event, as in the column `rows` of a violation."""
     return f"concat('event/', {place_of(alias)})"
 
 
 def place_of(alias: str) -> str:
-    """Return SQL for the place of an event, in the form that keys of violations have."""
+    """Return SQL for the place of an event, as in the column `key` of a violation."""
     return f"concat({alias}.node, '/', {alias}.boot, '/', {alias}.seq)"
 
 
 def zxid_rows(zxids: str) -> str:
-    """Return SQL for an array of zxids, in the form that rows of violations have."""
+    """Return SQL for an array of zxids, as in the column `rows` of a violation."""
     return f"transform({zxids}, z -> concat('zxid/', z))"
 
 

@@ -9,7 +9,7 @@ from chaos.workloads.topics import TOPICS
 CONTROLLER_ZNODE_DELETED = Scenario(
     name="controller_znode_deleted",
     aim="If another session deletes /controller, the judge reports it and the controller resigns.",
-    bug="KAFKA-2729: another process writes to ZooKeeper",
+    bug="a controller that stays active although its /controller is gone",
     catches=Catch(bugs=("fence_off", "never_superseded"), found_by=("W2", "K7")),
     workload=TOPICS,
     steps=(Step(fault=DELETE_CONTROLLER_ZNODE, hold=Acknowledged(8)),),

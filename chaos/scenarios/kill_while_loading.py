@@ -1,4 +1,4 @@
-"""If a controller is killed while it loads its state, another controller takes over."""
+"""If a controller is killed before it has loaded its state, another controller takes over."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from chaos.workloads.topics import TOPICS
 
 KILL_WHILE_LOADING = Scenario(
     name="kill_while_loading",
-    aim="If a controller is killed while it loads its state, another controller takes over.",
+    aim="If a controller is killed before it has loaded its state, another controller takes over.",
     bug="KAFKA-4442: an election that ends halfway leaves no controller",
     catches=Catch(bugs=("splits_the_election",), found_by=("W4",)),
     workload=TOPICS,

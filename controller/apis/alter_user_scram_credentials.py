@@ -44,7 +44,7 @@ _TWICE: Final = Outcome(
 _NOT_THERE: Final = Outcome(
     ErrorCode.RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not exist"
 )
-# As in Kafka, a user's error has the default text; an error of the whole request has no text.
+# As in Kafka, this error of one user has its default text.
 _FAULT: Final = Outcome.with_default_text(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
@@ -80,7 +80,7 @@ class AlterUserScramCredentials(AdminApi):
         records = _records([user for user in remaining if user not in committed], request, image)
         for user, record in records.items():
             if any(key not in USER_KEYS for key in record.configs):
-                rejected[user] = _FAULT  # As in Kafka: the user's znode has an unknown config.
+                rejected[user] = _FAULT  # Kafka fails too if the znode has an unknown config.
         decided = [Decided(user, outcome) for user, outcome in rejected.items()]
         decided += [Decided(u, DONE, (r,)) for u, r in records.items() if u not in rejected]
         return Decision([each for each in decided if each.element not in committed])

@@ -27,7 +27,7 @@ def write_offsets(path: Path, offsets: Mapping[LogName, int]) -> None:
 
 
 def read_offsets(path: Path) -> dict[LogName, int]:
-    """Return an offset for each log; a missing or incomplete file counts as empty."""
+    """Return an offset for each log; a missing file, or one with missing lines, counts as empty."""
     offsets = {}
     for line in _lines(path):
         topic, number, offset = line.split(" ")
