@@ -12,8 +12,8 @@
         zookeeper/dumps.json                    the zxid of each dump
         zookeeper/commits.jsonl                 the decoded and merged logs (event_log.commits)
 
-Every line of events and of commits ends with a newline; a last line without one was cut off. See
-docs/evidence.md.
+Each complete line of events or commits ends with a newline. If the last line has none, it was cut
+off. See docs/evidence.md.
 """
 
 from __future__ import annotations

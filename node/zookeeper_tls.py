@@ -78,7 +78,9 @@ def _versions(config: BrokerConfig) -> tuple[ssl.TLSVersion, ...]:
     names = tuple(given) if isinstance(given, tuple) else ()
     names = names or (config.string(f"{_PREFIX}protocol") or "",)
     if not set(names) <= set(TLS_VERSIONS):
-        raise SecurityConfigError(f"{_PREFIX}enabled.protocols: use TLSv1.2, TLSv1.3 or both.")
+        raise SecurityConfigError(
+            f"{_PREFIX}protocol and {_PREFIX}enabled.protocols: use TLSv1.2, TLSv1.3 or both."
+        )
     return tuple(TLS_VERSIONS[name] for name in names)
 
 
@@ -90,8 +92,8 @@ def _store(config: BrokerConfig, name: str) -> Store | None:
     kind = config.string(f"{_PREFIX}{name}.type") or _ENDINGS.get(ending, "JKS")
     if kind.upper() not in ("PEM", "PKCS12"):
         raise SecurityConfigError(
-            f"{_PREFIX}{name}.location={location} is a {kind} store, Java's own format, which "
-            "cannot be read here: convert it with keytool -importkeystore -deststoretype PKCS12 "
+            f"{_PREFIX}{name}.location={location} is a {kind} store, which cannot be read "
+            "here: convert it with keytool -importkeystore -deststoretype PKCS12 "
             f"and set {_PREFIX}{name}.type=PKCS12, or use PEM."
         )
     password = config.string(f"{_PREFIX}{name}.password") or ""

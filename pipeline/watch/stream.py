@@ -2,7 +2,7 @@
 
     FOLDER/lines, offsets.json      the lines of the next batch (pipeline.watch.increments)
     FOLDER/checkpoint               written by Spark: which files of lines belong to which batch
-    FOLDER/state/<batch>/requests   the requests that are open, or ended in the last minute
+    FOLDER/state/<batch>/requests   requests that are open, partly read, or ended in the last minute
     FOLDER/state/<batch>/summary.json
 
 A batch reads the state of the batch before it and writes a new state. The summary is written last;

@@ -466,7 +466,7 @@ TOOL: Final = Tool(
     options=(
         Option("generate", "Propose an assignment, and change nothing."),
         Option("execute", "Start a reassignment."),
-        Option("verify", "Show whether a reassignment is complete; if so, remove the throttles."),
+        Option("verify", "Show the state of a reassignment; remove the throttles if none runs."),
         Option("cancel", "Cancel a reassignment."),
         Option("list", "List the reassignments in progress."),
         text("reassignment-json-file", "FILE", "The reassignment, as --generate prints it."),

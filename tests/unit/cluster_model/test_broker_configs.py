@@ -26,7 +26,7 @@ LIVE = Path(__file__).parents[2] / "data" / "describe_broker_3.9.1.jsonl.gz"
 
 
 def test_configs_equal_the_configs_of_a_live_kafka() -> None:
-    """The 314 configs are equal in order, value, source, type, read-only flag and synonyms."""
+    """The 314 configs are equal in order, value, source, type, flags and synonyms."""
     with gzip.open(LIVE, "rt") as lines:
         recorded = [json.loads(line) for line in lines]
     configured = {row["name"]: row["value"] for row in recorded if row["source"] == 4}
@@ -163,7 +163,7 @@ def test_invalid_stored_values_are_skipped_and_reported() -> None:
 
 
 def test_a_topic_with_an_invalid_override_can_still_be_described() -> None:
-    """Such an override was written by hand."""
+    """Brokers reject such an override. It exists only if another program wrote it to ZooKeeper."""
     defaults = TopicDefaults.of(EffectiveBrokerConfig.of(BrokerConfig.from_properties({})))
     entries = effective_topic_configs({"retention.ms": "x", "no.such": "1"}, defaults)
     assert len(entries) == 36
