@@ -35,7 +35,7 @@ class NodeProcess:
     """One node of the cluster."""
 
     def __init__(self, plan: NodePlan, folder: Path, command: tuple[str, ...] = ()) -> None:
-        """`command` replaces `python -m node`, in tests."""
+        """`command` replaces `python -m node`, in tests and chaos runs."""
         self.id = plan.id
         self.folder = folder
         self.condition = "stopped"

@@ -1,7 +1,7 @@
 """R6: an image has no metadata that ZooKeeper did not commit.
 
-An image has the zxid of a transaction. The exception is the first zxid of a ZooKeeper leader's
-epoch, because ZooKeeper writes no transaction with this zxid.
+The zxid of each image must be the zxid of a transaction. The first zxid of a ZooKeeper leader's
+epoch is exempt, because ZooKeeper writes no transaction with it.
 """
 
 from __future__ import annotations

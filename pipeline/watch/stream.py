@@ -132,7 +132,7 @@ HOPS: Final = (
 
 
 class WatchError(Exception):
-    """The run cannot be watched. The message is one sentence."""
+    """The run cannot be watched. The message is for the user."""
 
 
 @contextlib.contextmanager
