@@ -9,7 +9,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -140,11 +140,8 @@ def _runs(scenario: Scenario, tier: str) -> Iterator[Callable[[int, Path], Resul
     if tier == LOCAL:
         yield lambda seed, folder: asyncio.run(run_locally(scenario, seed, folder, _say))
     else:
-        runner = Runner(scenario, _say)
-        try:
+        with closing(Runner(scenario, _say)) as runner:
             yield runner.run
-        finally:
-            runner.close()
 
 
 def _shrink(scenario: Scenario, first: Result, folder: Path) -> None:

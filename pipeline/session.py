@@ -137,7 +137,10 @@ def plan_for_small(session: SparkSession, settings: Mapping[str, str]) -> None:
 
 
 def java_home(java: Path) -> Path:
-    """Return a JAVA_HOME whose bin/java accepts Spark's arguments; it is deleted at exit."""
+    """Return a JAVA_HOME whose bin/java accepts Spark's arguments.
+
+    If Java needs a wrapper, this is a new folder, which is deleted at exit.
+    """
     if _LACKING_MODULE in _modules(java):
         return java.resolve().parents[1]
     folder = Path(tempfile.mkdtemp(prefix="bridgehead-java-"))

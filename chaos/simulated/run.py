@@ -57,11 +57,11 @@ class Runner:
         """Run the scenario with a seed; keep its evidence in `folder`, which must not exist."""
         if self._process is None:
             self._start()
-        self._requests.send((seed, folder))
         try:
+            self._requests.send((seed, folder))
             result: Result
             result, has_room = self._requests.recv()
-        except EOFError:
+        except (EOFError, OSError):
             result, has_room = _new_result(self._scenario, seed, folder), False
             result.wrong = ["the simulation crashed: its traceback is above"]
         if not has_room:
@@ -86,22 +86,21 @@ class Runner:
 
 def run(scenario: Scenario, seed: int, folder: Path, say: Say) -> Result:
     """Run a scenario with one seed in a process of its own. See `Runner.run`."""
-    runner = Runner(scenario, say)
-    try:
+    with contextlib.closing(Runner(scenario, say)) as runner:
         return runner.run(seed, folder)
-    finally:
-        runner.close()
 
 
 def _serve(scenario: Scenario, say: Say, requests: Connection, others_end: Connection) -> None:
     """Run a scenario with each seed that arrives, until the other end is closed."""
     others_end.close()
-    with contextlib.suppress(EOFError):
-        while True:
+    while True:
+        try:
             seed, folder = requests.recv()
-            result = simulate(scenario, seed, folder, say)
-            used_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-            requests.send((result, used_kib < _MEMORY_MAX_KIB))
+        except EOFError:
+            return
+        result = simulate(scenario, seed, folder, say)
+        used_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        requests.send((result, used_kib < _MEMORY_MAX_KIB))
 
 
 def _new_result(scenario: Scenario, seed: int, folder: Path) -> Result:
@@ -113,12 +112,12 @@ def simulate(scenario: Scenario, seed: int, folder: Path, say: Say) -> Result:
     began_s = time.monotonic()
     scenario = scenario.of_seed(seed)
     result = _new_result(scenario, seed, folder)
-    gc.disable()  # For the same reason as `_remains`.
     folder.mkdir(parents=True)
     logging.basicConfig(filename=folder / "nodes.log", level=logging.WARNING, force=True)
     broken_off: list[str] = []
     loop = NetworkLoop(seed)
     # If the coroutines of killed nodes were collected, they would run once more, as in a stop.
+    gc.disable()
     _remains.append(loop)
     with virtual_host(loop, seed):
         simulation = _Simulation(scenario, seed, folder, loop, say, result)

@@ -6,12 +6,16 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from chaos.player import Say
 from chaos.result import Result
+from chaos.scenario import Scenario
 from chaos.scenarios import SCENARIOS
+from chaos.simulated import run as simulated_run
 from chaos.simulated.run import Runner, run
 from event_log.verdicts import Verdict
 
@@ -72,13 +76,26 @@ def test_a_seed_gives_the_same_history_with_every_hash_seed(tmp_path: Path) -> N
 
 def test_a_run_after_other_runs_gives_the_same_history(tmp_path: Path) -> None:
     alone = simulate("random_faults", 3, tmp_path)
-    runner = Runner(BY_NAME["random_faults"], lambda _sentence: None)
-    try:
+    with closing(Runner(BY_NAME["random_faults"], lambda _sentence: None)) as runner:
         digests = [runner.run(seed, tmp_path / f"{at}").digest for at, seed in enumerate((2, 3))]
-    finally:
-        runner.close()
     assert digests[1] == alone.digest
     assert digests[0] != digests[1]
+
+
+def test_a_crashed_run_shows_its_traceback_and_the_next_run_is_executed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def crash_with_seed_1(scenario: Scenario, seed: int, folder: Path, _say: Say) -> Result:
+        if seed == 1:
+            raise EOFError("the run met the end of a stream")
+        return Result(scenario=scenario.name, seed=seed, tier="simulated", folder=str(folder))
+
+    monkeypatch.setattr(simulated_run, "simulate", crash_with_seed_1)
+    with closing(Runner(BY_NAME["quiet_sea"], lambda _sentence: None)) as runner:
+        results = [runner.run(seed, tmp_path) for seed in (1, 2)]
+    assert results[0].wrong == ["the simulation crashed: its traceback is above"]
+    assert (results[1].seed, results[1].wrong) == (2, [])
+    assert "the run met the end of a stream" in capfd.readouterr().err
 
 
 def test_random_faults_injects_five_faults_into_two_hundred_operations(tmp_path: Path) -> None:
