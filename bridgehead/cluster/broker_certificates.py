@@ -3,7 +3,7 @@
     DIR/channel/                 mode 0700, every file in it 0600
         ca.pem                   the authority; its key is not kept
         broker-ID.pem .key       a broker's certificate and its key
-        made.json                brokers, user and expiry
+        made.json                version, brokers, user and expiry
 
 The common name of a certificate is the inter-broker user, which `super.users` can name. The host
 name of a certificate, `broker-ID.bridgehead`, identifies the broker; both ends of a connection
@@ -24,6 +24,7 @@ from bridgehead.cluster.settings import ClusterSettings
 
 INTER_BROKER_USER: Final = "bridgehead.inter.broker.user"
 _LIFE_DAYS: Final = 3650
+_VERSION: Final = 2  # The authority of version 1 has no key usage, which Python 3.13 requires.
 _RENEW_BEFORE_S: Final = 30 * 86_400
 
 
@@ -82,7 +83,7 @@ def ensure_certificates(folder: Path, broker_ids: Sequence[int], user: str) -> N
     Raises:
         OSError: the folder cannot be written.
     """
-    wanted = {"user": user, "brokers": sorted(broker_ids)}
+    wanted = {"version": _VERSION, "user": user, "brokers": sorted(broker_ids)}
     record = read_json(folder / "made.json") or {}
     exist = all(
         path.exists()
@@ -112,24 +113,26 @@ def make_certificates(folder: Path, users: Mapping[int, str]) -> float:
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric import ec
 
-    from bridgehead.cluster.certificates import PEM, certificate_builder, common_name, key_text
+    from bridgehead.cluster.certificates import (
+        PEM,
+        authority_certificate,
+        certificate_builder,
+        common_name,
+        key_text,
+    )
 
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder.chmod(0o700)
     life = datetime.timedelta(days=_LIFE_DAYS)
     ca_key, ca_name = ec.generate_private_key(ec.SECP256R1()), common_name("Bridgehead brokers")
-    authority = certificate_builder(ca_name, ca_name, ca_key.public_key(), life).add_extension(
-        x509.BasicConstraints(ca=True, path_length=0), critical=True
-    )
-    write_private(folder / "ca.pem", authority.sign(ca_key, hashes.SHA256()).public_bytes(PEM))
+    authority = authority_certificate(ca_name, ca_key, life)
+    write_private(folder / "ca.pem", authority.public_bytes(PEM))
     for broker_id, user in users.items():
         files, key = files_of(folder, broker_id), ec.generate_private_key(ec.SECP256R1())
-        certificate = (
-            certificate_builder(common_name(user), ca_name, key.public_key(), life)
-            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-            .add_extension(
-                x509.SubjectAlternativeName([x509.DNSName(broker_host(broker_id))]), critical=False
-            )
+        certificate = certificate_builder(
+            common_name(user), key, (ca_name, ca_key), life
+        ).add_extension(
+            x509.SubjectAlternativeName([x509.DNSName(broker_host(broker_id))]), critical=False
         )
         signed = certificate.sign(ca_key, hashes.SHA256())
         write_private(files.certificate, signed.public_bytes(PEM))

@@ -46,10 +46,13 @@ class Authority:
             assert isinstance(key, ec.EllipticCurvePrivateKey)
             self._key = key
             self._certificate = x509.load_pem_x509_certificate(self.certificate_file.read_bytes())
+            if not _has_key_usage(self._certificate):
+                # Made by an earlier version. Clients that trust the old certificate trust what the
+                # same key signs.
+                self._make_certificate()
         else:
             self._key = ec.generate_private_key(ec.SECP256R1())
-            self._certificate = self._make_authority()
-            write_private(self.certificate_file, self._certificate.public_bytes(PEM))
+            self._make_certificate()
             write_private(key_file, key_text(self._key))
 
     def issue_brokers(self, hosts: Iterable[str]) -> Path:
@@ -60,30 +63,17 @@ class Authority:
         """Generate a user's certificate; return its file."""
         return self._issue(self.folder / "users" / f"{quote(name, safe='')}.pem", name, ())
 
-    def _make_authority(self) -> x509.Certificate:
+    def _make_certificate(self) -> None:
         name = common_name("Bridgehead, for this data directory only")
-        return (
-            certificate_builder(name, name, self._key.public_key(), 10 * _YEAR)
-            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-            .add_extension(
-                x509.SubjectKeyIdentifier.from_public_key(self._key.public_key()), critical=False
-            )
-            .sign(self._key, hashes.SHA256())
-        )
+        self._certificate = authority_certificate(name, self._key, 10 * _YEAR)
+        write_private(self.certificate_file, self._certificate.public_bytes(PEM))
 
     def _issue(self, file: Path, name: str, hosts: Iterable[str]) -> Path:
         key = ec.generate_private_key(ec.SECP256R1())
         usage = ExtendedKeyUsageOID.SERVER_AUTH if hosts else ExtendedKeyUsageOID.CLIENT_AUTH
-        builder = (
-            certificate_builder(
-                common_name(name), self._certificate.subject, key.public_key(), _YEAR
-            )
-            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-            .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
-            .add_extension(
-                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()),
-                critical=False,
-            )
+        issuer = self._certificate.subject, self._key
+        builder = certificate_builder(common_name(name), key, issuer, _YEAR).add_extension(
+            x509.ExtendedKeyUsage([usage]), critical=False
         )
         names = [_host_name(host) for host in dict.fromkeys(hosts)]
         if names:
@@ -94,13 +84,61 @@ class Authority:
         return file
 
 
+def authority_certificate(
+    name: x509.Name, key: ec.EllipticCurvePrivateKey, life: datetime.timedelta
+) -> x509.Certificate:
+    """Return a certificate that an authority signs for itself.
+
+    Its key usage is required by clients that follow RFC 5280 strictly, as Python 3.13 does.
+    """
+    usage = x509.KeyUsage(
+        key_cert_sign=True,
+        crl_sign=False,
+        digital_signature=False,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+    return (
+        _builder(name, name, key.public_key(), life)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(usage, critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+
+
+def _has_key_usage(certificate: x509.Certificate) -> bool:
+    return any(isinstance(each.value, x509.KeyUsage) for each in certificate.extensions)
+
+
 def certificate_builder(
+    subject: x509.Name,
+    key: ec.EllipticCurvePrivateKey,
+    issuer: tuple[x509.Name, ec.EllipticCurvePrivateKey],
+    life: datetime.timedelta,
+) -> x509.CertificateBuilder:
+    """Return a builder with what the certificates of all brokers and users have."""
+    issuer_name, issuer_key = issuer
+    return (
+        _builder(subject, issuer_name, key.public_key(), life)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()),
+            critical=False,
+        )
+    )
+
+
+def _builder(
     subject: x509.Name,
     issuer: x509.Name,
     key: ec.EllipticCurvePublicKey,
     life: datetime.timedelta,
 ) -> x509.CertificateBuilder:
-    """Return a builder with the fields that all our certificates have."""
     now = datetime.datetime.now(datetime.UTC)
     return (
         x509.CertificateBuilder()

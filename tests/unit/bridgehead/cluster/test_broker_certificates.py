@@ -22,6 +22,10 @@ def test_a_certificate_contains_the_broker_and_its_user(tmp_path: Path) -> None:
     folder = tmp_path / "channel"
     ensure_certificates(folder, [1, 2], "inter")
     (authority,) = x509.load_pem_x509_certificates(files_of(folder, 1).authority.read_bytes())
+    # RFC 5280 requires the key usage and the key identifiers, and Python 3.13 checks them.
+    usage = authority.extensions.get_extension_for_class(x509.KeyUsage).value
+    key_id = authority.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+    assert usage.key_cert_sign
     for broker_id in (1, 2):
         (certificate,) = x509.load_pem_x509_certificates(
             files_of(folder, broker_id).certificate.read_bytes()
@@ -31,6 +35,8 @@ def test_a_certificate_contains_the_broker_and_its_user(tmp_path: Path) -> None:
         assert user.value == "inter"
         assert names.get_values_for_type(x509.DNSName) == [broker_host(broker_id)]
         certificate.verify_directly_issued_by(authority)
+        issuer = certificate.extensions.get_extension_for_class(x509.AuthorityKeyIdentifier).value
+        assert issuer.key_identifier == key_id.digest
     assert {path.name for path in folder.glob("*.key")} == {"broker-1.key", "broker-2.key"}
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
@@ -51,8 +57,10 @@ def test_certificates_are_kept_until_the_settings_change(tmp_path: Path) -> None
     assert contents(tmp_path)["ca.pem"] != before["ca.pem"]
 
 
-@pytest.mark.parametrize("record", ['{"until": 1}', "no json", "[]"])
-def test_expiring_or_damaged_certificates_are_replaced(tmp_path: Path, record: str) -> None:
+@pytest.mark.parametrize(
+    "record", ['{"until": 1}', '{"for": {"brokers": [1], "user": "broker"}}', "no json", "[]"]
+)
+def test_expiring_older_or_damaged_certificates_are_replaced(tmp_path: Path, record: str) -> None:
     ensure_certificates(tmp_path, [1], "broker")
     record_file = tmp_path / "made.json"
     if record.startswith("{"):

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import datetime
 import ssl
 import stat
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
-from bridgehead.cluster.certificates import Authority
+from bridgehead.cluster.certificates import PEM, Authority
 
 
 def handshake(server_file: Path, client_file: Path, authority: Path, host: str) -> str:
-    """Return the client's name that the server sees in an in-memory handshake with mutual TLS."""
+    """Return the client's name that the server sees in an in-memory handshake with mutual TLS.
+
+    Both sides follow RFC 5280 strictly, which is the default since Python 3.13.
+    """
     server_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server_context.load_cert_chain(server_file)
     server_context.verify_mode = ssl.CERT_REQUIRED
     server_context.load_verify_locations(authority)
     client_context = ssl.create_default_context(cafile=authority)
     client_context.load_cert_chain(client_file)
+    server_context.verify_flags |= ssl.VERIFY_X509_STRICT
+    client_context.verify_flags |= ssl.VERIFY_X509_STRICT
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     client = client_context.wrap_bio(to_client, to_server, server_hostname=host)
     server = server_context.wrap_bio(to_server, to_client, server_side=True)
@@ -60,6 +69,28 @@ def test_authority_is_kept_and_users_of_another_authority_are_rejected(tmp_path:
     stranger = Authority(tmp_path / "other").issue_user("alice")
     with pytest.raises(ssl.SSLCertVerificationError):
         handshake(brokers, stranger, again.certificate_file, "127.0.0.1")
+
+
+def test_authority_of_an_earlier_version_gets_a_new_certificate_for_the_same_key(
+    tmp_path: Path,
+) -> None:
+    """Its certificate had no key usage. Clients that trust it can connect as before."""
+    folder = tmp_path / "tls"
+    current = Authority(folder)
+    key = serialization.load_pem_private_key((folder / "ca.key").read_bytes(), None)
+    assert isinstance(key, ec.EllipticCurvePrivateKey)
+    certificate = x509.load_pem_x509_certificate(current.certificate_file.read_bytes())
+    name, now = certificate.subject, datetime.datetime.now(datetime.UTC)
+    earlier = (
+        x509.CertificateBuilder(name, name, key.public_key(), 1, now, now + datetime.timedelta(1))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    current.certificate_file.write_bytes(earlier.public_bytes(PEM))
+    renewed = Authority(folder)
+    brokers, alice = renewed.issue_brokers(["127.0.0.1"]), renewed.issue_user("alice")
+    assert handshake(brokers, alice, renewed.certificate_file, "127.0.0.1") == "alice"
+    x509.load_pem_x509_certificates(brokers.read_bytes())[0].verify_directly_issued_by(earlier)
 
 
 def test_files_are_private(tmp_path: Path) -> None:
