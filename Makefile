@@ -28,6 +28,13 @@ $(STAMP): requirements/dev.lock Makefile
 		echo "Python 3.11 or later is needed: install it, or name it with make PYTHON=/path/to/python3 setup." >&2; \
 		exit 2; \
 	fi
+# The package immutables has no wheels for Python 3.14.
+	@"$(PYTHON)" -c 'import pathlib, shutil, sys, sysconfig; \
+	can_build = shutil.which("cc") and pathlib.Path(sysconfig.get_path("include"), "Python.h").exists(); \
+	sys.exit(sys.version_info >= (3, 14) and not can_build)' || { \
+		echo "Python 3.14 and later also need a C compiler and Python's headers: apt-get install gcc python3-dev. Or name an older Python with make PYTHON=/path/to/python3.13 setup." >&2; \
+		exit 2; \
+	}
 	@test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
 	@echo "Installing the pinned packages into $(VENV) (a few minutes the first time) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock

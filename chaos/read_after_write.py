@@ -24,6 +24,7 @@ from bridgehead.cluster import ClientHistory, Cluster
 from bridgehead.kafka_wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from chaos.recorded_client import RecordedClient
+from chaos.workload import Progress
 from raw_client.asynchronous import ClusterClient
 
 METADATA, METADATA_VERSION = 3, 12
@@ -38,11 +39,16 @@ _READ_WITHIN_S: Final = 60.0
 class Counts:
     """The results. `stale` and `unanswered` name topics."""
 
-    read: int = 0
+    progress: Progress = field(default_factory=Progress)  # counts the pairs that were read
     unacknowledged: int = 0  # writes without a success; their topics are not read
     stale: list[str] = field(default_factory=list)  # acknowledged, but missing in the read
     unanswered: list[str] = field(default_factory=list)  # no broker answered the read in time
     longest_write_s: float = 0.0
+
+    @property
+    def read(self) -> int:
+        """The number of pairs that were read."""
+        return self.progress.acknowledged
 
     def summary(self) -> str:
         """Return one line of text."""
@@ -101,7 +107,7 @@ async def _read(
                 return
             await asyncio.sleep(0.02)
             continue
-        counts.read += 1
+        counts.progress.add()
         if answer.topics[0].error_code == UNKNOWN_TOPIC:
             counts.stale.append(name)
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -32,11 +33,7 @@ def pauses() -> Iterator[float]:
 
 
 class Load(Protocol):
-    """Running clients."""
-
-    @property
-    def acknowledged(self) -> int:
-        """Operations that succeeded so far."""
+    """Running clients. They add each operation that succeeds to the place's progress."""
 
     async def run(self) -> None:
         """Work until `stop` is called and all operations have ended."""
@@ -49,6 +46,28 @@ class Load(Protocol):
 
         Wrong is an unexpected result, or a broker's state that contradicts the clients' results.
         """
+
+
+class Progress:
+    """The number of operations that succeeded so far. One task at a time can wait for more."""
+
+    def __init__(self) -> None:
+        self.acknowledged = 0
+        self._due = 0
+        self._is_reached = asyncio.Event()
+
+    def add(self, count: int = 1) -> None:
+        """Count operations that succeeded."""
+        self.acknowledged += count
+        if self.acknowledged >= self._due:
+            self._is_reached.set()
+
+    async def reach(self, count: int) -> None:
+        """Wait until `count` operations have succeeded since the start."""
+        self._due = count
+        self._is_reached.clear()
+        self.add(0)
+        await self._is_reached.wait()
 
 
 @dataclass(slots=True)
@@ -76,6 +95,7 @@ class Place:
     brokers: tuple[int, ...]
     source: random.Random
     history: ClientHistory
+    progress: Progress = field(default_factory=Progress)
     disturbances: Disturbances = field(default_factory=Disturbances)
 
 

@@ -7,8 +7,7 @@ docs/kafka/election-and-epoch.md#checks-at-the-receiving-broker).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from functools import cache
+from collections.abc import Container, Iterable, Iterator
 from typing import Final
 
 from bridgehead.kafka_wire.messages.update_metadata import (
@@ -118,14 +117,20 @@ def _brokers(image: MetadataImage) -> list[UpdateMetadataBroker]:
     ]
 
 
+class _Offline(dict[Replicas, list[int]]):
+    """The replicas whose brokers are not live. Many partitions have the same replicas."""
+
+    def __init__(self, live: Container[int]) -> None:
+        self._live = live
+
+    def __missing__(self, replicas: Replicas) -> list[int]:
+        found = self[replicas] = [replica for replica in replicas if replica not in self._live]
+        return found
+
+
 def _topic(topic: Topic, image: MetadataImage) -> UpdateMetadataTopicState:
     """Return a topic. Partitions without a state znode have no leader, and are omitted."""
-    live = image.brokers
-
-    @cache  # Many partitions have the same replicas.
-    def offline(replicas: Replicas) -> list[int]:
-        return [replica for replica in replicas if replica not in live]
-
+    offline = _Offline(image.brokers)
     return UpdateMetadataTopicState(
         topic_name=topic.name,
         topic_id=topic.topic_id,
@@ -138,7 +143,7 @@ def _topic(topic: Topic, image: MetadataImage) -> UpdateMetadataTopicState:
                 isr=list(state.isr),
                 zk_version=state.partition_epoch,
                 replicas=list(replicas),
-                offline_replicas=offline(replicas),
+                offline_replicas=offline[replicas],
             )
             for partition, (state, replicas) in enumerate(
                 zip(topic.states, topic.assignment, strict=True)

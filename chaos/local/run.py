@@ -81,7 +81,7 @@ async def _play(scenario: Scenario, seed: int, folder: Path, say: Say, result: R
             try:
                 result.wrong += await player.play(place)
             finally:
-                result.acknowledged = player.acknowledged
+                result.acknowledged = place.progress.acknowledged
                 lines.close("the scenario is over")
         say("stopping the cluster")
     finally:

@@ -36,7 +36,7 @@ class Link:
     def __init__(self, network: Network, path: Path, receiver: Process | None) -> None:
         self._network = network
         self._path = path
-        self._receiver = receiver
+        self._context = network.context if receiver is None else receiver.context
         self._last_due_s = 0.0
         self._held: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
 
@@ -46,10 +46,6 @@ class Link:
         due_s = max(self._last_due_s + _GAP_S, network.loop.time() + network.delay_s(self._path))
         self._last_due_s = due_s
         network.loop.call_at(due_s, self._arrive, deliver, arguments, context=self._context)
-
-    @property
-    def _context(self) -> Any:
-        return self._receiver.context if self._receiver is not None else self._network.context
 
     def _arrive(self, deliver: Callable[..., None], arguments: tuple[Any, ...]) -> None:
         if self._held or self._network.is_cut(self._path):
@@ -116,7 +112,7 @@ class Network:
 
     def is_cut(self, path: Path) -> bool:
         """Return whether messages are held back."""
-        return self._cuts[path] > 0
+        return self._cuts.get(path, 0) > 0
 
     @contextmanager
     def cut(self, *paths: Path) -> Iterator[None]:

@@ -172,14 +172,15 @@ class SimulatedCluster:
 
     def controller(self) -> int | None:
         """Return the active controller if every broker that is not paused names it."""
-        states = {
-            each.id: each.node.status()
-            for each in self.nodes.values()
-            if each.node is not None and each.process is not None and not each.process.is_paused
-        }
+        states = {}
+        for each in self.nodes.values():
+            if each.node is not None and each.process is not None and not each.process.is_paused:
+                states[each.id] = state = each.node.status()
+                if state["controller_id"] is None:
+                    return None
         named = {state["controller_id"] for state in states.values()}
         controller = named.pop() if len(named) == 1 else None
-        if controller is None or controller not in states:
+        if controller not in states:
             return None
         return int(controller) if states[controller]["is_controller"] else None
 

@@ -216,7 +216,7 @@ class _Simulation:
             try:
                 self._result.wrong += await player.play(place)
             finally:
-                self._result.acknowledged = player.acknowledged
+                self._result.acknowledged = place.progress.acknowledged
                 lines.close("the scenario is over")
 
     async def _until_complete(self) -> None:

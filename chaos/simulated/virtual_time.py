@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import heapq
 import itertools
 import random
 import secrets
@@ -17,6 +16,7 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from heapq import heappop, heappush
 from typing import Any, Final, NoReturn
 from unittest.mock import patch
 
@@ -138,7 +138,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         if context is None:
             context = contextvars.copy_context()
         new = Callback(callback, args, context, when)
-        heapq.heappush(self._timers, (when, next(self._timer_numbers), new))
+        heappush(self._timers, (when, next(self._timer_numbers), new))
         return new
 
     def resume(self, process: Process) -> None:
@@ -148,42 +148,44 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         process.held.clear()
 
     def _run_once(self) -> None:
-        """Run callbacks until the loop is stopped."""
-        while not self._stopping:  # type: ignore[attr-defined]
-            self._run_ready()
+        """Run callbacks until the loop is stopped.
 
-    def _run_ready(self) -> None:
-        """Run everything that is ready; if nothing is, advance to the next timer first."""
+        In each turn, run everything that is ready. If nothing is, first advance to the next timer.
+        """
         ready, timers = self._callbacks, self._timers
-        while timers and timers[0][2].function is None:
-            heapq.heappop(timers)
-        if not ready:
-            if not timers:
-                raise NothingLeftError("the simulation is stuck: nothing is scheduled")
-            self.now_ns = max(self.now_ns, int(timers[0][0] * _NS) + 1)
-        now_s = self.time()
-        while timers and timers[0][0] <= now_s:
-            ready.append(heapq.heappop(timers)[2])
-        for _ in range(len(ready)):
-            callback = ready.popleft()
-            function, context = callback.function, callback.context
-            if function is None:
-                continue
-            process = context.get(_PROCESS)
-            if process is not None:
-                if process.has_ended:
+        while not self._stopping:  # type: ignore[attr-defined]
+            while timers and timers[0][2].function is None:
+                heappop(timers)
+            if not ready:
+                if not timers:
+                    raise NothingLeftError("the simulation is stuck: nothing is scheduled")
+                due_ns = int(timers[0][0] * _NS) + 1
+                if due_ns > self.now_ns:
+                    self.now_ns = due_ns
+            self.now_ns += 1
+            now_s = self.now_ns / _NS
+            while timers and timers[0][0] <= now_s:
+                ready.append(heappop(timers)[2])
+            for _ in range(len(ready)):
+                callback = ready.popleft()
+                function, context = callback.function, callback.context
+                if function is None:
                     continue
-                if process.is_paused:
-                    process.held.append(callback)
-                    continue
-            self.now_ns += _CALLBACK_NS
-            try:
-                context.run(function, *callback.arguments)
-            except (SystemExit, KeyboardInterrupt):
-                raise
-            except BaseException as error:  # as asyncio.Handle does
-                message = f"an exception in {function!r}"
-                self.call_exception_handler({"message": message, "exception": error})
+                process = context.get(_PROCESS)
+                if process is not None:
+                    if process.has_ended:
+                        continue
+                    if process.is_paused:
+                        process.held.append(callback)
+                        continue
+                self.now_ns += _CALLBACK_NS
+                try:
+                    context.run(function, *callback.arguments)
+                except (SystemExit, KeyboardInterrupt):
+                    raise
+                except BaseException as error:  # as asyncio.Handle does
+                    message = f"an exception in {function!r}"
+                    self.call_exception_handler({"message": message, "exception": error})
 
     def _write_to_self(self) -> None:
         """Do nothing: there is no selector to wake."""

@@ -11,14 +11,14 @@ import asyncio
 import itertools
 import random
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from bridgehead.cluster import ClientHistory
 from bridgehead.kafka_wire.api_key import ApiKey
-from chaos.workload import UNKNOWN_OUTCOMES, Disturbances, Place, Workload, pauses
+from chaos.workload import UNKNOWN_OUTCOMES, Disturbances, Place, Progress, Workload, pauses
 from chaos.workloads.topics import addresses
 from chaos.write_requests import (
     TOKEN_LIFETIME_MS,
@@ -76,16 +76,11 @@ class Expectation:
 class Report:
     """The outcomes that the clients saw. `wrong` has a sentence for each difference."""
 
-    outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)  # (API, outcome)
+    progress: Progress = field(default_factory=Progress)  # counts the requests with success
     facts: dict[tuple[str, str], Expectation] = field(
         default_factory=lambda: defaultdict(Expectation)
     )
     wrong: list[str] = field(default_factory=list)
-
-    @property
-    def acknowledged(self) -> int:
-        """Requests that were answered with success."""
-        return sum(count for (_, outcome), count in self.outcomes.items() if outcome == "ok")
 
 
 def properties() -> dict[str, str]:
@@ -187,7 +182,7 @@ class Worker:
                 await asyncio.sleep(0.05)
         report = self._report
         outcome = "ok" if code == 0 else "info" if code in UNKNOWN_OUTCOMES else "fail"
-        report.outcomes[write.key.name, outcome] += 1
+        report.progress.add(outcome == "ok")
         fact = report.facts[write.kind, name]
         is_disturbed = not was_calm or self._disturbances.injected > injected
         is_gone = is_disturbed and code == _BROKER_IS_GONE.get(write.key)
@@ -302,14 +297,9 @@ class EveryWriteApi:
     def __init__(self, place: Place) -> None:
         self._place = place
         self._addresses = addresses(place, LISTENER)
-        self._report = Report()
+        self._report = Report(place.progress)
         self._stopped = False
         self._begun = 0
-
-    @property
-    def acknowledged(self) -> int:
-        """See chaos.workload.Load."""
-        return self._report.acknowledged
 
     def stop(self) -> None:
         """See chaos.workload.Load."""

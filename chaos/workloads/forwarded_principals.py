@@ -27,7 +27,7 @@ from bridgehead.kafka_wire.messages.incremental_alter_configs import (
 )
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from chaos.recorded_client import RecordedClient
-from chaos.workload import Place, Workload
+from chaos.workload import Place, Progress, Workload
 from chaos.workloads.topics import addresses
 from raw_client.asynchronous import ClusterClient, PlainLogin
 
@@ -51,7 +51,7 @@ class NotPropagatedError(Exception):
 class Counts:
     """The results of the users' requests."""
 
-    allowed: int = 0
+    progress: Progress  # counts the requests that were allowed
     denied: int = 0
     unanswered: int = 0  # the broker died, or there was no controller in time
     wrong: list[str] = field(default_factory=list)  # results that the user must not get
@@ -165,7 +165,7 @@ class User:
             elif DENIED in codes:
                 counts.denied += 1
             else:
-                counts.allowed += 1
+                counts.progress.add()
             if trial.key == CREATE_TOPICS and codes[0] == NONE:
                 self._topics.append(trial.message.topics[0].name)
         self.client.close()
@@ -217,13 +217,8 @@ class ForwardedPrincipals:
 
     def __init__(self, place: Place) -> None:
         self._place = place
-        self._counts = Counts()
+        self._counts = Counts(place.progress)
         self._stopped = False
-
-    @property
-    def acknowledged(self) -> int:
-        """See chaos.workload.Load."""
-        return self._counts.allowed
 
     def stop(self) -> None:
         """See chaos.workload.Load."""

@@ -28,7 +28,6 @@ class MixedRequests:
         # By topic: contains True if the topic may exist at the end, and False if it may be absent.
         self._expected: dict[str, set[bool]] = {}
         self._surprises: list[str] = []
-        self.acknowledged = 0
 
     def stop(self) -> None:
         """See chaos.workload.Load."""
@@ -96,7 +95,7 @@ class MixedRequests:
                 self._expected[name] = {False, succeeds} if got in UNKNOWN_OUTCOMES else {succeeds}
             if got not in (code, *UNKNOWN_OUTCOMES):
                 self._surprises.append(f"the creation of {name} got {got} instead of {int(code)}")
-        self.acknowledged += bool(found) and not UNKNOWN_OUTCOMES & {*found.values()}
+        self._place.progress.add(bool(found) and not UNKNOWN_OUTCOMES & {*found.values()})
 
     async def wrong(self) -> list[str]:
         """See chaos.workload.Load."""

@@ -61,7 +61,6 @@ class OneObject:
         self._configs: dict[str, _Entries] = {}  # by topic
         self._hosts: dict[str, _Entries] = {}  # of ACLs, by topic
         self._surprises: list[str] = []
-        self.acknowledged = 0
 
     def stop(self) -> None:
         """See chaos.workload.Load."""
@@ -115,7 +114,7 @@ class OneObject:
                 await asyncio.sleep(_RETRY_S)
         if code not in (_NONE, *UNKNOWN_OUTCOMES):
             self._surprises.append(f"{key.name} of {element} was rejected with {code}")
-        self.acknowledged += code == _NONE
+        self._place.progress.add(code == _NONE)
         return code == _NONE
 
     async def wrong(self) -> list[str]:

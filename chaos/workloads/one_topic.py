@@ -33,7 +33,6 @@ class OneTopic:
         self._stopped = False
         self._created: dict[str, str] = {}  # by topic: the retention of the client that succeeded
         self._surprises: list[str] = []
-        self.acknowledged = 0
 
     def stop(self) -> None:
         """See chaos.workload.Load."""
@@ -73,7 +72,7 @@ class OneTopic:
             self._surprises.append(f"the creations of {name} ended with {codes}")
         for winner in winners:
             self._created[name] = str(winner * 1000)
-            self.acknowledged += 1
+            self._place.progress.add()
 
     async def wrong(self) -> list[str]:
         """See chaos.workload.Load."""

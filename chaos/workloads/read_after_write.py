@@ -16,13 +16,8 @@ class ReadAfterWrite:
 
     def __init__(self, place: Place) -> None:
         self._place = place
-        self._counts = pairs.Counts()
+        self._counts = pairs.Counts(place.progress)
         self._stopped = False
-
-    @property
-    def acknowledged(self) -> int:
-        """See chaos.workload.Load."""
-        return self._counts.read
 
     def stop(self) -> None:
         """See chaos.workload.Load."""

@@ -65,7 +65,6 @@ class Topics:
         # By topic: contains True if the topic may exist at the end, and False if it may be absent.
         self._expected: dict[str, set[bool]] = {}
         self._surprises: list[str] = []
-        self.acknowledged = 0
 
     def stop(self) -> None:
         """See chaos.workload.Load."""
@@ -88,17 +87,19 @@ class Topics:
     async def _work(self, source: random.Random) -> None:
         plain = ClusterClient(self._addresses, "topics")
         client = RecordedClient(plain, self._place.history)
-        while not self._stopped:
+        while True:
             if self._period_s:
                 now_s = time.monotonic()
                 await asyncio.sleep(self._period_s - now_s % self._period_s)
+            if self._stopped:
+                break
             numbers = [next(self._numbers) for _ in range(self._each)]
             names = [f"topic-{number}" for number in numbers]
             broker = source.choice(self._brokers)
             is_created = await self._send(client, broker, ApiKey.CREATE_TOPICS, names)
             if not is_created:
                 continue
-            for _ in range(self._reads):
+            for _ in itertools.takewhile(lambda _: not self._stopped, range(self._reads)):
                 await self._read(plain, source.choice(self._brokers), names)
             if source.random() < 0.5:
                 await self._send(client, source.choice(self._brokers), ApiKey.DELETE_TOPICS, names)
@@ -111,7 +112,7 @@ class Topics:
         except (OSError, EOFError):  # The broker is gone.
             await asyncio.sleep(_RETRY_S)
         else:
-            self.acknowledged += 1
+            self._place.progress.add()
 
     async def _send(
         self, client: RecordedClient, broker: int, key: ApiKey, names: Sequence[str]
@@ -131,7 +132,7 @@ class Topics:
         for name, code in codes.items():
             self._note(name, code, creates=creates)
         done = all(code == _NONE for code in codes.values())
-        self.acknowledged += done
+        self._place.progress.add(done)
         return done
 
     def _note(self, name: str, code: int, *, creates: bool) -> None:

@@ -92,8 +92,9 @@ async def wrong_results(cluster: Cluster, allowed: int) -> list[str]:
         )
         load = FORWARDED_PRINCIPALS.start(place)
         work = asyncio.create_task(load.run())
-        while load.acknowledged < allowed and not work.done():
-            await asyncio.sleep(0.02)
+        reached = asyncio.create_task(place.progress.reach(allowed))
+        await asyncio.wait((work, reached), return_when=asyncio.FIRST_COMPLETED)
+        reached.cancel()
         load.stop()
         await work
         return await load.wrong()
