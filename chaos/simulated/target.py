@@ -16,7 +16,7 @@ from chaos.simulated.virtual_time import Process
 from chaos.simulated.zookeeper_session import LostCommit, SimulatedSession
 from cluster_model.znode_operations import Delete
 
-_POLL_S: Final = 0.02
+_POLL_S: Final = 0.05
 _IN_FLIGHT_POLL_S: Final = 0.004
 _HELD_WITHIN_S: Final = 60.0
 _CONTROLLER_WITHIN_S: Final = 30.0

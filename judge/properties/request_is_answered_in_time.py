@@ -21,7 +21,8 @@ def check(history: History) -> Iterator[Violation | None]:
     closed = {(boot_of(e), e["connection"]): e for e in history.of_kind["disconnected"]}
     last_ns: dict[Boot, int] = defaultdict(int)
     for event in history.events:
-        last_ns[boot_of(event)] = max(last_ns[boot_of(event)], event["mono_ns"])
+        boot = boot_of(event)
+        last_ns[boot] = max(last_ns[boot], event["mono_ns"])
     for request_id, event in history.received.items():
         if event["route"] != "FORWARD" or event["node"] in history.frozen:
             continue
