@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
-PYTHON ?= $(shell for each in python3 python3.11 python3.12 python3.13; do \
+PYTHON ?= $(shell for each in python3 python3.11 python3.12 python3.13 python3.14; do \
 	"$$each" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$each" && break; \
 	done)
 VENV := .venv
@@ -14,7 +14,7 @@ STAMP := $(VENV)/.setup-done
 unexport PYTHONDONTWRITEBYTECODE
 DATA_DIR ?= .bridgehead
 
-.PHONY: profile-pipeline demo-policies demo-dialects demo-authorization test-docker chaos-docker read-after-write pipeline prove-pipeline bench-pipeline wheel release image image-offline prerequisites image-clean kafka-jars storage-jars help setup first-hour docs demo bench test test-fast test-long test-soak fidelity lint fmt check up down proto proto-check lock clean
+.PHONY: profile-pipeline demo-policies demo-dialects demo-authorization test-docker chaos-docker read-after-write pipeline prove-pipeline bench-pipeline wheel release image image-offline prerequisites image-clean kafka-jars storage-jars help setup first-hour docs demo bench test test-fast test-long test-soak test-on-debian fidelity lint fmt check up down proto proto-check lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -90,6 +90,10 @@ test-long: setup ## the long tests: the pipeline on Spark, repeated kills, many 
 
 test-soak: setup ## clients under kills of brokers: combinations for which CI has no time
 	@$(BIN)/python -m pytest -m soak $(ARGS)
+
+RELEASE ?= trixie
+test-on-debian: ## run make test with the Python of another Debian release (RELEASE=trixie; needs root and debootstrap)
+	@.ci/on_debian $(RELEASE) make test ARGS="$(ARGS)"
 
 test-docker: setup ## tests in containers; needs a Docker engine
 	@$(BIN)/python -m pytest tests/docker -m "docker and not long" $(ARGS)

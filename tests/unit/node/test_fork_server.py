@@ -13,10 +13,14 @@ from bridgehead.application import module_command, module_environment
 
 PROGRAM = """
 import json, os
-before = set(os.listdir("/proc/self/fd"))
+def opened():
+    paths = (f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd"))
+    return {os.readlink(path) for path in paths if os.path.lexists(path)}
+before = opened()
 import node.__main__
-print(json.dumps([len(os.listdir("/proc/self/task")),
-                  len(set(os.listdir("/proc/self/fd")) - before)]))
+threads = len(os.listdir("/proc/self/task"))
+# A libffi with static trampolines keeps its own library open. It only maps it.
+print(json.dumps([threads, [each for each in opened() - before if "/libffi.so" not in each]]))
 """
 
 
@@ -27,4 +31,4 @@ def test_importing_a_node_starts_no_thread_and_opens_no_file() -> None:
     result = subprocess.run(
         command, env=module_environment(dict(os.environ)), capture_output=True, check=True
     )
-    assert json.loads(result.stdout) == [1, 0]
+    assert json.loads(result.stdout) == [1, []]
