@@ -10,10 +10,13 @@ import builtins
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Final
 
 from cluster_model.bridgehead_configs import bridgehead_config_errors
 from cluster_model.broker_configs.table import BROKER_CONFIGS, base_name, config_key
 from cluster_model.config_types import ConfigException, ConfigValue
+
+_DEFAULTS: Final = {name: key.parse(key.default) for name, key in BROKER_CONFIGS.items()}
 
 
 class InvalidBrokerConfigError(Exception):
@@ -41,13 +44,16 @@ class BrokerConfig:
         for name, twin in (("broker.id", "node.id"), ("node.id", "broker.id")):
             if name in originals:
                 originals.setdefault(twin, originals[name])
-        values: dict[str, ConfigValue] = {}
+        values = dict(_DEFAULTS)
         errors: list[str] = []
         for name, key in BROKER_CONFIGS.items():
+            if name not in originals:
+                continue
             try:
-                values[name] = key.parse(originals.get(name, key.default))
+                values[name] = key.parse(originals[name])
             except ConfigException as error:
                 errors.append(error.message)
+                del values[name]
         for name in sorted(originals):
             if name not in BROKER_CONFIGS and (prefixed := config_key(name)) is not None:
                 try:
