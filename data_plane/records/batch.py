@@ -1,8 +1,7 @@
 """Record batches of format 2: header, records, checksum. KIP-98 §Message Format.
 
-`data` is always the encoded form: a batch is stored, replicated and returned as the producer
-compressed it, unless the topic's `compression.type`, compaction or an old consumer requires another
-form.
+A batch is stored, replicated and returned as the producer compressed it, unless the topic's
+`compression.type`, compaction or an old consumer requires another form.
 """
 
 from __future__ import annotations

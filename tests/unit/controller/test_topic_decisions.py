@@ -246,7 +246,7 @@ def test_create_topics_decides_the_same_for_the_same_arguments() -> None:
     assert first == second
 
 
-def test_topic_ids_are_not_reserved_and_have_no_leading_dash() -> None:
+def test_new_topic_ids_are_version_4_uuids_without_a_leading_dash() -> None:
     class Drawn:
         def __init__(self, *draws: bytes) -> None:
             self.draws = list(draws)
