@@ -54,10 +54,10 @@ def test_the_module_prints_the_version_like_the_command() -> None:
 
 
 def test_completion_can_be_shown_and_installed(tmp_path: Path) -> None:
-    """The test has a home folder of its own."""
+    """The commands run in bash, because they detect the current shell."""
     for option in ("--show-completion", "--install-completion"):
         done = subprocess.run(
-            module_command("bridgehead", option, "bash"),
+            ["bash", "-c", '"$@"; exit $?', "bash", *module_command("bridgehead", option)],
             env={**module_environment(), "HOME": str(tmp_path)},
             capture_output=True,
             text=True,
