@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import kafka.admin
 import kafka.errors
@@ -24,6 +24,16 @@ from tests.integration.client_methods.waiting import (
     soon,
 )
 from tests.integration.waiting import wait_until
+
+T = TypeVar("T")
+
+
+def _settled(result: T, errors: Iterable[type[Exception]]) -> T:
+    """Return the result. Raise a retriable error in it, for example of a coordinator that loads."""
+    for error in errors:
+        if issubclass(error, kafka.errors.RetriableError):
+            raise error
+    return result
 
 
 class KafkaPython:
@@ -194,17 +204,29 @@ class KafkaPython:
     def alter_group_offsets(self) -> None:
         name = self.topic()
         offsets = {TopicPartition(name, 0): OffsetAndMetadata(3, "", -1)}
-        unavailable = kafka.errors.CoordinatorNotAvailableError
-        result = soon(lambda: self.admin.alter_group_offsets(name, offsets), unavailable)
-        assert list(result.values()) == [kafka.errors.NoError]
+
+        def alter() -> dict[TopicPartition, type[Exception]]:
+            errors: dict[TopicPartition, type[Exception]] = self.admin.alter_group_offsets(
+                name, offsets
+            )
+            return _settled(errors, errors.values())
+
+        result = soon(alter, kafka.errors.RetriableError)
+        assert result == dict.fromkeys(offsets, kafka.errors.NoError)
         assert self.admin.list_group_offsets({name: None}) == {name: offsets}
         self.admin.delete_groups([name])
 
     def reset_group_offsets(self) -> None:
         name = self.topic()
         partition = TopicPartition(name, 0)
-        unavailable = kafka.errors.CoordinatorNotAvailableError
-        result = soon(lambda: self.admin.reset_group_offsets(name, {partition: 7}), unavailable)
+
+        def reset() -> dict[TopicPartition, dict[str, Any]]:
+            found: dict[TopicPartition, dict[str, Any]] = self.admin.reset_group_offsets(
+                name, {partition: 7}
+            )
+            return _settled(found, (each["error"] for each in found.values()))
+
+        result = soon(reset, kafka.errors.RetriableError)
         assert result == {partition: {"error": kafka.errors.NoError, "offset": 0}}  # an empty log
         self.admin.delete_groups([name])
 
