@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 from kazoo.client import KazooClient
-from kazoo.exceptions import NoNodeError
+from kazoo.exceptions import NodeExistsError, NoNodeError
 
 from bridgehead.cluster import Cluster
 from bridgehead.cluster.control_socket import call
@@ -130,10 +130,12 @@ class Harness:
             before = None
         if content is None:
             self.zookeeper.delete(path, recursive=True)
-        elif not self.zookeeper.exists(path):
-            self.zookeeper.create(path, content, makepath=True)
         else:
-            self.zookeeper.set(path, content)
+            # Without /controller_epoch, a new controller creates it at about the same time.
+            try:
+                self.zookeeper.create(path, content, makepath=True)
+            except NodeExistsError:
+                self.zookeeper.set(path, content)
         return before
 
 
