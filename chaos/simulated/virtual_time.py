@@ -152,6 +152,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
         In each turn, run everything that is ready. If nothing is, first advance to the next timer.
         """
+        # A tenth of a simulated run is spent here, so this loop calls no function of its own.
         ready, timers = self._callbacks, self._timers
         while not self._stopping:  # type: ignore[attr-defined]
             while timers and timers[0][2].function is None:

@@ -1,8 +1,8 @@
 """Three released admin clients behind one interface.
 
 Every method blocks. An error raises the client's own exception; `code_of` returns that exception's
-error code. These classes retry nothing. Only `partitions` hides an error: it
-ignores the error code of the topic.
+error code. These classes retry nothing. Only `partitions` hides an error: it ignores the error code
+of the topic.
 """
 
 from __future__ import annotations
