@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from types import MappingProxyType
 from typing import Any, Final, Protocol
 from urllib.parse import unquote
+from weakref import WeakSet
 
 import grpc
 import grpc.aio
@@ -88,6 +89,7 @@ class EnvelopeServicer(ControllerServicer):
         self._served = served
         self._count = 0
         self.address = ""  # the server's address, once it is bound
+        self._streams: WeakSet[asyncio.Task[Any]] = WeakSet()
         # A task continues if its stream ends: a resend with the same identity gets the result.
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -95,6 +97,9 @@ class EnvelopeServicer(ControllerServicer):
         self, request_iterator: AsyncIterator[Any], context: Any
     ) -> AsyncIterator[Any]:
         """Serve one stream until the broker closes it or is silent."""
+        stream = asyncio.current_task()
+        assert stream is not None
+        self._streams.add(stream)
         hello = await _first_hello(request_iterator)
         if hello is None:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "a channel begins with Hello")
@@ -109,8 +114,6 @@ class EnvelopeServicer(ControllerServicer):
         self._count += 1
         connection_id = f"{self.address}-{_address(context.peer())}-{self._count}"
         peer = BrokerPeer(hello, identity.principal, _host_of(context.peer()), connection_id)
-        stream = asyncio.current_task()
-        assert stream is not None
         # The stream is cancelled, because it may be blocked by a write to a broker that is frozen.
         alarm = SilenceAlarm(lambda: stream.cancel("the broker is silent"))
         reader = asyncio.create_task(self._read(request_iterator, peer, alarm))
@@ -122,6 +125,11 @@ class EnvelopeServicer(ControllerServicer):
         while not reader.done():
             ready = await peer.outbox.wait()
             yield _batch(peer.outbox.take(), heartbeat=not ready)
+
+    async def ended(self) -> None:
+        """Wait until every stream has ended."""
+        if open_streams := [each for each in self._streams if not each.done()]:
+            await asyncio.wait(open_streams)
 
     def _ended(self, peer: BrokerPeer, reader: asyncio.Task[None], alarm: SilenceAlarm) -> None:
         alarm.stop()
@@ -205,13 +213,17 @@ def _batch(items: list[Any], *, heartbeat: bool) -> Any:
 class EnvelopeServer:
     """A running gRPC server."""
 
-    def __init__(self, server: Any, port: int) -> None:
+    def __init__(self, server: Any, servicer: EnvelopeServicer, port: int) -> None:
         self._server = server
+        self._servicer = servicer
         self.port = port
 
     async def stop(self) -> None:
         """Close all streams and the port."""
         await self._server.stop(grace=0)
+        # gRPC does not wait for its tasks. If the event loop ended before them, gRPC would print a
+        # traceback for each stream.
+        await self._servicer.ended()
 
 
 async def serve_envelopes(
@@ -241,4 +253,4 @@ async def serve_envelopes(
         raise OSError(f"cannot listen on {address}: {taken}") from None
     servicer.address = f"{host}:{bound}"
     await server.start()
-    return EnvelopeServer(server, bound)
+    return EnvelopeServer(server, servicer, bound)

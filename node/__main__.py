@@ -40,11 +40,6 @@ _FILES = ("node.properties", "node.log", "node.out", "node.pid", "ready.json", "
 _FOLDERS = ("events", "logs")
 
 
-def _is_not_cancelled(record: logging.LogRecord) -> bool:
-    """Return False for gRPC's traceback of a cancelled stream, which is not an error."""
-    return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
-
-
 def main(arguments: list[str] | None = None, build: BuildParts = build_parts) -> int:
     """Run one node; return the exit code. Tests pass a `build` that seeds bugs."""
     parser = argparse.ArgumentParser(prog="node", description=__doc__)
@@ -62,7 +57,6 @@ def main(arguments: list[str] | None = None, build: BuildParts = build_parts) ->
         format="[%(asctime)s] %(levelname)s %(message)s (%(name)s)",
     )
     logging.getLogger("kazoo").setLevel(logging.WARNING)
-    logging.getLogger("grpc._cython.cygrpc").addFilter(_is_not_cancelled)
     # A large image has a million long-lived objects. At the default thresholds garbage collection
     # would pause the node for seconds. Objects that exist now are never collected.
     gc.collect()

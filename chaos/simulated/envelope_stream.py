@@ -69,7 +69,7 @@ class _RunningServer(EnvelopeServer):
     """See EnvelopeServer."""
 
     def __init__(self, server: _Server, port: int) -> None:
-        super().__init__(server, port)
+        super().__init__(server, server.servicer, port)
         self._running = server
 
     async def stop(self) -> None:

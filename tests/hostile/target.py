@@ -41,6 +41,7 @@ PROTECTED: Final = (
     *("/admin", "/feature"),
 )
 ALICES: Final = "alice-"
+_TRACEBACK_CHARS: Final = 2_000
 
 
 def bridgehead(*arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
@@ -153,13 +154,14 @@ class Target:
         return znodes(self.document["zookeeper_connect"], PROTECTED)
 
     def tracebacks(self) -> list[str]:
-        """Return the node logs with a traceback."""
-        logs = sorted(self.folder.glob("nodes/*/node.*"))
-        return [
-            str(log.relative_to(self.folder))
-            for log in logs
-            if log.suffix in (".log", ".out") and "Traceback" in log.read_text(errors="replace")
-        ]
+        """Return the node logs with a traceback, each with its first traceback."""
+        found = []
+        for log in sorted(self.folder.glob("nodes/*/node.*")):
+            if log.suffix in (".log", ".out"):
+                _, word, rest = log.read_text(errors="replace").partition("Traceback")
+                if word:
+                    found.append(f"{log.relative_to(self.folder)}: {rest[:_TRACEBACK_CHARS]}")
+        return found
 
     def secrets_in_logs(self) -> list[str]:
         """Return the logs and event logs that contain a password or a key."""

@@ -228,7 +228,26 @@ async def test_a_stopped_controller_fails_all_pending_envelopes() -> None:
         await asyncio.wait_for(broker.closed.wait(), 60)
         with pytest.raises(ChannelClosedError):
             await broker.send(6)
-        await _until(lambda: controller.gone == controller.peers)
+        assert controller.gone == controller.peers
+
+
+def test_no_stream_outlives_the_server(
+    caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Otherwise gRPC prints a traceback for each stream when the event loop ends."""
+
+    async def stop_with_open_streams() -> None:
+        server = await serve_envelopes("127.0.0.1", 0, Controller())
+        brokers = [Broker(server.port) for _ in range(5)]
+        await _until(lambda: all(each.welcomes for each in brokers))
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+            without_hello = channel.stream_stream(METHOD)()
+            await without_hello.wait_for_connection()
+            await server.stop()
+
+    asyncio.run(stop_with_open_streams())
+    assert "Traceback" not in capfd.readouterr().err
+    assert not [each for each in caplog.records if each.exc_info]
 
 
 async def test_an_unreachable_controller_closes_the_channel() -> None:
