@@ -218,7 +218,7 @@ def _at_leaders(
             done |= _partitions(part, outcome, result)
             if isinstance(outcome.error, BrokerGoneError) and outcome.error.sent:
                 resent.update(part)
-        left = {each: left[each] for each in left if _is_repeated(done[each])}
+        left = {each: left[each] for each in left if _is_repeated(done[each], each in leaders)}
         if left:
             try:
                 yield Wait(_PAUSE_MS)
@@ -261,11 +261,15 @@ def _partitions(
     return {each: found.get(each, Try.new_error(missing)) for each in part}
 
 
-def _is_repeated(result: Try[Any]) -> bool:
-    """Return whether to resend: the error is temporary, or the leader has changed or is gone."""
+def _is_repeated(result: Try[Any], is_in_metadata: bool) -> bool:
+    """Return whether to resend: the error is temporary, or the leader has changed or is gone.
+
+    If the metadata has a partition that its leader does not know, one of the two is out of date.
+    """
     error = result.error
     if isinstance(error, KafkaError):
-        return error.code in _REPEATED
+        is_out_of_date = is_in_metadata and error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return is_out_of_date or error.code in _REPEATED
     return isinstance(error, BrokerGoneError)
 
 

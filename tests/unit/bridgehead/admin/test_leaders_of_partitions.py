@@ -52,12 +52,25 @@ def after_first_answer(code: ErrorCode) -> tuple[Plan[Any], Any]:
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
         ErrorCode.OFFSET_NOT_AVAILABLE,
         ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     ],
 )
 def test_a_partition_with_a_temporary_error_is_requested_again(code: ErrorCode) -> None:
-    """A new leader answers OFFSET_NOT_AVAILABLE until it knows its high watermark."""
+    """A new leader answers OFFSET_NOT_AVAILABLE until it knows its high watermark.
+
+    A leader that has not yet received a new partition answers UNKNOWN_TOPIC_OR_PARTITION.
+    """
     _, step = after_first_answer(code)
     assert isinstance(step, Wait)
+
+
+def test_a_partition_that_the_metadata_lacks_gets_its_error_at_once() -> None:
+    plan = list_offsets({A: LATEST})
+    next(plan)
+    plan.send([Try.new_value(Answer(MetadataResponse(topics=[]), 12))])
+    with pytest.raises(StopIteration) as end:
+        plan.send([])
+    assert end.value.value[A].error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def test_results_are_kept_if_metadata_cannot_be_fetched_again() -> None:
