@@ -89,6 +89,7 @@ class EnvelopeServicer(ControllerServicer):
         self._served = served
         self._count = 0
         self.address = ""  # the server's address, once it is bound
+        # Weak, because the event loop keeps each task until it has ended.
         self._streams: WeakSet[asyncio.Task[Any]] = WeakSet()
         # A task continues if its stream ends: a resend with the same identity gets the result.
         self._tasks: set[asyncio.Task[None]] = set()
@@ -221,8 +222,9 @@ class EnvelopeServer:
     async def stop(self) -> None:
         """Close all streams and the port."""
         await self._server.stop(grace=0)
-        # gRPC does not wait for its tasks. If the event loop ended before them, gRPC would print a
-        # traceback for each stream.
+        # gRPC has a task that waits for each stream, and does not wait for that task. If the event
+        # loop ended before it, gRPC would print a traceback. It began to wait earlier than `ended`,
+        # so it resumes earlier.
         await self._servicer.ended()
 
 
