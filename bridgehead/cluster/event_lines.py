@@ -17,6 +17,8 @@ from typing import Any, Final
 import bridgehead
 
 SCHEMA_VERSION: Final = 1
+# Without spaces, as nodes write it: the judge reads such lines faster.
+_ENCODE: Final = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class EventLines:
@@ -62,7 +64,7 @@ class EventLines:
                 **self._common,
                 **fields,
             }
-            _write_line(self._file, _encode(event))
+            _write_line(self._file, _ENCODE(event).encode() + b"\n")
             self._seq += 1
 
     def close(self, reason: str | None) -> None:
@@ -87,11 +89,6 @@ def _write_line(file: int, line: bytes) -> None:
     if written < len(line):
         os.ftruncate(file, os.fstat(file).st_size - written)
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-def _encode(event: dict[str, Any]) -> bytes:
-    """Return a line without spaces, as nodes write it: the judge reads such lines faster."""
-    return json.dumps(event, separators=(",", ":")).encode() + b"\n"
 
 
 def host_boot_id() -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections import Counter, deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
@@ -30,12 +30,23 @@ class Path(NamedTuple):
     is_request: bool
 
 
+class Route:
+    """The faults of one path. All links of the path share it."""
+
+    __slots__ = ("cuts", "holding", "slow_s")
+
+    def __init__(self) -> None:
+        self.cuts = 0  # While this is not 0, messages are held back.
+        self.slow_s = 0.0
+        self.holding: list[Link] = []
+
+
 class Link:
     """One direction of one connection. Callbacks run in the context of the receiving process."""
 
     def __init__(self, network: Network, path: Path, receiver: Process | None) -> None:
         self._network = network
-        self._path = path
+        self._route = network.routes[path]
         self._context = network.context if receiver is None else receiver.context
         self._last_due_s = 0.0
         self._held: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
@@ -43,14 +54,14 @@ class Link:
     def send(self, deliver: Callable[..., None], *arguments: Any) -> None:
         """Call `deliver` at the other end, after everything that was sent before."""
         network = self._network
-        due_s = max(self._last_due_s + _GAP_S, network.loop.time() + network.delay_s(self._path))
+        due_s = max(self._last_due_s + _GAP_S, network.loop.time() + network.delay_s(self._route))
         self._last_due_s = due_s
         network.loop.call_at(due_s, self._arrive, deliver, arguments, context=self._context)
 
     def _arrive(self, deliver: Callable[..., None], arguments: tuple[Any, ...]) -> None:
-        if self._held or self._network.is_cut(self._path):
+        if self._held or self._route.cuts:
             if not self._held:
-                self._network.holding.setdefault(self._path, []).append(self)
+                self._route.holding.append(self)
             self._held.append((deliver, arguments))
         else:
             deliver(*arguments)
@@ -97,44 +108,42 @@ class Network:
         self.loop = loop
         self.context = Process("network").context  # never paused
         self.connections: dict[Connection, None] = {}
-        self.holding: dict[Path, list[Link]] = {}
+        self.routes: defaultdict[Path, Route] = defaultdict(Route)
         self.listeners: dict[int, Listener] = {}
         self._source = random.Random(f"delays {seed}")
-        self._cuts: Counter[Path] = Counter()
-        self._slow: dict[Path, float] = {}
         self._next_port = _FIRST_CLIENT_PORT
 
-    def delay_s(self, path: Path) -> float:
+    def delay_s(self, route: Route) -> float:
         """Draw the delay of one message."""
         draw = self._source.random
         least_s, most_s = _LONG_DELAY_S if draw() < _LONG_SHARE else _SHORT_DELAY_S
-        return least_s + (most_s - least_s) * draw() + self._slow.get(path, 0.0)
-
-    def is_cut(self, path: Path) -> bool:
-        """Return whether messages are held back."""
-        return self._cuts.get(path, 0) > 0
+        return least_s + (most_s - least_s) * draw() + route.slow_s
 
     @contextmanager
     def cut(self, *paths: Path) -> Iterator[None]:
         """Hold back all messages of these paths."""
-        self._cuts.update(paths)
+        routes = [self.routes[path] for path in paths]
+        for route in routes:
+            route.cuts += 1
         try:
             yield
         finally:
-            self._cuts.subtract(paths)
-            for path in paths:
-                if not self.is_cut(path):
-                    for link in self.holding.pop(path, []):
+            for route in routes:
+                route.cuts -= 1
+            for route in routes:
+                if not route.cuts:
+                    holding, route.holding = route.holding, []
+                    for link in holding:
                         link.release()
 
     @contextmanager
     def slow(self, path: Path, seconds: float) -> Iterator[None]:
         """Delay the messages of a path."""
-        self._slow[path] = seconds
+        self.routes[path].slow_s = seconds
         try:
             yield
         finally:
-            del self._slow[path]
+            self.routes[path].slow_s = 0.0
 
     def reset(self, service: str) -> None:
         """Reset every connection to a service."""
@@ -178,7 +187,7 @@ class Network:
         from_host: str = LOOPBACK,
     ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:
         """Open a byte stream."""
-        await asyncio.sleep(self.delay_s(Path(f"port {port}", is_request=True)))
+        await asyncio.sleep(self.delay_s(self.routes[Path(f"port {port}", is_request=True)]))
         listener = self.listeners.get(port)
         if listener is None or not listener.is_serving:
             raise ConnectionRefusedError(f"nothing listens on port {port}")

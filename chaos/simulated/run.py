@@ -30,6 +30,7 @@ from chaos.simulated.target import SimulatedTarget
 from chaos.simulated.virtual_time import NothingLeftError, virtual_host
 from chaos.simulated.zookeeper_session import SimulatedSession, ZooKeeperService
 from chaos.workload import Place
+from event_log.evidence import Manifest
 from event_log.verdicts import Verdict
 from node.znode_dump import dump_through
 
@@ -125,8 +126,8 @@ def simulate(scenario: Scenario, seed: int, folder: Path, say: Say) -> Result:
             loop.run_until_complete(simulation.play())
         except (NoProgressError, NothingLeftError) as error:
             broken_off.append(str(error))
-    if simulation.is_sealed:
-        result.digest = digest_of(simulation.record.folder)
+    if simulation.manifest is not None:
+        result.digest = digest_of(simulation.record.folder, simulation.manifest)
         judge_run(scenario, result, folder)
     if broken_off:
         result.verdict = Verdict.HANG
@@ -153,7 +154,7 @@ class _Simulation:
         self._loop = loop
         self._say = say
         self._result = result
-        self.is_sealed = False
+        self.manifest: Manifest | None = None  # None: the run is not sealed
         topology = scenario.topology
         properties = {
             "zookeeper.session.timeout.ms": str(topology.session_timeout_ms),
@@ -198,8 +199,8 @@ class _Simulation:
             record.note_ends(cluster.nodes.values())
             await self._dump()
             record.end()
-            seal_run(record.folder, self._service.model.log, time.time_ns() // 1_000_000)
-            self.is_sealed = True
+            log, sealed_ms = self._service.model.log, time.time_ns() // 1_000_000
+            self.manifest = seal_run(record.folder, log, sealed_ms)
 
     async def _play(self) -> None:
         scenario, folder = self._scenario, self.record.folder
