@@ -36,8 +36,8 @@ from bridgehead.kafka_wire.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from raw_client.asynchronous import drive
-from raw_client.codec import decode_message, encode_message
+from bridgehead.raw_client.asynchronous import drive
+from bridgehead.raw_client.codec import decode_message, encode_message
 
 _SAMPLES_PER_S: Final = 200
 _SMALL, _BULK_ROUNDS, _TOPICS, _CONNECTIONS = 6_000, 8, 200, 64
@@ -55,24 +55,26 @@ _REST: Final = "event loop, sockets, other"
 
 # The first row with a matching path wins.
 STEPS: Final[tuple[tuple[str, str], ...]] = (
-    ("request log", "broker_proxy/request_log controller/request_log event_log/text_log"),
-    ("request log", "cluster_model/request_lines bridgehead/kafka_wire/generate_json"),
+    ("request log", "broker_proxy/connections/request_log controller/loop/request_log"),
+    ("request log", "event_log/text_log cluster_model/request_lines"),
+    ("request log", "bridgehead/kafka_wire/generate_json"),
     ("evidence", "event_log/"),
-    ("1-3 socket, frames, headers", "broker_proxy/client_socket broker_proxy/connection"),
+    ("1-3 socket, frames, headers", "broker_proxy/connections/"),
     ("1-3 socket, frames, headers", "bridgehead/kafka_wire/framing bridgehead/kafka_wire/headers"),
-    ("4, 5, 14 dispatch", "broker_proxy/dispatch broker_proxy/routing metrics/"),
-    ("4, 5, 14 dispatch", "broker_proxy/apis/alter_configs_split"),
+    ("4, 5, 14 dispatch", "broker_proxy/requests/ broker_proxy/apis/admin/alter_configs_split"),
+    ("4, 5, 14 dispatch", "metrics/"),
     ("decode and encode messages", "bridgehead/kafka_wire/"),
-    ("6 forwarding", "broker_proxy/forwarding envelope/principal_serde"),
-    ("7 channel", "envelope/ grpc/ node/controller_follower"),
-    ("8 open Envelope", "controller/handle_envelope controller/open_envelope"),
+    ("6 forwarding", "broker_proxy/forwarding/ envelope/principal_serde"),
+    ("7 channel", "envelope/ grpc/ node/assembly/controller_follower"),
+    ("8 open Envelope", "controller/envelopes/"),
     ("load the image", "controller/store/load"),
-    ("10 plan, split", "controller/store/plan controller/pending_request cluster_model/znodes"),
-    ("10 plan, split", "controller/store/outcomes"),
+    ("10 plan, split", "controller/store/plan controller/loop/pending_request"),
+    ("10 plan, split", "cluster_model/znodes/ controller/store/outcomes"),
     ("11 commit in ZooKeeper", "controller/store/ zookeeper_client/ kazoo/"),
-    ("12 image, publish", "cluster_model/image controller/publish cluster_model/update_metadata"),
-    ("12 image, publish", "broker_proxy/metadata_cache broker_proxy/applied_metadata"),
-    ("13 responses that wait", "controller/delayed_responses controller/image_waits"),
+    ("12 image, publish", "cluster_model/image controller/term/publish"),
+    ("12 image, publish", "cluster_model/update_metadata broker_proxy/metadata/cache"),
+    ("12 image, publish", "broker_proxy/metadata/applied_metadata"),
+    ("13 responses that wait", "controller/loop/delayed_responses controller/loop/image_waits"),
     ("watches and local reads", "broker_proxy/"),
     ("9 decide", "controller/ cluster_model/"),
 )

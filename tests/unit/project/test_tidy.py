@@ -22,9 +22,9 @@ SOURCE_DOT_FOLDERS = {".ci", ".github"}
 LINES_OF_A_FUNCTION_MAX = 60
 TOP_LEVEL_NAMES = (
     *("cluster_model", "event_log", "metrics", "envelope", "zookeeper_client", "data_plane"),
-    *("controller", "broker_proxy", "node", "raw_client", "judge", "fidelity", "chaos"),
+    *("controller", "broker_proxy", "node", "judge", "chaos"),
     *("demo", "pipeline"),
-    *("bench", "deploy", "docs", "tests"),
+    *("bench", "deploy", "tools", "tests"),
 )
 # Each name is in two parts, so that this file passes its own check.
 REGISTRY_HOSTS = re.compile(
