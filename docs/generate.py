@@ -23,7 +23,9 @@ from docs.generate_kafka_bugs import kafka_bugs_page
 from docs.generate_kill_matrix import kill_matrix_page
 from docs.generate_reference import MARK, commands_page, configuration_page, python_api_page
 from docs.reachable_code import rights_and_errors
-from event_log import events, evidence, properties, verdicts
+from event_log import events, evidence
+from judge import properties, verdicts
+from judge.unjudged import UNJUDGED
 from metrics import names
 
 FOLDER: Final = Path(__file__).parent
@@ -318,7 +320,7 @@ def properties_page() -> str:
         page.append(_row(each.id, each.name, each.statement, witnesses, each.row, key, gap))
     page += ["", "## Not judged", "", "No property judges these statements:", ""]
     page += ["| statement | reason |", "|---|---|"]
-    page += [f"| {statement} | {reason} |" for statement, reason in properties.UNJUDGED]
+    page += [f"| {statement} | {reason} |" for statement, reason in UNJUDGED]
     page += ["", "## Quarantine", "", *_QUARANTINE, ""]
     page += ["| reason | meaning |", "|---|---|"]
     page += [_row(name, meaning) for name, meaning in evidence.QUARANTINE_REASONS.items()]

@@ -10,7 +10,7 @@ from chaos.scenario import Scenario, Topology
 from chaos.scenarios import SCENARIOS
 from chaos.workloads import WORKLOADS
 from docs.generate_reference import MARK
-from event_log.properties import PROPERTY_SPECS
+from judge.properties import PROPERTY_SPECS
 
 _INTRODUCTION: Final = """\
 A scenario defines a workload, the faults with their times, and what must hold. The evidence of

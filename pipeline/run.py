@@ -18,7 +18,7 @@ from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from event_log.verdicts import Count, VerdictRow
+from judge.verdicts import Count, VerdictRow
 from pipeline import verdicts
 from pipeline.bronze import lines
 from pipeline.evidence import EvidenceError, Run, is_small

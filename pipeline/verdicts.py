@@ -1,4 +1,4 @@
-"""Computes counts and violations with Spark; the rules of verdicts are in `event_log.verdicts`.
+"""Computes counts and violations with Spark; the rules of verdicts are in `judge.verdicts`.
 
 One aggregation for each property returns the number of rows judged and the violations. The
 violations of a property in a run are divided into up to 64 rows, so that no row becomes too large.
@@ -11,39 +11,38 @@ from dataclasses import asdict
 from typing import Final
 
 from bridgehead.schema_version import SCHEMA_VERSION
-from event_log.properties import PROPERTY_SPECS, PropertySpec
-from event_log.verdicts import Count, VerdictRow, inapplicable, verdict_row, worst
+from judge.properties import PROPERTIES, PROPERTY_SPECS, Property
+from judge.verdicts import Count, VerdictRow, inapplicable, verdict_row, worst
 from pipeline.evidence import Run
-from pipeline.properties import CHECKS, Check
 from pipeline.table import Table, query
 
 _PARTS: Final = 64
 
 
-def _parts(spec: PropertySpec, check: Check) -> str:
+def _parts(of: Property) -> str:
     """Return SQL for the rows judged and the violations, as one query: Spark analyses it once."""
+    judged = getattr(of, "JUDGED", "1")
     return f"""
-SELECT run, '{spec.id}' AS property, sum(CAST({check.judged} AS BIGINT)) AS judged,
+SELECT run, '{of.SPEC.id}' AS property, sum(CAST({judged} AS BIGINT)) AS judged,
   collect_list(CASE WHEN key IS NOT NULL THEN struct(key, rows, sentence) END) AS found
-FROM ({check.sql})
+FROM ({of.SQL})
 GROUP BY run, CASE WHEN key IS NOT NULL THEN pmod(xxhash64(key), {_PARTS}) END
 """
 
 
-def _findings(spec: PropertySpec) -> Table:
-    check = CHECKS[spec.id]
+def _findings(of: Property) -> Table:
     return Table(
-        name=f"gold/findings/{spec.id}",
-        inputs=check.inputs,
+        name=f"gold/findings/{of.SPEC.id}",
+        inputs=of.INPUTS,
         schema="run STRING, property STRING, judged BIGINT, "
         "found ARRAY<STRUCT<key: STRING, rows: ARRAY<STRING>, sentence: STRING>>",
-        build=query(_parts(spec, check)),
-        concerns=lambda manifest: not inapplicable(spec, manifest.run),
+        build=query(_parts(of)),
+        concerns=lambda manifest: not inapplicable(of.SPEC, manifest.run),
     )
 
 
 # A table for each property: the number of its judged rows, and its violations.
-FINDINGS: Final = tuple(map(_findings, PROPERTY_SPECS))
+FINDINGS: Final = tuple(map(_findings, PROPERTIES))
 _NAMES: Final = tuple(table.name for table in FINDINGS)
 _ALL: Final = " UNION ALL ".join(
     f"SELECT run, property, judged, found FROM {spec.id}" for spec in PROPERTY_SPECS
@@ -59,7 +58,7 @@ VIOLATIONS: Final = Table(
     expectations={"a violation has a key and a sentence": "key <> '' AND sentence <> ''"},
 )
 # `first_sentence` is the sentence of the first violation in the order of
-# event_log.properties.violation_order.
+# judge.property.violation_order.
 COUNTS: Final = Table(
     name="gold/counts",
     inputs=(*_NAMES, "gold/violations"),

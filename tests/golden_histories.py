@@ -34,9 +34,9 @@ from event_log.evidence import (
     RunDescription,
     ZooKeeperEvidence,
 )
-from event_log.properties import Violation, violation_order
-from event_log.verdicts import NO_AUTHORIZER, NO_SCENARIO, NOTHING_TO_JUDGE, VerdictRow, worst
 from judge.evidence.sealing import write_manifest
+from judge.property import Runs, Violation, violation_order
+from judge.verdicts import NOTHING_TO_JUDGE, VerdictRow, worst
 
 FOLDER: Final = Path(__file__).parent / "golden"
 RUN_ID: Final = "golden"
@@ -54,7 +54,7 @@ _DEFAULTS: Final[Mapping[str, Any]] = {
     "dict[str, float]": {},
 }
 # Histories do not pin these reasons, because the reasons follow from the counts and from `run`.
-_USUAL_REASONS: Final = {"", NOTHING_TO_JUDGE, NO_AUTHORIZER, NO_SCENARIO}
+_USUAL_REASONS: Final = {"", NOTHING_TO_JUDGE, *Runs}
 _OPERATION: Final = re.compile(
     r"(?P<kind>create|ephemeral|set|check|delete|set_acl|error)"
     r"(?: (?P<path>/\S+))?(?: v(?P<version>-?\d+))?(?: = (?P<data>.*))?"

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from judge.sql import row_of
 from pipeline.schemas import ELEMENTS, IDENTITY
-from pipeline.sql import row_of
 from pipeline.table import Table, query
 
 _ANSWERS: Final = f"""

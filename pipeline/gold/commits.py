@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from event_log.commits import DIRECT
+from judge.sql import IS_DIRECT
 from pipeline.table import Table, query
-
-# Whether a broker below the bridge release may write the operation's path directly.
-IS_DIRECT: Final = "(" + " OR ".join(f"startswith(o.path, '{path}')" for path in DIRECT) + ")"
 
 # One row for each transaction that writes metadata. A transaction is omitted if all its writes of
 # metadata are direct writes that W6 (only_controllers_write) allows.

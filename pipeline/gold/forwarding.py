@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pipeline.properties.metrics_equal_events import SNAPSHOTS
+from judge.properties.metrics_equal_events import SNAPSHOTS
 from pipeline.table import Table, query
 
 WINDOW_MS: Final = 10_000

@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 
 from pyspark.sql import DataFrame
 
-from event_log.verdicts import VerdictRow
+from judge.verdicts import VerdictRow
 from pipeline.evidence import Run
 from pipeline.table import query
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from judge.sql import EPOCH_OF
 from pipeline.table import Table, query
 
 _BOOTS: Final = """
@@ -39,9 +40,6 @@ levels AS (
 SELECT /*+ BROADCAST(l) */ o.*, coalesce(o.role = 'direct' AND l.below, false) AS writes_directly
 FROM opened o LEFT JOIN levels l ON o.run = l.run AND o.node = l.node AND o.boot = l.boot
 """
-
-# Content other than a number of at most eleven digits counts as epoch -1.
-EPOCH_OF: Final = "CASE WHEN {0} RLIKE '^[0-9]{{1,11}}$' THEN CAST({0} AS BIGINT) ELSE -1 END"
 
 _TERMS: Final = f"""
 WITH elections AS (

@@ -21,10 +21,9 @@ from bridgehead.cluster import Cluster
 from bridgehead.cluster.java import find_java
 from bridgehead.cluster.properties import parse_properties
 from chaos.clocked_node import libfaketime, set_clock
-from event_log.verdicts import Verdict, worst
 from judge.evidence.run_lookup import read_run
 from judge.history import History
-from judge.verdicts import judge
+from judge.verdicts import Verdict, judge, worst
 from node.authorization import AUTHORIZER_CLASS
 from raw_client.blocking import Connection
 from raw_client.codec import create_topics, decode_message

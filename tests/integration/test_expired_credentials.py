@@ -15,8 +15,8 @@ from bridgehead.application import module_command
 from bridgehead.cluster import Cluster
 from bridgehead.cluster.properties import parse_properties
 from bridgehead.kafka_wire.framing import frame
-from event_log.properties import RECORDED_LATER_MS_MAX
-from event_log.verdicts import Verdict
+from judge.properties.no_request_on_expired_credential import RECORDED_LATER_MS_MAX
+from judge.verdicts import Verdict
 from raw_client.blocking import CLOSED, Connection
 from raw_client.codec import create_topic_body, decode_json, encode_json
 from tests.integration.judged_runs import failed, judged

@@ -25,10 +25,9 @@ from bridgehead.kafka_wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from event_log.verdicts import Verdict, worst
 from judge.evidence.run_lookup import read_run
 from judge.history import History
-from judge.verdicts import judge
+from judge.verdicts import Verdict, judge, worst
 from raw_client.asynchronous import AsyncConnection
 from raw_client.codec import decode_message, encode_message
 

@@ -21,11 +21,12 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from bench.generated_evidence.__main__ import PLANTED, generate
-from event_log import seals
 from event_log.evidence import MANIFEST, RUN, RunDescription
-from event_log.properties import PROPERTY_SPECS, Violation
-from event_log.verdicts import Verdict, VerdictRow
+from judge import seals
 from judge.evidence.kafka_logs import RUN_ID, gather_kafka
+from judge.properties import PROPERTY_SPECS
+from judge.property import Violation
+from judge.verdicts import Verdict, VerdictRow
 from pipeline.evidence import EvidenceError, Run, find_runs
 from pipeline.folders import MADE, digests
 from pipeline.gold.forwarding import EFFECTS

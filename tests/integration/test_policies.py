@@ -12,10 +12,9 @@ import pytest
 
 from bridgehead.application import module_command
 from bridgehead.cluster import Cluster, ClusterError
-from event_log.verdicts import Verdict, worst
 from judge.evidence.run_lookup import read_run
 from judge.history import History
-from judge.verdicts import judge
+from judge.verdicts import Verdict, judge, worst
 from raw_client.asynchronous import drive
 from raw_client.blocking import call_once
 from raw_client.codec import create_topics, decode_message, topic_body

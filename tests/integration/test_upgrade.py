@@ -20,10 +20,9 @@ from kazoo.client import KazooClient
 from bridgehead.application import module_command
 from bridgehead.cluster import ClientHistory, Cluster
 from bridgehead.cluster.errors import ClusterError
-from event_log.verdicts import Verdict
 from judge.evidence.run_lookup import read_run
 from judge.history import Event, History, boot_of, is_below
-from judge.verdicts import Judgement, judge
+from judge.verdicts import Judgement, Verdict, judge
 from raw_client.blocking import CLOSED, Connection
 from raw_client.codec import create_topic_body, encode_json
 from tests.integration.admin_clients import ConfluentAdmin, KafkaPythonAdmin

@@ -7,7 +7,7 @@ import judge.evidence.__main__ as evidence_command
 from bridgehead.exit_codes import MEANINGS, ExitCode
 from bridgehead.schema_version import SCHEMA_VERSION
 from docs.generate_reference import command_names, commands_page
-from event_log.verdicts import Verdict, exit_code
+from judge.verdicts import Verdict, exit_code
 
 
 def test_every_code_has_a_meaning() -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from event_log.properties import PROPERTY_SPECS
 from judge.evidence.reading import EvidenceError, read_sealed
 from judge.history import History
+from judge.properties import PROPERTY_SPECS
 from judge.verdicts import judge
 from tests import golden_histories
 

@@ -94,7 +94,9 @@ def test_an_incomplete_record_of_a_table_counts_as_missing(tmp_path: Path) -> No
     assert folders.missing(TABLE.name) == ["a", "b"]
 
 
-@pytest.mark.parametrize("name", ["pipeline/verdicts.py", "event_log/rights.py"])
+@pytest.mark.parametrize(
+    "name", ["pipeline/verdicts.py", "event_log/commits.py", "judge/rights.py"]
+)
 def test_tables_are_built_again_after_a_change_of_the_code_or_the_rights(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

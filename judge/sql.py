@@ -1,9 +1,11 @@
-"""SQL expressions that several tables and checks use."""
+"""SQL expressions that several properties, and tables of the pipeline, use."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Final
+
+from event_log.commits import DIRECT
 
 WIDE: Final = "CAST({0} AS DECIMAL(20, 0))"  # Differences of 64-bit integers may overflow.
 # The nodes that a fault froze. The clock of a frozen node runs on, so the time limits of its
@@ -12,6 +14,10 @@ FROZEN: Final = (
     "frozen AS (SELECT DISTINCT run, target AS node FROM events "
     "WHERE kind = 'fault_injected' AND action = 'freeze')"
 )
+# Whether a broker below the bridge release may write the operation's path directly.
+IS_DIRECT: Final = "(" + " OR ".join(f"startswith(o.path, '{path}')" for path in DIRECT) + ")"
+# Content other than a number of at most eleven digits counts as epoch -1.
+EPOCH_OF: Final = "CASE WHEN {0} RLIKE '^[0-9]{{1,11}}$' THEN CAST({0} AS BIGINT) ELSE -1 END"
 
 
 def row_of(alias: str) -> str:
