@@ -29,7 +29,7 @@ from judge.property import Violation
 from judge.verdicts import Verdict, VerdictRow
 from pipeline.evidence import EvidenceError, Run, find_runs
 from pipeline.folders import MADE, digests
-from pipeline.gold.forwarding import EFFECTS
+from pipeline.gold.effects import EFFECTS
 from pipeline.run import TABLES, Pipeline
 from pipeline.session import RAW_FILES, open_session
 from pipeline.silver.boots import BOOTS
