@@ -27,8 +27,9 @@ from pyspark.sql import types as T
 
 import event_log
 import judge
+from pipeline.frames import Frames, local_frame, struct_type
 from pipeline.places import Place, local_place
-from pipeline.table import Frames, Table, local_frame, struct_type
+from pipeline.table import Table
 
 MADE: Final = "_made.json"
 # Tables also depend on the formats of `event_log` and on the properties and rules of `judge`.

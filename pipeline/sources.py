@@ -11,7 +11,7 @@ from event_log.evidence import FINAL_DUMP
 from judge.evidence.gaps import manifest_gaps
 from pipeline.bronze.lines import files_frame, raw_lines
 from pipeline.evidence import Run
-from pipeline.table import local_frame
+from pipeline.frames import local_frame
 
 SOURCES: Final = ("raw", "files", "runs", "manifest_gaps")
 _RUNS: Final = (

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 from judge.sql import IS_DIRECT
-from pipeline.table import Table, query
+from pipeline.query import query
+from pipeline.table import Table
 
 _ADMIN_WRITES: Final = f"""
 SELECT /*+ BROADCAST(s) */ c.run, c.zxid, c.session, c.kind,

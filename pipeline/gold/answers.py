@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Final
 
 from judge.sql import row_of
+from pipeline.query import query
 from pipeline.schemas import ELEMENTS, IDENTITY
-from pipeline.table import Table, query
+from pipeline.table import Table
 
 _ANSWERS: Final = f"""
 WITH relevant AS (

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from pipeline.table import Table, query
+from pipeline.query import query
+from pipeline.table import Table
 
 _SOFTWARE: Final = """
 SELECT run, received.client_software_name AS name, received.client_software_version AS version,

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 from judge.properties.metrics_equal_events import SNAPSHOTS
-from pipeline.table import Table, query
+from pipeline.query import query
+from pipeline.table import Table
 
 COUNTERS: Final = Table(
     name="gold/counters",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from pipeline.gold.findings import ALL, NAMES
-from pipeline.table import Table, query
+from pipeline.query import query
+from pipeline.table import Table
 
 # `first_sentence` is the sentence of the first violation in the order of
 # judge.property.violation_order.

@@ -10,7 +10,8 @@ from typing import Final
 
 from judge.properties import PROPERTIES, PROPERTY_SPECS, Property
 from judge.verdicts import inapplicable
-from pipeline.table import Table, query
+from pipeline.query import query
+from pipeline.table import Table
 
 _PARTS: Final = 64
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from pipeline.gold.requests import PLACES
-from pipeline.table import Table, query
+from pipeline.query import query
+from pipeline.table import Table
 
 _FORWARDS: Final = """
 WITH relevant AS (

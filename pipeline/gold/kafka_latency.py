@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from pipeline.query import query
 from pipeline.silver.kafka_logs import has_kafka_logs
-from pipeline.table import Table, query
+from pipeline.table import Table
 
 KAFKA_LATENCY: Final = Table(
     name="gold/kafka_latency",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from pipeline.table import Table, query
+from pipeline.query import query
+from pipeline.table import Table
 
 PERCENTILES: Final = """
   count(*) AS requests, min(us) AS min_us, percentile(us, 0.5) AS p50_us,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from judge.sql import row_of
+from pipeline.query import query
 from pipeline.schemas import ELEMENTS
-from pipeline.table import Table, query
+from pipeline.table import Table
 
 _OPERATIONS: Final = f"""
 WITH history AS (SELECT * FROM events WHERE kind IN ('client_invoked', 'client_completed')

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 from pipeline.gold.latency import PERCENTILE_COLUMNS, PERCENTILES
-from pipeline.table import Table, query
+from pipeline.query import query
+from pipeline.table import Table
 
 _PROPAGATION: Final = f"""
 WITH commits_done AS (

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from pipeline.table import Table, query
+from pipeline.query import query
+from pipeline.table import Table
 
 # TOPIC_AUTHORIZATION_FAILED and the other error codes for a missing right.
 AUTHORIZATION_CODES: Final = "29, 30, 31, 53, 65"

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from pipeline.query import query
 from pipeline.schemas import IDENTITY
-from pipeline.table import Table, query
+from pipeline.table import Table
 
 PLACES: Final = (
     "ARRAY<STRUCT<file: STRING, line_number: BIGINT, node: STRING, boot: STRING, seq: BIGINT>>"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from pipeline.query import query
 from pipeline.schemas import IDENTITY
-from pipeline.table import Table, query
+from pipeline.table import Table
 
 _TOPIC_LIVES: Final = f"""
 WITH applied AS (

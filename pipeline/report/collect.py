@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 
 from judge.verdicts import VerdictRow
 from pipeline.evidence import Run
-from pipeline.table import query
+from pipeline.query import query
 
 Rows = Sequence[Mapping[str, Any]]
 VIOLATIONS_SHOWN_MAX: Final = 40

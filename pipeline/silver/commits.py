@@ -9,8 +9,9 @@ from pyspark.sql import functions as F
 
 from pipeline import schemas
 from pipeline.bronze.lines import IS_BLANK, numbered
+from pipeline.frames import Frames
 from pipeline.silver.reading import is_good, parsed_others
-from pipeline.table import Frames, Table
+from pipeline.table import Table
 
 
 def good_lines(frames: Frames, source: str, shape: str) -> DataFrame:

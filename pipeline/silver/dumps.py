@@ -8,8 +8,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pipeline import schemas
+from pipeline.frames import Frames
 from pipeline.silver.commits import good_lines
-from pipeline.table import Frames, Table
+from pipeline.table import Table
 
 
 def _dumps(frames: Frames) -> DataFrame:

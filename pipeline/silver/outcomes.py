@@ -6,7 +6,8 @@ from typing import Final
 
 from event_log.commits import TOKENS
 from pipeline import schemas
-from pipeline.table import Table, query
+from pipeline.query import query
+from pipeline.table import Table
 
 # An outcome and its effect are in one transaction, so the effect is found without a join.
 _OUTCOMES: Final = f"""

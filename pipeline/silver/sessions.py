@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from pipeline.table import Table, query
+from pipeline.query import query
+from pipeline.table import Table
 
 # `writes_directly`: a broker below the bridge release (3.4) writes some metadata in this session.
 _SESSIONS: Final = r"""

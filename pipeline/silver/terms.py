@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from judge.sql import EPOCH_OF
-from pipeline.table import Table, query
+from pipeline.query import query
+from pipeline.table import Table
 
 _TERMS: Final = f"""
 WITH elections AS (

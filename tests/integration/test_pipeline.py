@@ -29,11 +29,12 @@ from judge.property import Violation
 from judge.verdicts import Verdict, VerdictRow
 from pipeline.evidence import EvidenceError, Run, find_runs
 from pipeline.folders import MADE, digests
+from pipeline.frames import Frames, local_frame
 from pipeline.gold.effects import EFFECTS
 from pipeline.run import TABLES, Pipeline
 from pipeline.session import RAW_FILES, open_session
 from pipeline.silver.boots import BOOTS
-from pipeline.table import Frames, TableError, local_frame
+from pipeline.table import TableError
 from tests import golden_histories
 from tests.integration.kafka_log_samples import write_logs
 from tests.integration.pipeline_runs import accepted, expand_all

@@ -14,8 +14,9 @@ import pytest
 from pyspark.sql import DataFrame
 
 from pipeline.folders import MADE, Folders, code_fingerprint
+from pipeline.frames import Frames
 from pipeline.places import local_place
-from pipeline.table import Frames, Table
+from pipeline.table import Table
 
 
 def _never(_: Frames) -> DataFrame:
