@@ -285,6 +285,16 @@ def test_request_in_several_transactions_has_one_effect(spark: SparkSession) -> 
     ]
 
 
+def test_frame_of_constants_is_part_of_the_plan(spark: SparkSession) -> None:
+    rows = [("a", 1), ("b", None)]
+    for frame, expected in (
+        (local_frame(spark, rows, "run STRING, seq BIGINT"), rows),
+        (local_frame(spark, [], "run STRING, seq BIGINT"), []),
+    ):
+        assert list(map(tuple, frame.collect())) == expected
+        assert "LocalTableScan" in frame._jdf.queryExecution().executedPlan().toString()
+
+
 def test_row_that_violates_an_expectation_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
     """The check runs while the table is written. The table is not published."""
     runs = find_runs(expand_all(["zombie_write"], tmp_path / "e"))
