@@ -23,9 +23,9 @@ from typing import Final
 from bridgehead.cluster import ClientHistory, Cluster
 from bridgehead.kafka_wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from bridgehead.raw_client.asynchronous import ClusterClient
 from chaos.recorded_client import RecordedClient
 from chaos.workload import Progress
-from raw_client.asynchronous import ClusterClient
 
 METADATA, METADATA_VERSION = 3, 12
 CREATE_TOPICS, CREATE_TOPICS_VERSION = 19, 7
