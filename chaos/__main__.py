@@ -21,7 +21,7 @@ from chaos.seeded_bug import scenario_with
 from chaos.simulated.run import Runner
 from chaos.simulated.run import run as run_simulated
 from chaos.simulated.shrinking import as_file, is_same_failure, shrink
-from event_log.verdicts import exit_code
+from judge.verdicts import exit_code
 from node.seeded_bugs import SEEDED_BUGS
 
 _WIDTH: Final = 80

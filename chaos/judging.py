@@ -9,10 +9,9 @@ from pathlib import Path
 
 from chaos.result import Result, decide, differences
 from chaos.scenario import Scenario
-from event_log.verdicts import Verdict, VerdictRow, worst
 from judge.evidence.run_lookup import read_run
 from judge.history import History
-from judge.verdicts import judge
+from judge.verdicts import Verdict, VerdictRow, judge, worst
 
 
 def operations_min(scenario: Scenario) -> int:

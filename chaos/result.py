@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from chaos.scenario import LOCAL, Expectation
-from event_log.verdicts import Verdict
+from judge.verdicts import Verdict
 
 SCHEMA_VERSION: Final = 1
 _JSON: Final = "results.json"

@@ -12,7 +12,7 @@ from chaos.result import Result
 from chaos.scenario import LOCAL, Catch, Scenario
 from chaos.scenarios import SCENARIOS
 from chaos.simulated.run import run as run_simulated
-from event_log.properties import PROPERTY_SPECS
+from judge.properties import PROPERTY_SPECS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,12 +18,11 @@ from bridgehead.cluster import ClientHistory, Cluster, RunSettings
 from demo.clients import Load, admin, alter_config, create_topic
 from demo.console import DemoFailedError, expect, metrics_of, run_demo, running, title
 from demo.request_trace import last_write_of, read_events, steps_of
-from event_log.properties import PROPERTY_SPECS
-from event_log.verdicts import Verdict, exit_code, worst
 from judge.evidence.run_lookup import read_run
 from judge.history import History
+from judge.properties import PROPERTY_SPECS
 from judge.transaction_log import read_transactions
-from judge.verdicts import judge
+from judge.verdicts import Verdict, exit_code, judge, worst
 
 SESSION_TIMEOUT_S = 2.0
 TOPIC = "orders"

@@ -3,7 +3,7 @@
     run=<run id>/
         run.json                                the run, as known at its start (RunDescription)
         manifest.json                           the sealed files (Manifest)
-        manifest.hmac                           its signature, if there is a key (event_log.seals)
+        manifest.hmac                           its signature, if there is a key (judge.seals)
         node=<id>/events-<boot>-<nnnn>.jsonl    events of one boot of a node, segment by segment
         client=<name>/events-<boot>-<nnnn>.jsonl    operations and results of a workload
         harness=<name>/events-<boot>-<nnnn>.jsonl   injected faults, ended processes

@@ -18,13 +18,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
-from event_log.properties import PROPERTY_SPECS
-from event_log.seals import Seal, SealError, seal_rules
-from event_log.verdicts import CANNOT_RUN, Verdict, exit_code, worst
 from judge.evidence.reading import Evidence, EvidenceError
 from judge.evidence.run_lookup import read_run
+from judge.exit_codes import CANNOT_RUN
 from judge.history import History
-from judge.verdicts import Judgement, judge
+from judge.properties import PROPERTY_SPECS
+from judge.seals import Seal, SealError, seal_rules
+from judge.verdicts import Judgement, Verdict, exit_code, judge, worst
 
 SCHEMA_VERSION = 1  # of the JSON document; bridgehead/schema_version.py says when to increment it
 _SHOWN_MAX = 5

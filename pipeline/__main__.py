@@ -34,8 +34,8 @@ from rich.table import Table as Shown
 
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.exit_codes import ExitCode
-from event_log.seals import SealError, seal_rules
-from event_log.verdicts import VerdictRow, worst
+from judge.seals import SealError, seal_rules
+from judge.verdicts import VerdictRow, worst
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -194,7 +194,7 @@ def _run(
     *,
     small: bool = False,
 ) -> int:
-    from event_log.verdicts import exit_code
+    from judge.verdicts import exit_code
     from pipeline.evidence import is_small
     from pipeline.places import local_path, place
     from pipeline.run import NEEDED, TABLES, Pipeline

@@ -24,9 +24,9 @@ from event_log.evidence import (
     ManifestFile,
     manifest_from_json,
 )
-from event_log.seals import SIGNATURE, Seal, SealError, SealRules
 from judge.evidence.reading import EvidenceError as CopyError
 from judge.evidence.run_lookup import sealed_copy
+from judge.seals import SIGNATURE, Seal, SealError, SealRules
 from pipeline.places import Place, local_path, local_place
 
 _RUN_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,100}")
@@ -49,7 +49,7 @@ class Run:
     manifest: Manifest
     digest: str  # of the manifest and of the names of the missing files
     missing: tuple[str, ...]
-    doubt: str = ""  # why the evidence may have been changed; see event_log.seals
+    doubt: str = ""  # why the evidence may have been changed; see judge.seals
 
     def files(self, *kinds: str) -> list[ManifestFile]:
         """Return the existing files of these kinds."""

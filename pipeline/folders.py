@@ -26,12 +26,16 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 import event_log
+import judge
+from pipeline.frames import Frames, local_frame, struct_type
 from pipeline.places import Place, local_place
-from pipeline.table import Frames, Table, local_frame, struct_type
+from pipeline.table import Table
 
 MADE: Final = "_made.json"
-# Tables also depend on the rules and shapes of `event_log`, such as the rights that A1 requires.
-_CODE: Final = tuple(Path(str(each)).resolve().parent for each in (__file__, event_log.__file__))
+# Tables also depend on the formats of `event_log` and on the properties and rules of `judge`.
+_CODE: Final = tuple(
+    Path(str(each)).resolve().parent for each in (__file__, event_log.__file__, judge.__file__)
+)
 
 
 class OutputError(Exception):

@@ -18,20 +18,59 @@ from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from event_log.verdicts import Count, VerdictRow
+from judge.verdicts import Count, VerdictRow
 from pipeline import verdicts
 from pipeline.bronze import lines
 from pipeline.evidence import EvidenceError, Run, is_small
 from pipeline.expectations import REJECTING
 from pipeline.folders import Folders, in_memory
-from pipeline.gold import accounting, answers, forwarding, kafka, latency, requests, timeline
+from pipeline.gold import (
+    accounting,
+    admin_writes,
+    answers,
+    client_outcomes,
+    client_software,
+    committed,
+    controller_terms,
+    counters,
+    counts,
+    decisions,
+    effects,
+    findings,
+    forwarded_shares,
+    forwarding_windows,
+    forwards,
+    kafka_denials,
+    kafka_forwarded,
+    kafka_latency,
+    latency,
+    operations,
+    propagation,
+    refusals,
+    requests,
+    timeline,
+    topic_lives,
+    unfenced_writes,
+    violations,
+)
 from pipeline.gold import commits as gold_commits
 from pipeline.places import Place
 from pipeline.report.collect import QUERIES, collect
 from pipeline.report.figures import FIGURES, figures_to_json
 from pipeline.report.junit import junit
 from pipeline.report.page import page
-from pipeline.silver import boots, commits, events, gaps, kafka_logs, set_aside
+from pipeline.silver import (
+    boots,
+    commits,
+    dumps,
+    events,
+    gaps,
+    kafka_logs,
+    outcomes,
+    sessions,
+    set_aside,
+    terms,
+)
 from pipeline.sources import SOURCES, source_frames
 from pipeline.table import Table
 
@@ -40,43 +79,43 @@ TABLES: Final[tuple[Table, ...]] = (
     lines.BLOCKS,
     events.EVENTS,
     commits.COMMITS,
-    commits.DUMPS,
+    dumps.DUMPS,
     kafka_logs.REQUESTS,
     kafka_logs.DECISIONS,
     set_aside.SET_ASIDE,
-    commits.OUTCOMES,
+    outcomes.OUTCOMES,
     boots.BOOTS,
-    boots.SESSIONS,
-    boots.TERMS,
+    sessions.SESSIONS,
+    terms.TERMS,
     gaps.GAPS,
     requests.REQUESTS,
-    requests.FORWARDS,
+    forwards.FORWARDS,
     answers.ANSWERS,
-    answers.COMMITTED,
-    answers.LIVES,
-    answers.DECISIONS,
-    answers.OPERATIONS,
-    answers.CLIENT_OUTCOMES,
-    gold_commits.ADMIN_WRITES,
+    committed.COMMITTED,
+    topic_lives.TOPIC_LIVES,
+    decisions.DECISIONS,
+    operations.OPERATIONS,
+    client_outcomes.CLIENT_OUTCOMES,
+    admin_writes.ADMIN_WRITES,
     gold_commits.COMMITS,
-    gold_commits.CONTROLLER_TERMS,
+    controller_terms.CONTROLLER_TERMS,
     accounting.ACCOUNTING,
     latency.LATENCY,
-    latency.PROPAGATION,
-    forwarding.WINDOWS,
-    forwarding.COUNTERS,
-    forwarding.SHARES,
-    forwarding.REFUSALS,
-    forwarding.SOFTWARE,
-    forwarding.EFFECTS,
+    propagation.PROPAGATION,
+    forwarding_windows.FORWARDING_WINDOWS,
+    counters.COUNTERS,
+    forwarded_shares.FORWARDED_SHARES,
+    refusals.REFUSALS,
+    client_software.CLIENT_SOFTWARE,
+    effects.EFFECTS,
     timeline.TIMELINE,
-    kafka.SHARES,
-    kafka.LATENCY,
-    kafka.DENIALS,
-    kafka.UNFENCED,
-    *verdicts.FINDINGS,
-    verdicts.VIOLATIONS,
-    verdicts.COUNTS,
+    kafka_forwarded.KAFKA_FORWARDED,
+    kafka_latency.KAFKA_LATENCY,
+    kafka_denials.KAFKA_DENIALS,
+    unfenced_writes.UNFENCED_WRITES,
+    *findings.FINDINGS,
+    violations.VIOLATIONS,
+    counts.COUNTS,
 )
 BY_NAME: Final = {table.name: table for table in TABLES}
 
@@ -84,7 +123,7 @@ BY_NAME: Final = {table.name: table for table in TABLES}
 def _needed() -> frozenset[str]:
     """Return the names of the tables from which verdicts and the report are made."""
     found: set[str] = set()
-    waiting = {verdicts.COUNTS.name, gaps.GAPS.name, set_aside.SET_ASIDE.name}
+    waiting = {counts.COUNTS.name, gaps.GAPS.name, set_aside.SET_ASIDE.name}
     waiting.update(name for inputs, _ in QUERIES.values() for name in inputs)
     while waiting:
         name = waiting.pop()
@@ -233,16 +272,16 @@ class Pipeline:
 
     def verdicts(self) -> dict[str, list[VerdictRow]]:
         """Return the verdict on every property of every run."""
-        counts: dict[str, dict[str, Count]] = {run: {} for run in self._by_id}
-        for row in self.read(verdicts.COUNTS.name).collect():
-            counts[row["run"]][row["property"]] = Count(
+        counted: dict[str, dict[str, Count]] = {run: {} for run in self._by_id}
+        for row in self.read(counts.COUNTS.name).collect():
+            counted[row["run"]][row["property"]] = Count(
                 row["judged"], row["violations"], row["first_sentence"] or ""
             )
         first_gaps: dict[str, dict[str, str]] = {run: {} for run in self._by_id}
         for row in self.read(gaps.GAPS.name).collect():
             first_gaps[row["run"]][row["witness"]] = row["first_hole"]
         return {
-            run.id: verdicts.verdict_rows(run, counts[run.id], first_gaps[run.id])
+            run.id: verdicts.verdict_rows(run, counted[run.id], first_gaps[run.id])
             for run in self.runs
         }
 

@@ -8,10 +8,10 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 
 from event_log.evidence import FINAL_DUMP
-from event_log.verdicts import manifest_gaps
+from judge.evidence.gaps import manifest_gaps
 from pipeline.bronze.lines import files_frame, raw_lines
 from pipeline.evidence import Run
-from pipeline.table import local_frame
+from pipeline.frames import local_frame
 
 SOURCES: Final = ("raw", "files", "runs", "manifest_gaps")
 _RUNS: Final = (

@@ -2,50 +2,14 @@
 
 from __future__ import annotations
 
-import functools
-import itertools
-import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
-from weakref import WeakKeyDictionary
 
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
 from event_log.evidence import Manifest
-
-Frames = Mapping[str, DataFrame]
-_WORD: Final = re.compile(r"\w+")
-
-
-@functools.cache
-def struct_type(ddl: str) -> T.StructType:
-    """Parse DDL. A session must be open."""
-    read = T.StructType.fromDDL(ddl)
-    assert isinstance(read, T.StructType)
-    return read
-
-
-def local_frame(spark: SparkSession, rows: Sequence[Sequence[object]], ddl: str) -> DataFrame:
-    """Return a small frame whose rows are constants in Spark's plan.
-
-    If a filter removes all these rows, Spark's optimizer also removes an inner join with them, and
-    the other table is not read. A frame from `createDataFrame` would start Python workers at every
-    use.
-    """
-    schema = struct_type(ddl)
-    session = spark._jsparkSession
-    java_rows = spark._jvm.java.util.ArrayList()  # type: ignore[union-attr]
-    if rows:
-        text = json.dumps([dict(zip(schema.names, row, strict=True)) for row in rows])
-        listed = F.from_json(F.lit(text), T.ArrayType(schema))
-        java_rows = spark.range(1).select(F.inline(listed))._jdf.collectAsList()
-    return DataFrame(
-        session.createDataFrame(java_rows, session.parseDataType(schema.json())), spark
-    )
+from pipeline.frames import Frames, struct_type
 
 
 class TableError(Exception):
@@ -124,42 +88,3 @@ class Table:
     def columns(self) -> list[str]:
         """Return the names of the table's columns, in order. A session must be open."""
         return list(struct_type(self.schema).names)
-
-
-_views: Final[WeakKeyDictionary[DataFrame, str]] = WeakKeyDictionary()
-_views_made: Final = itertools.count()
-
-
-def _view(frame: DataFrame) -> str:
-    """Return the name of the frame's view. Creating a view takes time, so a frame has only one."""
-    name = _views.get(frame)
-    if name is None:
-        # A new name, because views belong to the session, which builds several tables at a time.
-        name = f"frame_{next(_views_made)}"
-        frame.createOrReplaceTempView(name)
-        _views[frame] = name
-    return name
-
-
-def query(text: str, *, every_column: bool = False) -> Callable[[Frames], DataFrame]:
-    """Return a `build` that runs SQL, in which `silver/events` is the table `events`.
-
-    Columns whose names do not occur in the text are dropped first, unless `every_column` is true:
-    Spark needs seconds to analyse a query that refers to a hundred columns several times. A query
-    that needs a dropped column fails; it cannot return wrong rows. No CTE may have the name of an
-    input.
-    """
-    words = set(_WORD.findall(text))
-    body = text.strip()
-    rest = f", {body[5:]}" if body.startswith("WITH ") else f" {body}"
-
-    def build(frames: Frames) -> DataFrame:
-        given = []
-        for name, frame in frames.items():
-            short = name.rpartition("/")[2]
-            used = [f"`{column}`" for column in frame.columns if every_column or column in words]
-            given.append(f"{short} AS (SELECT {', '.join(used)} FROM {_view(frame)})")
-        session = next(iter(frames.values())).sparkSession
-        return session.sql(f"WITH {', '.join(given)}{rest}")
-
-    return build

@@ -1,7 +1,8 @@
 """Golden histories: small runs in YAML, with the verdicts of the plain judge and the pipeline.
 
-A file of tests/golden describes one run and omits what does not matter. `expand` writes the sealed
-folder that a judge reads. tests/golden/README.md describes the format.
+A file of tests/golden has the histories of one property or theme. A history describes one run and
+omits what does not matter. `expand` writes the sealed folder that a judge reads.
+tests/golden/README.md describes the format.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ from event_log.evidence import (
     RunDescription,
     ZooKeeperEvidence,
 )
-from event_log.properties import Violation, violation_order
-from event_log.verdicts import NO_AUTHORIZER, NO_SCENARIO, NOTHING_TO_JUDGE, VerdictRow, worst
 from judge.evidence.sealing import write_manifest
+from judge.property import Runs, Violation, violation_order
+from judge.verdicts import NOTHING_TO_JUDGE, VerdictRow, worst
 
 FOLDER: Final = Path(__file__).parent / "golden"
 RUN_ID: Final = "golden"
@@ -54,7 +55,7 @@ _DEFAULTS: Final[Mapping[str, Any]] = {
     "dict[str, float]": {},
 }
 # Histories do not pin these reasons, because the reasons follow from the counts and from `run`.
-_USUAL_REASONS: Final = {"", NOTHING_TO_JUDGE, NO_AUTHORIZER, NO_SCENARIO}
+_USUAL_REASONS: Final = {"", NOTHING_TO_JUDGE, *Runs}
 _OPERATION: Final = re.compile(
     r"(?P<kind>create|ephemeral|set|check|delete|set_acl|error)"
     r"(?: (?P<path>/\S+))?(?: v(?P<version>-?\d+))?(?: = (?P<data>.*))?"
@@ -63,7 +64,7 @@ _OPERATION: Final = re.compile(
 
 def names() -> list[str]:
     """Return the names of all golden histories."""
-    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+    return sorted(_documents())
 
 
 def verdicts(rows: Sequence[VerdictRow], violations: Collection[Violation]) -> dict[str, Any]:
@@ -88,16 +89,19 @@ def pinned(golden: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @cache
-def _document(name: str) -> dict[str, Any]:
-    text = (FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
-    # `CSafeLoader` takes an eighth of the time of `safe_load`, and is as safe.
-    document: dict[str, Any] = yaml.load(text, yaml.CSafeLoader)
-    return document
+def _documents() -> Mapping[str, dict[str, Any]]:
+    """Read every file; return the histories by name, as they are written."""
+    documents: dict[str, dict[str, Any]] = {}
+    for path in sorted(FOLDER.glob("*.yaml")):
+        text = path.read_text(encoding="utf-8")
+        # `CSafeLoader` takes an eighth of the time of `safe_load`, and is as safe.
+        documents |= yaml.load(text, yaml.CSafeLoader)
+    return documents
 
 
 def load(name: str) -> dict[str, Any]:
     """Return one golden history. Its changes are applied to the history that `like` names."""
-    document = deepcopy(_document(name))
+    document = deepcopy(_documents()[name])
     if "like" not in document:
         return document
     base = load(document["like"])

@@ -17,7 +17,9 @@ from typing import Final
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.apis import API_SPECS, DRAFTED_SPECS, UNSERVED, ApiSpec, Route
 from cluster_model import quirks
-from event_log import events, evidence, properties, verdicts
+from event_log import events, evidence
+from judge import properties, verdicts
+from judge.unjudged import UNJUDGED
 from metrics import names
 from tools.generate_chaos import chaos_page
 from tools.generate_deviations import deviations_page
@@ -318,7 +320,7 @@ def properties_page() -> str:
         page.append(_row(each.id, each.name, each.statement, witnesses, each.row, key, gap))
     page += ["", "## Not judged", "", "No property judges these statements:", ""]
     page += ["| statement | reason |", "|---|---|"]
-    page += [f"| {statement} | {reason} |" for statement, reason in properties.UNJUDGED]
+    page += [f"| {statement} | {reason} |" for statement, reason in UNJUDGED]
     page += ["", "## Quarantine", "", *_QUARANTINE, ""]
     page += ["| reason | meaning |", "|---|---|"]
     page += [_row(name, meaning) for name, meaning in evidence.QUARANTINE_REASONS.items()]

@@ -9,7 +9,7 @@ from chaos.missing import MISSING
 from chaos.scenario import Scenario, Topology
 from chaos.scenarios import SCENARIOS
 from chaos.workloads import WORKLOADS
-from event_log.properties import PROPERTY_SPECS
+from judge.properties import PROPERTY_SPECS
 from tools.generate_reference import MARK
 
 _INTRODUCTION: Final = """\

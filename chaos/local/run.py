@@ -26,7 +26,7 @@ from chaos.player import NoProgressError, Player, Say
 from chaos.result import Result
 from chaos.scenario import LOCAL, Scenario
 from chaos.workload import Place
-from event_log.verdicts import Verdict
+from judge.verdicts import Verdict
 
 
 async def run(scenario: Scenario, seed: int, folder: Path, say: Say) -> Result:

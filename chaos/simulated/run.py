@@ -31,7 +31,7 @@ from chaos.simulated.virtual_time import NothingLeftError, virtual_host
 from chaos.simulated.zookeeper_session import SimulatedSession, ZooKeeperService
 from chaos.workload import Place
 from event_log.evidence import Manifest
-from event_log.verdicts import Verdict
+from judge.verdicts import Verdict
 from node.znode_dump import dump_through
 
 _COMPLETE_WITHIN_S: Final = 60.0

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from event_log.evidence import MANIFEST
-from event_log.seals import SealError, read_key
-from event_log.verdicts import CANNOT_RUN
 from judge.evidence.kafka_logs import gather_kafka
 from judge.evidence.reading import EvidenceError
 from judge.evidence.run_lookup import find_runs, seal_now
+from judge.exit_codes import CANNOT_RUN
+from judge.seals import SealError, read_key
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

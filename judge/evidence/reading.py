@@ -24,8 +24,7 @@ from event_log.evidence import (
     ManifestFile,
     manifest_from_json,
 )
-from event_log.seals import SIGNATURE, Seal, SealError, SealRules
-from event_log.verdicts import manifest_gaps, witness_of
+from judge.evidence.gaps import manifest_gaps, witness_of
 from judge.evidence.lines import (
     FileAccount,
     WrongRunError,
@@ -34,6 +33,7 @@ from judge.evidence.lines import (
     parse_object,
 )
 from judge.evidence.shapes import COMMIT_SHAPE, DUMP_SHAPE, faults_of
+from judge.seals import SIGNATURE, Seal, SealError, SealRules
 
 Event = Mapping[str, Any]
 EventKey = tuple[str, str, int]  # node, boot (the life of one process), seq
@@ -58,7 +58,7 @@ class Evidence:
     gaps: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     accounts: list[FileAccount] = field(default_factory=list)
     seal: Seal = Seal.UNSIGNED
-    doubt: str = ""  # why the evidence may have been changed; see event_log.seals
+    doubt: str = ""  # why the evidence may have been changed; see judge.seals
     two_writers: list[EventKey] = field(default_factory=list)  # keys that different events share
 
 

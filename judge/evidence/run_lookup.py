@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Final
 
 from event_log.evidence import MANIFEST, RUN, Manifest
-from event_log.seals import Seal, SealRules
 from judge.evidence.reading import Evidence, EvidenceError, read_sealed
 from judge.evidence.sealing import load_run, seal
+from judge.seals import Seal, SealRules
 
 _NO_KEY: Final = SealRules()
 

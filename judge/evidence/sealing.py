@@ -33,10 +33,10 @@ from event_log.evidence import (
     manifest_to_json,
     run_from_json,
 )
-from event_log.seals import SIGNATURE, signature
 from judge.evidence.commit_lines import commit_line
 from judge.evidence.merge import COUNTER, merge
 from judge.evidence.reading import EvidenceError
+from judge.seals import SIGNATURE, signature
 from judge.transaction_log import TornLogError, Transaction, read_transactions
 
 _CHUNK_BYTES = 1 << 20

@@ -1,4 +1,4 @@
-"""F4: on each connection, responses have the order of the requests.
+"""On each connection, responses have the order of the requests.
 
 Kafka's clients rely on it: they match each response to their oldest open request. The request
 inside an Envelope that a client sent (`<request id>.inner`) has no response of its own on the
@@ -9,10 +9,24 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from typing import Final
 
-from event_log.properties import INNER, Violation
+from judge import sql
 from judge.history import Boot, Event, History, boot_of, row_of
-from judge.properties.violations import violation
+from judge.property import PropertySpec, Violation
+
+SPEC: Final = PropertySpec(
+    id="F4",
+    name="answers_keep_their_order",
+    statement="on each connection, the responses have the same order as the requests",
+    witnesses=("events",),
+    row="responses to requests that have a request_received event, except requests in "
+    "Envelopes that clients sent",
+    key="<request id>",
+)
+
+# The suffix of the id of a request that a client sent in an Envelope.
+INNER: Final = ".inner"
 
 
 def check(history: History) -> Iterator[Violation | None]:
@@ -34,10 +48,29 @@ def check(history: History) -> Iterator[Violation | None]:
                 latest[connection] = request
                 yield None
                 continue
-            yield violation(
-                "F4",
+            yield SPEC.violation(
                 request["request_id"],
                 [row_of(request), row_of(event)],
                 f"{request['request_id']}: broker {event['node']} answered it after "
                 f"{before['request_id']}, which came later on the same connection",
             )
+
+
+INPUTS: Final = ("silver/events", "gold/requests")
+SQL: Final = f"""
+WITH answers AS (
+  SELECT e.run, e.node, e.boot, e.seq, e.request_id, r.received
+  FROM events e JOIN requests r ON e.run = r.run AND e.request_id = r.request_id
+    AND e.node = r.received.node AND e.boot = r.received.boot
+  WHERE e.kind = 'answered' AND NOT endswith(e.request_id, '{INNER}')),
+followed AS (
+  SELECT *, max(struct(received.seq AS seq, request_id AS request_id))
+    OVER (PARTITION BY run, node, boot, received.connection ORDER BY seq
+      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
+  FROM answers)
+SELECT run, CASE WHEN before.seq > received.seq THEN request_id END AS key,
+  array({sql.row_of("received")}, {sql.row_of("followed")}) AS rows,
+  concat(request_id, ': broker ', node, ' answered it after ', before.request_id,
+    ', which came later on the same connection') AS sentence
+FROM followed
+"""

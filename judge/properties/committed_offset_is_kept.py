@@ -1,4 +1,4 @@
-"""D11: for each offset, a coordinator reports the last acknowledged commit or a later one.
+"""For each offset, a coordinator reports the last acknowledged commit or a later one.
 
 Here an offset is the committed offset of one group for one partition. A coordinator reports its
 offsets after it has loaded them, and when it stops. For each offset, the report must have the last
@@ -13,11 +13,23 @@ leader epoch. So commits of the same node and leader epoch count only if they pr
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from event_log.properties import Violation
+from judge import sql
 from judge.history import Event, History, place_of, row_of
-from judge.properties.violations import violation
+from judge.property import PropertySpec, Violation
+
+SPEC: Final = PropertySpec(
+    id="D11",
+    name="committed_offset_is_kept",
+    statement="the report of a coordinator has, for each group and partition, the last "
+    "acknowledged commit or a later one",
+    witnesses=("events",),
+    row="committed offsets, once for each report of their coordinator, except offsets whose "
+    "last change was a deletion or expiry",
+    key="<node>/<boot>/<seq>/<group>/<topic>-<partition>",
+    gap_blocks_fail=True,  # the gap may hide a deletion
+)
 
 OffsetsPartition = tuple[str, int]  # topic id, partition of __consumer_offsets
 Key = tuple[str, str]  # group, topic and partition: orders-0
@@ -55,7 +67,7 @@ def check(history: History) -> Iterator[Violation | None]:
                 f"group {key[0]}, {key[1]}: {change.offset} was committed, "
                 f"but node {last['node']} has {wrong}"
             )
-            yield violation("D11", f"{place_of(last)}/{key[0]}/{key[1]}", rows, sentence)
+            yield SPEC.violation(f"{place_of(last)}/{key[0]}/{key[1]}", rows, sentence)
 
 
 def _report(event: Event) -> Report:
@@ -107,3 +119,57 @@ def _wrong(change: _Change, held: tuple[int, int] | None) -> str | None:
     if log_offset == committed_at and offset != change.offset:
         return f"{offset}, which was not committed"
     return None
+
+
+_SAME_PARTITION: Final = (
+    "a.run = b.run AND a.topic_id = b.topic_id AND a.partition_index = b.partition_index"
+)
+_SAME_REPORT: Final = (
+    f"{_SAME_PARTITION} AND a.node = b.node AND a.boot = b.boot AND a.leader_epoch = b.leader_epoch"
+)
+
+INPUTS: Final = ("silver/events",)
+SQL: Final = f"""
+WITH entries AS (
+  SELECT run, node, boot, seq, mono_ns, group_id, topic_id, partition_index, leader_epoch,
+    log_offset, split(entry, ':') AS parts
+  FROM events LATERAL VIEW explode(offsets) x AS entry
+  WHERE kind IN ('offsets_committed', 'offsets_removed')),
+changes AS (
+  SELECT *, concat(parts[0], '-', parts[1]) AS name,
+    CAST(try_element_at(parts, 3) AS BIGINT) AS committed_offset FROM entries),
+reports AS (
+  SELECT run, node, boot, seq, mono_ns, topic_id, partition_index, leader_epoch
+  FROM events WHERE kind = 'offsets_held' AND is_last),
+held_entries AS (
+  SELECT a.run, a.node, a.boot, b.seq, a.topic_id, a.partition_index,
+    explode(transform(a.offsets, entry -> split(entry, ':', 5))) AS parts
+  FROM events a JOIN reports b ON {_SAME_REPORT} WHERE a.kind = 'offsets_held'),
+held AS (
+  SELECT run, node, boot, seq, parts[4] AS group_id, concat(parts[0], '-', parts[1]) AS name,
+    CAST(parts[2] AS BIGINT) AS committed_offset, CAST(parts[3] AS BIGINT) AS log_offset
+  FROM held_entries),
+last AS (
+  SELECT b.run, b.node, b.boot, b.seq, a.group_id, a.name, max_by(
+    struct(a.node, a.boot, a.seq, a.committed_offset, a.log_offset),
+    struct(a.leader_epoch, a.mono_ns, a.node, a.boot, a.seq)) AS change
+  FROM changes a JOIN reports b ON {_SAME_PARTITION} AND (a.leader_epoch < b.leader_epoch
+    OR a.leader_epoch = b.leader_epoch AND (a.node <> b.node OR a.mono_ns <= b.mono_ns))
+  GROUP BY b.run, b.node, b.boot, b.seq, a.group_id, a.name),
+judged AS (
+  SELECT a.*, CASE
+    WHEN b.log_offset IS NULL THEN 'no offset'
+    WHEN b.log_offset < change.log_offset THEN concat(b.committed_offset, ', which is older')
+    WHEN b.log_offset = change.log_offset AND b.committed_offset != change.committed_offset THEN
+      concat(b.committed_offset, ', which was not committed') END AS wrong
+  FROM last a LEFT JOIN held b ON a.run = b.run AND a.node = b.node AND a.boot = b.boot
+    AND a.seq = b.seq AND a.group_id = b.group_id AND a.name = b.name
+  WHERE change.committed_offset IS NOT NULL)
+SELECT run,
+  CASE WHEN wrong IS NOT NULL THEN concat({sql.place_of("judged")}, '/', group_id, '/', name) END
+    AS key,
+  array({sql.row_of("change")}, {sql.row_of("judged")}) AS rows,
+  concat('group ', group_id, ', ', name, ': ', change.committed_offset,
+    ' was committed, but node ', node, ' has ', wrong) AS sentence
+FROM judged
+"""

@@ -1,4 +1,4 @@
-"""L7: faults and stopped controllers explain the number of elections.
+"""Faults and stopped controllers explain the number of elections.
 
 One election starts the cluster. A fault may cause two elections: one directly, and one because a
 controller on a busy machine loses its session while the cluster recovers. More elections are a
@@ -12,10 +12,24 @@ happens at the end of each scenario, when all nodes are stopped.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
-from event_log.properties import ELECTIONS_PER_FAULT_MAX, STOP_SIGNALS, Violation
 from judge.history import History
-from judge.properties.violations import violation, zxid_row
+from judge.property import PropertySpec, Runs, Violation, zxid_row
+
+SPEC: Final = PropertySpec(
+    id="L7",
+    name="elections_have_causes",
+    statement="there are no more elections than faults and stopped controllers explain",
+    witnesses=("commits", "events"),
+    row="elections",
+    key="<zxid>",
+    gap_blocks_fail=True,  # the gap may hide a fault
+    applies_to=Runs.OF_SCENARIOS,
+)
+
+ELECTIONS_PER_FAULT_MAX: Final = 2  # see above
+STOP_SIGNALS: Final = ("SIGINT", "SIGTERM")  # reasons of `resigned`
 
 
 def check(history: History) -> Iterator[Violation | None]:
@@ -32,4 +46,25 @@ def check(history: History) -> Iterator[Violation | None]:
             f"zxid {term.zxid}: epoch {term.epoch} is election {count} of the run; {faults} faults "
             f"and {stopped} stopped controllers explain at most {allowed}"
         )
-        yield violation("L7", term.zxid, [zxid_row(term.zxid)], sentence)
+        yield SPEC.violation(term.zxid, [zxid_row(term.zxid)], sentence)
+
+
+INPUTS: Final = ("silver/events", "silver/terms", "runs")
+SQL: Final = f"""
+WITH causes AS (
+  SELECT run, count_if(kind = 'fault_injected') AS faults,
+    count_if(kind = 'resigned' AND reason IN {STOP_SIGNALS}) AS stopped
+  FROM events WHERE kind IN ('fault_injected', 'resigned') GROUP BY run),
+counted AS (
+  SELECT t.run, t.zxid, t.epoch,
+    row_number() OVER (PARTITION BY t.run ORDER BY t.zxid) AS number,
+    coalesce(c.faults, 0) AS faults, coalesce(c.stopped, 0) AS stopped,
+    1 + {ELECTIONS_PER_FAULT_MAX} * coalesce(c.faults, 0) + coalesce(c.stopped, 0) AS allowed
+  FROM terms t JOIN runs r ON t.run = r.run AND t.zxid > r.first_zxid AND r.scenario IS NOT NULL
+  LEFT JOIN causes c ON t.run = c.run)
+SELECT run, CASE WHEN number > allowed THEN CAST(zxid AS STRING) END AS key,
+  array(concat('zxid/', zxid)) AS rows,
+  concat('zxid ', zxid, ': epoch ', epoch, ' is election ', number, ' of the run; ', faults,
+    ' faults and ', stopped, ' stopped controllers explain at most ', allowed) AS sentence
+FROM counted
+"""

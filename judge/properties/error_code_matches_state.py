@@ -1,4 +1,4 @@
-"""D5: an error code agrees with the topic's state between the decision's image and the response.
+"""An error code agrees with the topic's state between the decision's image and the response.
 
 TOPIC_ALREADY_EXISTS requires a moment at which the topic existed, created by another request.
 UNKNOWN_TOPIC_OR_PARTITION requires a moment at which the topic did not exist. NONE for
@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from event_log.properties import Violation
 from judge.history import (
     CREATE_PARTITIONS,
     CREATE_TOPICS,
@@ -22,7 +21,19 @@ from judge.history import (
     Response,
     row_of,
 )
-from judge.properties.violations import violation, zxid_row
+from judge.property import PropertySpec, Violation, zxid_row
+
+SPEC: Final = PropertySpec(
+    id="D5",
+    name="error_code_matches_state",
+    statement="the error code about a topic matches a state that the topic had between the "
+    "decision and the response",
+    witnesses=("commits", "events"),
+    row="elements of CreateTopics, DeleteTopics and CreatePartitions whose error code depends "
+    "on whether the topic exists; dry runs do not count",
+    key="<request id>/<element>",
+    gap_blocks_fail=True,
+)
 
 UNKNOWN_TOPIC, TOPIC_EXISTS = 3, 36
 # The pairs of API and error code that depend on whether the topic exists.
@@ -83,4 +94,41 @@ def check(history: History) -> Iterator[Violation | None]:
             rows = [row_of(response.answered), row_of(response.decided)]
             rows += [zxid_row(life.born) for life in lives]
             sentence = f"{response.request_id}: {element} got {wrong}"
-            yield violation("D5", f"{response.request_id}/{element}", rows, sentence)
+            yield SPEC.violation(f"{response.request_id}/{element}", rows, sentence)
+
+
+INPUTS: Final = ("gold/decisions", "gold/topic_lives")
+SQL: Final = """
+WITH claims AS (
+  SELECT *, least(image_zxid, coalesce(get(committed, 0), image_zxid + 1) - 1) AS since
+  FROM decisions WHERE NOT validate_only
+    AND ((api_key = 19 AND error IN (0, 36)) OR (api_key = 20 AND error IN (0, 3))
+      OR (api_key = 37 AND error = 3))),
+known AS (
+  SELECT c.*, coalesce(l.lives, array()) AS lives,
+    filter(coalesce(l.lives, array()), x -> x.born <= c.zxid AND x.died > c.since) AS alive,
+    filter(coalesce(l.lives, array()), x -> x.born <= c.since AND x.died > c.zxid) AS throughout
+  FROM claims c LEFT JOIN topic_lives l ON c.run = l.run AND c.element = l.topic),
+judged AS (
+  SELECT *, CASE
+    WHEN api_key = 19 AND error = 36 AND size(alive) = 0
+      THEN 'TOPIC_ALREADY_EXISTS, but did not exist'
+    WHEN api_key = 19 AND error = 36 AND forall(alive, x -> x.creator <=> identity)
+      THEN 'TOPIC_ALREADY_EXISTS, but this request had created it'
+    WHEN error = 3 AND size(throughout) > 0
+      THEN concat('UNKNOWN_TOPIC_OR_PARTITION, but existed since zxid ', get(throughout, 0).born)
+    WHEN api_key = 19 AND error = 0 AND NOT exists(alive, x -> x.creator <=> identity)
+      THEN 'NONE, but this request did not create it'
+    WHEN api_key = 20 AND error = 0 AND element NOT LIKE 'id:%' AND size(lives) = 0
+      THEN 'NONE for its deletion, but never existed'
+    WHEN api_key = 20 AND error = 0 AND element NOT LIKE 'id:%' AND size(alive) = 0
+      THEN 'NONE for its deletion, but did not exist any more'
+    WHEN api_key = 20 AND error = 0 AND element NOT LIKE 'id:%' AND size(throughout) > 0
+      THEN 'NONE for its deletion, but still existed'
+    END AS wrong
+  FROM known)
+SELECT run, CASE WHEN wrong IS NOT NULL THEN concat(request_id, '/', element) END AS key,
+  concat(array(answered_row, decided_row), transform(lives, x -> concat('zxid/', x.born))) AS rows,
+  concat(request_id, ': ', element, ' got ', wrong) AS sentence
+FROM judged
+"""

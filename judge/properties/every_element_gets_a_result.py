@@ -1,4 +1,4 @@
-"""D7: a response has exactly one result for each element of its request.
+"""A response has exactly one result for each element of its request.
 
 One bad element does not stop the others (KIP-4), and no element is left out or answered twice.
 """
@@ -6,10 +6,20 @@ One bad element does not stop the others (KIP-4), and no element is left out or 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
-from event_log.properties import Violation
 from judge.history import History, row_of
-from judge.properties.violations import violation
+from judge.property import PropertySpec, Violation
+
+SPEC: Final = PropertySpec(
+    id="D7",
+    name="every_element_gets_a_result",
+    statement="a response has exactly one result for each element of its request",
+    witnesses=("clients",),
+    row="clients' operations with a definite result",
+    key="<op id>",
+    gap_blocks_fail=True,
+)
 
 
 def check(history: History) -> Iterator[Violation | None]:
@@ -27,4 +37,18 @@ def check(history: History) -> Iterator[Violation | None]:
             f"{len(results)} results; {missing} elements have none"
         )
         rows = [row_of(operation.invoked), row_of(operation.completed)]
-        yield violation("D7", operation.op_id, rows, sentence)
+        yield SPEC.violation(operation.op_id, rows, sentence)
+
+
+INPUTS: Final = ("gold/operations",)
+SQL: Final = """
+WITH answered AS (
+  SELECT run, op_id, requested, transform(elements, e -> e.element) AS results,
+    invoked_row, completed_row
+  FROM operations WHERE outcome <> 'info')
+SELECT run, CASE WHEN array_sort(requested) <> array_sort(results) THEN op_id END AS key,
+  array(invoked_row, completed_row) AS rows,
+  concat(op_id, ': the client requested ', size(requested), ' elements and got ', size(results),
+    ' results; ', size(array_except(requested, results)), ' elements have none') AS sentence
+FROM answered
+"""

@@ -1,4 +1,4 @@
-"""W2: every metadata write is in a transaction that checks the controller epoch.
+"""Every metadata write is in a transaction that checks the controller epoch.
 
 ZooKeeper applies a transaction only if its checks pass. A missing check is visible in every run,
 whatever the timing of the run. ZooKeeper logs the version that a check found, not the version that
@@ -11,10 +11,19 @@ only golden histories have one. Kafka itself does not fence creates, ACLs, quota
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
-from event_log.properties import Violation
 from judge.history import EPOCH, History
-from judge.properties.violations import violation, zxid_row
+from judge.property import PropertySpec, Violation, zxid_row
+
+SPEC: Final = PropertySpec(
+    id="W2",
+    name="every_write_is_fenced",
+    statement="every metadata write is in a transaction that checks the controller epoch",
+    witnesses=("commits",),
+    row="transactions that wrote metadata, except transactions that W6 allows brokers to make",
+    key="<zxid>",
+)
 
 
 def check(history: History) -> Iterator[Violation | None]:
@@ -29,4 +38,15 @@ def check(history: History) -> Iterator[Violation | None]:
             f"zxid {commit.zxid}: session {commit.session} wrote {writes[0].path} "
             f"{how if checks else f'without checking {EPOCH}'}"
         )
-        yield violation("W2", commit.zxid, [zxid_row(commit.zxid)], sentence)
+        yield SPEC.violation(commit.zxid, [zxid_row(commit.zxid)], sentence)
+
+
+INPUTS: Final = ("gold/admin_writes",)
+SQL: Final = """
+SELECT run, CASE WHEN NOT fenced THEN CAST(zxid AS STRING) END AS key,
+  array(concat('zxid/', zxid)) AS rows,
+  concat('zxid ', zxid, ': session ', session, ' wrote ', path,
+    CASE WHEN checked THEN ' with a check of /controller_epoch that accepts any version'
+         ELSE ' without checking /controller_epoch' END) AS sentence
+FROM admin_writes
+"""

@@ -1,4 +1,4 @@
-"""F10: a controller executes only Envelopes that brokers sent.
+"""A controller executes only Envelopes that brokers sent.
 
 A client that reaches the controller could forge an Envelope with any principal. The Envelope's
 identity then names a process that does not exist or did not send it. A killed broker may not have
@@ -8,10 +8,21 @@ written its last events, so Envelopes of killed brokers are not judged.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
-from event_log.properties import Violation
+from judge import sql
 from judge.history import History, boot_of, place_of, row_of
-from judge.properties.violations import violation
+from judge.property import PropertySpec, Violation
+
+SPEC: Final = PropertySpec(
+    id="F10",
+    name="executed_envelope_was_sent",
+    statement="a controller executes only Envelopes that brokers sent",
+    witnesses=("events",),
+    row="executions of Envelopes, except Envelopes of killed brokers",
+    key="<node>/<boot>/<seq> of the execution",
+    gap_blocks_fail=True,  # the gap may hide the attempt
+)
 
 
 def check(history: History) -> Iterator[Violation | None]:
@@ -31,4 +42,27 @@ def check(history: History) -> Iterator[Violation | None]:
             f"{event['request_id']}: node {event['node']} executed it as an Envelope of broker "
             f"{broker_id}, incarnation {incarnation}, which did not send it"
         )
-        yield violation("F10", place_of(event), [row_of(event)], sentence)
+        yield SPEC.violation(place_of(event), [row_of(event)], sentence)
+
+
+INPUTS: Final = ("silver/events", "silver/boots")
+SQL: Final = f"""
+WITH sent AS (
+  SELECT DISTINCT run, node, boot, request_id FROM events WHERE kind = 'forward_sent'),
+executed AS (
+  SELECT run, node, boot, seq, request_id, identity, CAST(identity.broker_id AS STRING) AS sender,
+    identity.incarnation AS incarnation
+  FROM events WHERE kind = 'execution_started' AND epoch <> 0),
+judged AS (
+  SELECT /*+ BROADCAST(b) */ x.*, s.run IS NOT NULL AS was_sent
+  FROM executed x
+  LEFT JOIN boots b ON x.run = b.run AND x.sender = b.node AND x.incarnation = b.boot
+  LEFT JOIN sent s ON x.run = s.run AND x.sender = s.node AND x.incarnation = s.boot
+    AND x.request_id = s.request_id
+  WHERE b.run IS NULL OR b.stopped_seq IS NOT NULL)
+SELECT run, CASE WHEN NOT was_sent THEN {sql.place_of("judged")} END AS key,
+  array({sql.row_of("judged")}) AS rows,
+  concat(request_id, ': node ', node, ' executed it as an Envelope of broker ', sender,
+    ', incarnation ', incarnation, ', which did not send it') AS sentence
+FROM judged
+"""

@@ -1,4 +1,4 @@
-"""R6: an image has no metadata that ZooKeeper did not commit.
+"""An image has no metadata that ZooKeeper did not commit.
 
 The zxid of each image must be the zxid of a transaction. The first zxid of a ZooKeeper leader's
 epoch is exempt, because ZooKeeper writes no transaction with it.
@@ -7,10 +7,22 @@ epoch is exempt, because ZooKeeper writes no transaction with it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
-from event_log.properties import Violation
+from judge import sql
 from judge.history import History, place_of, row_of
-from judge.properties.violations import violation
+from judge.property import PropertySpec, Violation
+
+SPEC: Final = PropertySpec(
+    id="R6",
+    name="image_is_committed",
+    statement="an image has no metadata that ZooKeeper did not commit",
+    witnesses=("commits", "events"),
+    row="image_advanced events with a zxid of this run, except the first zxid of a ZooKeeper "
+    "leader's epoch",
+    key="<node>/<boot>/<seq>",
+    gap_blocks_fail=True,
+)
 
 
 def check(history: History) -> Iterator[Violation | None]:
@@ -30,4 +42,21 @@ def check(history: History) -> Iterator[Violation | None]:
             f"the {event['side']} image of node {event['node']} has zxid {zxid}, which is not in "
             "ZooKeeper's transaction log"
         )
-        yield violation("R6", place_of(event), [row_of(event)], sentence)
+        yield SPEC.violation(place_of(event), [row_of(event)], sentence)
+
+
+INPUTS: Final = ("silver/events", "silver/commits", "runs")
+SQL: Final = f"""
+WITH known AS (SELECT DISTINCT run, zxid FROM commits),
+images AS (
+  SELECT /*+ BROADCAST(r) */ e.run, e.node, e.boot, e.seq, e.side, e.zxid,
+    k.run IS NOT NULL AS is_committed
+  FROM events e JOIN runs r ON e.run = r.run AND r.logs AND e.zxid > r.first_zxid
+  LEFT JOIN known k ON e.run = k.run AND e.zxid = k.zxid
+  WHERE e.kind = 'image_advanced' AND e.zxid % {1 << 32}L <> 0)
+SELECT run, CASE WHEN NOT is_committed THEN {sql.place_of("images")} END AS key,
+  array({sql.row_of("images")}) AS rows,
+  concat('the ', side, ' image of node ', node, ' has zxid ', zxid,
+    ', which is not in ZooKeeper''s transaction log') AS sentence
+FROM images
+"""

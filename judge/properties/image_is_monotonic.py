@@ -1,12 +1,23 @@
-"""R2: the zxid of an image never decreases."""
+"""The zxid of an image never decreases."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
-from event_log.properties import Violation
+from judge import sql
 from judge.history import Event, History, boot_of, place_of, row_of
-from judge.properties.violations import violation
+from judge.property import PropertySpec, Violation
+
+SPEC: Final = PropertySpec(
+    id="R2",
+    name="image_is_monotonic",
+    statement="the zxid of an image never decreases",
+    witnesses=("events",),
+    row="image_advanced events",
+    key="<node>/<boot>/<seq>",
+    gap_blocks_pass=False,
+)
 
 
 def check(history: History) -> Iterator[Violation | None]:
@@ -24,4 +35,18 @@ def check(history: History) -> Iterator[Violation | None]:
             f"the {event['side']} image of node {event['node']} went back from zxid "
             f"{known['zxid']} to {event['zxid']}"
         )
-        yield violation("R2", place_of(event), [row_of(known), row_of(event)], sentence)
+        yield SPEC.violation(place_of(event), [row_of(known), row_of(event)], sentence)
+
+
+INPUTS: Final = ("silver/events",)
+SQL: Final = f"""
+WITH images AS (
+  SELECT run, node, boot, seq, side, zxid, lag(struct(node, boot, seq, zxid))
+    OVER (PARTITION BY run, node, boot, side ORDER BY seq) AS before
+  FROM events WHERE kind = 'image_advanced')
+SELECT run, CASE WHEN zxid < before.zxid THEN {sql.place_of("images")} END AS key,
+  array({sql.row_of("before")}, {sql.row_of("images")}) AS rows,
+  concat('the ', side, ' image of node ', node, ' went back from zxid ', before.zxid, ' to ', zxid)
+    AS sentence
+FROM images
+"""

@@ -1,4 +1,4 @@
-"""A10: no request is executed after the login of its client has expired.
+"""No request is executed after the login of its client has expired.
 
 A login expires with its credential, or earlier, after `connections.max.reauth.ms`. The event of a
 login has the wall-clock time of the expiry. The time since the login is measured with the
@@ -8,10 +8,25 @@ monotonic clock, as in Kafka, because a wall clock may jump.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
-from event_log.properties import RECORDED_LATER_MS_MAX, Violation
+from judge import sql
 from judge.history import Boot, Event, History, boot_of, row_of
-from judge.properties.violations import violation
+from judge.property import PropertySpec, Violation
+
+SPEC: Final = PropertySpec(
+    id="A10",
+    name="no_request_on_expired_credential",
+    statement="no request is executed after the login of its client has expired",
+    witnesses=("events",),
+    row="requests received from clients whose login expires",
+    key="<request id>",
+    gap_blocks_fail=True,  # the gap may hide a reauthentication
+)
+
+# A broker checks the credential and then records the request. The record of a request that was
+# checked just before the expiry may be this much later than the expiry.
+RECORDED_LATER_MS_MAX: Final = 100
 
 
 def check(history: History) -> Iterator[Violation | None]:
@@ -31,10 +46,38 @@ def _request(login: Event, request: Event) -> Violation | None:
     late_ms = (request["mono_ns"] - login["mono_ns"]) // 1_000_000 - lasts_ms
     if late_ms <= RECORDED_LATER_MS_MAX:
         return None
-    return violation(
-        "A10",
+    return SPEC.violation(
         request["request_id"],
         [row_of(login), row_of(request)],
         f"{request['request_id']}: broker {request['node']} received it {late_ms} ms after the "
         f"login of {login['principal']} had expired",
     )
+
+
+INPUTS: Final = ("silver/events",)
+SQL: Final = f"""
+WITH limited AS (
+  SELECT DISTINCT run, node, boot, connection FROM events
+  WHERE kind = 'authenticated' AND ends_at_ms IS NOT NULL),
+seen AS (
+  SELECT e.run, e.node, e.boot, e.seq, e.kind, e.connection, e.request_id, e.principal,
+    e.mono_ns, e.wall_ms, e.ends_at_ms
+  FROM events e LEFT SEMI JOIN limited l
+    ON e.run = l.run AND e.node = l.node AND e.boot = l.boot AND e.connection = l.connection
+  WHERE e.kind IN ('authenticated', 'request_received')),
+joined AS (
+  SELECT *, last_value(CASE WHEN kind = 'authenticated'
+      THEN struct(node, boot, seq, principal, mono_ns, wall_ms, ends_at_ms) END, true)
+    OVER (PARTITION BY run, node, boot, connection ORDER BY seq) AS login
+  FROM seen),
+requests AS (
+  SELECT run, node, boot, seq, request_id, login,
+    floor(({sql.WIDE.format("mono_ns")} - login.mono_ns) / 1000000)
+      - ({sql.WIDE.format("login.ends_at_ms")} - login.wall_ms) AS late_ms
+  FROM joined WHERE kind = 'request_received' AND login.ends_at_ms IS NOT NULL)
+SELECT run, CASE WHEN late_ms > {RECORDED_LATER_MS_MAX} THEN request_id END AS key,
+  array({sql.row_of("login")}, {sql.row_of("requests")}) AS rows,
+  concat(request_id, ': broker ', node, ' received it ', late_ms, ' ms after the login of ',
+    login.principal, ' had expired') AS sentence
+FROM requests
+"""

@@ -1,4 +1,4 @@
-"""W3: a process that is no longer the controller has no effect.
+"""A process that is no longer the controller has no effect.
 
 There are three kinds of effects: the process writes through any of its sessions; it acknowledges
 a write that was committed after the end of its term; a broker accepts metadata of an older epoch.
@@ -8,10 +8,21 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from typing import Final
 
-from event_log.properties import Violation
+from judge import sql
 from judge.history import NONE, Boot, History, Term, boot_of, place_of, row_of
-from judge.properties.violations import violation, zxid_row
+from judge.property import PropertySpec, Violation, zxid_row
+
+SPEC: Final = PropertySpec(
+    id="W3",
+    name="no_zombie_effect",
+    statement="a process that is no longer the controller has no effect",
+    witnesses=("commits", "events"),
+    row="transactions in which known processes wrote metadata; decisions that acknowledge a "
+    "write; images of brokers",
+    key="zxid/<zxid> or <node>/<boot>/<seq>",
+)
 
 
 def check(history: History) -> Iterator[Violation | None]:
@@ -40,8 +51,7 @@ def _writes(history: History, terms: dict[Boot, list[Term]]) -> Iterator[Violati
         if not past or any(term.zxid <= commit.zxid < term.until for term in own):
             yield None
             continue
-        yield violation(
-            "W3",
+        yield SPEC.violation(
             f"zxid/{commit.zxid}",
             [zxid_row(commit.zxid), zxid_row(past[-1].until)],
             f"zxid {commit.zxid}: broker {owner.node} wrote {writes[0].path}, but its epoch "
@@ -58,8 +68,7 @@ def _acknowledgements(history: History) -> Iterator[Violation | None]:
         if until is None or event["zxid"] < until:
             yield None
             continue
-        yield violation(
-            "W3",
+        yield SPEC.violation(
             place_of(event),
             [row_of(event), zxid_row(until)],
             f"{event['request_id']}: epoch {event['epoch']} acknowledged it at zxid "
@@ -76,10 +85,64 @@ def _images(history: History) -> Iterator[Violation | None]:
         if event["epoch"] >= known:
             yield None
             continue
-        yield violation(
-            "W3",
+        yield SPEC.violation(
             place_of(event),
             [row_of(event)],
             f"broker {event['node']} accepted metadata of epoch {event['epoch']} after epoch "
             f"{known}",
         )
+
+
+_WRITES: Final = """
+terms_of AS (
+  SELECT s.run, s.node, s.boot, array_sort(collect_list(struct(t.zxid, t.until, t.epoch))) AS own
+  FROM terms t JOIN sessions s ON t.run = s.run AND t.session = s.session
+  GROUP BY s.run, s.node, s.boot),
+session_terms AS (
+  SELECT s.run, s.session, s.node, t.own FROM sessions s
+  LEFT JOIN terms_of t ON s.run = t.run AND s.node = t.node AND s.boot = t.boot),
+writes AS (
+  SELECT /*+ BROADCAST(o) */ w.run, w.zxid, w.path, o.node,
+    coalesce(exists(o.own, t -> t.zxid <= w.zxid AND w.zxid < t.until), false) AS in_term,
+    filter(o.own, t -> t.until <= w.zxid) AS past
+  FROM admin_writes w JOIN session_terms o ON w.run = o.run AND w.session = o.session),
+late_writes AS (
+  SELECT run, CASE WHEN NOT in_term AND size(past) > 0 THEN concat('zxid/', zxid) END AS key,
+    array(concat('zxid/', zxid), concat('zxid/', get(past, size(past) - 1).until)) AS rows,
+    concat('zxid ', zxid, ': broker ', node, ' wrote ', path, ', but its epoch ',
+      get(past, size(past) - 1).epoch, ' had ended at zxid ',
+      get(past, size(past) - 1).until) AS sentence
+  FROM writes)"""
+
+_ACKNOWLEDGEMENTS: Final = f"""
+ends AS (SELECT run, epoch, max_by(until, zxid) AS until FROM terms GROUP BY run, epoch),
+decided AS (
+  SELECT /*+ BROADCAST(t) */ e.run, e.node, e.boot, e.seq, e.request_id, e.epoch, e.zxid, t.until
+  FROM events e LEFT JOIN ends t ON e.run = t.run AND e.epoch = t.epoch
+  WHERE e.kind = 'request_decided' AND NOT e.validate_only
+    AND exists(e.elements, x -> x.error = 0)),
+late_acknowledgements AS (
+  SELECT run, CASE WHEN zxid >= until THEN {sql.place_of("decided")} END AS key,
+    array({sql.row_of("decided")}, concat('zxid/', until)) AS rows,
+    concat(request_id, ': epoch ', epoch, ' acknowledged it at zxid ', zxid,
+      ', but had ended at zxid ', until) AS sentence
+  FROM decided)"""
+
+_IMAGES: Final = f"""
+taken AS (
+  SELECT run, node, boot, seq, epoch, max(epoch) OVER (PARTITION BY run, node, boot ORDER BY seq
+    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS known
+  FROM events WHERE kind = 'image_advanced' AND side = 'broker'),
+old_images AS (
+  SELECT run, CASE WHEN epoch < known THEN {sql.place_of("taken")} END AS key,
+    array({sql.row_of("taken")}) AS rows,
+    concat('broker ', node, ' accepted metadata of epoch ', epoch, ' after epoch ', known)
+      AS sentence
+  FROM taken)"""
+
+INPUTS: Final = ("gold/admin_writes", "silver/terms", "silver/sessions", "silver/events")
+SQL: Final = f"""
+WITH {_WRITES}, {_ACKNOWLEDGEMENTS}, {_IMAGES}
+SELECT * FROM late_writes UNION ALL SELECT * FROM late_acknowledgements
+UNION ALL SELECT * FROM old_images
+"""

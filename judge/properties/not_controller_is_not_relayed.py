@@ -1,4 +1,4 @@
-"""F5: no client gets NOT_CONTROLLER for a forwarded request (KAFKA-12677).
+"""No client gets NOT_CONTROLLER for a forwarded request (KAFKA-12677).
 
 For a request with the route NOT_CONTROLLER the error is correct: forwarding is switched off, or
 only the controller's broker handles this API (or, on a drafted listener, this version of it).
@@ -9,9 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from event_log.properties import Violation
+from judge import sql
 from judge.history import History, row_of
-from judge.properties.violations import violation
+from judge.property import PropertySpec, Violation
+
+SPEC: Final = PropertySpec(
+    id="F5",
+    name="not_controller_is_not_relayed",
+    statement="no client gets NOT_CONTROLLER for a forwarded request",
+    witnesses=("events",),
+    row="responses to requests with the route FORWARD",
+    key="<request id>",
+)
 
 NOT_CONTROLLER: Final = 41
 
@@ -33,4 +42,21 @@ def check(history: History) -> Iterator[Violation | None]:
             continue
         rows = [row_of(event)] + ([row_of(response.decided)] if response else [])
         sentence = f"{event['request_id']}: the client got NOT_CONTROLLER"
-        yield violation("F5", event["request_id"], rows, sentence)
+        yield SPEC.violation(event["request_id"], rows, sentence)
+
+
+INPUTS: Final = ("silver/events", "gold/answers")
+SQL: Final = f"""
+WITH relayed AS (
+  SELECT run, request_id, max(decided_row) AS decided_row FROM answers
+  WHERE error = 41 OR exists(elements, e -> e.error = 41) GROUP BY run, request_id),
+judged AS (
+  SELECT a.run, a.request_id, {sql.row_of("a")} AS answered_row, r.decided_row,
+    coalesce(a.error = 41, false) OR r.request_id IS NOT NULL AS relayed
+  FROM events a LEFT JOIN relayed r ON a.run = r.run AND a.request_id = r.request_id
+  WHERE a.kind = 'answered' AND a.route = 'FORWARD' AND NOT a.closed)
+SELECT run, CASE WHEN relayed THEN request_id END AS key,
+  array_compact(array(answered_row, decided_row)) AS rows,
+  concat(request_id, ': the client got NOT_CONTROLLER') AS sentence
+FROM judged
+"""

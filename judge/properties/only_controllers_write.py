@@ -1,4 +1,4 @@
-"""W6: controllers write metadata, brokers write their registration, others write nothing.
+"""Controllers write metadata, brokers write their registration, others write nothing.
 
 A broker below the bridge release (inter.broker.protocol.version) may write configs, quotas, ACLs
 and tokens through a session of role `direct`. Other brokers may not. As an exception, any session
@@ -9,11 +9,24 @@ of a node may create /controller_epoch and the paths that a cluster needs at its
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from event_log.commits import DIRECT_WRITERS, CommitOperation
-from event_log.properties import Violation
+from judge import sql
 from judge.history import History, SessionOwner, may_write_directly, writes_of
-from judge.properties.violations import violation, zxid_row
+from judge.property import PropertySpec, Violation, zxid_row
+
+SPEC: Final = PropertySpec(
+    id="W6",
+    name="only_controllers_write",
+    statement="a controller may write metadata; a broker may write its registration; a broker "
+    "below the bridge release may also write configs, quotas, ACLs and tokens; every node may "
+    "create the paths that a cluster needs at its start; no other session writes anything",
+    witnesses=("commits", "events"),
+    row="transactions that wrote below the chroot, except transactions that end a session",
+    key="<zxid>",
+    gap_blocks_fail=True,  # the gap may hide the session's owner
+)
 
 
 def _is_allowed(operation: CommitOperation, owner: SessionOwner) -> bool:
@@ -43,4 +56,33 @@ def check(history: History) -> Iterator[Violation | None]:
             continue
         of = f"broker {owner.node}, role {owner.role}," if owner else "no known broker"
         sentence = f"zxid {commit.zxid}: session {commit.session} of {of} wrote {wrong[0].path}"
-        yield violation("W6", commit.zxid, [zxid_row(commit.zxid)], sentence)
+        yield SPEC.violation(commit.zxid, [zxid_row(commit.zxid)], sentence)
+
+
+INPUTS: Final = ("silver/commits", "silver/sessions", "runs")
+SQL: Final = f"""
+WITH written AS (
+  SELECT c.run, c.zxid, c.session,
+    filter(c.operations, o -> o.kind IN ('create', 'set', 'delete', 'set_acl')
+      AND o.role <> '') AS writes
+  FROM commits c JOIN runs r ON c.run = r.run AND c.zxid > r.first_zxid
+  WHERE NOT c.failed AND c.kind <> 'close_session'),
+judged AS (
+  SELECT /*+ BROADCAST(s) */ w.run, w.zxid, w.session, s.node, s.role, w.writes,
+    get(filter(w.writes, o -> NOT coalesce(s.node IS NOT NULL AND (
+      o.role = 'start_up' OR
+      (o.role = 'registration' AND CASE
+        WHEN startswith(o.path, '{DIRECT_WRITERS}') THEN s.writes_directly
+          AND substring_index(substring_index(o.path, '/', -1), '-', 1) = s.node
+        ELSE s.role = 'broker' AND substring_index(o.path, '/', -1) = s.node END) OR
+      (o.role = 'admin' AND s.writes_directly AND {sql.IS_DIRECT}) OR
+      (o.role = 'epoch' AND o.kind = 'create') OR
+      (o.role <> 'registration' AND s.role = 'controller')), false)), 0).path AS wrong
+  FROM written w LEFT JOIN sessions s ON w.run = s.run AND w.session = s.session
+  WHERE size(w.writes) > 0)
+SELECT run, CASE WHEN wrong IS NOT NULL THEN CAST(zxid AS STRING) END AS key,
+  array(concat('zxid/', zxid)) AS rows,
+  concat('zxid ', zxid, ': session ', session, ' of ', CASE WHEN node IS NULL THEN 'no known broker'
+    ELSE concat('broker ', node, ', role ', role, ',') END, ' wrote ', wrong) AS sentence
+FROM judged
+"""

@@ -1,4 +1,4 @@
-"""F1: the controller decides for the principal, host and listener that the broker saw.
+"""The controller decides for the principal, host and listener that the broker saw.
 
 An execution without a `request_received` is not judged: the client's broker was killed before it
 wrote that event, so the client got no response.
@@ -10,9 +10,18 @@ import json
 from collections.abc import Iterator
 from typing import Final
 
-from event_log.properties import Violation
+from judge import sql
 from judge.history import History, place_of, row_of
-from judge.properties.violations import violation
+from judge.property import PropertySpec, Violation
+
+SPEC: Final = PropertySpec(
+    id="F1",
+    name="principal_is_preserved",
+    statement="the controller decides for the principal, host and listener that the broker saw",
+    witnesses=("events",),
+    row="executions of requests that have a request_received event",
+    key="<node>/<boot>/<seq> of the execution",
+)
 
 FIELDS: Final = (
     *("principal", "token_authenticated", "client_host", "listener", "security_protocol"),
@@ -35,8 +44,34 @@ def check(history: History) -> Iterator[Violation | None]:
             f"{event['request_id']}: {name} was {seen} at broker {received['node']}, but "
             f"{decided} at controller {event['node']}"
         )
-        yield violation("F1", place_of(event), [row_of(received), row_of(event)], sentence)
+        yield SPEC.violation(place_of(event), [row_of(received), row_of(event)], sentence)
 
 
 def _shown(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
+
+
+_CHANGED: Final = ", ".join(
+    f"CASE WHEN NOT (x.{name} <=> r.{name}) THEN struct('{name}' AS name, "
+    f"coalesce(CAST(r.{name} AS STRING), 'null') AS seen, "
+    f"coalesce(CAST(x.{name} AS STRING), 'null') AS decided_for) END"
+    for name in FIELDS
+)
+
+INPUTS: Final = ("silver/events",)
+SQL: Final = f"""
+WITH received AS (
+  SELECT run, request_id, max_by(struct(node, boot, seq, {", ".join(FIELDS)}),
+    struct(file, line_number)) AS r
+  FROM events WHERE kind = 'request_received' GROUP BY run, request_id),
+judged AS (
+  SELECT x.run, x.request_id, x.node, x.boot, x.seq, r.node AS broker, {sql.row_of("r")} AS read_at,
+    get(array_compact(array({_CHANGED})), 0) AS changed
+  FROM events x JOIN received ON x.run = received.run AND x.request_id = received.request_id
+  WHERE x.kind = 'execution_started')
+SELECT run, CASE WHEN changed IS NOT NULL THEN {sql.place_of("judged")} END AS key,
+  array(read_at, {sql.row_of("judged")}) AS rows,
+  concat(request_id, ': ', changed.name, ' was ', changed.seen, ' at broker ', broker, ', but ',
+    changed.decided_for, ' at controller ', node) AS sentence
+FROM judged
+"""

@@ -1,12 +1,22 @@
-"""R3: on each connection, a read never returns older metadata than the read before it."""
+"""On each connection, a read never returns older metadata than the read before it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
-from event_log.properties import Violation
+from judge import sql
 from judge.history import Boot, Event, History, boot_of, row_of
-from judge.properties.violations import violation
+from judge.property import PropertySpec, Violation
+
+SPEC: Final = PropertySpec(
+    id="R3",
+    name="reads_are_monotonic",
+    statement="on each connection, no read returns older metadata than the read before it",
+    witnesses=("events",),
+    row="responses that brokers made from their own image",
+    key="<request id>",
+)
 
 
 def check(history: History) -> Iterator[Violation | None]:
@@ -26,4 +36,22 @@ def check(history: History) -> Iterator[Violation | None]:
             f"{event['request_id']}: broker {event['node']} answered it with metadata of zxid "
             f"{event['zxid']}, after metadata of zxid {before['zxid']} on the same connection"
         )
-        yield violation("R3", event["request_id"], [row_of(before), row_of(event)], sentence)
+        yield SPEC.violation(event["request_id"], [row_of(before), row_of(event)], sentence)
+
+
+INPUTS: Final = ("silver/events", "gold/requests")
+SQL: Final = f"""
+WITH reads AS (
+  SELECT e.run, e.node, e.boot, e.seq, e.request_id, e.zxid, r.received.connection AS connection
+  FROM events e JOIN requests r ON e.run = r.run AND e.request_id = r.request_id
+  WHERE e.kind = 'answered' AND e.route = 'LOCAL' AND e.zxid > 0 AND r.received IS NOT NULL),
+followed AS (
+  SELECT *, lag(struct(node, boot, seq, zxid))
+    OVER (PARTITION BY run, node, boot, connection ORDER BY seq) AS before
+  FROM reads)
+SELECT run, CASE WHEN zxid < before.zxid THEN request_id END AS key,
+  array({sql.row_of("before")}, {sql.row_of("followed")}) AS rows,
+  concat(request_id, ': broker ', node, ' answered it with metadata of zxid ', zxid,
+    ', after metadata of zxid ', before.zxid, ' on the same connection') AS sentence
+FROM followed
+"""

@@ -1,13 +1,24 @@
-"""D2: a rejected write has no effect."""
+"""A rejected write has no effect."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from event_log.commits import CommitLine
-from event_log.properties import INFO_CODES, OK_CODES, RETRY_CODES, Violation
+from judge import sql
+from judge.error_codes import INFO_CODES, OK_CODES, RETRY_CODES
 from judge.history import NONE, Event, History, row_of
-from judge.properties.violations import violation, zxid_row
+from judge.property import PropertySpec, Violation, zxid_row
+
+SPEC: Final = PropertySpec(
+    id="D2",
+    name="rejected_write_has_no_effect",
+    statement="a rejected write has no effect",
+    witnesses=("commits", "events", "clients"),
+    row="rejected elements in brokers' responses and in clients' operations",
+    key="<request id>/<element> or <op id>/<element>",
+)
 
 
 def check(history: History) -> Iterator[Violation | None]:
@@ -43,4 +54,23 @@ def _violation(
         f"{request}: {element} was rejected with error code {error}, but committed at zxid "
         f"{done[0].zxid}"
     )
-    return violation("D2", f"{request}/{element}", rows, sentence)
+    return SPEC.violation(f"{request}/{element}", rows, sentence)
+
+
+_NO_REJECTION: Final = sql.listed(OK_CODES | INFO_CODES)
+_NOT_JUDGED_OF_CLIENTS: Final = sql.listed(OK_CODES | INFO_CODES | RETRY_CODES)
+
+INPUTS: Final = ("gold/decisions", "gold/client_outcomes")
+SQL: Final = f"""
+WITH rejected AS (
+  SELECT run, request_id AS source, element, error, done, array(answered_row, decided_row) AS events
+  FROM decisions WHERE error NOT IN ({_NO_REJECTION})
+  UNION ALL
+  SELECT run, op_id, element, error, done, array(invoked_row, completed_row)
+  FROM client_outcomes WHERE error NOT IN ({_NOT_JUDGED_OF_CLIENTS}) AND named_once)
+SELECT run, CASE WHEN size(done) > 0 THEN concat(source, '/', element) END AS key,
+  concat(events, {sql.zxid_rows("done")}) AS rows,
+  concat(source, ': ', element, ' was rejected with error code ', error, ', but committed at zxid ',
+    get(done, 0)) AS sentence
+FROM rejected
+"""

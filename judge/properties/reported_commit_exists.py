@@ -1,4 +1,4 @@
-"""K4: every commit that a controller reports is in ZooKeeper's transaction log.
+"""Every commit that a controller reports is in ZooKeeper's transaction log.
 
 A controller that takes a lost reply for a success reports a commit that ZooKeeper does not have.
 """
@@ -6,10 +6,21 @@ A controller that takes a lost reply for a success reports a commit that ZooKeep
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
-from event_log.properties import Violation
+from judge import sql
 from judge.history import History, place_of, row_of
-from judge.properties.violations import violation
+from judge.property import PropertySpec, Violation
+
+SPEC: Final = PropertySpec(
+    id="K4",
+    name="reported_commit_exists",
+    statement="every commit that a controller reports is in ZooKeeper's transaction log",
+    witnesses=("commits", "events"),
+    row="commit_answered events",
+    key="<node>/<boot>/<seq>",
+    gap_blocks_fail=True,
+)
 
 
 def check(history: History) -> Iterator[Violation | None]:
@@ -29,4 +40,23 @@ def check(history: History) -> Iterator[Violation | None]:
             f"node {event['node']} reports that commit {event['number']} of session "
             f"{event['session']} has zxid {event['zxid']}, but {wrong}"
         )
-        yield violation("K4", place_of(event), [row_of(event)], sentence)
+        yield SPEC.violation(place_of(event), [row_of(event)], sentence)
+
+
+INPUTS: Final = ("silver/events", "silver/commits", "runs")
+SQL: Final = f"""
+WITH applied AS (
+  SELECT c.run, c.zxid, c.session AS written_by FROM commits c
+  JOIN runs r ON c.run = r.run AND c.zxid > r.first_zxid WHERE NOT c.failed),
+reported AS (
+  SELECT e.run, e.node, e.boot, e.seq, e.number, e.zxid, e.session, a.written_by
+  FROM events e JOIN runs r ON e.run = r.run AND r.logs
+  LEFT JOIN applied a ON e.run = a.run AND e.zxid = a.zxid
+  WHERE e.kind = 'commit_answered')
+SELECT run, CASE WHEN NOT session <=> written_by THEN {sql.place_of("reported")} END AS key,
+  array({sql.row_of("reported")}) AS rows,
+  concat('node ', node, ' reports that commit ', number, ' of session ', session, ' has zxid ',
+    zxid, ', but ', CASE WHEN written_by IS NULL THEN 'ZooKeeper applied no such transaction'
+      ELSE concat('session ', written_by, ' wrote that transaction') END) AS sentence
+FROM reported
+"""

@@ -1,4 +1,4 @@
-"""F8: a broker resends no request that is answered or whose time limit has passed.
+"""A broker resends no request that is answered or whose time limit has passed.
 
 KAFKA-10667: brokers forwarded requests for ever, although their clients had given up. The limit is
 the brokers' `request.timeout.ms` plus a reserve. Brokers that a fault froze are not judged.
@@ -7,10 +7,23 @@ the brokers' `request.timeout.ms` plus a reserve. Brokers that a fault froze are
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
-from event_log.properties import ANSWERED_LATER_MS_MAX, Violation
+from judge import sql
 from judge.history import History, boot_of, place_of, row_of
-from judge.properties.violations import violation
+from judge.properties.request_is_answered_in_time import ANSWERED_LATER_MS_MAX
+from judge.property import PropertySpec, Violation
+
+SPEC: Final = PropertySpec(
+    id="F8",
+    name="resends_end_at_deadline",
+    statement="a broker does not resend a request after the response or after the time limit "
+    "of the request",
+    witnesses=("events",),
+    row="attempts to forward clients' requests, except attempts of brokers that a fault froze",
+    key="<node>/<boot>/<seq>",
+    gap_blocks_fail=True,  # the gap may hide the record of the freeze
+)
 
 
 def check(history: History) -> Iterator[Violation | None]:
@@ -36,4 +49,28 @@ def check(history: History) -> Iterator[Violation | None]:
         sentence = (
             f"{event['request_id']}: broker {event['node']} sent attempt {event['attempt']} {wrong}"
         )
-        yield violation("F8", place_of(event), [row_of(received), row_of(event)], sentence)
+        yield SPEC.violation(place_of(event), [row_of(received), row_of(event)], sentence)
+
+
+INPUTS: Final = ("silver/events", "gold/requests", "runs")
+SQL: Final = f"""
+WITH {sql.FROZEN},
+timed AS (
+  SELECT /*+ BROADCAST(z), BROADCAST(n) */ s.run, s.node, s.boot, s.seq, s.request_id, s.attempt,
+    r.received, r.answered, n.request_timeout_ms + {ANSWERED_LATER_MS_MAX} AS limit_ms,
+    floor(({sql.WIDE.format("s.mono_ns")} - r.received.mono_ns) / 1000000) AS late_ms
+  FROM events s JOIN requests r ON s.run = r.run AND s.request_id = r.request_id
+    AND s.node = r.received.node AND s.boot = r.received.boot
+  JOIN runs n ON s.run = n.run
+  LEFT ANTI JOIN frozen z ON s.run = z.run AND s.node = z.node
+  WHERE s.kind = 'forward_sent'),
+judged AS (
+  SELECT *, CASE WHEN answered.seq < seq THEN 'after its response'
+    WHEN late_ms > limit_ms
+      THEN concat(late_ms, ' ms after its receipt; the limit is ', limit_ms, ' ms') END AS wrong
+  FROM timed)
+SELECT run, CASE WHEN wrong IS NOT NULL THEN {sql.place_of("judged")} END AS key,
+  array({sql.row_of("received")}, {sql.row_of("judged")}) AS rows,
+  concat(request_id, ': broker ', node, ' sent attempt ', attempt, ' ', wrong) AS sentence
+FROM judged
+"""

@@ -1,4 +1,4 @@
-"""D10: a created topic has an id that no earlier topic had.
+"""A created topic has an id that no earlier topic had.
 
 KIP-516: only the id distinguishes a topic from a deleted topic of the same name.
 """
@@ -7,10 +7,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Final
 
-from event_log.properties import Violation
 from judge.history import History, topic_of
-from judge.properties.violations import violation, zxid_row
+from judge.property import PropertySpec, Violation, zxid_row
+
+SPEC: Final = PropertySpec(
+    id="D10",
+    name="topic_id_is_used_once",
+    statement="the id of a new topic differs from the ids of all earlier topics",
+    witnesses=("commits",),
+    row="creations of topics that have an id",
+    key="<zxid>/<topic>",
+)
 
 
 def check(history: History) -> Iterator[Violation | None]:
@@ -32,8 +41,7 @@ def check(history: History) -> Iterator[Violation | None]:
             if before == (commit.zxid, place):
                 yield None
                 continue
-            yield violation(
-                "D10",
+            yield SPEC.violation(
                 f"{commit.zxid}/{name}",
                 [zxid_row(before[0]), zxid_row(commit.zxid)],
                 f"zxid {commit.zxid}: {name} was created with id {topic_id}, which a topic "
@@ -48,3 +56,29 @@ def _id_in(data: str | None) -> str:
         return ""
     found = content.get("topic_id") if isinstance(content, dict) else None
     return found if isinstance(found, str) else ""
+
+
+_IS_TOPIC: Final = "{0} RLIKE '^/brokers/topics/[^/]*$'"
+_ID: Final = "get_json_object({0}, '$.topic_id')"
+
+INPUTS: Final = ("silver/commits", "silver/dumps", "runs")
+SQL: Final = f"""
+WITH created AS (
+  SELECT c.run, c.zxid, place, substring(o.path, 17) AS topic, {_ID.format("o.data")} AS id,
+    true AS judged
+  FROM commits c JOIN runs r ON c.run = r.run AND c.zxid > r.first_zxid
+  LATERAL VIEW posexplode(c.operations) x AS place, o
+  WHERE NOT c.failed AND o.kind = 'create' AND {_IS_TOPIC.format("o.path")}
+  UNION ALL
+  SELECT run, czxid, -1, substring(path, 17), {_ID.format("data")}, false FROM dumps
+  WHERE NOT is_final AND {_IS_TOPIC.format("path")}),
+followed AS (
+  SELECT *, min(struct(zxid, place)) OVER (PARTITION BY run, id) AS before
+  FROM created WHERE id <> ''),
+checked AS (SELECT * FROM followed WHERE judged)
+SELECT run, CASE WHEN before < struct(zxid, place) THEN concat(zxid, '/', topic) END AS key,
+  array(concat('zxid/', before.zxid), concat('zxid/', zxid)) AS rows,
+  concat('zxid ', zxid, ': ', topic, ' was created with id ', id,
+    ', which a topic created at zxid ', before.zxid, ' already had') AS sentence
+FROM checked
+"""

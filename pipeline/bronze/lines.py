@@ -16,9 +16,10 @@ from pyspark.sql import Window as W
 from pyspark.sql import functions as F
 
 from event_log.evidence import EVENT_SOURCES, KAFKA_LOGS
-from event_log.verdicts import witness_of
+from judge.evidence.gaps import witness_of
 from pipeline.evidence import Run
-from pipeline.table import Frames, Table, local_frame
+from pipeline.frames import Frames, local_frame
+from pipeline.table import Table
 
 KINDS: Final = (*EVENT_SOURCES, "commits", "dump", *KAFKA_LOGS.values())
 IS_BLANK: Final = r"line RLIKE '\\A\\s*\\z'"

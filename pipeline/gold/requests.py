@@ -1,4 +1,4 @@
-"""Two tables: requests, each with its whole path, and attempts to forward a request.
+"""Requests, each with its whole path.
 
 `received` is null if no broker recorded that it read the request. Durations are in nanoseconds of
 the monotonic clock. A hop between two hosts (with different `host_boot_id`) has no duration.
@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from pipeline.query import query
 from pipeline.schemas import IDENTITY
-from pipeline.table import Table, query
+from pipeline.table import Table
 
+PLACES: Final = (
+    "ARRAY<STRUCT<file: STRING, line_number: BIGINT, node: STRING, boot: STRING, seq: BIGINT>>"
+)
 _REQUESTS: Final = """
 WITH relevant AS (
   SELECT run, request_id, kind, node, boot, seq, mono_ns, wall_ms, host_boot_id, connection,
@@ -62,30 +66,6 @@ SELECT run, request_id, received, answered, times_received, times_answered, rece
 FROM whole
 """
 
-_PLACES: Final = (
-    "ARRAY<STRUCT<file: STRING, line_number: BIGINT, node: STRING, boot: STRING, seq: BIGINT>>"
-)
-_FORWARDS: Final = """
-WITH relevant AS (
-  SELECT run, request_id, attempt, kind, node, boot, seq, mono_ns, wall_ms, controller_id, local,
-    error, zxid, struct(file, line_number, node, boot, seq) AS at
-  FROM events WHERE kind IN ('forward_sent', 'forward_answered'))
-SELECT run, request_id, attempt,
-  min_by(node, at) AS node,
-  min_by(controller_id, at) FILTER (WHERE kind = 'forward_sent') AS controller_id,
-  min_by(local, at) FILTER (WHERE kind = 'forward_sent') AS local,
-  min(wall_ms) FILTER (WHERE kind = 'forward_sent') AS sent_ms,
-  max_by(error, at) FILTER (WHERE kind = 'forward_answered') AS error,
-  max_by(zxid, at) FILTER (WHERE kind = 'forward_answered') AS zxid,
-  max(mono_ns) FILTER (WHERE kind = 'forward_answered')
-    - min(mono_ns) FILTER (WHERE kind = 'forward_sent') AS took_ns,
-  count_if(kind = 'forward_sent') AS times_sent,
-  count_if(kind = 'forward_answered') AS times_returned,
-  slice(array_sort(collect_list(at) FILTER (WHERE kind = 'forward_sent')), 1, 4) AS sent,
-  slice(array_sort(collect_list(at) FILTER (WHERE kind = 'forward_answered')), 1, 4) AS returned
-FROM relevant GROUP BY run, request_id, attempt
-"""
-
 REQUESTS: Final = Table(
     name="gold/requests",
     inputs=("silver/events",),
@@ -96,7 +76,7 @@ REQUESTS: Final = Table(
     "route: STRING, client_software_name: STRING, client_software_version: STRING>, "
     "answered STRUCT<node: STRING, boot: STRING, seq: BIGINT, mono_ns: BIGINT, error: BIGINT, "
     "closed: BOOLEAN, zxid: BIGINT, route: STRING>, times_received BIGINT, "
-    f"times_answered BIGINT, receipts {_PLACES}, answers {_PLACES}, attempts BIGINT, "
+    f"times_answered BIGINT, receipts {PLACES}, answers {PLACES}, attempts BIGINT, "
     "remote_attempts BIGINT, times_returned BIGINT, first_remote_seq BIGINT, "
     "first_remote_ms BIGINT, "
     f"identity {IDENTITY}, "
@@ -104,12 +84,4 @@ REQUESTS: Final = Table(
     "total_ns BIGINT, forward_ns BIGINT, "
     "to_controller_ns BIGINT, queue_ns BIGINT, decide_ns BIGINT",
     build=query(_REQUESTS),
-)
-FORWARDS: Final = Table(
-    name="gold/forwards",
-    inputs=("silver/events",),
-    schema="run STRING, request_id STRING, attempt BIGINT, node STRING, controller_id BIGINT, "
-    "local BOOLEAN, sent_ms BIGINT, error BIGINT, zxid BIGINT, took_ns BIGINT, "
-    f"times_sent BIGINT, times_returned BIGINT, sent {_PLACES}, returned {_PLACES}",
-    build=query(_FORWARDS),
 )

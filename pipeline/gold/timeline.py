@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from pipeline.table import Table, query
+from pipeline.query import query
+from pipeline.table import Table
 
 SLICES: Final = 240
 NARROWEST_MS: Final = 100  # in narrower slices, rates are noise

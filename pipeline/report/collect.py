@@ -9,9 +9,9 @@ from typing import Any, Final, Protocol
 
 from pyspark.sql import DataFrame
 
-from event_log.verdicts import VerdictRow
+from judge.verdicts import VerdictRow
 from pipeline.evidence import Run
-from pipeline.table import query
+from pipeline.query import query
 
 Rows = Sequence[Mapping[str, Any]]
 VIOLATIONS_SHOWN_MAX: Final = 40

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from event_log.verdicts import worst
+from judge.verdicts import worst
 from pipeline.report.collect import Content
 from pipeline.report.failovers import failovers
 from pipeline.report.names import api_name

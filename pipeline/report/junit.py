@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 from xml.etree import ElementTree
 
-from event_log.verdicts import VerdictRow
+from judge.verdicts import VerdictRow
 
 _FAILED = ("FAIL", "HANG")
 # Characters that XML 1.0 does not allow, even escaped. Names in evidence may contain them.

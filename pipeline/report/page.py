@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from html import escape
 from typing import Any, Final
 
-from event_log.verdicts import VerdictRow, worst
+from judge.verdicts import VerdictRow, worst
 from pipeline.report import charts
 from pipeline.report.collect import VIOLATIONS_SHOWN_MAX, Content
 from pipeline.report.failovers import failovers

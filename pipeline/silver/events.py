@@ -18,8 +18,9 @@ from pyspark.sql import functions as F
 
 from pipeline import schemas
 from pipeline.bronze.lines import IS_BLANK, numbered
+from pipeline.frames import Frames
 from pipeline.silver.reading import exact_events, is_good, parsed_events
-from pipeline.table import Frames, Table
+from pipeline.table import Table
 
 SOURCES: Final = ("node", "client", "harness")
 _KEY: Final = ("run", "node", "boot", "seq")

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from pipeline.table import Table, query
+from pipeline.query import query
+from pipeline.table import Table
 
 # The order is the same as in the plain judge, so that both judges report the same first gap.
 _GAPS: Final = """

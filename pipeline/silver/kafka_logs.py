@@ -14,8 +14,9 @@ from pyspark.sql import functions as F
 
 from event_log.evidence import KAFKA_LOGS, Manifest
 from pipeline.bronze.lines import IS_BLANK, numbered
+from pipeline.frames import Frames
 from pipeline.silver.reading import STRICT
-from pipeline.table import Frames, Table
+from pipeline.table import Table
 
 _REQUEST: Final = r"^\[([^\]]{1,40})\] ([A-Z]+) Completed request:(\{.*\}) \(([A-Za-z0-9_.$]+)\)$"
 _DECISION: Final = (

@@ -16,9 +16,10 @@ from pyspark.sql import functions as F
 
 from pipeline import schemas
 from pipeline.bronze.lines import IS_BLANK, numbered
+from pipeline.frames import Frames, local_frame
 from pipeline.silver.events import SOURCES, cut_lines, unaccounted
 from pipeline.silver.reading import is_good, parsed_events, parsed_others
-from pipeline.table import Frames, Table, local_frame
+from pipeline.table import Table
 
 _KEY: Final = ("run", "node", "boot", "seq")
 _PLACE: Final = ("run", "file", "line_number")

@@ -22,7 +22,7 @@ from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from pipeline.table import local_frame
+from pipeline.frames import local_frame
 from pipeline.watch.increments import Increments
 from pipeline.watch.summary import WINDOW_MS, Hop, Open, Summary, summary_from_json
 

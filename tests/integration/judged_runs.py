@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from event_log.verdicts import Verdict
 from judge.evidence.run_lookup import read_run
 from judge.history import History
-from judge.verdicts import Judgement, judge
+from judge.verdicts import Judgement, Verdict, judge
 
 
 def judged(folder: Path) -> dict[str, Judgement]:

@@ -13,10 +13,9 @@ from bridgehead.raw_client.blocking import Connection
 from bridgehead.raw_client.codec import create_topic_body
 from cluster_model.acls.authorizer import CLASS_NAME
 from cluster_model.acls.znodes import AclChangeZnode, AclZnode
-from event_log.verdicts import Verdict, worst
 from judge.evidence.run_lookup import read_run
 from judge.history import History
-from judge.verdicts import judge
+from judge.verdicts import Verdict, judge, worst
 from tests.integration.kazoo_clients import kazoo_client
 from tests.integration.waiting import wait_until
 

@@ -23,10 +23,9 @@ from bridgehead.kafka_wire.headers import decode_request_header, decode_response
 from bridgehead.kafka_wire.messages.envelope import EnvelopeResponse
 from bridgehead.raw_client.blocking import CLOSED, Connection
 from cluster_model.acls.authorizer import CLASS_NAME
-from event_log.verdicts import Verdict, worst
 from judge.evidence.run_lookup import read_run
 from judge.history import History
-from judge.verdicts import judge
+from judge.verdicts import Verdict, judge, worst
 from tests.integration.secured import Secured
 
 DATA: Final = Path(__file__).parents[1] / "data" / "client_envelopes.jsonl.gz"

@@ -23,7 +23,7 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from bridgehead.cluster import Cluster
 from cluster_model.topic_names import GROUP_METADATA_TOPIC
-from event_log.verdicts import Verdict
+from judge.verdicts import Verdict
 from tests.integration.judged_runs import failed, judged
 from tests.integration.login_clients import Login, confluent_options
 from tests.integration.record_clients import RECORD_CLIENTS

@@ -13,7 +13,7 @@ from kazoo.client import KazooClient
 from bridgehead.application import module_command
 from bridgehead.cluster import Cluster
 from demo.request_trace import read_events
-from event_log.verdicts import Verdict
+from judge.verdicts import Verdict
 from tests.integration.judged_runs import failed, judged
 from tests.integration.kazoo_clients import kazoo_client
 from tests.integration.secured import Secured

@@ -24,10 +24,9 @@ from bridgehead.cluster import Cluster
 from bridgehead.cluster.control_socket import call
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.raw_client.blocking import Connection
-from event_log.verdicts import Verdict
 from judge.evidence.run_lookup import read_run
 from judge.history import History
-from judge.verdicts import judge
+from judge.verdicts import Verdict, judge
 
 SESSION_TIMEOUT_S = 3
 WITHIN_S = 30

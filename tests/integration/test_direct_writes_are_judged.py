@@ -11,10 +11,9 @@ from typing import Final
 import pytest
 
 from bridgehead.raw_client.blocking import Connection
-from event_log.verdicts import Verdict
 from judge.evidence.run_lookup import read_run
 from judge.history import History
-from judge.verdicts import judge
+from judge.verdicts import Verdict, judge
 from tests.integration.conftest import StartCluster
 from tests.integration.test_upgrade import MUTANT_NODE, OLD, set_quota
 

@@ -30,7 +30,7 @@ from chaos.workloads.every_write_api import (
     differences,
 )
 from chaos.write_requests import creations, deletions, renewal
-from event_log.verdicts import Verdict
+from judge.verdicts import Verdict
 
 # Brokers forward these APIs, but the controller writes nothing for them.
 NOT_WRITTEN = {ApiKey.UPDATE_FEATURES, ApiKey.LIST_PARTITION_REASSIGNMENTS}

@@ -19,12 +19,11 @@ from bridgehead.application import module_command
 from bridgehead.cluster import ClientHistory, Cluster, RunSettings
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.exit_codes import ExitCode
-from event_log.seals import SIGNATURE, Seal, SealRules, read_key
-from event_log.verdicts import Verdict, worst
 from judge.evidence.reading import Evidence, EvidenceError
 from judge.evidence.run_lookup import find_runs, read_run
 from judge.history import History
-from judge.verdicts import judge
+from judge.seals import SIGNATURE, Seal, SealRules, read_key
+from judge.verdicts import Verdict, judge, worst
 from tests.integration.conftest import StartCluster, ZooKeeperForTest
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -19,7 +19,7 @@ from bridgehead.kafka_wire.messages.metadata import MetadataRequest
 from bridgehead.kafka_wire.primitives import WireError
 from bridgehead.raw_client.asynchronous import AsyncConnection
 from bridgehead.raw_client.codec import create_topics, decode_message
-from event_log.verdicts import Verdict
+from judge.verdicts import Verdict
 from tests.integration.judged_runs import judged
 from tests.integration.test_zombie_controller import events
 

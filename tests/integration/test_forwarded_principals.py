@@ -29,10 +29,9 @@ from chaos.workloads.forwarded_principals import (
     password_of,
     set_up,
 )
-from event_log.verdicts import Verdict, VerdictRow
 from judge.evidence.run_lookup import read_run
 from judge.history import History
-from judge.verdicts import judge
+from judge.verdicts import Verdict, VerdictRow, judge
 from tests.integration.private_files import holders, open_to_others
 
 MUTANT_NODE: Final = module_command("chaos.mutant_node", "--mutants")

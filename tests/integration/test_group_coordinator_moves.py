@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from bridgehead.application import module_command
 from bridgehead.cluster import Cluster
-from event_log.verdicts import Verdict
+from judge.verdicts import Verdict
 from tests.integration.judged_runs import failed, judged
 from tests.integration.waiting import wait_until
 

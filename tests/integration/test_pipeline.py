@@ -21,18 +21,20 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from bench.generated_evidence.__main__ import PLANTED, generate
-from event_log import seals
 from event_log.evidence import MANIFEST, RUN, RunDescription
-from event_log.properties import PROPERTY_SPECS, Violation
-from event_log.verdicts import Verdict, VerdictRow
+from judge import seals
 from judge.evidence.kafka_logs import RUN_ID, gather_kafka
+from judge.properties import PROPERTY_SPECS
+from judge.property import Violation
+from judge.verdicts import Verdict, VerdictRow
 from pipeline.evidence import EvidenceError, Run, find_runs
 from pipeline.folders import MADE, digests
-from pipeline.gold.forwarding import EFFECTS
+from pipeline.frames import Frames, local_frame
+from pipeline.gold.effects import EFFECTS
 from pipeline.run import TABLES, Pipeline
 from pipeline.session import RAW_FILES, open_session
 from pipeline.silver.boots import BOOTS
-from pipeline.table import Frames, TableError, local_frame
+from pipeline.table import TableError
 from tests import golden_histories
 from tests.integration.kafka_log_samples import write_logs
 from tests.integration.pipeline_runs import accepted, expand_all
@@ -281,6 +283,16 @@ def test_request_in_several_transactions_has_one_effect(spark: SparkSession) -> 
         ("r", "info", "once", 1),
         ("r", "info", "twice", 1),
     ]
+
+
+def test_frame_of_constants_is_part_of_the_plan(spark: SparkSession) -> None:
+    rows = [("a", 1), ("b", None)]
+    for frame, expected in (
+        (local_frame(spark, rows, "run STRING, seq BIGINT"), rows),
+        (local_frame(spark, [], "run STRING, seq BIGINT"), []),
+    ):
+        assert list(map(tuple, frame.collect())) == expected
+        assert "LocalTableScan" in frame._jdf.queryExecution().executedPlan().toString()
 
 
 def test_row_that_violates_an_expectation_is_an_error(spark: SparkSession, tmp_path: Path) -> None:

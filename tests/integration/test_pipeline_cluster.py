@@ -17,7 +17,7 @@ from bench.standalone_spark import standalone_spark
 from bench.storage import Storage, is_fetched, storage
 from pipeline.evidence import find_runs
 from pipeline.folders import digests
-from pipeline.gold.requests import FORWARDS
+from pipeline.gold.forwards import FORWARDS
 from pipeline.places import place
 from pipeline.run import TABLES, Pipeline
 from pipeline.session import open_session

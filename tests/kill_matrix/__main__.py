@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 from bridgehead.exit_codes import ExitCode
-from event_log.properties import PROPERTY_SPECS
+from judge.properties import PROPERTY_SPECS
 from tests.kill_matrix.evidence_mutants import EVIDENCE_MUTANTS
 from tests.kill_matrix.judging import verdict_on
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from event_log.properties import PROPERTY_SPECS
+from judge.properties import PROPERTY_SPECS
 from tests import golden_histories
 
 

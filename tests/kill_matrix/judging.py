@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from event_log.verdicts import worst
 from judge.evidence.reading import read_sealed
 from judge.history import History
-from judge.verdicts import judge
+from judge.verdicts import judge, worst
 from tests import golden_histories
 from tests.kill_matrix.evidence_mutants import EvidenceMutant
 

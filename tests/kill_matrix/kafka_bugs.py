@@ -16,7 +16,7 @@ from chaos.scenario import SIMULATED, Scenario
 from chaos.scenarios import SCENARIOS
 from chaos.seeded_bug import SeededBug, bugs_of_scenarios, not_found, reproduce
 from chaos.simulated.run import run
-from event_log.verdicts import Verdict
+from judge.verdicts import Verdict
 
 _TIMEOUT_S = 900  # hundred_failovers takes 300 s on a busy machine
 # Each bug once: some are in two of the registries.

@@ -10,7 +10,7 @@ from chaos.local import network, run
 from chaos.local.network import ProxiedNetwork
 from chaos.player import NoProgressError
 from chaos.scenarios.quiet_sea import QUIET_SEA
-from event_log.verdicts import Verdict
+from judge.verdicts import Verdict
 
 
 async def test_a_crashed_run_has_a_result(

@@ -13,7 +13,7 @@ import chaos.__main__ as command
 from chaos.judging import required
 from chaos.result import Result, decide, differences, write_files
 from chaos.scenario import Expectation
-from event_log.verdicts import Verdict, VerdictRow, worst
+from judge.verdicts import Verdict, VerdictRow, worst
 
 ONE_ELECTION = Expectation(elections=(1, 1), open_max=2)
 BY_HAND = Expectation(elections=(0, None), violates=("W1", "W2"))

@@ -13,8 +13,8 @@ import pytest
 from chaos.scenario import Catch, Scenario
 from chaos.scenarios import SCENARIOS
 from chaos.seeded_bug import bugs_of_scenarios, not_found, reproduce
-from event_log.properties import PROPERTY_SPECS
-from event_log.verdicts import Verdict
+from judge.properties import PROPERTY_SPECS
+from judge.verdicts import Verdict
 from node.seeded_bugs import SEEDED_BUGS
 
 # Each scenario takes about a second. Most of their seeded bugs violate no property: another

@@ -13,7 +13,7 @@ from chaos.scenario import Acknowledged, Scenario, Step
 from chaos.scenarios.random_faults import RANDOM_FAULTS
 from chaos.simulated.run import run
 from chaos.simulated.shrinking import as_file, is_same_failure, shrink
-from event_log.verdicts import Verdict
+from judge.verdicts import Verdict
 
 FAULTS = (RESET_PEERS_OF_CONTROLLER, LOSE_REPLY_OF_COMMIT, EXPIRE_CONTROLLER)
 STEPS = tuple(Step(fault=each, after=8, times=2) for each in FAULTS)

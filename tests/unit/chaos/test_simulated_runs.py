@@ -17,7 +17,7 @@ from chaos.scenario import Scenario
 from chaos.scenarios import SCENARIOS
 from chaos.simulated import run as simulated_run
 from chaos.simulated.run import Runner, run
-from event_log.verdicts import Verdict
+from judge.verdicts import Verdict
 
 ROOT = Path(__file__).parents[3]
 BY_NAME = {each.name: each for each in SCENARIOS}

@@ -12,8 +12,8 @@ import pytest
 
 from deploy import submitter
 from event_log.evidence import FINAL_DUMP, MANIFEST, RUN, RunDescription
-from event_log.seals import SIGNATURE, signature
-from event_log.verdicts import CANNOT_RUN
+from judge.exit_codes import CANNOT_RUN
+from judge.seals import SIGNATURE, signature
 
 KEY = b"0123456789abcdef"
 

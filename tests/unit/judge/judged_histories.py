@@ -9,7 +9,8 @@ from event_log.commits import CommitLine, CommitOperation, CommitOutcome, role_o
 from event_log.evidence import Manifest, ManifestFile, RunDescription, ZooKeeperEvidence
 from judge.evidence.reading import Evidence
 from judge.history import CREATE_TOPICS, NONE, History
-from judge.properties import CHECKS
+from judge.properties import PROPERTIES
+from judge.property import Violation
 
 UNKNOWN_TOPIC, REQUEST_TIMED_OUT, TOPIC_EXISTS = 3, 7, 36
 CONTROLLER, OTHER_SESSION = "0xa", "0xb"
@@ -114,9 +115,16 @@ def responded(
     return [decided, {**decided, **answered, "zxid": zxid, "seq": 2 * identity[2] + 1}]
 
 
+def rows_of(
+    of: str, commits: Sequence[CommitLine], events: Sequence[Mapping[str, Any]] = ()
+) -> list[Violation | None]:
+    """Return what the check of the property with this id returns for each row."""
+    (found,) = (each for each in PROPERTIES if each.SPEC.id == of)
+    return list(found.check(history([ELECTED, *commits], events)))
+
+
 def violations(
     of: str, commits: Sequence[CommitLine], events: Sequence[Mapping[str, Any]] = ()
 ) -> tuple[str, ...]:
     """Return a sentence for each violation of a property."""
-    rows = CHECKS[of](history([ELECTED, *commits], events))
-    return tuple(row.sentence for row in rows if row is not None)
+    return tuple(row.sentence for row in rows_of(of, commits, events) if row is not None)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from event_log.properties import PROPERTY_SPECS
+from judge.properties import PROPERTY_SPECS
 from tests.kill_matrix.evidence_mutants import EVIDENCE_MUTANTS, EvidenceMutant
 from tests.kill_matrix.golden import violations_of_histories
 from tests.kill_matrix.judging import verdict_on

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-from event_log.properties import PROPERTY_SPECS
 from judge.evidence.reading import EvidenceError, read_sealed
 from judge.history import History
+from judge.properties import PROPERTY_SPECS
 from judge.verdicts import judge
 from tests import golden_histories
 
@@ -33,6 +34,18 @@ def test_golden_history_gets_its_verdicts(name: str, tmp_path: Path) -> None:
     violations = [violation for each in judgements for violation in each.violations]
     found = golden_histories.verdicts([each.row for each in judgements], violations)
     assert found == golden_histories.pinned(golden)
+
+
+def test_name_of_a_history_is_used_once() -> None:
+    """YAML would keep only the last of two histories with the same name."""
+    texts = [path.read_text(encoding="utf-8") for path in golden_histories.FOLDER.glob("*.yaml")]
+    written = [name for text in texts for name in re.findall(r"^(\w+):", text, re.MULTILINE)]
+    assert sorted(written) == golden_histories.names()
+
+
+def test_every_property_has_a_file() -> None:
+    files = {path.stem for path in golden_histories.FOLDER.glob("*.yaml")}
+    assert {spec.name for spec in PROPERTY_SPECS} <= files
 
 
 def test_histories_pass_and_fail() -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 import pytest
 
 from event_log.commits import CommitOperation
-from event_log.verdicts import Verdict, exit_code, worst
 from judge.history import (
     ALTER_CONFIGS,
     CREATE_PARTITIONS,
@@ -14,8 +15,8 @@ from judge.history import (
     NONE,
     History,
 )
-from judge.properties import CHECKS
-from judge.verdicts import judge
+from judge.properties import single_writer
+from judge.verdicts import Verdict, exit_code, judge, worst
 from tests.unit.judge.judged_histories import (
     ANOTHER,
     ELECTED,
@@ -33,6 +34,7 @@ from tests.unit.judge.judged_histories import (
     outcomes,
     removed,
     responded,
+    rows_of,
     violations,
 )
 
@@ -40,8 +42,7 @@ from tests.unit.judge.judged_histories import (
 def test_fence_is_not_required_of_elections_registrations_and_start_up() -> None:
     registration = multi(2, create("/brokers/ids/1"), session=OTHER_SESSION)
     parents = multi(3, create("/brokers/topics"), session=OTHER_SESSION)
-    rows = CHECKS["W2"](history([ELECTED, registration, parents, created(4)], []))
-    assert list(rows) == [None]
+    assert rows_of("W2", [registration, parents, created(4)]) == [None]
 
 
 def test_fenced_write_of_another_session_is_a_violation() -> None:
@@ -55,7 +56,7 @@ def test_fenced_write_of_another_session_is_a_violation() -> None:
 
 def test_failed_multi_is_not_a_write() -> None:
     failed = multi(2, create("/brokers/topics/orders"), session=OTHER_SESSION, failed=True)
-    assert list(CHECKS["W2"](history([ELECTED, failed], []))) == []
+    assert rows_of("W2", [failed]) == []
 
 
 def test_acknowledged_write_with_its_commit_is_accepted() -> None:
@@ -89,7 +90,7 @@ def test_acknowledged_request_with_a_committed_rejection_is_a_violation() -> Non
 
 def test_timed_out_request_is_not_acknowledged() -> None:
     events = responded(REQUEST_TIMED_OUT, zxid=1)
-    assert list(CHECKS["D1"](history([ELECTED], events))) == []
+    assert rows_of("D1", [], events) == []
 
 
 def test_same_sequence_of_another_broker_is_another_request() -> None:
@@ -169,11 +170,13 @@ def test_set_acl_is_a_write() -> None:
 
 
 def test_crashed_check_is_not_a_failed_property() -> None:
-    def crashes(_: History) -> None:
-        raise ZeroDivisionError("no")
+    class Crashes:
+        SPEC, INPUTS, SQL = single_writer.SPEC, single_writer.INPUTS, single_writer.SQL
 
-    crashed = judge(history([]), {**CHECKS, "D1": crashes})  # type: ignore[dict-item]
-    row = next(row for row, _ in crashed if row.property == "D1")
+        def check(self, _: History) -> NoReturn:
+            raise ZeroDivisionError("no")
+
+    ((row, _),) = judge(history([]), [Crashes()])
     assert row.verdict is Verdict.CRASHED
     assert "ZeroDivisionError" in row.why
     assert exit_code(row.verdict) == 3

@@ -22,19 +22,19 @@ from cluster_model.znodes.layout import BRIDGEHEAD_PATHS, START_UP_PATHS
 from cluster_model.znodes.tokens import TOKEN_PATHS
 from event_log.commits import START_UP
 from event_log.evidence import MANIFEST, RunDescription
-from event_log.seals import Seal
-from event_log.verdicts import Verdict, out_of_reach
 from judge.__main__ import main
 from judge.evidence.__main__ import main as evidence_main
 from judge.evidence.commit_lines import commit_line
+from judge.evidence.gaps import out_of_reach
 from judge.evidence.lines import parse_object
 from judge.evidence.merge import merge
 from judge.evidence.reading import EvidenceError, read_sealed
 from judge.evidence.run_lookup import find_runs, read_run
 from judge.evidence.sealing import without_tail
 from judge.history import History
+from judge.seals import Seal
 from judge.transaction_log import LoggedOperation, Transaction
-from judge.verdicts import judge
+from judge.verdicts import Verdict, judge
 from tests import golden_histories
 
 RECORDED = Path(__file__).parents[2] / "data" / "zookeeper_transactions.bin"

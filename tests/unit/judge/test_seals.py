@@ -16,8 +16,14 @@ from pathlib import Path
 import pytest
 
 from event_log.evidence import MANIFEST, RUN, RunDescription
-from event_log.properties import PROPERTY_SPECS
-from event_log.seals import (
+from judge.__main__ import main as judge_main
+from judge.evidence.__main__ import main as evidence_main
+from judge.evidence.reading import EvidenceError
+from judge.evidence.run_lookup import read_run
+from judge.exit_codes import CANNOT_RUN, UNDECIDED
+from judge.history import History
+from judge.properties import PROPERTY_SPECS
+from judge.seals import (
     KEY_BYTES_MAX,
     SIGNATURE,
     UNSEALED,
@@ -27,13 +33,7 @@ from event_log.seals import (
     read_key,
     seal_rules,
 )
-from event_log.verdicts import CANNOT_RUN, UNDECIDED, Count, Verdict, worst
-from judge.__main__ import main as judge_main
-from judge.evidence.__main__ import main as evidence_main
-from judge.evidence.reading import EvidenceError
-from judge.evidence.run_lookup import read_run
-from judge.history import History
-from judge.verdicts import judge
+from judge.verdicts import Count, Verdict, judge, worst
 from pipeline.__main__ import main as pipeline_main
 from pipeline.evidence import EvidenceError as PipelineError
 from pipeline.evidence import find_runs

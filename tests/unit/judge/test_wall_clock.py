@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from event_log.verdicts import VerdictRow
 from judge.evidence.reading import read_sealed
 from judge.history import History
-from judge.verdicts import judge
+from judge.verdicts import VerdictRow, judge
 from tests import golden_histories
 
 # A10 computes the lifetime of a login from wall-clock times. T1 compares wall-clock times with the

@@ -10,7 +10,7 @@ import pytest
 
 from chaos import kafka_bugs, other_bugs
 from chaos.seeded_bug import bugs_of_scenarios
-from event_log.properties import PROPERTY_SPECS
+from judge.properties import PROPERTY_SPECS
 from node.seeded_bugs import SEEDED_BUGS
 from tests.kill_matrix.seeded_bug_tests import (
     SEEDED_BUG_TESTS,

@@ -14,8 +14,9 @@ import pytest
 from pyspark.sql import DataFrame
 
 from pipeline.folders import MADE, Folders, code_fingerprint
+from pipeline.frames import Frames
 from pipeline.places import local_place
-from pipeline.table import Frames, Table
+from pipeline.table import Table
 
 
 def _never(_: Frames) -> DataFrame:
@@ -94,7 +95,9 @@ def test_an_incomplete_record_of_a_table_counts_as_missing(tmp_path: Path) -> No
     assert folders.missing(TABLE.name) == ["a", "b"]
 
 
-@pytest.mark.parametrize("name", ["pipeline/verdicts.py", "event_log/rights.py"])
+@pytest.mark.parametrize(
+    "name", ["pipeline/verdicts.py", "event_log/commits.py", "judge/rights.py"]
+)
 def test_tables_are_built_again_after_a_change_of_the_code_or_the_rights(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from event_log.verdicts import Verdict, VerdictRow
+from judge.verdicts import Verdict, VerdictRow
 from pipeline.report.junit import junit
 
 

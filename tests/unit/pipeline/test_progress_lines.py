@@ -8,8 +8,8 @@ import time
 
 from rich.console import Console
 
-from event_log.properties import PROPERTY_SPECS
-from event_log.verdicts import Verdict, VerdictRow
+from judge.properties import PROPERTY_SPECS
+from judge.verdicts import Verdict, VerdictRow
 from pipeline.__main__ import ProgressLines, show_verdicts, shown_progress
 from pipeline.run import NEEDED, TABLES, Progress
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from event_log.evidence import Manifest, ManifestFile, RunDescription, ZooKeeperEvidence
-from event_log.verdicts import Verdict, VerdictRow
+from judge.verdicts import Verdict, VerdictRow
 from pipeline.evidence import Run
 from pipeline.places import local_place
 from pipeline.report import charts

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from event_log.verdicts import Verdict, VerdictRow
+from judge.verdicts import Verdict, VerdictRow
 from pipeline.__main__ import main
 from pipeline.report.figures import FIGURES, Figures, figures, figures_from_json, figures_to_json
 from pipeline.report.trends import Change, leaps, time_changes, trends, verdict_changes
