@@ -1,8 +1,9 @@
 """Runs scripts of requests against the group coordinator and compares its responses.
 
-A file has the scripts of one theme; a line `== name` begins a script. A script is a list of blocks.
-Each block has a command, a line `----`, and the effects of the command. The name of a request is its command without the options, or the value of its option `as`.
-If the coordinator delays a response, a later block shows the name of the request and the response.
+A file has the scripts of one theme; a line `== name` begins a script. A script is a list of
+blocks. Each block has a command, a line `----`, and the effects of the command. The name of a
+request is its command without the options, or the value of its option `as`. If the coordinator
+delays a response, a later block shows the name of the request and the response.
 
 `python -m tests.unit.data_plane.groups.group_scripts` replaces the recorded responses of every
 script with the actual ones. Review the diff.
