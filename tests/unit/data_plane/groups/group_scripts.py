@@ -1,8 +1,9 @@
 """Runs scripts of requests against the group coordinator and compares its responses.
 
-A script is a list of blocks. Each block has a command, a line `----`, and the effects of the
-command. The name of a request is its command without the options, or the value of its option `as`.
-If the coordinator delays a response, a later block shows the name of the request and the response.
+A file has the scripts of one theme; a line `== name` begins a script. A script is a list of
+blocks. Each block has a command, a line `----`, and the effects of the command. The name of a
+request is its command without the options, or the value of its option `as`. If the coordinator
+delays a response, a later block shows the name of the request and the response.
 
 `python -m tests.unit.data_plane.groups.group_scripts` replaces the recorded responses of every
 script with the actual ones. Review the diff.
@@ -293,11 +294,22 @@ def _result(result: object) -> str:
     raise AssertionError(result)
 
 
-def run_script(path: Path) -> str:
+def scripts() -> dict[str, str]:
+    """Return the text of every script by its name, in the order of the files."""
+    texts: dict[str, str] = {}
+    for path in sorted(SCRIPTS.glob("*.txt")):
+        for section in path.read_text().split("== ")[1:]:
+            name, _, text = section.partition("\n")
+            assert name not in texts, f"two scripts are named {name}"
+            texts[name] = text.strip() + "\n"
+    return texts
+
+
+def run_script(text: str) -> str:
     """Return the script with its recorded responses replaced by the actual ones."""
     script = Script()
     blocks = []
-    for block in path.read_text().strip().split("\n\n"):
+    for block in text.strip().split("\n\n"):
         lines = block.splitlines()
         comments = [line for line in lines if line.startswith("#")]
         command = next((line for line in lines if not line.startswith("#")), None)
@@ -308,6 +320,12 @@ def run_script(path: Path) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
+def rewrite(path: Path) -> None:
+    """Replace the recorded responses of the file's scripts with the actual ones."""
+    sections = [section.partition("\n") for section in path.read_text().split("== ")[1:]]
+    path.write_text("\n".join(f"== {name}\n\n{run_script(text)}" for name, _, text in sections))
+
+
 if __name__ == "__main__":
-    for each in sorted(SCRIPTS.glob("*.txt")):
-        each.write_text(run_script(each))
+    for path in sorted(SCRIPTS.glob("*.txt")):
+        rewrite(path)
