@@ -9,6 +9,7 @@ import ast
 import copy
 import importlib
 import inspect
+import itertools
 import re
 import sys
 from collections.abc import Iterator
@@ -33,7 +34,8 @@ PUBLIC_MODULES: Final = (
     "bridgehead.authorizer",
 )
 _COMMANDS_INTRODUCTION: Final = """\
-This page has the exit codes and the help text of each command.
+This page has the exit codes, and the usage and purpose of each command. `bridgehead COMMAND --help`
+lists the options.
 
 `python -m bridgehead` does the same as `bridgehead`. `bridgehead --install-completion` makes the
 shell complete commands and options.
@@ -89,10 +91,11 @@ DescribeConfigs does not return these properties.
 _BROKER_INTRODUCTION: Final = """\
 ## Kafka's broker configs
 
-This table has the configs of Kafka 3.9.1, with Kafka's defaults and checks. A broker accepts all of
-them, with these exceptions: a `broker.id` below 0, TLS versions before 1.2, and the settings with
-which a node does not start according to [security](security.md). DescribeConfigs returns the
-configs. AlterConfigs changes a config if its update mode allows it and the config is not a
+This table has the configs of Kafka 3.9.1, with Kafka's defaults and checks. Kafka's documentation
+has their meaning. A broker accepts all of them, with these exceptions: a `broker.id` below 0, TLS
+versions before 1.2, and the settings with which a node does not start according to
+[security](security.md). DescribeConfigs returns the configs, on request each with a sentence that
+documents it. AlterConfigs changes a config if its update mode allows it and the config is not a
 password.
 
 A broker accepts and returns the following configs, among others, but they have no effect:
@@ -128,25 +131,36 @@ broker config.
 """
 _API_INTRODUCTION: Final = """\
 Programs may import the names on this page. Everything else is internal and can change in any
-release.
+release. This page has signatures and first sentences. `help()` in Python has the rest: units,
+errors, and which errors are definite. For example, after `import bridgehead.admin`, call
+`help(bridgehead.admin.AdminClient.create_topics)`.
 """
 _WIDTH_MAX: Final = 80
-_SECTION: Final = re.compile(r"(Args|Returns|Raises|Yields):")
 
 
 def commands_page() -> str:
-    """Return the page about commands: exit codes, then the help of each command."""
-    app = build_app()
+    """Return the page about commands: exit codes, then the usage and purpose of each."""
     page = ["# Commands", "", MARK, "", *_COMMANDS_INTRODUCTION.splitlines(), ""]
     page += ["| code | meaning |", "|---|---|"]
     page += [f"| {code.value} | {meaning} |" for code, meaning in MEANINGS.items()]
+    page += ["", "## Every command", "", "| usage | purpose |", "|---|---|"]
     for words in command_names():
-        result = CliRunner().invoke(
-            app, [*words, "--help"], prog_name="bridgehead", env={"COLUMNS": "80"}
+        usage, *text = help_of(words).split("\n\n")
+        # The first paragraphs of the help, up to the arguments or options.
+        described = itertools.takewhile(lambda paragraph: paragraph.startswith("  "), text)
+        command = " ".join(usage.removeprefix("Usage: ").split())
+        page.append(
+            f"| `{_escaped(command)}` | {_escaped(' '.join(' '.join(described).split()))} |"
         )
-        title = " ".join(["bridgehead", *words])
-        page += ["", f"## {title}", "", "```", result.stdout.strip(), "```"]
     return "\n".join([*page, ""])
+
+
+def help_of(words: list[str]) -> str:
+    """Return what `bridgehead WORDS --help` prints on a terminal of 80 columns."""
+    arguments = [*words, "--help"]
+    environment = {"COLUMNS": "80"}
+    result = CliRunner().invoke(build_app(), arguments, prog_name="bridgehead", env=environment)
+    return result.stdout.strip()
 
 
 def command_names(command: Any = None, words: tuple[str, ...] = ()) -> Iterator[list[str]]:
@@ -161,26 +175,31 @@ def command_names(command: Any = None, words: tuple[str, ...] = ()) -> Iterator[
 def configuration_page() -> str:
     """Return the page about every property of brokers and topics."""
     page = ["# Configuration", "", MARK, ""]
-    for introduction, table in (
-        (_CONFIGURATION_INTRODUCTION, "bridgehead_configs.tsv"),
-        (_BROKER_INTRODUCTION, "broker_configs/broker_configs.tsv"),
-        (_TOPIC_INTRODUCTION, "topic_configs.tsv"),
+    own, kafkas = frozenset[str](), frozenset({"documentation"})
+    for introduction, table, left_out in (
+        (_CONFIGURATION_INTRODUCTION, "bridgehead_configs.tsv", own),
+        (_BROKER_INTRODUCTION, "broker_configs/broker_configs.tsv", kafkas),
+        (_TOPIC_INTRODUCTION, "topic_configs.tsv", kafkas),
     ):
-        page += [*introduction.splitlines(), "", *_table(MODEL / table), ""]
+        page += [*introduction.splitlines(), "", *_table(MODEL / table, left_out), ""]
     return "\n".join(page)
 
 
-def _table(path: Path) -> Iterator[str]:
-    """Yield the lines of a TSV file as a Markdown table; names and defaults are code."""
+def _table(path: Path, left_out: frozenset[str]) -> Iterator[str]:
+    """Yield columns of a TSV file as a Markdown table; names and defaults are code."""
     header, *lines = path.read_text(encoding="utf-8").splitlines()
-    columns = header.split("\t")
+    columns = [column for column in header.split("\t") if column not in left_out]
     yield f"| {' | '.join(columns)} |"
     yield "|---" * len(columns) + "|"
     for line in lines:
-        cells = [cell.replace("|", "\\|") for cell in line.split("\t")]
-        for column in (columns.index("name"), columns.index("default")):
-            cells[column] = f"`{cells[column]}`" if cells[column] else ""
-        yield f"| {' | '.join(cells)} |"
+        row = dict(zip(header.split("\t"), line.split("\t"), strict=True))
+        for column in ("name", "default"):
+            row[column] = f"`{row[column]}`" if row[column] else ""
+        yield f"| {' | '.join(_escaped(row[column]) for column in columns)} |"
+
+
+def _escaped(cell: str) -> str:
+    return cell.replace("|", "\\|")
 
 
 def python_api_page() -> str:
@@ -188,7 +207,7 @@ def python_api_page() -> str:
     page = ["# Python API", "", MARK, "", *_API_INTRODUCTION.splitlines()]
     for name in PUBLIC_MODULES:
         module = importlib.import_module(name)
-        page += ["", f"## {name}", "", *_docstring(inspect.getdoc(module))]
+        page += ["", f"## {name}", "", *inspect.cleandoc(inspect.getdoc(module) or "").splitlines()]
         for node in _public(module):
             page += _documented(node)
             page += _made_methods(node, getattr(module, node.name, None))
@@ -202,7 +221,7 @@ def _made_methods(node: Any, owner: Any) -> Iterator[str]:
         made = name not in written and not name.startswith("_") and hasattr(method, "__wrapped__")
         if made and not inspect.iscoroutinefunction(method):  # coroutines: see AdminClient
             heading = f"{node.name}.{name}{_plain(str(inspect.signature(method)))}"
-            yield from ("", f"#### `{heading}`", "", *_docstring(method.__doc__))
+            yield from ("", f"#### `{heading}`", "", *_summary(method.__doc__))
 
 
 def _plain(signature: str) -> str:
@@ -245,7 +264,7 @@ def _documented(node: Any, owner: str = "") -> Iterator[str]:
     if isinstance(node, ast.ClassDef):
         bases = ", ".join(ast.unparse(base) for base in node.bases)
         yield from ("", f"### {node.name}" + (f"({bases})" if bases else ""), "")
-        yield from _docstring(ast.get_docstring(node))
+        yield from _summary(ast.get_docstring(node))
         yield from _fields(node)
         for each in node.body:
             if isinstance(each, ast.FunctionDef) and (
@@ -255,7 +274,7 @@ def _documented(node: Any, owner: str = "") -> Iterator[str]:
         return
     yield from ("", *_signature(node, owner))
     if docstring := ast.get_docstring(node):
-        yield from ("", *_docstring(docstring))
+        yield from ("", *_summary(docstring))
 
 
 def _signature(node: ast.FunctionDef, owner: str) -> Iterator[str]:
@@ -300,17 +319,9 @@ def _fields(node: ast.ClassDef) -> Iterator[str]:
         yield from ("", ", ".join(f"`{each}`" for each in members))
 
 
-def _docstring(text: str | None) -> Iterator[str]:
-    """Yield a docstring as Markdown: Google's sections become lists, indented code stays code."""
-    section = False
+def _summary(text: str | None) -> Iterator[str]:
+    """Yield the first paragraph of a docstring."""
     for line in inspect.cleandoc(text or "").splitlines():
-        if found := _SECTION.fullmatch(line):
-            section = True
-            yield from (f"*{found[1]}*", "")
-        elif section and line.startswith("        "):
-            yield f"  {line.strip()}"
-        elif section and line.startswith("    "):
-            yield f"- {line.strip()}"
-        else:
-            section = section and not line
-            yield line
+        if not line:
+            return
+        yield line

@@ -29,7 +29,7 @@ def anchors(page: Path) -> set[str]:
 
 
 def pages() -> list[Path]:
-    folders = (ROOT / "docs", ROOT / "examples")
+    folders = (ROOT / "bench", ROOT / "docs", ROOT / "examples")
     return [*ROOT.glob("*.md"), *(page for folder in folders for page in folder.rglob("*.md"))]
 
 
