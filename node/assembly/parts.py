@@ -35,7 +35,7 @@ from controller.apis.create_topics import new_topic_id
 from controller.controller import Controller
 from controller.direct.session import DirectSession
 from controller.direct.writer import DirectServices, DirectWriter
-from controller.loop.request_log import ForwardedRequestLog
+from controller.requests.request_log import ForwardedRequestLog
 from controller.services import ControllerState, Services, Settings
 from controller.store.zookeeper import ZooKeeperStore
 from envelope.server import EnvelopeServer

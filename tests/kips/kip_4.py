@@ -503,7 +503,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         ("4.21", "4.25", "4.69"),
-        "controller/envelopes/handle.py",
+        "controller/requests/responses.py",
         "        _log_invalid_elements(pending)\n",
         "",
     ),
