@@ -19,7 +19,8 @@ from bridgehead.authorizer import (
     ResourcePattern,
     ResourceType,
 )
-from cluster_model.acls.bindings import OPERATIONS, PERMISSIONS, Entries
+from cluster_model.acls.bindings import Entries
+from cluster_model.acls.codes import OPERATIONS, PERMISSIONS
 from cluster_model.topic_names import path_error
 from cluster_model.znodes.layout import ZnodeContentError
 
