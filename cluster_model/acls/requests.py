@@ -17,7 +17,7 @@ from cluster_model.acls.codes import (
     PERMISSIONS,
     RESOURCE_TYPES,
 )
-from cluster_model.acls.znodes import is_valid_znode_name
+from cluster_model.znode_names import is_valid_znode_name
 
 NO_AUTHORIZER: Final = "No Authorizer is configured."
 NO_AUTHORIZER_ON_BROKER: Final = "No Authorizer is configured on the broker"
