@@ -55,7 +55,7 @@ _REST: Final = "event loop, sockets, other"
 
 # The first row with a matching path wins.
 STEPS: Final[tuple[tuple[str, str], ...]] = (
-    ("request log", "broker_proxy/connections/request_log controller/loop/request_log"),
+    ("request log", "broker_proxy/connections/request_log controller/requests/request_log"),
     ("request log", "event_log/text_log cluster_model/request_lines"),
     ("request log", "bridgehead/kafka_wire/generate_json"),
     ("evidence", "event_log/"),
@@ -68,13 +68,14 @@ STEPS: Final[tuple[tuple[str, str], ...]] = (
     ("7 channel", "envelope/ grpc/ node/assembly/controller_follower"),
     ("8 open Envelope", "controller/envelopes/"),
     ("load the image", "controller/store/load"),
-    ("10 plan, split", "controller/store/plan controller/loop/pending_request"),
+    ("10 plan, split", "controller/store/plan controller/loop/multis"),
     ("10 plan, split", "cluster_model/znodes/ controller/store/outcomes"),
     ("11 commit in ZooKeeper", "controller/store/ zookeeper_client/ kazoo/"),
     ("12 image, publish", "cluster_model/image controller/term/publish"),
     ("12 image, publish", "cluster_model/update_metadata broker_proxy/metadata/cache"),
     ("12 image, publish", "broker_proxy/metadata/applied_metadata"),
-    ("13 responses that wait", "controller/loop/delayed_responses controller/loop/image_waits"),
+    ("13 response", "controller/loop/delayed_responses controller/loop/image_waits"),
+    ("13 response", "controller/requests/responses controller/requests/events"),
     ("watches and local reads", "broker_proxy/"),
     ("9 decide", "controller/ cluster_model/"),
 )

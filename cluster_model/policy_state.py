@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from bridgehead.policy import KafkaPrincipal, TopicState
 from cluster_model.image import Topic
+from cluster_model.partitions.reassignments import PartitionAssignment
 from cluster_model.principal import ANONYMOUS
 from cluster_model.principal import KafkaPrincipal as Principal
-from cluster_model.reassignments import PartitionAssignment
 from cluster_model.records import Replicas
 from cluster_model.topic_names import INTERNAL_TOPICS
 

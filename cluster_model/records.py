@@ -7,7 +7,7 @@ a partition is its preferred leader.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -174,3 +174,8 @@ Record = (
 def topic_of(record: Record) -> str | None:
     """Return the name of the topic that a record changes; None if it changes something else."""
     return getattr(record, "topic", None) or getattr(record, "name", None)
+
+
+def topics_of(records: Iterable[Record]) -> set[str]:
+    """Return the names of the topics that the records change."""
+    return {name for record in records if (name := topic_of(record)) is not None}

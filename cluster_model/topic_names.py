@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from cluster_model.znode_names import path_error
 
 LENGTH_MAX: Final = 249
 # Marked as internal in Metadata.
@@ -14,33 +15,6 @@ TRANSACTION_STATE_TOPIC: Final = "__transaction_state"
 INTERNAL_TOPICS: Final = frozenset({GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC})
 CLUSTER_METADATA_TOPIC: Final = "__cluster_metadata"
 _LEGAL: Final = re.compile(r"[a-zA-Z0-9._-]+\Z")
-_NOT_IN_PATHS: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff]")
-
-
-def path_error(path: str) -> str | None:
-    """Return the error text of ZooKeeper's Java client for a path; None if the path is valid.
-
-    Positions are in UTF-16 code units, as in Java.
-    """
-    if path.endswith("/"):
-        return "Path must not end with / character"
-    units = "".join(each if each < "\U00010000" else "\ud800\udc00" for each in path)
-    at = 1
-    for node in units.split("/")[1:]:
-        if not node:
-            return _at("empty node name specified", path, at)
-        if node in (".", ".."):
-            return _at("relative paths not allowed", path, at + len(node) - 1)
-        illegal = _NOT_IN_PATHS.search(node)
-        if illegal is not None:
-            problem = "invalid character" if illegal[0] != "\0" else "null character not allowed"
-            return _at(problem, path, at + illegal.start())
-        at += len(node) + 1
-    return None
-
-
-def _at(reason: str, path: str, index: int) -> str:
-    return f'Invalid path string "{path}" caused by {reason} @{index}'
 
 
 def has_valid_path(name: str) -> bool:

@@ -15,15 +15,23 @@ import logging
 from bridgehead.kafka_wire.apis import DRAFTED_SPECS
 from cluster_model.image import MetadataImage
 from cluster_model.principal import KafkaPrincipal
+from cluster_model.quirks import DENIAL_DUMPS_REQUEST
 from cluster_model.session_state import SessionLostError, SessionState
+from controller.envelopes.denial_dumps import with_denial_dumps
 from controller.envelopes.handle import EnvelopeHandler
+from controller.envelopes.open import (
+    OpenedEnvelope,
+    OpenEnvelope,
+    RejectedEnvelope,
+    open_envelope,
+)
 from controller.loop.loop import ControllerLoop
-from controller.services import ControllerState, Sender, Services, Settings
+from controller.services import ControllerState, Peer, Sender, Services, Settings
 from controller.store.load import load
 from controller.store.port import ControllerMovedError, Fence, UnknownOutcomeError
 from controller.store.zookeeper import ZooKeeperStore
 from controller.term.external_writes import ExternalWrites
-from controller.term.publish import Peer, Publisher
+from controller.term.publish import Publisher
 from controller.term.term import Term
 from envelope.messages import ApiRanges, Envelope, EnvelopeReply, Hello
 from event_log.events import BecameActive, ChannelRefused, Resigned
@@ -49,7 +57,7 @@ class Controller:
         self._publisher = Publisher(
             settings.broker_id, services.own_broker, settings.update_delay_s
         )
-        self._envelopes = EnvelopeHandler(services, self._brokers_changed)
+        self._envelopes = EnvelopeHandler(services, _opener(services), self._brokers_changed)
         self.external_writes = ExternalWrites()
 
     @property
@@ -205,9 +213,7 @@ class Controller:
         loaded = await load(store.read, fence.epoch, known if is_current else None)
         for text in loaded.invalid:
             _log.error("skipping an invalid znode: %s", text)
-        term = self._term = Term(
-            self._settings, services, store, fence, loaded, self._envelopes, self._publisher
-        )
+        term = self._term = Term(self._settings, services, store, fence, loaded, self._publisher)
         self.external_writes.start(term.loop, store.read)
         await term.start()
         services.log.append(
@@ -258,3 +264,12 @@ class Controller:
         """The broker of this node has applied `zxid`."""
         if self._term is not None:
             self._term.loop.applied(self._settings.broker_id, incarnation, zxid)
+
+
+def _opener(services: Services) -> OpenEnvelope:
+    def opened(envelope: Envelope, _: Sender) -> OpenedEnvelope | RejectedEnvelope:
+        return open_envelope(envelope, services.serde, services.apis)
+
+    if DENIAL_DUMPS_REQUEST in services.quirks:
+        return with_denial_dumps(opened, services.random)
+    return opened

@@ -14,12 +14,11 @@ from cluster_model.session_state import SessionState
 from controller.apis.base import AdminApi, RandomSource
 from controller.loop.background_jobs import UncleanElection
 from controller.loop.policy_evaluation import Policies
-from controller.loop.request_log import ForwardedRequestLog
+from controller.requests.request_log import ForwardedRequestLog
 from controller.store.load import KnownStates
 from controller.store.outcomes import Incarnation
 from controller.store.zookeeper import ZooKeeperStore
-from controller.term.publish import Peer
-from envelope.messages import Hello
+from envelope.messages import Hello, MetadataUpdate
 from envelope.principal_serde import PrincipalSerde
 from event_log.writer import EventLog
 
@@ -52,6 +51,13 @@ class Sender(Protocol):
     def connection_id(self) -> str | None:
         """The connection in Kafka's notation; None for the broker of this node."""
         ...
+
+
+class Peer(Protocol):
+    """A broker that receives metadata."""
+
+    def push(self, update: MetadataUpdate, delay_s: float, /) -> None:
+        """Queue the update; send it after at most `delay_s`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,9 @@ from bridgehead.kafka_wire.errors import ErrorCode
 from broker_proxy.forwarding.manager import ForwardingManager
 from broker_proxy.metadata.session import ZooKeeperWatcher
 from controller.controller import Controller
-from controller.services import Services, Settings
+from controller.services import Peer, Services, Settings
 from controller.store.port import Fence
 from controller.store.zookeeper import ZooKeeperStore
-from controller.term.publish import Peer
 from controller.term.term import Term
 from envelope.messages import EnvelopeReply
 

@@ -259,10 +259,15 @@ def _home(module: Any, name: str) -> str:
     return str(getattr(module, name).__module__)
 
 
+def _bases(node: ast.ClassDef) -> list[str]:
+    """Return the bases of a class. An ExtensibleCode is an IntEnum to those who read the page."""
+    return [ast.unparse(base).replace("ExtensibleCode", "IntEnum") for base in node.bases]
+
+
 def _documented(node: Any, owner: str = "") -> Iterator[str]:
     """Yield a class with its public methods, or a function."""
     if isinstance(node, ast.ClassDef):
-        bases = ", ".join(ast.unparse(base) for base in node.bases)
+        bases = ", ".join(_bases(node))
         yield from ("", f"### {node.name}" + (f"({bases})" if bases else ""), "")
         yield from _summary(ast.get_docstring(node))
         yield from _fields(node)
@@ -312,7 +317,7 @@ def _fields(node: ast.ClassDef) -> Iterator[str]:
     fields = [each for each in node.body if isinstance(each, ast.AnnAssign)]
     if fields:
         yield from ("", "```", *(ast.unparse(each) for each in fields), "```")
-    if any(ast.unparse(base) in ("IntEnum", "Flag") for base in node.bases):
+    if {"IntEnum", "Flag"} & set(_bases(node)):
         members = [
             ast.unparse(each.targets[0]) for each in node.body if isinstance(each, ast.Assign)
         ]

@@ -9,7 +9,7 @@ from immutables import Map
 
 from bridgehead.authorizer import ResourcePattern
 from cluster_model.acls.bindings import AclSet, Entries
-from cluster_model.acls.znodes import UNREADABLE, AclZnode
+from cluster_model.znodes.acls import UNREADABLE, AclZnode
 from cluster_model.znodes.layout import ZnodeContentError
 from zookeeper_client.wire import ReadChildren, ReadData, ReadMany, ZnodeData
 

@@ -23,9 +23,6 @@ from bridgehead.admin.calls.acls import (
     AclActionType,
     AclBinding,
     AclBindingFilter,
-    AclPermissionType,
-    PatternType,
-    ResourceType,
 )
 from bridgehead.admin.calls.cluster import (
     ApiVersionRange,
@@ -49,7 +46,6 @@ from bridgehead.admin.calls.groups import (
     GroupMember,
     GroupOverview,
 )
-from bridgehead.admin.calls.operations import AclOperation
 from bridgehead.admin.calls.partitions import ElectionType, NewPartitions, PartitionReassignment
 from bridgehead.admin.calls.quotas import (
     ClientQuotaEntity,
@@ -96,6 +92,12 @@ from bridgehead.admin.errors import (
     UnsupportedVersionError,
 )
 from bridgehead.admin.results import Node, TopicPartition, Try
+from bridgehead.kafka_wire.acl_codes import (
+    AclOperation,
+    AclPermissionType,
+    PatternType,
+    ResourceType,
+)
 from bridgehead.kafka_wire.config_codes import AlterConfigOpType, ConfigSource, ConfigType
 from bridgehead.kafka_wire.errors import ErrorCode
 

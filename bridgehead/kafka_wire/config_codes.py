@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from bridgehead.kafka_wire.codes import ExtensibleCode
 
-class ConfigSource(IntEnum):
+
+class ConfigSource(ExtensibleCode):
     """The source of a value: `config_source` in DescribeConfigs v1+."""
 
     UNKNOWN = 0
@@ -20,12 +22,8 @@ class ConfigSource(IntEnum):
     DEFAULT_CONFIG = 5
     DYNAMIC_BROKER_LOGGER_CONFIG = 6
 
-    @classmethod
-    def _missing_(cls, value: object) -> ConfigSource:
-        return cls.UNKNOWN
 
-
-class ConfigType(IntEnum):
+class ConfigType(ExtensibleCode):
     """The type of a value: `config_type` in DescribeConfigs v3+; UNKNOWN in older versions."""
 
     UNKNOWN = 0
@@ -38,10 +36,6 @@ class ConfigType(IntEnum):
     LIST = 7
     CLASS = 8
     PASSWORD = 9
-
-    @classmethod
-    def _missing_(cls, value: object) -> ConfigType:
-        return cls.UNKNOWN
 
 
 class AlterConfigOpType(IntEnum):

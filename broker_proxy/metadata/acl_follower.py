@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, Protocol, cast
 
 from bridgehead.authorizer import ResourcePattern
 from cluster_model.acls.bindings import Entries
-from cluster_model.acls.znodes import AclChangeZnode
+from cluster_model.znodes.acls import AclChangeZnode
 from cluster_model.znodes.layout import ZnodeContentError
 from zookeeper_client.acl_reading import StoredAcls, StoredRules, read_acls, read_some_acls
 from zookeeper_client.session import NoSuchZnodeError, ZooKeeperSession

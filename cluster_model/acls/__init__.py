@@ -1,1 +1,1 @@
-"""ACLs: bindings, requests, the built-in authorizer, their znodes."""
+"""ACLs: codes, bindings, requests, the built-in authorizer."""

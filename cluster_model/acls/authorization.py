@@ -7,11 +7,10 @@ authorizer log.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
-from typing import Any, Final, Protocol, get_args
+from collections.abc import Callable
+from typing import Any, Final, Protocol
 
 from bridgehead.authorizer import (
-    AclOperation,
     Acls,
     Action,
     Authorizer,
@@ -20,13 +19,10 @@ from bridgehead.authorizer import (
     ResourceType,
     Verdict,
 )
+from cluster_model.acls.codes import OPERATION_CODES
 
 _log = logging.getLogger(__name__)
 CLUSTER_NAME: Final = "kafka-cluster"
-OPERATION_CODES: Final[Mapping[AclOperation, int]] = {
-    "ALL": 2,
-    **{word: code for code, word in enumerate(get_args(Operation), start=3)},
-}
 # Operations on a resource, for the `authorized_operations` fields
 # (docs/kafka/acls.md#operations-of-a-resource).
 TOPIC_OPERATIONS: Final[tuple[Operation, ...]] = (

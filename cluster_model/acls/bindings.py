@@ -1,4 +1,4 @@
-"""The ACLs of a cluster, filters over them, and their codes in the protocol.
+"""The ACLs of a cluster, and filters over them.
 
 An entry (`AccessControlEntry`) belongs to a pattern (`ResourcePattern`); entries are grouped by
 pattern, as in ZooKeeper. Filters are those of DescribeAcls and DeleteAcls
@@ -21,27 +21,16 @@ from bridgehead.authorizer import (
     ResourcePattern,
     ResourceType,
 )
-from cluster_model.acls.authorization import OPERATION_CODES
+from cluster_model.acls.codes import (
+    ANY_CODE,
+    MATCH_CODE,
+    OPERATIONS,
+    PATTERN_TYPES,
+    PERMISSIONS,
+    RESOURCE_TYPES,
+)
 
 WILDCARD: Final = "*"
-ANY_CODE: Final = 1
-
-RESOURCE_TYPE_CODES: Final[Mapping[ResourceType, int]] = {
-    "TOPIC": 2,
-    "GROUP": 3,
-    "CLUSTER": 4,
-    "TRANSACTIONAL_ID": 5,
-    "DELEGATION_TOKEN": 6,
-    "USER": 7,
-}
-PATTERN_TYPE_CODES: Final[Mapping[PatternType, int]] = {"LITERAL": 3, "PREFIXED": 4}
-PERMISSION_CODES: Final[Mapping[Permission, int]] = {"DENY": 2, "ALLOW": 3}
-MATCH_CODE: Final = 2
-RESOURCE_TYPES: Final[Mapping[int, ResourceType]] = {c: w for w, c in RESOURCE_TYPE_CODES.items()}
-PATTERN_TYPES: Final[Mapping[int, PatternType]] = {c: w for w, c in PATTERN_TYPE_CODES.items()}
-PERMISSIONS: Final[Mapping[int, Permission]] = {c: w for w, c in PERMISSION_CODES.items()}
-OPERATIONS: Final[Mapping[int, AclOperation]] = {c: w for w, c in OPERATION_CODES.items()}
-
 Entries = tuple[AccessControlEntry, ...]
 
 

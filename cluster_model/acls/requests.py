@@ -7,22 +7,20 @@ from typing import Any, Final, NamedTuple
 from bridgehead.authorizer import AccessControlEntry, ResourcePattern
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from cluster_model.acls.authorization import CLUSTER_NAME
-from cluster_model.acls.bindings import (
+from cluster_model.acls.bindings import AclBinding, AclFilter, filter_of_codes
+from cluster_model.acls.codes import (
     ANY_CODE,
+    CLUSTER_CODE,
     MATCH_CODE,
     OPERATIONS,
     PATTERN_TYPES,
     PERMISSIONS,
     RESOURCE_TYPES,
-    AclBinding,
-    AclFilter,
-    filter_of_codes,
 )
-from cluster_model.acls.znodes import is_valid_znode_name
+from cluster_model.znode_names import is_valid_znode_name
 
 NO_AUTHORIZER: Final = "No Authorizer is configured."
 NO_AUTHORIZER_ON_BROKER: Final = "No Authorizer is configured on the broker"
-_CLUSTER_CODE: Final = 4
 
 
 class Creation(NamedTuple):
@@ -40,23 +38,30 @@ def has_filter_codes(creation: Any) -> bool:
     )  # fmt: skip
 
 
-def parse_creation(creation: Any) -> Creation:
+def parse_creation(
+    resource_type_code: int,
+    name: str,
+    pattern_type_code: int,
+    principal: str,
+    host: str,
+    operation_code: int,
+    permission_code: int,
+) -> Creation:
     """Validate one creation, in Kafka's order (docs/kafka/acls.md#acl-apis)."""
-    name = creation.resource_name
-    if creation.resource_type == _CLUSTER_CODE and name != CLUSTER_NAME:
+    if resource_type_code == CLUSTER_CODE and name != CLUSTER_NAME:
         return _error(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
     if not name:
         return _error("Invalid empty resource name")
-    resource_type = RESOURCE_TYPES.get(creation.resource_type)
-    pattern_type = PATTERN_TYPES.get(creation.resource_pattern_type)
-    operation = OPERATIONS.get(creation.operation)
-    permission = PERMISSIONS.get(creation.permission_type)
+    resource_type = RESOURCE_TYPES.get(resource_type_code)
+    pattern_type = PATTERN_TYPES.get(pattern_type_code)
+    operation = OPERATIONS.get(operation_code)
+    permission = PERMISSIONS.get(permission_code)
     if resource_type is None or pattern_type is None or operation is None or permission is None:
         return _error("Failed to create ACL")
     if "/" in name:
         return _error("Failed to create ACL")
     pattern = ResourcePattern(resource_type, pattern_type, name)
-    entry = AccessControlEntry(creation.principal, creation.host, operation, permission)
+    entry = AccessControlEntry(principal, host, operation, permission)
     return Creation(AclBinding(pattern, entry), None)
 
 

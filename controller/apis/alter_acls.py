@@ -16,7 +16,6 @@ from typing import ClassVar, Final
 from bridgehead.authorizer import AccessControlEntry, ResourcePattern
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ErrorCode
-from bridgehead.kafka_wire.messages.create_acls import AclCreation
 from bridgehead.kafka_wire.messages.drafted.alter_acls import (
     ADD,
     DELETE,
@@ -33,10 +32,11 @@ from cluster_model.acls.authorization import (
     Authorize,
     AuthorizerFailedError,
 )
-from cluster_model.acls.bindings import PATTERN_TYPE_CODES, AclBinding
+from cluster_model.acls.bindings import AclBinding
+from cluster_model.acls.codes import PATTERN_TYPE_CODES
 from cluster_model.acls.requests import can_be_stored, parse_creation
 from cluster_model.image import MetadataImage
-from cluster_model.records import AclRecord
+from controller.apis.acl_changes import with_changes
 from controller.apis.base import DONE, AdminApi, Decided, Decision, Outcome, RequestContext, Results
 
 _FOUND_TWICE: Final = Outcome(
@@ -123,16 +123,16 @@ def _by_resource(request: AlterAclsRequest) -> dict[str, Sequence[AlterResourceA
 
 def _read(resource: AlterResourceAcls, action: AclAction) -> tuple[AclBinding | None, ErrorCode]:
     """Return the ACL of one action and NONE; for an invalid action, None and the error."""
-    creation = AclCreation(
-        resource_type=resource.resource_type,
-        resource_name=resource.resource_name,
-        resource_pattern_type=PATTERN_TYPE_CODES["LITERAL"],
-        principal=action.acl.acl_principal,
-        host=action.acl.acl_host,
-        operation=action.acl.acl_operation,
-        permission_type=action.acl.acl_permission_type,
+    acl = action.acl
+    binding, rejection = parse_creation(
+        resource.resource_type,
+        resource.resource_name,
+        PATTERN_TYPE_CODES["LITERAL"],
+        acl.acl_principal,
+        acl.acl_host,
+        acl.acl_operation,
+        acl.acl_permission_type,
     )
-    binding, rejection = parse_creation(creation)
     if binding is None or rejection is not None or action.action not in (DELETE, ADD):
         return None, ErrorCode.INVALID_REQUEST
     if not can_be_stored(binding):
@@ -155,9 +155,4 @@ def _altered(element: str, resource: AlterResourceAcls, image: MetadataImage) ->
             added.append(binding.entry)
     if pattern is None:
         return Decided(element, DONE)
-    existing = image.acls.entries(pattern)
-    kept = [entry for entry in existing if entry not in deleted]
-    wanted = tuple(dict.fromkeys((*kept, *added)))
-    if wanted == existing:
-        return Decided(element, DONE)
-    return Decided(element, DONE, (AclRecord(pattern, wanted),))
+    return with_changes(element, pattern, image, deleted=deleted, added=added)

@@ -21,8 +21,8 @@ from bridgehead.kafka_wire.messages.alter_partition_reassignments import (
 )
 from cluster_model.acls.authorization import CLUSTER_NAME
 from cluster_model.image import MetadataImage
+from cluster_model.partitions.reassignments import PartitionAssignment, reassigned
 from cluster_model.policy_state import targets
-from cluster_model.reassignments import PartitionAssignment, reassigned
 from cluster_model.records import PartitionRecord, Record, Replicas
 from cluster_model.znodes.layout import TopicZnode
 from controller.apis.base import DONE, AdminApi, Decided, Decision, Outcome, RequestContext, Results

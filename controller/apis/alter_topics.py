@@ -33,8 +33,8 @@ from bridgehead.kafka_wire.messages.drafted.alter_topics import (
 )
 from cluster_model.acls.authorization import CLUSTER_NAME
 from cluster_model.image import MetadataImage, Topic
+from cluster_model.partitions.reassignments import PartitionAssignment, reassigned
 from cluster_model.policy_state import targets
-from cluster_model.reassignments import PartitionAssignment, reassigned
 from cluster_model.records import Record, Replicas
 from controller.apis.base import DONE, AdminApi, Decided, Decision, Outcome, RequestContext, Results
 from controller.apis.policy_check import alteration

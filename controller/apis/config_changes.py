@@ -38,7 +38,7 @@ from cluster_model.configs.topic_configs import (
 from cluster_model.configs.types import ConfigException, InvalidConfigurationException
 from cluster_model.image import MetadataImage
 from cluster_model.records import ConfigRecord, ConfigResource
-from cluster_model.topic_names import path_error
+from cluster_model.znode_names import path_error
 from controller.apis.base import (
     DONE,
     AdminApi,

@@ -20,22 +20,21 @@ from bridgehead.authorizer import ResourcePattern
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.messages.create_acls import (
+    AclCreation,
     AclCreationResult,
     CreateAclsRequest,
     CreateAclsResponse,
 )
-from cluster_model.acls.authorization import CLUSTER_NAME
 from cluster_model.acls.bindings import AclBinding
 from cluster_model.acls.requests import (
-    NO_AUTHORIZER,
     Creation,
     can_be_stored,
     has_filter_codes,
     parse_creation,
 )
 from cluster_model.image import MetadataImage
-from cluster_model.records import AclRecord
-from controller.apis.base import DONE, AdminApi, Decided, Decision, Outcome, RequestContext, Results
+from controller.apis.acl_changes import pattern_element, whole_rejection, with_changes
+from controller.apis.base import AdminApi, Decided, Decision, Outcome, RequestContext, Results
 
 _NOT_STORED = Outcome(ErrorCode.UNKNOWN_SERVER_ERROR)
 
@@ -61,7 +60,7 @@ class CreateAcls(AdminApi):
         decided: dict[str, Decided] = {}
         by_pattern: dict[ResourcePattern, list[AclBinding]] = {}
         for number, creation in enumerate(request.creations):
-            read = parse_creation(creation)
+            read = _parsed(creation)
             element = _element(number, read)
             if whole is not None:
                 decided[element] = Decided(element, whole)
@@ -81,26 +80,22 @@ class CreateAcls(AdminApi):
         """See AdminApi.response. The message of a success is empty, as in Kafka."""
         rows = []
         for number, creation in enumerate(request.creations):
-            outcome = results.outcomes[_element(number, parse_creation(creation))]
+            outcome = results.outcomes[_element(number, _parsed(creation))]
             text = "" if outcome.succeeded else outcome.message
             rows.append(AclCreationResult(outcome.error, text))
         return CreateAclsResponse(throttle_time_ms=0, results=rows)
 
 
-def whole_rejection(context: RequestContext, *, has_authorizer: bool) -> Outcome | None:
-    """Return the error that fails a whole CreateAcls or DeleteAcls request, if there is one."""
-    if not context.authorize("ALTER", "CLUSTER", CLUSTER_NAME):
-        # Kafka's message is the toString() of its request objects. We send it only if the quirk
-        # DENIAL_DUMPS_REQUEST is enabled.
-        return Outcome.with_default_text(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-    if not has_authorizer:
-        return Outcome(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER)
-    return None
-
-
-def pattern_element(pattern: ResourcePattern) -> str:
-    """Return the element name of a pattern, for example `TOPIC:LITERAL:orders`."""
-    return ":".join(pattern)
+def _parsed(creation: AclCreation) -> Creation:
+    return parse_creation(
+        creation.resource_type,
+        creation.resource_name,
+        creation.resource_pattern_type,
+        creation.principal,
+        creation.host,
+        creation.operation,
+        creation.permission_type,
+    )
 
 
 def _element(number: int, read: Creation) -> str:
@@ -114,8 +109,4 @@ def _added(
 ) -> Decided:
     if not all(can_be_stored(binding) for binding in bindings):
         return Decided(element, _NOT_STORED)
-    existing = image.acls.entries(pattern)
-    wanted = tuple(dict.fromkeys((*existing, *(binding.entry for binding in bindings))))
-    if wanted == existing:
-        return Decided(element, DONE)
-    return Decided(element, DONE, (AclRecord(pattern, wanted),))
+    return with_changes(element, pattern, image, added=[binding.entry for binding in bindings])

@@ -35,7 +35,7 @@ from bridgehead.kafka_wire.messages.drafted import create_topics as drafted
 from cluster_model.acls.authorization import CLUSTER_NAME
 from cluster_model.configs.broker_configs import BrokerConfig
 from cluster_model.image import MetadataImage
-from cluster_model.placement import BrokerOrder, MixedRacksError, assign_replicas
+from cluster_model.partitions.placement import BrokerOrder, MixedRacksError, assign_replicas
 from cluster_model.quirks import UNUSABLE_ASSIGNMENT_ACCEPTED, quirks_of
 from cluster_model.records import Replicas, TopicRecord
 from cluster_model.scala_order import mutable_hash_order

@@ -25,19 +25,18 @@ from bridgehead.kafka_wire.messages.delete_acls import (
     DeleteAclsRequest,
     DeleteAclsResponse,
 )
-from cluster_model.acls.authorization import OPERATION_CODES
-from cluster_model.acls.bindings import (
+from cluster_model.acls.bindings import AclFilter, Entries
+from cluster_model.acls.codes import (
+    OPERATION_CODES,
     PATTERN_TYPE_CODES,
     PERMISSION_CODES,
     RESOURCE_TYPE_CODES,
-    AclFilter,
-    Entries,
 )
 from cluster_model.acls.requests import parse_filter
 from cluster_model.image import MetadataImage
 from cluster_model.records import AclRecord
+from controller.apis.acl_changes import pattern_element, whole_rejection
 from controller.apis.base import AdminApi, Decided, Decision, Outcome, RequestContext, Results
-from controller.apis.create_acls import pattern_element, whole_rejection
 
 
 class _Removed(NamedTuple):

@@ -19,7 +19,7 @@ from bridgehead.kafka_wire.messages.list_partition_reassignments import (
 )
 from cluster_model.acls.authorization import CLUSTER_NAME
 from cluster_model.image import MetadataImage
-from cluster_model.reassignments import PartitionAssignment, reassignments
+from cluster_model.partitions.reassignments import PartitionAssignment, reassignments
 from controller.apis.base import AdminApi, Decision, Outcome, RequestContext, Results
 from controller.apis.partition_elements import by_topic
 

@@ -7,10 +7,15 @@ from typing import Final
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.messages.create_topics import CreatableTopic
-from cluster_model.elections import elect_new
 from cluster_model.image import MetadataImage, Topic
-from cluster_model.placement import BrokerOrder, MixedRacksError, assign_replicas, start_index
-from cluster_model.reassignments import PartitionAssignment, begin, complete
+from cluster_model.partitions.elections import elect_new
+from cluster_model.partitions.placement import (
+    BrokerOrder,
+    MixedRacksError,
+    assign_replicas,
+    start_index,
+)
+from cluster_model.partitions.reassignments import PartitionAssignment, begin, complete
 from cluster_model.records import PartitionRecord, Replicas
 from cluster_model.scala_order import mutable_int_order
 

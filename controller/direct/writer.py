@@ -22,16 +22,11 @@ from cluster_model.session_state import ConnectionLostError
 from cluster_model.znodes.operations import Operation
 from controller.apis.base import Decision, Results
 from controller.direct.reading import read_image
-from controller.envelopes.host_names import resolve_hosts
-from controller.loop.pending_request import (
-    TOO_LARGE,
-    PendingRequest,
-    error_codes,
-    execution_started,
-    fits_in_multi,
-    request_decided,
-)
+from controller.loop.multis import TOO_LARGE, fits_in_multi
 from controller.loop.policy_evaluation import Policies, PolicyEvaluation
+from controller.requests.events import error_codes, execution_started, request_decided
+from controller.requests.host_names import resolve_hosts
+from controller.requests.pending_request import PendingRequest
 from controller.store.outcomes import RequestOutcomes, encode_outcomes
 from controller.store.plan import plan_operations
 from controller.store.port import ContentConflictError, UnknownOutcomeError

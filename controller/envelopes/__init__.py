@@ -1,1 +1,1 @@
-"""Receives Envelopes: checks, host names, responses."""
+"""Receives Envelopes: checks each, and gives its request to the loop."""

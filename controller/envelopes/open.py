@@ -42,6 +42,9 @@ class RejectedEnvelope:
     reason: str
 
 
+OpenEnvelope = Callable[[Envelope, Sender], OpenedEnvelope | RejectedEnvelope]
+
+
 def check_sender(
     sender: Sender, identity: RequestIdentity, is_authorized: Callable[[Sender], bool]
 ) -> RejectedEnvelope | None:

@@ -1,1 +1,1 @@
-"""The single writer, and the state of the requests in it."""
+"""The single writer, and the parts that it works with: multis, policies, quotas, waits."""

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from cluster_model.elections import react_to_live_brokers
 from cluster_model.image import MetadataImage, Topic
-from cluster_model.reassignments import (
+from cluster_model.partitions.elections import react_to_live_brokers
+from cluster_model.partitions.reassignments import (
     PartitionAssignment,
     complete,
     join,

@@ -18,8 +18,8 @@ from bridgehead.kafka_wire.errors import ErrorCode
 from cluster_model.image import MetadataImage
 from controller.apis.base import WaitFor
 from controller.loop.image_waits import ImageWaits
-from controller.loop.pending_request import NOT_CONTROLLER, PendingRequest
-from controller.loop.ports import LoopCallbacks
+from controller.requests.pending_request import NOT_CONTROLLER, PendingRequest
+from controller.requests.responses import ResponseEncoder
 from envelope.messages import EnvelopeReply
 
 _log = logging.getLogger(__name__)
@@ -82,15 +82,17 @@ class DelayedResponses:
 
     def __init__(
         self,
-        callbacks: LoopCallbacks,
+        encoder: ResponseEncoder,
         *,
         image: Callable[[], MetadataImage],
         lease_holds: Callable[[], bool],
         flush: Callable[[], None],
+        now_s: Callable[[], float],
         waits_for_brokers: bool,
     ) -> None:
         """`waits_for_brokers`: hold a success until every live broker has applied the change."""
-        self._callbacks = callbacks
+        self._encoder = encoder
+        self._now_s = now_s
         self._image = image
         self._lease_holds = lease_holds
         self._flush = flush
@@ -108,7 +110,7 @@ class DelayedResponses:
         ):
             self._reply(pending, frozenset())
             return
-        now_s = pending.waiting_since_s = self._callbacks.now_s()
+        now_s = pending.waiting_since_s = self._now_s()
         timeout_s = min(wait.timeout_ms / 1000, pending.deadline_s - now_s)
         if timeout_s <= 0:
             self._time_out_image_wait(pending)
@@ -158,7 +160,7 @@ class DelayedResponses:
             self._send(pending, unfinished | succeeded)
         else:
             zxids.hold(pending, image.zxid)
-            now_s = self._callbacks.now_s()
+            now_s = self._now_s()
             pending.waiting_since_s = pending.waiting_since_s or now_s
             ends_s = pending.deadline_s
             if pending.wait.condition is not WaitFor.NOTHING:
@@ -187,11 +189,11 @@ class DelayedResponses:
         if not self._lease_holds():  # ZooKeeper is silent: another controller may be active.
             return NOT_CONTROLLER
         try:
-            return self._callbacks.encode_response(pending, unfinished, self._image())
+            return self._encoder.encode(pending, unfinished, self._image())
         except Exception:
             _log.exception("an unexpected error in the response to %s", pending.request_id)
             error = ErrorCode.UNKNOWN_SERVER_ERROR
-            return self._callbacks.encode_error_response(pending, error)
+            return self._encoder.encode_error(pending, error)
 
 
 def _succeeded(pending: PendingRequest) -> frozenset[str]:

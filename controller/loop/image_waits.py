@@ -8,7 +8,7 @@ from typing import Any
 
 from cluster_model.image import MetadataImage
 from controller.apis.base import WaitFor
-from controller.loop.pending_request import PendingRequest
+from controller.requests.pending_request import PendingRequest
 
 
 def _is_met(pending: PendingRequest, key: Any, image: MetadataImage) -> bool:

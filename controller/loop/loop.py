@@ -11,8 +11,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Final
 
 from bridgehead.kafka_wire.errors import ErrorCode
@@ -24,6 +25,7 @@ from cluster_model.records import (
     DeletionMarkerRecord,
     PartitionRecord,
     Record,
+    topics_of,
 )
 from cluster_model.znodes.layout import OutcomeZnode
 from cluster_model.znodes.operations import Create, Operation
@@ -35,22 +37,20 @@ from controller.loop.background_jobs import (
     write_partition_states,
 )
 from controller.loop.delayed_responses import DelayedResponses
-from controller.loop.mutation_quotas import MutationQuotas
-from controller.loop.pending_request import (
-    NOT_CONTROLLER,
+from controller.loop.multis import (
     TOO_LARGE,
     Entry,
-    PendingRequest,
-    execution_started,
     fits_in_multi,
     outcomes_of,
     split_into_multis,
-    starts_reassignment,
-    topics_of,
 )
+from controller.loop.mutation_quotas import MutationQuotas
 from controller.loop.policy_evaluation import Policies, PolicyEvaluation
 from controller.loop.ports import LoopCallbacks, Store
 from controller.loop.replayed_randomness import ReplayedRandom
+from controller.requests.events import execution_started
+from controller.requests.pending_request import NOT_CONTROLLER, PendingRequest
+from controller.requests.responses import ResponseEncoder
 from controller.store.outcomes import OutcomeIndex, encode_outcomes
 from controller.store.plan import plan_multis, plan_operations
 from controller.store.port import Committed, ContentConflictError, Fence
@@ -80,6 +80,7 @@ class ControllerLoop:
         image: MetadataImage,
         outcomes: OutcomeIndex,
         callbacks: LoopCallbacks,
+        responses: ResponseEncoder,
         log: EventLog,
         quotas: MutationQuotas,
         policies: Policies | None = None,
@@ -102,11 +103,13 @@ class ControllerLoop:
         self._jobs: deque[Job] = deque()
         self._actions: deque[Action] = deque()
         self._wake = asyncio.Event()
+        self._encoder = responses
         self._responses = DelayedResponses(
-            callbacks,
+            responses,
             image=lambda: self.image,
             lease_holds=store.lease_holds,
             flush=log.flush,
+            now_s=callbacks.now_s,
             waits_for_brokers=waits_for_brokers,
         )
         self._policies = PolicyEvaluation(
@@ -234,7 +237,7 @@ class ControllerLoop:
         if marked:
             self._jobs.append(delete_topics(lambda: self.image, marked))
         started = [
-            r.topic for r in records if isinstance(r, AssignmentRecord) and starts_reassignment(r)
+            r.topic for r in records if isinstance(r, AssignmentRecord) and (r.adding or r.removing)
         ]
         if self._stores_records:
             # A leader may have added the last missing target replica to the ISR. The reassignment
@@ -268,7 +271,7 @@ class ControllerLoop:
             del entries[decided_before:]
             pending.uncommitted.clear()
             error = ErrorCode.UNKNOWN_SERVER_ERROR
-            pending.reply.set_result(self._callbacks.encode_error_response(pending, error))
+            pending.reply.set_result(self._encoder.encode_error(pending, error))
         records = [r for entry in entries[decided_before:] for r in entry.decided.records]
         self._policies.decided(pending, records)
         return image
@@ -329,18 +332,26 @@ class ControllerLoop:
         self, multis: Sequence[Sequence[Entry]]
     ) -> tuple[int, ContentConflictError | None]:
         """Commit in order. Return how many multis succeeded, and the conflict of the next one."""
+        first = self._store.next_commit
+        effects = (self._effects(multi, first + i) for i, multi in enumerate(multis))
         done = 0
-        for start in range(0, len(multis), MULTIS_IN_FLIGHT_MAX):
-            window = multis[start : start + MULTIS_IN_FLIGHT_MAX]
-            first = self._store.next_commit
-            effects = [self._effects(multi, first + i) for i, multi in enumerate(window)]
-            committed, conflict = await self._store.commit_pipelined(self._fence, effects)
-            for multi, each in zip(window, committed, strict=False):
-                self._committed(multi, each)
-            done += len(committed)
-            if conflict is not None:
-                return done, conflict
+        try:
+            async for committed in self._commit(effects):
+                self._committed(multis[done], committed)
+                done += 1
+        except ContentConflictError as conflict:
+            return done, conflict
         return done, None
+
+    async def _commit(self, multis: Iterable[Sequence[bytes]]) -> AsyncIterator[Committed]:
+        """Commit in order, several multis in flight. Raises the first conflict."""
+        remaining = iter(multis)
+        while window := list(islice(remaining, MULTIS_IN_FLIGHT_MAX)):
+            done, conflict = await self._store.commit_pipelined(self._fence, window)
+            for committed in done:
+                yield committed
+            if conflict is not None:
+                raise conflict
 
     def _effects(self, multi: Sequence[Entry], number: int) -> list[bytes]:
         """Return the effects of a multi. The first one creates the outcomes' znode."""
@@ -449,14 +460,10 @@ class ControllerLoop:
         self._publish(frozenset())
         return committed
 
-    async def _commit_planned(self, multis: Sequence[Sequence[Operation]]) -> Committed:
-        """Commit in order, several multis in flight. Raises the first conflict."""
-        committed = Committed(0, self.image.zxid)
-        for start in range(0, len(multis), MULTIS_IN_FLIGHT_MAX):
-            window = multis[start : start + MULTIS_IN_FLIGHT_MAX]
-            effects = [[self._store.encode(each) for each in multi] for multi in window]
-            done, conflict = await self._store.commit_pipelined(self._fence, effects)
-            if conflict is not None:
-                raise conflict
-            committed = done[-1]
-        return committed
+    async def _commit_planned(self, multis: Iterable[Sequence[Operation]]) -> Committed:
+        """Commit in order; return the last commit. Raises the first conflict."""
+        last = Committed(0, self.image.zxid)
+        effects = ([self._store.encode(operation) for operation in multi] for multi in multis)
+        async for committed in self._commit(effects):
+            last = committed
+        return last

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from bridgehead.kafka_wire.api_key import ApiKey
@@ -24,6 +24,7 @@ from cluster_model.client_quotas import Level, governing_level
 from cluster_model.records import ConfigResource, DeletionMarkerRecord
 from cluster_model.scala_order import mutable_hash_order
 from controller.apis.base import Decided, Outcome, RequestContext
+from controller.requests.pending_request import Charges
 
 # Kafka puts the topics of these requests into hash tables, and charges them in the order of the
 # table.
@@ -46,22 +47,6 @@ class _Bucket:
         elapsed_s = max(0, now_ms - self.filled_ms) / 1000
         self.tokens = min(burst, self.tokens + rate * elapsed_s)
         self.filled_ms = now_ms
-
-
-@dataclass(slots=True)
-class Charges:
-    """The charged elements of one request, and how long to throttle the client.
-
-    An element that is decided again after a conflict is not charged again.
-    """
-
-    paid: set[str] = field(default_factory=set)
-    throttle_ms: int = 0
-    since_ms: int = 0
-
-    def throttle_left_ms(self, now_ms: int) -> int:
-        """Return the throttle time, minus the time that the request has already taken."""
-        return max(0, self.throttle_ms - max(0, now_ms - self.since_ms))
 
 
 class MutationQuotas:

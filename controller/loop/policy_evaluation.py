@@ -34,7 +34,7 @@ from cluster_model.image import MetadataImage
 from cluster_model.records import Record
 from controller.apis.base import Decided, Decision, Outcome
 from controller.apis.policy_check import ImageClusterState, PolicyCheck, PolicyCheckKey, key_of
-from controller.loop.pending_request import PendingRequest
+from controller.requests.pending_request import PendingRequest
 
 _log = logging.getLogger(__name__)
 TURN_S: Final = 0.25

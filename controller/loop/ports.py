@@ -6,13 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from bridgehead.kafka_wire.errors import ErrorCode
 from cluster_model.acls.authorization import BindAuthorize
 from cluster_model.image import MetadataImage
 from cluster_model.znodes.operations import Operation
-from controller.loop.pending_request import PendingRequest
 from controller.store.port import Committed, ContentConflictError, Fence
-from envelope.messages import EnvelopeReply
 
 
 class Store(Protocol):
@@ -33,8 +30,6 @@ class LoopCallbacks:
 
     publish: Callable[[MetadataImage, frozenset[str]], None]  # image, names of changed topics
     reload: Callable[[], None]  # called when ZooKeeper and the image differ
-    encode_response: Callable[[PendingRequest, frozenset[str], MetadataImage], EnvelopeReply]
-    encode_error_response: Callable[[PendingRequest, ErrorCode], EnvelopeReply]
     bind_authorize: BindAuthorize
     now_s: Callable[[], float]
     now_ms: Callable[[], int]

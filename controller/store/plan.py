@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import assert_never
 
-from cluster_model.acls.znodes import AclChangeZnode, AclZnode
 from cluster_model.configs.steps import StepKind, config_steps
 from cluster_model.image import MetadataImage, Topic
 from cluster_model.records import (
@@ -26,6 +25,7 @@ from cluster_model.records import (
     TopicRemovalRecord,
     topic_of,
 )
+from cluster_model.znodes.acls import AclChangeZnode, AclZnode
 from cluster_model.znodes.layout import (
     ConfigChangeZnode,
     ConfigZnode,

@@ -10,8 +10,8 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
-from cluster_model.acls.znodes import AclChangeZnode
 from cluster_model.session_state import ConnectionLostError
+from cluster_model.znodes.acls import AclChangeZnode
 from cluster_model.znodes.layout import ConfigChangeZnode
 from cluster_model.znodes.operations import Delete
 from cluster_model.znodes.tokens import TokenChangeZnode

@@ -10,23 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.codec import encode_request
 from bridgehead.kafka_wire.messages.update_metadata import UpdateMetadataRequest
 from cluster_model.image import MetadataImage
 from cluster_model.update_metadata import all_names, changed_parts, take_part
+from controller.services import Peer
 from envelope.messages import MetadataUpdate
 
 UPDATE_METADATA_VERSION = 8
-
-
-class Peer(Protocol):
-    """A broker that receives metadata."""
-
-    def push(self, update: MetadataUpdate, delay_s: float, /) -> None:
-        """Queue the update; send it after at most `delay_s`."""
 
 
 @dataclass(slots=True)

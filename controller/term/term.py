@@ -14,7 +14,6 @@ from cluster_model.image import BrokerRegistration, Topic
 from cluster_model.session_state import ConnectionLostError
 from cluster_model.znodes.layout import FeatureZnode
 from cluster_model.znodes.operations import Create
-from controller.envelopes.handle import EnvelopeHandler
 from controller.loop.background_jobs import (
     Elections,
     Job,
@@ -27,6 +26,7 @@ from controller.loop.background_jobs import (
 from controller.loop.loop import ControllerLoop
 from controller.loop.mutation_quotas import MutationQuotas
 from controller.loop.ports import LoopCallbacks
+from controller.requests.responses import ResponseEncoder
 from controller.services import Services, Settings
 from controller.store.load import Loaded, first_difference, load, load_brokers
 from controller.store.port import Fence
@@ -53,7 +53,6 @@ class Term:
         store: ZooKeeperStore,
         fence: Fence,
         loaded: Loaded,
-        envelopes: EnvelopeHandler,
         publisher: Publisher,
     ) -> None:
         self.fence = fence
@@ -77,12 +76,11 @@ class Term:
             callbacks=LoopCallbacks(
                 publish=publisher.publish,
                 reload=self._reload,
-                encode_response=envelopes.encode_response,
-                encode_error_response=envelopes.encode_error_response,
                 bind_authorize=services.bind_authorize,
                 now_s=services.now_s,
                 now_ms=services.now_ms,
             ),
+            responses=ResponseEncoder(services.log, services.now_ms),
             log=services.log,
             quotas=MutationQuotas(
                 settings.mutation_quota_samples, settings.mutation_quota_window_s

@@ -13,7 +13,7 @@ from typing import Final
 
 from bridgehead.authorizer import Action, Requester, Verdict
 from bridgehead.kafka_wire.apis import DRAFTED_SPECS
-from cluster_model.acls.znodes import camel_case
+from cluster_model.znodes.acls import camel_case
 from event_log.text_log import Level, TextLog
 
 FILE_NAME: Final = "kafka-authorizer.log"

@@ -17,7 +17,7 @@ from cluster_model.session_state import ConnectionLostError
 from controller.apis.base import AdminApi
 from controller.direct.session import DirectSession
 from controller.direct.writer import DirectWriter
-from controller.loop.pending_request import PendingRequest
+from controller.requests.pending_request import PendingRequest
 from envelope.messages import RequestIdentity
 from node.config import NodeConfig
 

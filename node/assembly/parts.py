@@ -25,17 +25,17 @@ from broker_proxy.forwarding.manager import ForwardingManager
 from broker_proxy.metadata.cache import MetadataCache
 from broker_proxy.metadata.session import Callbacks, ZooKeeperWatcher
 from broker_proxy.metadata.stored_metadata import StoredMetadata
-from cluster_model.acls.znodes import ACL_PATHS
 from cluster_model.direct_writes import DIRECT_PARENT
 from cluster_model.quirks import quirks_of
 from cluster_model.records import ConfigResource
 from cluster_model.session_state import SessionState
+from cluster_model.znodes.acls import ACL_PATHS
 from cluster_model.znodes.tokens import TOKEN_PATHS
 from controller.apis.create_topics import new_topic_id
 from controller.controller import Controller
 from controller.direct.session import DirectSession
 from controller.direct.writer import DirectServices, DirectWriter
-from controller.loop.request_log import ForwardedRequestLog
+from controller.requests.request_log import ForwardedRequestLog
 from controller.services import ControllerState, Services, Settings
 from controller.store.zookeeper import ZooKeeperStore
 from envelope.server import EnvelopeServer

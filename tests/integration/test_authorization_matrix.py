@@ -13,13 +13,14 @@ from bridgehead.kafka_wire.apis import Route
 from bridgehead.raw_client.blocking import Connection
 from bridgehead.raw_client.codec import topic_body
 from broker_proxy.requests.routing import SHIPPED, WITHOUT_DATA_PLANE
-from cluster_model.acls.authorization import CLUSTER_NAME, OPERATION_CODES
+from cluster_model.acls.authorization import CLUSTER_NAME
 from cluster_model.acls.authorizer import CLASS_NAME
-from cluster_model.acls.bindings import (
+from cluster_model.acls.bindings import AclBinding
+from cluster_model.acls.codes import (
+    OPERATION_CODES,
     PATTERN_TYPE_CODES,
     PERMISSION_CODES,
     RESOURCE_TYPE_CODES,
-    AclBinding,
 )
 from tests.integration.authorization_matrix import ROWS
 from tests.integration.authorization_row import Row

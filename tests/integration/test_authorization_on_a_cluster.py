@@ -12,7 +12,7 @@ from bridgehead.cluster import Cluster
 from bridgehead.raw_client.blocking import Connection
 from bridgehead.raw_client.codec import create_topic_body
 from cluster_model.acls.authorizer import CLASS_NAME
-from cluster_model.acls.znodes import AclChangeZnode, AclZnode
+from cluster_model.znodes.acls import AclChangeZnode, AclZnode
 from judge.evidence.run_lookup import read_run
 from judge.history import History
 from judge.verdicts import Verdict, judge, worst

@@ -13,7 +13,6 @@ from kazoo.client import KazooClient
 
 from bench.large_state import write
 from bridgehead.authorizer import AccessControlEntry, ResourcePattern
-from cluster_model.acls.znodes import ACL_PATHS, UNREADABLE, AclZnode
 from cluster_model.delegation_tokens import DelegationToken
 from cluster_model.image import MetadataImage
 from cluster_model.principal import KafkaPrincipal
@@ -27,6 +26,7 @@ from cluster_model.records import (
     TokenRecord,
     TokenRemovalRecord,
 )
+from cluster_model.znodes.acls import ACL_PATHS, UNREADABLE, AclZnode
 from cluster_model.znodes.layout import BRIDGEHEAD_PATHS, START_UP_PATHS, encode_uuid
 from cluster_model.znodes.operations import SetData
 from cluster_model.znodes.tokens import TOKEN_PATHS

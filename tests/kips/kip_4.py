@@ -180,7 +180,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         ("4.30",),
-        "cluster_model/elections.py",
+        "cluster_model/partitions/elections.py",
         "return PartitionState(isr[0], 0, isr, controller_epoch, 0)",
         "return PartitionState(isr[-1], 0, isr, controller_epoch, 0)",
     ),
@@ -433,7 +433,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         ("4.70",),
-        ALTER_ACLS,
+        "controller/apis/acl_changes.py",
         "    wanted = tuple(dict.fromkeys((*kept, *added)))\n",
         "    every = dict.fromkeys((*existing, *added))\n"
         "    wanted = tuple(each for each in every if each not in deleted)\n",
@@ -503,7 +503,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         ("4.21", "4.25", "4.69"),
-        "controller/envelopes/handle.py",
+        "controller/requests/responses.py",
         "        _log_invalid_elements(pending)\n",
         "",
     ),

@@ -263,7 +263,7 @@ MUTANTS = (
     ),
     Mutant(
         ("590.37",),
-        "controller/loop/pending_request.py",
+        "controller/requests/pending_request.py",
         "authorize=bind_authorize(self.client.requester(key, version), acls),",
         "authorize=lambda *_, **__: True,",
     ),

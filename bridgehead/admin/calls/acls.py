@@ -7,58 +7,16 @@ from enum import IntEnum
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from bridgehead.admin.calls.operations import AclOperation
 from bridgehead.admin.errors import AdminError
 from bridgehead.admin.requests import Answer, Batch, Plan, Request, one
 from bridgehead.admin.results import Try
+from bridgehead.kafka_wire.acl_codes import (
+    AclOperation,
+    AclPermissionType,
+    PatternType,
+    ResourceType,
+)
 from bridgehead.kafka_wire.api_key import ApiKey
-
-
-class ResourceType(IntEnum):
-    """The type of an ACL's resource, with Kafka's codes. ANY is for filters only."""
-
-    UNKNOWN = 0
-    ANY = 1
-    TOPIC = 2
-    GROUP = 3
-    CLUSTER = 4
-    TRANSACTIONAL_ID = 5
-    DELEGATION_TOKEN = 6
-    USER = 7
-
-    @classmethod
-    def _missing_(cls, value: object) -> ResourceType:
-        return cls.UNKNOWN
-
-
-class PatternType(IntEnum):
-    """How the resource name of an ACL matches. ANY and MATCH are for filters only.
-
-    MATCH finds every ACL that applies to the resource with the name in the filter (KIP-290).
-    """
-
-    UNKNOWN = 0
-    ANY = 1
-    MATCH = 2
-    LITERAL = 3
-    PREFIXED = 4
-
-    @classmethod
-    def _missing_(cls, value: object) -> PatternType:
-        return cls.UNKNOWN
-
-
-class AclPermissionType(IntEnum):
-    """Whether an ACL allows or denies. ANY is for filters only."""
-
-    UNKNOWN = 0
-    ANY = 1
-    DENY = 2
-    ALLOW = 3
-
-    @classmethod
-    def _missing_(cls, value: object) -> AclPermissionType:
-        return cls.UNKNOWN
 
 
 class AclBinding(NamedTuple):

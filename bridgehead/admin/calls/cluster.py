@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from bridgehead.admin.calls.operations import AclOperation, operations_of
 from bridgehead.admin.errors import AdminError
 from bridgehead.admin.requests import Answer, Attempt, Batch, Plan, Request, one
 from bridgehead.admin.results import Node, Try
+from bridgehead.kafka_wire.acl_codes import AclOperation, operations_of
 from bridgehead.kafka_wire.api_key import ApiKey
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from enum import IntEnum
 from typing import Any, NamedTuple
 
 from bridgehead.admin.errors import AdminError
@@ -13,20 +12,17 @@ from bridgehead.admin.logins import HASH_NAMES
 from bridgehead.admin.requests import Answer, Batch, Plan, Request, one
 from bridgehead.admin.results import Try
 from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.codes import ExtensibleCode
 
 _SALT_BYTES = 24
 
 
-class ScramMechanism(IntEnum):
+class ScramMechanism(ExtensibleCode):
     """A mechanism, with Kafka's code."""
 
     UNKNOWN = 0
     SCRAM_SHA_256 = 1
     SCRAM_SHA_512 = 2
-
-    @classmethod
-    def _missing_(cls, value: object) -> ScramMechanism:
-        return cls.UNKNOWN
 
 
 class ScramCredentialInfo(NamedTuple):

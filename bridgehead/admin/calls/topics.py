@@ -9,10 +9,10 @@ from enum import Flag, auto
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from bridgehead.admin.calls.operations import AclOperation, operations_of
 from bridgehead.admin.errors import AdminError, InvalidCallError, KafkaError
 from bridgehead.admin.requests import Answer, Attempt, Batch, Plan, Request, one, only
 from bridgehead.admin.results import Node, Try
+from bridgehead.kafka_wire.acl_codes import AclOperation, operations_of
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ErrorCode
 

@@ -21,12 +21,13 @@ from bridgehead.kafka_wire.messages.describe_acls import (
     DescribeAclsResponse,
 )
 from broker_proxy.apis.base import AuthorizeFor, ClientRequest
-from cluster_model.acls.authorization import CLUSTER_NAME, OPERATION_CODES
-from cluster_model.acls.bindings import (
+from cluster_model.acls.authorization import CLUSTER_NAME
+from cluster_model.acls.bindings import AclSet
+from cluster_model.acls.codes import (
+    OPERATION_CODES,
     PATTERN_TYPE_CODES,
     PERMISSION_CODES,
     RESOURCE_TYPE_CODES,
-    AclSet,
 )
 from cluster_model.acls.requests import NO_AUTHORIZER_ON_BROKER, parse_filter
 

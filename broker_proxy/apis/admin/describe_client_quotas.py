@@ -27,7 +27,7 @@ from cluster_model.client_quotas import CLIENT_ID, IP, USER, QuotaEntity, quotas
 from cluster_model.configs.steps import user_and_client
 from cluster_model.configs.types import ConfigException
 from cluster_model.records import ConfigResource
-from cluster_model.topic_names import path_error
+from cluster_model.znode_names import path_error
 from cluster_model.znodes.entity_names import desanitize, sanitize
 
 _EXACT: Final = 0

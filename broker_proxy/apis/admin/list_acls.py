@@ -21,8 +21,9 @@ from bridgehead.kafka_wire.messages.drafted.list_acls import (
     ResourceAcls,
 )
 from broker_proxy.apis.base import AuthorizeFor, ClientRequest
-from cluster_model.acls.authorization import CLUSTER_NAME, CLUSTER_OPERATIONS, OPERATION_CODES
-from cluster_model.acls.bindings import PERMISSION_CODES, RESOURCE_TYPE_CODES, AclSet
+from cluster_model.acls.authorization import CLUSTER_NAME, CLUSTER_OPERATIONS
+from cluster_model.acls.bindings import AclSet
+from cluster_model.acls.codes import OPERATION_CODES, PERMISSION_CODES, RESOURCE_TYPE_CODES
 
 _ANY: Final = -1
 

@@ -19,8 +19,8 @@ from broker_proxy.apis.admin.cluster_view import ClusterView
 from broker_proxy.apis.base import LocalApi
 from broker_proxy.apis.groups.coordinators import Coordinators
 from broker_proxy.metadata.cache import MetadataCache
-from cluster_model.elections import elect_new
 from cluster_model.image import BrokerRegistration, Endpoint, MetadataImage
+from cluster_model.partitions.elections import elect_new
 from cluster_model.records import PartitionRecord, TopicRecord, TopicRemovalRecord
 from cluster_model.update_metadata import full_parts
 from envelope.messages import MetadataUpdate

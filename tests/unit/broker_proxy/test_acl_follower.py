@@ -12,7 +12,7 @@ from bridgehead.authorizer import AccessControlEntry, ResourcePattern
 from broker_proxy.metadata.acl_follower import AclFollower
 from broker_proxy.metadata.learned_acls import LearnedAcls
 from cluster_model.acls.bindings import AclSet, Entries
-from cluster_model.acls.znodes import AclChangeZnode, AclZnode
+from cluster_model.znodes.acls import AclChangeZnode, AclZnode
 from zookeeper_client.acl_reading import StoredAcls
 from zookeeper_client.session import ZooKeeperSession
 from zookeeper_client.wire import Read, ReadChildren, Stat, ZnodeData

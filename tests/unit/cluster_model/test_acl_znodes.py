@@ -11,10 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridgehead.authorizer import AccessControlEntry, ResourcePattern
-from cluster_model.acls.bindings import OPERATIONS, AclSet
-from cluster_model.acls.znodes import ACL_PATHS, AclChangeZnode, AclZnode, is_valid_znode_name
+from cluster_model.acls.bindings import AclSet
+from cluster_model.acls.codes import OPERATIONS
 from cluster_model.image import MetadataImage
 from cluster_model.records import AclRecord
+from cluster_model.znode_names import is_valid_znode_name
+from cluster_model.znodes.acls import ACL_PATHS, AclChangeZnode, AclZnode
 from cluster_model.znodes.layout import ZnodeContentError
 from cluster_model.znodes.operations import Create, Delete, SetData
 from controller.store.plan import plan_operations

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.elections import elect_new, react_to_live_brokers
+from cluster_model.partitions.elections import elect_new, react_to_live_brokers
 from cluster_model.records import NO_LEADER, NO_STATE, PartitionState, Replicas
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.placement import (
+from cluster_model.partitions.placement import (
     BrokerOrder,
     MixedRacksError,
     alternate_racks,

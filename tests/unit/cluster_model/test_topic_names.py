@@ -12,8 +12,8 @@ from cluster_model.topic_names import (
     collision_key,
     has_valid_path,
     may_collide,
-    path_error,
 )
+from cluster_model.znode_names import path_error
 
 CHARACTERS = "contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 from bridgehead.kafka_wire.errors import ErrorCode
 from cluster_model.acls.authorization import no_authorizer
@@ -16,8 +16,10 @@ from cluster_model.znodes.operations import Create, Delete, Operation, SetData
 from controller.apis.base import AdminApi
 from controller.loop.loop import ControllerLoop, LoopCallbacks
 from controller.loop.mutation_quotas import MutationQuotas
-from controller.loop.pending_request import PendingRequest, error_codes
 from controller.loop.policy_evaluation import PolicyCall, Results
+from controller.requests.events import error_codes
+from controller.requests.pending_request import PendingRequest
+from controller.requests.responses import ResponseEncoder
 from controller.store.outcomes import OutcomeIndex
 from controller.store.port import (
     Committed,
@@ -115,6 +117,16 @@ class InSeries:
         return results
 
 
+class NamesErrors:
+    """Encodes a response with `encode`, and an error of a whole request as its name."""
+
+    def __init__(self, encode: Callable[..., EnvelopeReply]) -> None:
+        self.encode = encode
+
+    def encode_error(self, _pending: PendingRequest, error: ErrorCode) -> EnvelopeReply:
+        return EnvelopeReply(0, error.name.encode(), 0)
+
+
 class Term:
     """One controller's term over `store`. `happened` lists publications, replies and reloads."""
 
@@ -137,14 +149,11 @@ class Term:
             callbacks=LoopCallbacks(
                 publish=lambda _image, changed: self._record(f"published {sorted(changed)}"),
                 reload=lambda: self._record("reload"),
-                encode_response=self._respond,
-                encode_error_response=lambda _pending, error: EnvelopeReply(
-                    0, error.name.encode(), 0
-                ),
                 bind_authorize=no_authorizer,
                 now_s=lambda: self.now_s,
                 now_ms=lambda: int(self.now_s * 1000),
             ),
+            responses=cast(ResponseEncoder, NamesErrors(self._respond)),
             log=NullEventLog(),
             quotas=MutationQuotas(samples=11, window_s=1),
             policies=None if policies is None else InSeries(policies),

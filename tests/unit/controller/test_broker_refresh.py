@@ -47,9 +47,7 @@ def a_term(
     services = Mock(policies=None)
     fence = Fence(epoch=1, zk_version=1, zxid=1, last_commit_zxid=0)
     settings = Settings(1, 1000, 1000, 1000, stores_records=True)
-    return Term(
-        settings, services, cast(Any, store), fence, cast(Any, loaded), Mock(), publisher or Mock()
-    )
+    return Term(settings, services, cast(Any, store), fence, cast(Any, loaded), publisher or Mock())
 
 
 async def run_until_idle(term: Term) -> None:

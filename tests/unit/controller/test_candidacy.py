@@ -43,6 +43,7 @@ class Candidate:
         self.stores: list[LoadingStore] = []
         self.events: list[Event] = []
         services = SimpleNamespace(
+            quirks=frozenset(),
             new_store=self._new_store,
             log=SimpleNamespace(append=self.events.append),
             now_s=lambda: 0.0,

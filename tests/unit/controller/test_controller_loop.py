@@ -18,7 +18,7 @@ from cluster_model.znodes.operations import Create
 from controller.apis.alter_acls import AlterAcls
 from controller.apis.base import DONE, Decided, Decision, Outcome, Results
 from controller.loop.loop import MULTIS_IN_FLIGHT_MAX, OPERATIONS_PER_MULTI
-from controller.loop.pending_request import PendingRequest
+from controller.requests.pending_request import PendingRequest
 from controller.store.outcomes import decode_outcomes
 from controller.store.port import (
     Committed,

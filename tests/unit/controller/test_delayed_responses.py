@@ -14,7 +14,7 @@ from cluster_model.image import BrokerRegistration, MetadataImage
 from cluster_model.records import NO_LEADER, PartitionRecord, PartitionState, TopicRecord
 from controller.apis.base import Outcome, Wait, WaitFor
 from controller.loop.delayed_responses import AppliedZxids, DelayedResponses
-from controller.loop.pending_request import PendingRequest
+from controller.requests.pending_request import PendingRequest
 from tests.unit.controller.request_contexts import a_pending_request
 from tests.unit.controller.transcripts import topic_id
 
@@ -47,12 +47,10 @@ class Request:
         return self.future.result() if self.future.done() else None
 
 
-class Callbacks:
+class Unfinished:
     """Encodes a response as the sorted list of its unfinished elements."""
 
-    now_s = staticmethod(time.monotonic)
-
-    def encode_response(self, _pending: Any, unfinished: frozenset[str], _image: Any) -> Any:
+    def encode(self, _pending: Any, unfinished: frozenset[str], _image: Any) -> Any:
         return sorted(unfinished)
 
 
@@ -61,12 +59,13 @@ class Responses:
 
     def __init__(self, image: MetadataImage, *, waits_for_brokers: bool = True) -> None:
         self.image = image
-        callbacks: Any = Callbacks()
+        encoder: Any = Unfinished()
         self.delayed = DelayedResponses(
-            callbacks,
+            encoder,
             image=lambda: self.image,
             lease_holds=lambda: True,
             flush=lambda: None,
+            now_s=time.monotonic,
             waits_for_brokers=waits_for_brokers,
         )
 

@@ -20,7 +20,7 @@ from cluster_model.znodes.operations import Create, Operation, SetData
 from controller.apis.base import DONE, Decided
 from controller.apis.incremental_alter_configs import IncrementalAlterConfigs
 from controller.direct.writer import DirectServices, DirectWriter
-from controller.loop.pending_request import PendingRequest
+from controller.requests.pending_request import PendingRequest
 from controller.store.plan import plan_operations
 from controller.store.port import ContentConflictError, UnknownOutcomeError
 from event_log.writer import NullEventLog

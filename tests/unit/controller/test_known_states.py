@@ -187,6 +187,7 @@ async def states_of_new_controller(zookeeper: Znodes, known: Known) -> list[Any]
         new_store=lambda _: Store(zookeeper),
         known_states=known,
         policies=None,
+        quirks=frozenset(),
         apis={},
         now_s=lambda: 0.0,
         now_ms=lambda: 0,

@@ -11,13 +11,8 @@ from hypothesis import strategies as st
 
 from bridgehead.kafka_wire.errors import ErrorCode
 from controller.apis.base import DONE, Decided, Outcome
-from controller.loop.pending_request import (
-    Entry,
-    PendingRequest,
-    fits_in_multi,
-    outcomes_of,
-    split_into_multis,
-)
+from controller.loop.multis import Entry, fits_in_multi, outcomes_of, split_into_multis
+from controller.requests.pending_request import PendingRequest
 from controller.store.outcomes import encode_outcomes
 from controller.store.zookeeper import MULTI_BYTES_MAX, OPERATIONS_MAX
 from envelope.messages import RequestIdentity

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from bridgehead.kafka_wire.errors import ErrorCode
-from cluster_model.reassignments import PartitionAssignment
+from cluster_model.partitions.reassignments import PartitionAssignment
 from cluster_model.records import AssignmentRecord
 from controller.apis import topic_assignments
 from controller.apis.base import DONE

@@ -23,8 +23,8 @@ from controller.apis.base import Decision
 from controller.apis.create_acls import CreateAcls
 from controller.apis.create_partitions import CreatePartitions
 from controller.loop import policy_evaluation
-from controller.loop.pending_request import PendingRequest
 from controller.loop.policy_evaluation import PolicyEvaluation
+from controller.requests.pending_request import PendingRequest
 from controller.store.port import Committed, ContentConflictError, Fence
 from envelope.messages import EnvelopeReply
 from node.assembly.policy_runner import SERIES_S

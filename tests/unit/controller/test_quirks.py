@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +17,12 @@ from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsResponse,
 )
-from bridgehead.kafka_wire.messages.create_acls import AclCreationResult, CreateAclsResponse
+from bridgehead.kafka_wire.messages.create_acls import (
+    AclCreation,
+    AclCreationResult,
+    CreateAclsRequest,
+    CreateAclsResponse,
+)
 from bridgehead.kafka_wire.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsRequest,
     UserName,
@@ -30,6 +37,7 @@ from broker_proxy.apis.base import NeverAnsweredError
 from broker_proxy.apis.groups.group_ports import NoGroups
 from broker_proxy.apis.groups.offset_fetch import OffsetFetch
 from cluster_model import quirks
+from cluster_model.image import MetadataImage
 from cluster_model.quirks import (
     DELETE_BY_ID_TELLS_EXISTENCE,
     DESCRIBE_SCRAM_DENIED_HANGS,
@@ -43,8 +51,13 @@ from cluster_model.quirks import (
     quirks_of,
     set_denial_message,
 )
+from controller.apis.base import Results
+from controller.apis.create_acls import CreateAcls
+from controller.envelopes.denial_dumps import with_denial_dumps
+from controller.envelopes.open import OpenedEnvelope
 from tests.unit.broker_proxy.authorizing import authorize_every_client
 from tests.unit.broker_proxy.coordinating_broker import CoordinatingBroker, a_request
+from tests.unit.controller.request_contexts import a_context
 from tests.unit.controller.transcripts import check
 
 ROOT = Path(__file__).parents[3]
@@ -166,3 +179,31 @@ def test_a_denial_sets_the_same_messages_as_in_kafka() -> None:
     other = UpdateFeaturesResponse(error_code=31, error_message="x", results=[])
     set_denial_message(57, other, "dump")
     assert other.error_message == "x"
+
+
+def test_the_api_of_a_dumping_controller_differs_only_in_the_message_of_a_denial() -> None:
+    envelope: Any = SimpleNamespace(
+        request_header=b"header",
+        request_data=b"body",
+        listener_name="PLAINTEXT",
+        security_protocol="PLAINTEXT",
+        principal=b"",
+        client_address=b"",
+    )
+    sender: Any = SimpleNamespace(connection_id="here")
+    parts: Any = (object(), object())  # header and client
+    plain = OpenedEnvelope(*parts, api=CreateAcls(has_authorizer=True), request=object())
+    opened = with_denial_dumps(lambda *_: plain, random.Random(1))(envelope, sender)
+    assert isinstance(opened, OpenedEnvelope)
+    assert replace(opened, api=plain.api) == plain
+    request = CreateAclsRequest(creations=[AclCreation(2, "orders", 3, "User:a", "*", 3, 3)])
+    context = a_context(30, 3, rule=False)
+    decision = opened.api.decide(context, request, MetadataImage(), {})
+    assert decision == plain.api.decide(context, request, MetadataImage(), {})
+    results = Results({d.element: d.outcome for d in decision.elements}, MetadataImage())
+    (row,) = opened.api.response(context, request, results).results
+    (without,) = plain.api.response(context, request, results).results
+    assert row.error_message.startswith("Request Request(processor=0, connectionId=here, ")
+    assert "envelope=Some(Request(" in row.error_message
+    assert row.error_code == without.error_code == 31
+    assert without.error_message == ErrorCode.CLUSTER_AUTHORIZATION_FAILED.default_text

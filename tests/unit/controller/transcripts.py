@@ -48,8 +48,8 @@ from bridgehead.kafka_wire.messages import update_features as features
 from bridgehead.kafka_wire.messages.delete_topics import DeleteTopicState
 from bridgehead.kafka_wire.messages.drafted import alter_topics, delete_topics
 from cluster_model.configs.broker_configs import EffectiveBrokerConfig
-from cluster_model.elections import elect_new
 from cluster_model.image import BrokerRegistration, MetadataImage
+from cluster_model.partitions.elections import elect_new
 from cluster_model.records import (
     AssignmentRecord,
     ConfigRecord,

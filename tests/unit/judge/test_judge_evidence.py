@@ -16,8 +16,8 @@ from typing import Any
 import orjson
 import pytest
 
-from cluster_model.acls.znodes import ACL_PATHS
 from cluster_model.direct_writes import DIRECT_PARENT
+from cluster_model.znodes.acls import ACL_PATHS
 from cluster_model.znodes.layout import BRIDGEHEAD_PATHS, START_UP_PATHS
 from cluster_model.znodes.tokens import TOKEN_PATHS
 from event_log.commits import START_UP

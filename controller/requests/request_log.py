@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 
 from cluster_model.request_lines import CompletedRequest, Times, is_deprecated, request_line
-from controller.loop.pending_request import PendingRequest
+from controller.requests.pending_request import PendingRequest
 from event_log.text_log import Level, TextLog
 
 _log = logging.getLogger(__name__)

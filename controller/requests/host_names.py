@@ -15,7 +15,7 @@ from bridgehead.kafka_wire.messages.alter_client_quotas import AlterClientQuotas
 from cluster_model.acls.authorization import CLUSTER_NAME, BindAuthorize
 from cluster_model.acls.bindings import AclSet
 from controller.apis.alter_client_quotas import host_names
-from controller.loop.pending_request import PendingRequest
+from controller.requests.pending_request import PendingRequest
 
 _HOST_NAME: Final = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,252})")
 # Limits for one request. Names beyond these limits are not tried and count as unresolvable.

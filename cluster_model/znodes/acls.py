@@ -19,8 +19,8 @@ from bridgehead.authorizer import (
     ResourcePattern,
     ResourceType,
 )
-from cluster_model.acls.bindings import OPERATIONS, PERMISSIONS, Entries
-from cluster_model.topic_names import path_error
+from cluster_model.acls.bindings import Entries
+from cluster_model.acls.codes import OPERATIONS, PERMISSIONS
 from cluster_model.znodes.layout import ZnodeContentError
 
 _PARENTS: Final[dict[PatternType, str]] = {
@@ -40,11 +40,6 @@ def camel_case(word: str) -> str:
 _TYPE_NAMES: Final[dict[ResourceType, str]] = {w: camel_case(w) for w in get_args(ResourceType)}
 _OPERATIONS: Final[dict[str, AclOperation]] = {camel_case(w): w for w in OPERATIONS.values()}
 _PERMISSIONS: Final[dict[str, Permission]] = {camel_case(w): w for w in PERMISSIONS.values()}
-
-
-def is_valid_znode_name(name: str) -> bool:
-    """Return whether ZooKeeper accepts a znode with this name."""
-    return name != "" and "/" not in name and path_error(f"/{name}") is None
 
 
 class AclZnode:

@@ -1,0 +1,1 @@
+"""Partitions: where replicas are placed, which replica leads, and reassignments."""

@@ -1,0 +1,99 @@
+"""Encodes the response to a decided request in the client's version, and records it as an event."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.codec import encode_response
+from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.kafka_wire.headers import encode_response_header
+from cluster_model.image import MetadataImage
+from controller.apis.base import Results
+from controller.requests.events import error_codes, request_decided
+from controller.requests.pending_request import PendingRequest
+from envelope.messages import EnvelopeReply
+from event_log.digests import answer_sha256
+from event_log.writer import EventLog
+
+_log = logging.getLogger(__name__)
+# For these APIs, KIP-4 says that an InvalidRequestException is "logged on the broker".
+_LOGGED_IF_INVALID: Final = frozenset({ApiKey.CREATE_TOPICS, ApiKey.ALTER_ACLS})
+_INVALID_LINES_MAX: Final = 10  # of one request
+_SHOWN_MAX: Final = 249  # characters of an element
+
+
+class ResponseEncoder:
+    """Encodes the responses of one term."""
+
+    def __init__(self, log: EventLog, now_ms: Callable[[], int]) -> None:
+        self._log = log
+        self._now_ms = now_ms
+
+    def encode(
+        self, pending: PendingRequest, unfinished: frozenset[str], image: MetadataImage
+    ) -> EnvelopeReply:
+        """Return the response to a decided and committed request."""
+        results = Results(pending.outcomes, image, unfinished)
+        message = pending.api.response(pending.context, pending.request, results)
+        throttle_ms = pending.charges.throttle_left_ms(self._now_ms())
+        if throttle_ms:
+            message.throttle_time_ms = throttle_ms
+        _log_invalid_elements(pending)
+        reply = _reply(pending, message, pending.zxid or image.zxid, throttle_ms)
+        elements = error_codes(pending.outcomes, unfinished)
+        self._log_decided(pending, elements, reply, epoch=image.controller_epoch)
+        return reply
+
+    def encode_error(self, pending: PendingRequest, error: ErrorCode) -> EnvelopeReply:
+        """Return the response to a request that failed as a whole."""
+        version = pending.header.api_version
+        message = pending.api.error_response(pending.request, version, error, None)
+        reply = _reply(pending, message, 0)
+        self._log_decided(pending, [], reply, epoch=0, error=error)
+        return reply
+
+    def _log_decided(
+        self,
+        pending: PendingRequest,
+        elements: list[tuple[str, int]],
+        reply: EnvelopeReply,
+        *,
+        epoch: int,
+        error: ErrorCode = ErrorCode.NONE,
+    ) -> None:
+        digest = answer_sha256(pending.header.api_key, reply.response_data or b"")
+        self._log.append(
+            request_decided(
+                pending, elements, epoch=epoch, zxid=reply.zxid, answer_sha256=digest, error=error
+            )
+        )
+
+
+def _log_invalid_elements(pending: PendingRequest) -> None:
+    """Log the elements with INVALID_REQUEST (KIP-4): a response of version 0 has no message."""
+    if pending.header.api_key not in _LOGGED_IF_INVALID:
+        return
+    name = ApiKey(pending.header.api_key).name
+    invalid = [
+        (element, outcome.message)
+        for element, outcome in pending.outcomes.items()
+        if outcome.error is ErrorCode.INVALID_REQUEST
+    ]
+    for element, text in invalid[:_INVALID_LINES_MAX]:
+        shown = ascii(element[:_SHOWN_MAX])  # It may contain any character.
+        _log.info("%s %s: INVALID_REQUEST for %s: %s", pending.request_id, name, shown, text)
+    if (more := len(invalid) - _INVALID_LINES_MAX) > 0:
+        _log.info("%s %s: INVALID_REQUEST for %d more elements", pending.request_id, name, more)
+
+
+def _reply(
+    pending: PendingRequest, message: object, zxid: int, throttle_ms: int = 0
+) -> EnvelopeReply:
+    pending.response = message
+    key, version, correlation_id, _ = pending.header
+    head = encode_response_header(key, version, correlation_id)
+    body = encode_response(key, version, message, dialect=pending.client.dialect)
+    return EnvelopeReply(int(ErrorCode.NONE), head + body, zxid, throttle_ms)
