@@ -20,7 +20,7 @@ from chaos.scenarios import SCENARIOS
 from chaos.seeded_bug import scenario_with
 from chaos.simulated.run import Runner
 from chaos.simulated.run import run as run_simulated
-from chaos.simulated.shrinking import as_source, is_same_failure, shrink
+from chaos.simulated.shrinking import as_file, is_same_failure, shrink
 from judge.verdicts import exit_code
 from node.seeded_bugs import SEEDED_BUGS
 
@@ -159,7 +159,7 @@ def _shrink(scenario: Scenario, first: Result, folder: Path) -> None:
     shutil.rmtree(candidate_folder, ignore_errors=True)
     print(f"  save this as chaos/scenarios/{name}.py and add it to SCENARIOS;")
     print(f"  it fails with --seed {first.seed}:")
-    print(as_source(smallest, name), flush=True)
+    print(as_file(smallest, name), flush=True)
 
 
 def _say(sentence: str) -> None:

@@ -156,7 +156,6 @@ class Fault:
     """One kind of fault."""
 
     name: str
-    action: str  # in the evidence; faults_take_effect (T1) judges the effect of each action
     does: str  # one sentence
     inject: Callable[[Target], AbstractAsyncContextManager[None]]
     breaks_links: bool = False

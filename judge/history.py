@@ -156,13 +156,13 @@ class History:
         return {e["request_id"]: e for e in self.of_kind["request_received"]}
 
     @cached_property
-    def paused(self) -> frozenset[str]:
-        """The nodes that a fault paused or blocked.
+    def frozen(self) -> frozenset[str]:
+        """The nodes that a fault froze.
 
-        The clock of such a node runs on, so the time limits of its requests are not judged.
+        The clock of a frozen node runs on, so the time limits of its requests are not judged.
         """
         return frozenset(
-            e["target"] for e in self.of_kind["fault_injected"] if e["action"] in ("pause", "block")
+            e["target"] for e in self.of_kind["fault_injected"] if e["action"] == "freeze"
         )
 
     @cached_property

@@ -73,7 +73,7 @@ Violations that the scenario expects do not count:
 - If the original run violated none, the reduced run must violate none either, and must have the
   same verdict.
 
-The command then prints the smallest scenario as Python source, for a module of `chaos/scenarios`.
+The command then prints the smallest scenario as a file for `chaos/scenarios`.
 
 ## When a run passes
 
@@ -93,9 +93,8 @@ as hung if, for example, it waits for operations that are not acknowledged withi
 
 ## Adding a scenario
 
-Add a value to the module of `chaos/scenarios` that has its theme, and its name to the list at the
-end of the module; then run `make docs`. Faults (`chaos/faults`) are added in the same way. A
-workload is a module of `chaos/workloads` and a line in that folder's `__init__.py`.
+Add a file to `chaos/scenarios` and a line to `chaos/scenarios/__init__.py`; then run `make docs`.
+Faults (`chaos/faults`) and workloads (`chaos/workloads`) are added in the same way.
 
 ## Scenarios
 

@@ -59,7 +59,7 @@ def send_signal(process: Child, number: signal.Signals) -> None:
 
 def stop_child(process: Child, *, timeout_s: float = 10.0) -> None:
     """Stop the process: SIGTERM, and after `timeout_s` SIGKILL. Return when it has exited."""
-    send_signal(process, signal.SIGCONT)  # a paused process would not handle SIGTERM
+    send_signal(process, signal.SIGCONT)  # a frozen process would not handle SIGTERM
     send_signal(process, signal.SIGTERM)
     try:
         process.wait(timeout_s)

@@ -117,7 +117,7 @@ async def _node_stop(cluster: RunningCluster, message: Message) -> Message:
     pid = node.pid
     cluster.record.fault_injected("stop", node.id)
     await asyncio.to_thread(node.stop)
-    cluster.end_pause(node)
+    cluster.end_freeze(node)
     return {"id": node.id, "pid": pid}
 
 
@@ -133,7 +133,7 @@ def _kill(cluster: RunningCluster, node: NodeProcess) -> Message:
     pid = node.pid
     cluster.record.fault_injected("kill", node.id)
     node.kill()
-    cluster.end_pause(node)
+    cluster.end_freeze(node)
     return {"id": node.id, "pid": pid}
 
 
@@ -208,8 +208,8 @@ async def _controller_show(cluster: RunningCluster, _: Message) -> Message:
 async def _controller_freeze(cluster: RunningCluster, message: Message) -> Message:
     seconds = float(message.get("seconds", 5.0))
     node = await _controller_node(cluster)
-    cluster.record.fault_injected("pause", node.id)
-    node.pause()
+    cluster.record.fault_injected("freeze", node.id)
+    node.freeze()
     cluster.thaw_later(node, seconds)
     return {"id": node.id, "pid": node.pid, "seconds": seconds}
 
@@ -230,7 +230,7 @@ async def _controller_move(cluster: RunningCluster, message: Message) -> Message
     target = _running_node(cluster, message)
     current = await _controller_node(cluster)
     nodes = cluster.nodes.values()
-    running = [node for node in nodes if node.is_running() and node.condition != "paused"]
+    running = [node for node in nodes if node.is_running() and node.condition != "frozen"]
     moved = current.id != target.id
     pinned = cluster.pinned
 

@@ -39,7 +39,7 @@ class NodeProcess:
         self.id = plan.id
         self.folder = folder
         self.condition = "stopped"
-        """`running`, `paused`, `stopped`, `killed`, or `ended` if it exited unexpectedly."""
+        """`running`, `frozen`, `stopped`, `killed`, or `ended` if it exited unexpectedly."""
         self.plan = plan
         self._command = list(command) or module_command("node")
         self._process: Child | None = None
@@ -61,7 +61,7 @@ class NodeProcess:
         return self.plan.properties.get(FAULTS_ALLOWED, "").strip().lower() == "true"
 
     def is_running(self) -> bool:
-        """Return whether the process exists; it may be paused."""
+        """Return whether the process exists; it may be frozen."""
         return self._process is not None and self._process.poll() is None
 
     def exit_status(self) -> int | None:
@@ -138,7 +138,7 @@ class NodeProcess:
 
     async def state(self) -> dict[str, Any] | None:
         """Return the node's status; None if it does not run or answer."""
-        if self.condition == "paused":
+        if self.condition == "frozen":
             return None
         try:
             return await self.command({"command": "state"}, timeout_s=_STATE_TIMEOUT_S)
@@ -167,15 +167,15 @@ class NodeProcess:
             send_signal(self._process, signal.SIGKILL)
             self._process.wait()
 
-    def pause(self) -> None:
+    def freeze(self) -> None:
         """Freeze the process (SIGSTOP); its sockets stay open."""
         if self._process is not None and self.is_running():
-            self.condition = "paused"
+            self.condition = "frozen"
             send_signal(self._process, signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Resume a paused process (SIGCONT)."""
-        if self._process is not None and self.condition == "paused":
+        """Resume a frozen process (SIGCONT)."""
+        if self._process is not None and self.condition == "frozen":
             self.condition = "running"
             send_signal(self._process, signal.SIGCONT)
 

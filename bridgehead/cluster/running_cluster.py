@@ -151,12 +151,12 @@ class RunningCluster:
             node.plan.properties["bridgehead.controller.pinned"] = str(controller_id)
 
     def thaw_later(self, node: NodeProcess, seconds: float) -> None:
-        """Resume a paused node after `seconds`."""
+        """Resume a frozen node after `seconds`."""
 
         async def thaw() -> None:
             await asyncio.sleep(seconds)
             node.thaw()
-            self.record.fault_healed("pause", node.id)
+            self.record.fault_healed("freeze", node.id)
             self.announce(f"Broker {node.id} resumes after {seconds:g} s.")
 
         task = asyncio.create_task(thaw())
@@ -164,18 +164,18 @@ class RunningCluster:
         task.add_done_callback(lambda done: self._thaws.pop(done, None))
 
     def thaw_now(self) -> None:
-        """Resume every paused node."""
+        """Resume every frozen node."""
         for node in set(self._thaws.values()):
             node.thaw()
-            self.end_pause(node)
+            self.end_freeze(node)
 
-    def end_pause(self, node: NodeProcess) -> None:
-        """Record that a paused node has resumed or ended, and cancel its timer."""
-        for task, paused in list(self._thaws.items()):
-            if paused is node:
+    def end_freeze(self, node: NodeProcess) -> None:
+        """Record that a frozen node has resumed or ended, and cancel its timer."""
+        for task, frozen in list(self._thaws.items()):
+            if frozen is node:
                 task.cancel()
                 del self._thaws[task]
-                self.record.fault_healed("pause", node.id)
+                self.record.fault_healed("freeze", node.id)
 
     def start_process(self, node: NodeProcess) -> None:
         """Start a node. Raises ClusterError if the cluster is stopping or the node is running."""

@@ -242,7 +242,7 @@ class Supervisor:
                 self._cluster.record.note_ends(self._cluster.nodes.values())
             for node in self._cluster.nodes.values():
                 status = node.exit_status()
-                if status is not None and node.condition in ("running", "paused"):
+                if status is not None and node.condition in ("running", "frozen"):
                     node.condition = "ended"
                     how = f"killed by signal {-status}" if status < 0 else f"exit status {status}"
                     self._announce(f"Broker {node.id} exited: {how}.")

@@ -1,4 +1,4 @@
-"""Reduces a failing scenario to few faults and operations, and formats it as Python source.
+"""Reduces a failing scenario to few faults and operations, and formats it as a Python file.
 
 A candidate is the scenario with one reduction. Each candidate is run with the same seed. The first
 candidate that still fails replaces the scenario; this is repeated until no candidate fails.
@@ -13,7 +13,9 @@ from typing import Final
 from chaos.result import Result
 from chaos.scenario import Scenario, Step
 
-_SOURCE: Final = """from __future__ import annotations
+_HEADER: Final = '''"""{aim}"""
+
+from __future__ import annotations
 
 {imports}
 
@@ -29,7 +31,7 @@ _SOURCE: Final = """from __future__ import annotations
     topology={topology!r},
     after={after},
 )
-"""
+'''
 
 
 def is_same_failure(first: Result, other: Result, expected: Collection[str] = ()) -> bool:
@@ -72,22 +74,19 @@ def _smaller(scenario: Scenario) -> Iterator[Scenario]:
             yield replace(scenario, steps=(*steps[:at], fewer, *steps[at + 1 :]))
 
 
-def as_source(scenario: Scenario, name: str) -> str:
-    """Return the scenario as Python source, for a module of chaos/scenarios."""
-    faults = {step.fault.name: step.fault for step in scenario.steps}
+def as_file(scenario: Scenario, name: str) -> str:
+    """Return the text of a file for chaos/scenarios."""
+    faults = sorted({step.fault.name for step in scenario.steps})
     values = {type(value).__name__ for step in scenario.steps for value in (step.hold,)}
     values |= {"Catch", "Expectation", "Scenario", "Topology"}
     values |= {"Step"} if scenario.steps else set()
     workload = scenario.workload.name
-    imports = [
-        f"from {fault.inject.__module__} import {name.upper()}"
-        for name, fault in sorted(faults.items())
-    ]
+    imports = [f"from chaos.faults.{each} import {each.upper()}" for each in faults]
     imports += [
         f"from chaos.scenario import {', '.join(sorted(values))}",
         f"from chaos.workloads.{workload} import {workload.upper()}",
     ]
-    return _SOURCE.format(
+    return _HEADER.format(
         imports="\n".join(imports),
         constant=name.upper(),
         name=name,

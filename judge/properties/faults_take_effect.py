@@ -80,9 +80,9 @@ def _session_ended(history: History, fault: Event, _healed: Event | None) -> boo
 
 
 def _was_silent(history: History, fault: Event, healed: Event | None) -> bool:
-    """Return whether the process wrote no events while it stood still.
+    """Return whether the process wrote no events while it was frozen.
 
-    The first tenth of the fault does not count: the process may not have received the signal yet.
+    The first tenth of the freeze does not count: the process may not have received the signal yet.
     """
     if healed is None:
         return False
@@ -218,24 +218,19 @@ EFFECTS: Final[Mapping[str, Callable[[History, Event, Event | None], bool]]] = {
     "kill": _was_killed,
     "stop": _event_while_clients_worked("stopped"),
     "expire": _session_ended,
-    "pause": _was_silent,
-    "block": _was_silent,
-    "cut_from_zookeeper": _session_ended,
-    "pause_quorum": _nothing_was_committed,
+    "freeze": _was_silent,
+    "disconnect": _session_ended,
+    "freeze_zookeeper": _nothing_was_committed,
     "fill_disk_of_zookeeper": _nothing_was_committed,
     "slow_fsync": _commits_were_slow,
     "kill_zookeeper_leader": _zookeeper_elected,
-    "empty_zookeeper_leader": _zookeeper_elected,
-    "pause_zookeeper_leader": _zookeeper_elected,
-    "cut_zookeeper_leader": _zookeeper_elected,
+    "freeze_zookeeper_leader": _zookeeper_elected,
+    "disconnect_zookeeper_leader": _zookeeper_elected,
     # A deletion is not healed: `fault_healed` only shows how long the harness waited.
     "delete_controller_znode": _event_while_clients_worked("resigned"),
     "fill_disk": _event_of_target("resigned"),
     "lose_commit": _event_of_target("commit_unknown"),
     "cut_from_peers": _envelopes_were_held,
-    "lose_requests": _envelopes_were_held,
-    "lose_replies": _envelopes_were_held,
-    "reset_peers": _envelopes_were_held,
     "corrupt_envelope": _envelopes_broke_off,
     "slow_peers": _envelopes_were_slow,
     "move_clock": _clock_moved,
@@ -304,21 +299,16 @@ def _missing_work(
 
 LEADER_FAULTS: Final = (
     "kill_zookeeper_leader",
-    "empty_zookeeper_leader",
-    "pause_zookeeper_leader",
-    "cut_zookeeper_leader",
+    "freeze_zookeeper_leader",
+    "disconnect_zookeeper_leader",
 )
-# Faults that hold the Envelopes of other brokers back.
-PEER_FAULTS: Final = ("cut_from_peers", "lose_requests", "lose_replies", "reset_peers")
 # Faults with an effect that nodes record in events, between injection and healing or just after.
 EVENT_FAULTS: Final = (
-    *("fill_disk", "lose_commit", *PEER_FAULTS, "corrupt_envelope", "slow_peers"),
+    *("fill_disk", "lose_commit", "cut_from_peers", "corrupt_envelope", "slow_peers"),
     *("move_clock", "slow_fsync"),
 )
-# Faults during which the process of the target writes nothing.
-SILENT_FAULTS: Final = ("pause", "block")
 # Faults during which ZooKeeper commits nothing.
-STILL_FAULTS: Final = ("pause_quorum", "fill_disk_of_zookeeper")
+STILL_FAULTS: Final = ("freeze_zookeeper", "fill_disk_of_zookeeper")
 
 _FAULTS: Final = f"""
 WITH scenario AS (SELECT run, greatest(operations_min, 1) AS required FROM runs
@@ -354,14 +344,14 @@ expired AS (
   JOIN commits c ON s.run = c.run AND s.session = c.session AND c.time_ms >= f.wall_ms
     AND c.time_ms < f.wall_ms + floor((w.until - f.mono_ns) / 1000000D)
   JOIN runs r ON c.run = r.run AND c.zxid > r.first_zxid
-  WHERE f.action IN ('expire', 'cut_from_zookeeper') AND c.kind = 'close_session' AND NOT c.failed),
-silent AS (
+  WHERE f.action IN ('expire', 'disconnect') AND c.kind = 'close_session' AND NOT c.failed),
+frozen AS (
   SELECT f.run, f.node, f.boot, f.seq, f.target,
     f.mono_ns + (m.healed_ns - f.mono_ns) DIV 10 AS since, m.healed_ns AS until
   FROM faults f JOIN healed m ON f.run = m.run AND f.node = m.node AND f.boot = m.boot
-    AND f.seq = m.seq WHERE f.action IN {SILENT_FAULTS}),
+    AND f.seq = m.seq WHERE f.action = 'freeze'),
 wrote AS (
-  SELECT /*+ BROADCAST(z) */ DISTINCT z.run, z.node, z.boot, z.seq FROM events e JOIN silent z
+  SELECT /*+ BROADCAST(z) */ DISTINCT z.run, z.node, z.boot, z.seq FROM events e JOIN frozen z
     ON e.run = z.run AND e.node = z.target AND e.mono_ns > z.since AND e.mono_ns < z.until),
 still AS (
   SELECT f.run, f.node, f.boot, f.seq,
@@ -395,14 +385,16 @@ shown AS (
       WHEN 'move_clock' THEN e.node = w.target
         AND abs((e.wall_ms - e.mono_ns DIV 1000000) - (w.wall_ms - w.mono_ns DIV 1000000))
           > {CLOCK_MOVED_MS_MIN}
-      WHEN 'slow_peers' THEN false
-      WHEN 'slow_fsync' THEN false
-      ELSE e.kind = 'forward_answered' AND e.error IS NULL AND e.node != w.target END
+      WHEN 'cut_from_peers' THEN e.kind = 'forward_answered' AND e.error IS NULL
+        AND e.node != w.target
+      WHEN 'corrupt_envelope' THEN e.kind = 'forward_answered' AND e.error IS NULL
+        AND e.node != w.target
+      ELSE false END
   UNION
   SELECT /*+ BROADCAST(w) */ w.run, w.node, w.boot, w.seq
   FROM (SELECT f.run, f.node, f.boot, f.seq, f.target, f.mono_ns, m.healed_ns
     FROM faults f JOIN healed m ON f.run = m.run AND f.node = m.node AND f.boot = m.boot
-      AND f.seq = m.seq WHERE f.action IN {("slow_peers", *PEER_FAULTS)}) w
+      AND f.seq = m.seq WHERE f.action IN ('slow_peers', 'cut_from_peers')) w
   JOIN events s ON s.run = w.run AND s.kind = 'forward_sent' AND s.node != w.target
     AND s.mono_ns > w.mono_ns AND s.mono_ns < w.healed_ns - {SLOW_NS_MIN}
   LEFT JOIN events a ON a.run = s.run AND a.kind = 'forward_answered' AND a.node = s.node
@@ -413,7 +405,7 @@ shown AS (
   SELECT /*+ BROADCAST(w) */ w.run, w.node, w.boot, w.seq
   FROM (SELECT f.run, f.node, f.boot, f.seq, f.target, f.mono_ns, m.healed_ns
     FROM faults f JOIN healed m ON f.run = m.run AND f.node = m.node AND f.boot = m.boot
-      AND f.seq = m.seq WHERE f.action IN {PEER_FAULTS}) w
+      AND f.seq = m.seq WHERE f.action = 'cut_from_peers') w
   JOIN events s ON s.run = w.run AND s.kind = 'forward_sent' AND s.node != w.target
     AND s.mono_ns < w.healed_ns
   JOIN events a ON a.run = s.run AND a.kind = 'forward_answered' AND a.node = s.node
@@ -434,9 +426,9 @@ judged AS (
     CASE f.action WHEN 'kill' THEN k.run IS NOT NULL WHEN 'stop' THEN s.run IS NOT NULL
       WHEN 'delete_controller_znode' THEN s.run IS NOT NULL
       WHEN 'expire' THEN x.run IS NOT NULL
-      WHEN 'cut_from_zookeeper' THEN x.run IS NOT NULL
-      ELSE CASE WHEN f.action IN {SILENT_FAULTS} THEN m.run IS NOT NULL AND p.run IS NULL
-        WHEN f.action IN {STILL_FAULTS} THEN m.run IS NOT NULL AND q.run IS NULL
+      WHEN 'disconnect' THEN x.run IS NOT NULL
+      WHEN 'freeze' THEN m.run IS NOT NULL AND p.run IS NULL
+      ELSE CASE WHEN f.action IN {STILL_FAULTS} THEN m.run IS NOT NULL AND q.run IS NULL
         WHEN f.action IN {EVENT_FAULTS} THEN v.run IS NOT NULL
         WHEN f.action IN {LEADER_FAULTS} THEN coalesce(l.during > l.before, false) END
     END AS has_effect

@@ -22,7 +22,7 @@ SPEC: Final = PropertySpec(
     witnesses=("events",),
     row="attempts to forward clients' requests, except attempts of brokers that a fault froze",
     key="<node>/<boot>/<seq>",
-    gap_blocks_fail=True,  # the gap may hide the record of the pause
+    gap_blocks_fail=True,  # the gap may hide the record of the freeze
 )
 
 
@@ -34,7 +34,7 @@ def check(history: History) -> Iterator[Violation | None]:
         received = history.received.get(event["request_id"])
         if received is None or boot_of(received) != boot_of(event):
             continue
-        if event["node"] in history.paused:
+        if event["node"] in history.frozen:
             continue
         late_ms = (event["mono_ns"] - received["mono_ns"]) // 1_000_000
         response = answered.get(event["request_id"])
@@ -54,7 +54,7 @@ def check(history: History) -> Iterator[Violation | None]:
 
 INPUTS: Final = ("silver/events", "gold/requests", "runs")
 SQL: Final = f"""
-WITH {sql.PAUSED},
+WITH {sql.FROZEN},
 timed AS (
   SELECT /*+ BROADCAST(z), BROADCAST(n) */ s.run, s.node, s.boot, s.seq, s.request_id, s.attempt,
     r.received, r.answered, n.request_timeout_ms + {ANSWERED_LATER_MS_MAX} AS limit_ms,
@@ -62,7 +62,7 @@ timed AS (
   FROM events s JOIN requests r ON s.run = r.run AND s.request_id = r.request_id
     AND s.node = r.received.node AND s.boot = r.received.boot
   JOIN runs n ON s.run = n.run
-  LEFT ANTI JOIN paused z ON s.run = z.run AND s.node = z.node
+  LEFT ANTI JOIN frozen z ON s.run = z.run AND s.node = z.node
   WHERE s.kind = 'forward_sent'),
 judged AS (
   SELECT *, CASE WHEN answered.seq < seq THEN 'after its response'

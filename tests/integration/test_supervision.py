@@ -133,7 +133,7 @@ def test_frozen_controller_resumes(
     frozen = cluster.freeze_controller(1.0)
     process = psutil.Process(pids[frozen])
     wait_until(lambda: process.status() == psutil.STATUS_STOPPED)
-    assert cluster.status()["brokers"][frozen - 1]["condition"] == "paused"
+    assert cluster.status()["brokers"][frozen - 1]["condition"] == "frozen"
     assert cluster.status()["brokers"][frozen - 1]["state"] is None
     wait_until(lambda: process.status() != psutil.STATUS_STOPPED)
     wait_until(lambda: cluster.status()["brokers"][frozen - 1]["condition"] == "running")

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from chaos.faults.links import LOSE_REPLY_OF_COMMIT, RESET_PEERS_OF_CONTROLLER
-from chaos.faults.zookeeper import EXPIRE_CONTROLLER
+from chaos.faults.expire_controller import EXPIRE_CONTROLLER
+from chaos.faults.lose_reply_of_commit import LOSE_REPLY_OF_COMMIT
+from chaos.faults.reset_peers_of_controller import RESET_PEERS_OF_CONTROLLER
 from chaos.result import Result
 from chaos.scenario import Acknowledged, Scenario, Step
-from chaos.scenarios.load import RANDOM_FAULTS
+from chaos.scenarios.random_faults import RANDOM_FAULTS
 from chaos.simulated.run import run
-from chaos.simulated.shrinking import as_source, is_same_failure, shrink
+from chaos.simulated.shrinking import as_file, is_same_failure, shrink
 from judge.verdicts import Verdict
 
 FAULTS = (RESET_PEERS_OF_CONTROLLER, LOSE_REPLY_OF_COMMIT, EXPIRE_CONTROLLER)
@@ -51,7 +52,7 @@ def test_a_seeded_bug_is_reduced_to_one_fault_and_the_printed_scenario_fails_in_
     smallest = shrink(scenario, lambda each: is_same_failure(first, result_of(each)))
     assert [step.fault for step in smallest.steps] == [EXPIRE_CONTROLLER]
     names: dict[str, Scenario] = {}
-    exec(as_source(smallest, "reduced"), names)
+    exec(as_file(smallest, "reduced"), names)
     assert is_same_failure(first, result_of(names["REDUCED"]))
 
 
