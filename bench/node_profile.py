@@ -62,6 +62,7 @@ STEPS: Final[tuple[tuple[str, str], ...]] = (
     ("1-3 socket, frames, headers", "broker_proxy/connections/"),
     ("1-3 socket, frames, headers", "bridgehead/kafka_wire/framing bridgehead/kafka_wire/headers"),
     ("4, 5, 14 dispatch", "broker_proxy/requests/ broker_proxy/apis/admin/alter_configs_split"),
+    ("4, 5, 14 dispatch", "broker_proxy/client_"),
     ("4, 5, 14 dispatch", "metrics/"),
     ("decode and encode messages", "bridgehead/kafka_wire/"),
     ("6 forwarding", "broker_proxy/forwarding/ envelope/principal_serde"),

@@ -30,18 +30,17 @@ from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.headers import decode_response_header, encode_response_header
 from bridgehead.kafka_wire.primitives import WireError
 from bridgehead.kafka_wire.request_checks import check_request
-from broker_proxy.apis.base import (
+from broker_proxy.apis.base import LocalApi, SplitApi
+from broker_proxy.client_quotas import ClientQuota
+from broker_proxy.client_request import (
     ClientRequest,
     ClosedUnansweredError,
-    LocalApi,
     NeverAnsweredError,
     NoResponseError,
-    SplitApi,
 )
 from broker_proxy.forwarding.manager import Forwarded, ForwardingManager
 from broker_proxy.forwarding.retry import Step
 from broker_proxy.metadata.applied_metadata import ReadGate
-from broker_proxy.requests.client_quotas import ClientQuota
 from broker_proxy.requests.routing import DIALECTS, RoutingTable, route
 from broker_proxy.requests.thread_time import Timed
 from event_log.digests import body_sha256

@@ -24,7 +24,7 @@ from bridgehead.kafka_wire.headers import (
     encode_request_header,
 )
 from bridgehead.kafka_wire.primitives import WireError
-from broker_proxy.apis.base import ClientConnectionInfo, ClientRequest
+from broker_proxy.client_request import ClientConnectionInfo, ClientRequest
 from broker_proxy.requests.dispatch import Dispatcher
 from cluster_model.principal import KafkaPrincipal
 from cluster_model.scram import MECHANISM_NAMES

@@ -30,12 +30,13 @@ from bridgehead.kafka_wire.messages.create_topics import (
 from bridgehead.raw_client.asynchronous import AsyncConnection
 from broker_proxy.apis.admin.api_versions import ApiVersions
 from broker_proxy.apis.admin.envelope import Envelope as ClientEnvelope
-from broker_proxy.apis.base import ClientRequest
+from broker_proxy.authentication.listener_security import Listener, LoginRequirements
+from broker_proxy.client_request import ClientRequest
 from broker_proxy.connections.admission import Admission
 from broker_proxy.connections.client_socket import ConnectionServices, Limits
 from broker_proxy.connections.connection_quotas import ConnectionQuotas
 from broker_proxy.connections.connection_rates import ConnectionRates
-from broker_proxy.connections.logins import Listener, LoginRequirements, Logins
+from broker_proxy.connections.logins import Logins
 from broker_proxy.connections.request_log import RequestLog
 from broker_proxy.connections.request_memory import RequestMemory
 from broker_proxy.connections.server import KafkaServer

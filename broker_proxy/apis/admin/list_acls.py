@@ -20,7 +20,7 @@ from bridgehead.kafka_wire.messages.drafted.list_acls import (
     ListAclsResponse,
     ResourceAcls,
 )
-from broker_proxy.apis.base import AuthorizeFor, ClientRequest
+from broker_proxy.client_request import AuthorizeFor, ClientRequest
 from cluster_model.acls.authorization import CLUSTER_NAME, CLUSTER_OPERATIONS, OPERATION_CODES
 from cluster_model.acls.bindings import PERMISSION_CODES, RESOURCE_TYPE_CODES, AclSet
 

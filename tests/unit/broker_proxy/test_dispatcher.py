@@ -37,7 +37,7 @@ from bridgehead.kafka_wire.messages.describe_cluster import (
     DescribeClusterResponse,
 )
 from bridgehead.kafka_wire.messages.fetch import FetchRequest, ReplicaState
-from broker_proxy.apis.base import ClientRequest
+from broker_proxy.client_request import ClientRequest
 from broker_proxy.forwarding.manager import ForwardingManager, Target
 from broker_proxy.requests.dispatch import Dispatcher
 from envelope.messages import Envelope, EnvelopeReply
