@@ -57,7 +57,7 @@ class DirectWrites:
         await self._session.close()
 
     async def write(self, request: ClientRequest, message: Any) -> tuple[Any, int]:
-        """See broker_proxy.requests.dispatch.WriteDirectly."""
+        """See broker_proxy.requests.split.WriteDirectly."""
         header = request.header
         api = self._apis.get(header.api_key)
         if api is None:
