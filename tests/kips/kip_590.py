@@ -436,8 +436,8 @@ MUTANTS = (
     Mutant(
         ("590.3", "4.81"),
         "broker_proxy/metadata/session.py",
-        "self._callbacks.config_changed(resource, stored.configs.get(resource, {}))",
-        "stored.configs.get(resource, {})",
+        "        callbacks.config_changed,\n",
+        "        lambda _resource, _configs: None,\n",
     ),
     Mutant(
         ("590.4",),
