@@ -25,7 +25,7 @@ from broker_proxy.client_quotas import ClientQuotas
 from broker_proxy.client_request import AuthorizeFor
 from broker_proxy.forwarding.controller_requests import ControllerRequests
 from broker_proxy.forwarding.manager import ForwardingManager
-from broker_proxy.metadata.cache import MetadataCache
+from broker_proxy.metadata.cache import KnownTopicIds, MetadataCache
 from broker_proxy.metadata.session import ZooKeeperWatcher
 from cluster_model.configs.broker_configs import EffectiveBrokerConfig
 from cluster_model.configs.topic_configs import TopicDefaults
@@ -45,7 +45,6 @@ from metrics.node_metrics import NodeMetrics
 from node.assembly.current_state import BrokerConfigs, BrokerState
 from node.assembly.groups import build_groups
 from node.assembly.instruments import Instruments
-from node.assembly.known_topic_ids import KnownTopicIds
 from node.assembly.replication import Replication, build_isr_changes, build_replication
 from node.config import NodeConfig
 

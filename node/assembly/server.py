@@ -18,9 +18,9 @@ from broker_proxy.connections.request_log import RequestLog
 from broker_proxy.connections.request_memory import RequestMemory
 from broker_proxy.connections.server import KafkaServer
 from broker_proxy.requests.dispatch import Dispatcher
+from broker_proxy.requests.fault_injection import FaultyDispatcher
 from broker_proxy.requests.relay import Relay
 from broker_proxy.requests.split import Writes
-from node.assembly.fault_injection import FaultyDispatcher
 from node.assembly.local_apis import build_local_apis, build_split_apis
 from node.assembly.parts import Parts
 from node.config import NodeConfig
@@ -53,7 +53,10 @@ def build_server(parts: Parts) -> KafkaServer:
         is_controller=lambda: follower.is_controller,
         image_zxid=lambda: broker.cache.zxid,
         read_gate=broker.consistency.read_gate(
-            broker.forwarding.forward, config.own_client, prefix
+            broker.forwarding.forward,
+            config.own_client,
+            prefix,
+            config.broker.int("request.timeout.ms") / 1000,
         ),
         routes=config.routes,
         request_time=quotas.request_time if quotas else None,
