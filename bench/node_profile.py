@@ -75,6 +75,7 @@ STEPS: Final[tuple[tuple[str, str], ...]] = (
     ("12 image, publish", "cluster_model/image controller/term/publish"),
     ("12 image, publish", "cluster_model/update_metadata broker_proxy/metadata/cache"),
     ("12 image, publish", "broker_proxy/metadata/applied_metadata"),
+    ("12 image, publish", "broker_proxy/metadata/read_consistency"),
     ("13 responses that wait", "controller/loop/delayed_responses controller/loop/image_waits"),
     ("watches and local reads", "broker_proxy/"),
     ("9 decide", "controller/ cluster_model/"),
