@@ -10,11 +10,11 @@ from bridgehead.authorizer import Authorizer
 from bridgehead.cluster.properties import parse_properties
 from broker_proxy.authentication.listener_security import (
     PROTOCOLS,
+    Listener,
     ListenerSecurity,
     read_security,
 )
 from broker_proxy.authentication.sasl_server import SecurityConfigError
-from broker_proxy.connections.logins import Listener
 from broker_proxy.requests.routing import DIALECTS, WITHOUT_DATA_PLANE, RoutingTable
 from cluster_model.client import Client
 from cluster_model.configs.bridgehead_configs import (

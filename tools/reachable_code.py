@@ -19,7 +19,7 @@ ROOT: Final = Path(__file__).parents[1]
 _FOLLOWED: Final = ("controller", "broker_proxy", "cluster_model")
 _FOLDERS: Final = ("controller/apis", "broker_proxy/apis")
 # Every API uses these modules: following them would reach everything.
-_FRAMES: Final = ("controller.apis.base", "broker_proxy.apis.base")
+_FRAMES: Final = ("controller.apis.base", "broker_proxy.apis.base", "broker_proxy.client_request")
 Place = tuple[str, str]  # module, name
 
 

@@ -70,6 +70,11 @@ class ApiSpec:
     unserved_because: str = ""
     # Brokers with bridgehead.data.plane=false do not serve it.
     needs_data_plane: bool = False
+    # Only brokers send it. As in Kafka, no quota applies to it, nor to requests of a login.
+    between_brokers: bool = False
+    is_login: bool = False
+    # False: its responses do not depend on metadata, so they never wait for newer metadata.
+    reads_metadata: bool = True
     # None: no response can report an error of the whole request.
     error_shape: ErrorShape | None = None
     # Versions up to this one are logged as deprecated (docs/kafka/logs.md).
@@ -256,10 +261,10 @@ _ROWS: Final = (
     _local(K.METADATA, 12, 9, per(metadata_topics, "name topic_id", into="topics"),
            rights="DESCRIBE TOPIC",
            rights_to_see="CREATE CLUSTER, CREATE TOPIC, DESCRIBE CLUSTER"),
-    _unserved(K.LEADER_AND_ISR, 7, 4, _OWN_CHANNEL),
-    _unserved(K.STOP_REPLICA, 4, 2, _OWN_CHANNEL),
-    _unserved(K.UPDATE_METADATA, 8, 6, _OWN_CHANNEL, whole()),
-    _unserved(K.CONTROLLED_SHUTDOWN, 3, 3, _NOT_CONTROLLED, whole()),
+    _unserved(K.LEADER_AND_ISR, 7, 4, _OWN_CHANNEL, between_brokers=True),
+    _unserved(K.STOP_REPLICA, 4, 2, _OWN_CHANNEL, between_brokers=True),
+    _unserved(K.UPDATE_METADATA, 8, 6, _OWN_CHANNEL, whole(), between_brokers=True),
+    _unserved(K.CONTROLLED_SHUTDOWN, 3, 3, _NOT_CONTROLLED, whole(), between_brokers=True),
     _stored(K.OFFSET_COMMIT, 9, 8, per("topics", "name", nested=_PARTITIONS),
             "READ GROUP, READ TOPIC", deprecated_through=1,
             served_from=1),  # version 0 is for ZooKeeper
@@ -275,8 +280,8 @@ _ROWS: Final = (
     _stored(K.SYNC_GROUP, 5, 4, whole(), "READ GROUP"),
     _local(K.DESCRIBE_GROUPS, 5, 5, per("groups", "group_id"), rights="DESCRIBE GROUP"),
     _local(K.LIST_GROUPS, 5, 3, whole(), rights_to_see="DESCRIBE CLUSTER, DESCRIBE GROUP"),
-    _local(K.SASL_HANDSHAKE, 1, None, whole()),
-    _local(K.API_VERSIONS, 4, 3, _api_versions),
+    _local(K.SASL_HANDSHAKE, 1, None, whole(), is_login=True, reads_metadata=False),
+    _local(K.API_VERSIONS, 4, 3, _api_versions, reads_metadata=False),
     _forward(K.CREATE_TOPICS, 7, 5, per("topics", "name", text=empty_when_not_controller),
              rights="CREATE CLUSTER, CREATE TOPIC", rights_to_see="DESCRIBE_CONFIGS TOPIC",
              strict_quota_from=6, deprecated_through=1, has_drafted_messages=True),
@@ -313,7 +318,7 @@ _ROWS: Final = (
            per(moved_topics, "topic_name=name", into="results", nested=_PARTITIONS),
            rights="ALTER CLUSTER", deprecated_through=0),
     _local(K.DESCRIBE_LOG_DIRS, 4, 2, whole(), rights="DESCRIBE CLUSTER", deprecated_through=0),
-    _local(K.SASL_AUTHENTICATE, 2, 2, whole()),
+    _local(K.SASL_AUTHENTICATE, 2, 2, whole(), is_login=True, reads_metadata=False),
     _forward(K.CREATE_PARTITIONS, 3, 2, per("topics", "name", into="results"),
              rights="ALTER TOPIC", strict_quota_from=3),
     _forward(K.CREATE_DELEGATION_TOKEN, 3, 2, whole(**_NO_TOKEN),
@@ -348,9 +353,11 @@ _ROWS: Final = (
            rights="DESCRIBE CLUSTER"),
     _forward(K.ALTER_USER_SCRAM_CREDENTIALS, 0, 0, per(scram_users, "user", into="results"),
              rights="ALTER CLUSTER"),
-    _stored(K.ALTER_PARTITION, 3, 0, whole(), "CLUSTER_ACTION CLUSTER", Route.ON_CONTROLLER),
+    _stored(K.ALTER_PARTITION, 3, 0, whole(), "CLUSTER_ACTION CLUSTER", Route.ON_CONTROLLER,
+            between_brokers=True),
     _forward(K.UPDATE_FEATURES, 1, 0, whole(default_when_not_controller), rights="ALTER CLUSTER"),
-    _local(K.ENVELOPE, 0, 0, whole(), rights="CLUSTER_ACTION CLUSTER", has_drafted_messages=True),
+    _local(K.ENVELOPE, 0, 0, whole(), rights="CLUSTER_ACTION CLUSTER", between_brokers=True,
+           has_drafted_messages=True),
     _local(K.DESCRIBE_CLUSTER, 1, 0, whole(), rights_to_see="DESCRIBE CLUSTER"),
     _local(K.DESCRIBE_PRODUCERS, 0, 0,
            per("topics", "name", nested=_PARTITION_INDEXES, text=no_text), rights="READ TOPIC"),
@@ -358,7 +365,8 @@ _ROWS: Final = (
            per("transactional_ids", "transactional_id", into="transaction_states"),
            rights="DESCRIBE TRANSACTIONAL_ID"),
     _local(K.LIST_TRANSACTIONS, 1, 0, whole()),
-    _stored(K.ALLOCATE_PRODUCER_IDS, 0, 0, whole(), "CLUSTER_ACTION CLUSTER", Route.ON_CONTROLLER),
+    _stored(K.ALLOCATE_PRODUCER_IDS, 0, 0, whole(), "CLUSTER_ACTION CLUSTER", Route.ON_CONTROLLER,
+            between_brokers=True),
     _local(K.CONSUMER_GROUP_HEARTBEAT, 0, 0, whole(no_text)),
     _local(K.CONSUMER_GROUP_DESCRIBE, 0, 0,
            per("group_ids", "group_id", into="groups", text=no_text)),

@@ -1,4 +1,4 @@
-"""The security settings of a listener, read from Kafka's properties.
+"""A listener and its security settings, read from Kafka's properties.
 
 A listener's property, `listener.name.<listener>.<name>`, overrides the property `<name>`. Login
 modules are set per mechanism, with `listener.name.<listener>.<mechanism>.sasl.jaas.config`.
@@ -6,6 +6,7 @@ modules are set per mechanism, with `listener.name.<listener>.<mechanism>.sasl.j
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -15,12 +16,11 @@ from bridgehead.kafka_wire.java_order import java_hash
 from broker_proxy.authentication.authenticator import Mechanism
 from broker_proxy.authentication.oauthbearer import OAuthBearerServer, Validate
 from broker_proxy.authentication.plain import PlainServer
-from broker_proxy.authentication.principals import DEFAULT_BUILDER, load_builder
+from broker_proxy.authentication.principals import DEFAULT_BUILDER, PrincipalBuilder, load_builder
 from broker_proxy.authentication.sasl_server import NewSaslServer, SecurityConfigError
 from broker_proxy.authentication.scram import ScramServer, TokenCredentials, UserCredentials
 from broker_proxy.authentication.tls import TlsSettings, build_tls, check_tls
 from broker_proxy.authentication.unsecured_jws import UnsecuredJwsValidator
-from broker_proxy.connections.logins import LoginRequirements
 from cluster_model.scram import MECHANISM_NAMES
 
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -38,6 +38,17 @@ SIGNED_TOKENS_HANDLERS: Final = (
     "org.apache.kafka.common.security.oauthbearer.secured.OAuthBearerValidatorCallbackHandler",
 )
 _SCRAM_NUMBERS: Final = {name: number for number, name in MECHANISM_NAMES.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """A configured listener. Port 0 selects a free port."""
+
+    name: str
+    security_protocol: str
+    host: str
+    port: int
+    dialect: str = "shipped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +74,15 @@ class ListenerSecurity:
     def admits_strangers(self) -> bool:
         """True when clients without credentials are served."""
         return not self.sasl and (self.tls is None or self.tls.client_auth != "required")
+
+
+@dataclass(frozen=True, slots=True)
+class LoginRequirements:
+    """The login requirements of one listener. With the defaults, clients are anonymous."""
+
+    builder: PrincipalBuilder | None = None
+    mechanisms: Mapping[str, Mechanism] = field(default_factory=dict)  # empty: no SASL
+    tls: ssl.SSLContext | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,6 @@ from typing import Final, Protocol, cast
 from bridgehead.kafka_wire.framing import frame
 from bridgehead.kafka_wire.headers import UnsupportedVersionError
 from bridgehead.kafka_wire.primitives import WireError
-from broker_proxy.apis.base import ClientRequest
 from broker_proxy.authentication.authenticator import (
     Dispatch,
     Expired,
@@ -30,8 +29,10 @@ from broker_proxy.authentication.authenticator import (
     Reply,
     SaslAuthenticator,
 )
+from broker_proxy.authentication.listener_security import Listener, LoginRequirements
+from broker_proxy.client_request import ClientRequest
 from broker_proxy.connections.connection import ClientConnection, is_produce
-from broker_proxy.connections.logins import Listener, LoginRequirements, Logins
+from broker_proxy.connections.logins import Logins
 from broker_proxy.connections.overlapping_writes import OverlappingWrites
 from broker_proxy.connections.request_log import RequestLog
 from broker_proxy.connections.request_memory import RequestMemory

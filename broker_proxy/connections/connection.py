@@ -20,7 +20,7 @@ from bridgehead.kafka_wire.headers import (
     UnsupportedVersionError,
     decode_request_header,
 )
-from broker_proxy.apis.base import ClientConnectionInfo, ClientRequest
+from broker_proxy.client_request import ClientConnectionInfo, ClientRequest
 from broker_proxy.connections.request_memory import Held
 
 # Read-ahead limits: high enough to keep a pipelining client busy, and low enough that a client that

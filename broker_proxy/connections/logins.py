@@ -8,15 +8,15 @@ number of events of the same kind.
 from __future__ import annotations
 
 import logging
-import ssl
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
-from broker_proxy.apis.base import ClientConnectionInfo
-from broker_proxy.authentication.authenticator import Mechanism, SaslAuthenticator
-from broker_proxy.authentication.principals import AuthenticationContext, PrincipalBuilder
+from broker_proxy.authentication.authenticator import SaslAuthenticator
+from broker_proxy.authentication.listener_security import LoginRequirements
+from broker_proxy.authentication.principals import AuthenticationContext
 from broker_proxy.authentication.sasl_server import SaslResult
+from broker_proxy.client_request import ClientConnectionInfo
 from cluster_model.principal import KafkaPrincipal
 from event_log.events import Authenticated, AuthenticationFailed, SessionExpired
 from event_log.writer import EventLog
@@ -24,26 +24,6 @@ from metrics.node_metrics import NodeMetrics
 
 _log = logging.getLogger(__name__)
 _INT64_MAX: Final = 2**63 - 1
-
-
-@dataclass(frozen=True, slots=True)
-class Listener:
-    """A configured listener. Port 0 selects a free port."""
-
-    name: str
-    security_protocol: str
-    host: str
-    port: int
-    dialect: str = "shipped"
-
-
-@dataclass(frozen=True, slots=True)
-class LoginRequirements:
-    """The login requirements of one listener. With the defaults, clients are anonymous."""
-
-    builder: PrincipalBuilder | None = None
-    mechanisms: Mapping[str, Mechanism] = field(default_factory=dict)  # empty: no SASL
-    tls: ssl.SSLContext | None = None
 
 
 class Logins:

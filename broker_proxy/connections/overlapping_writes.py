@@ -17,7 +17,7 @@ from typing import Any, Final
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.headers import UnsupportedVersionError
 from bridgehead.kafka_wire.primitives import WireError
-from broker_proxy.apis.base import ClientRequest
+from broker_proxy.client_request import ClientRequest
 from broker_proxy.connections.connection import ClientConnection
 from broker_proxy.requests.dispatch import Dispatcher
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 
-from broker_proxy.apis.base import ClientRequest
+from broker_proxy.client_request import ClientRequest
 from cluster_model.request_lines import CompletedRequest, Times, is_deprecated, request_line
 from event_log.text_log import Level, TextLog
 

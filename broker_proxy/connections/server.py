@@ -17,11 +17,11 @@ import logging
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from broker_proxy.apis.base import ClientConnectionInfo
+from broker_proxy.authentication.listener_security import Listener, LoginRequirements
+from broker_proxy.client_request import ClientConnectionInfo
 from broker_proxy.connections.admission import Admission
 from broker_proxy.connections.client_socket import ClientSocket, ConnectionServices
 from broker_proxy.connections.connection import ClientConnection
-from broker_proxy.connections.logins import Listener, LoginRequirements
 from cluster_model.client import Client
 from cluster_model.host_text import host_text
 from event_log.events import Connected, Disconnected

@@ -24,13 +24,12 @@ from bridgehead.kafka_wire.messages.create_topics import (
     CreatableTopicConfig,
 )
 from bridgehead.kafka_wire.messages.drafted.create_topics import CreateTopicsRequest
-from broker_proxy.apis.admin.config_ports import CurrentConfig
-from broker_proxy.apis.base import ClientRequest
+from broker_proxy.client_request import ClientRequest
 from broker_proxy.forwarding.controller_requests import Forward, broker_request, response_of
 from broker_proxy.forwarding.manager import Forwarded
 from broker_proxy.forwarding.retry import Step
 from cluster_model.client import Client
-from cluster_model.configs.broker_configs import EffectiveBrokerConfig
+from cluster_model.configs.broker_configs import CurrentConfig, EffectiveBrokerConfig
 from cluster_model.topic_names import (
     GROUP_METADATA_TOPIC,
     INTERNAL_TOPICS,

@@ -17,7 +17,7 @@ from bridgehead.kafka_wire.headers import (
     decode_response_header,
     encode_request_header,
 )
-from broker_proxy.apis.base import ClientConnectionInfo, ClientRequest
+from broker_proxy.client_request import ClientConnectionInfo, ClientRequest
 from broker_proxy.forwarding.manager import Forwarded
 from broker_proxy.forwarding.retry import Step
 from cluster_model.client import Client

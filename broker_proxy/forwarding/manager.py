@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, Protocol
 
-from broker_proxy.apis.base import ClientRequest
+from broker_proxy.client_request import ClientRequest
 from broker_proxy.forwarding.retry import Step, after_broken_channel, after_reply
 from envelope.messages import ChannelClosedError, Envelope, EnvelopeReply, RequestIdentity
 from envelope.principal_serde import PrincipalSerde

@@ -1,33 +1,27 @@
 """Keeps a broker's ACLs current: reads all ACLs in each new session, then those that change.
 
-kazoo drops watches at every reconnect, so they are set again. In a new session the follower reads
-all ACLs, because notifications that it missed may have been purged meanwhile. Only one read runs at
-a time: an older read must not overwrite a newer one.
+Two znodes have notifications of ACLs, and the follower reports the zxid of what it has read. So it
+reads the notifications of both in rounds, instead of with a ChangeFollower. Only one read runs at a
+time: an older read must not overwrite a newer one.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, NamedTuple, Protocol, cast
+from collections.abc import Mapping
+from functools import partial
+from typing import Final, NamedTuple, Protocol
 
 from bridgehead.authorizer import ResourcePattern
+from broker_proxy.metadata.change_follower import Notifications, Watch, log_invalid, read_data
 from cluster_model.acls.bindings import Entries
 from cluster_model.znodes.acls import AclChangeZnode
-from cluster_model.znodes.layout import ZnodeContentError
 from zookeeper_client.acl_reading import StoredAcls, StoredRules, read_acls, read_some_acls
-from zookeeper_client.session import NoSuchZnodeError, ZooKeeperSession
-from zookeeper_client.wire import ReadData, ZnodeData
-
-_log = logging.getLogger(__name__)
-
+from zookeeper_client.session import ZooKeeperSession
 
 # The ACLs are those at one zxid only if no notification arrives while they are read. The follower
 # reads again until no notification arrives, but at most this many times.
 _ROUNDS_MAX: Final = 10
-# Called once, when the children of a watched znode change.
-Watch = Callable[[], None]
 
 
 class AclListener(Protocol):
@@ -55,6 +49,14 @@ class AclFollower:
 
     def __init__(self, listener: AclListener) -> None:
         self._listener = listener
+        self._notifications = {
+            parent: Notifications(
+                parent,
+                partial(AclChangeZnode.decode, parent),
+                "this broker misses ACL changes until it reconnects",
+            )
+            for parent in AclChangeZnode.parents
+        }
         self._last = dict.fromkeys(AclChangeZnode.parents, _Seen("", -1))
         self._read_in: ZooKeeperSession | None = None
         # Parents whose watch has not fired yet. They get no second watch: it would fire, too.
@@ -82,7 +84,8 @@ class AclFollower:
                 # Watches are set before the read, so that changes during the read are read again.
                 for parent in last:
                     names = await self._names(session, parent, again)
-                    last[parent] = _Seen(max(names, default=""), -1)
+                    newest = self._notifications[parent].newer(names, "")[-1:]
+                    last[parent] = _Seen("".join(newest), -1)
                 stored = await read_acls(session.read)
             changed: dict[ResourcePattern, StoredRules] = {}
             for _ in range(_ROUNDS_MAX):
@@ -90,7 +93,7 @@ class AclFollower:
                 if (patterns := await self._new_patterns(session, again, last)) is None:
                     break
                 rules, invalid = await read_some_acls(session.read, patterns)
-                _log_invalid(invalid)
+                log_invalid(invalid)
                 changed |= rules
                 if self._has_fired:
                     as_of = None  # The watcher calls `follow` again, because the watch has fired.
@@ -107,7 +110,7 @@ class AclFollower:
         as_of: int | None,
     ) -> None:
         if stored is not None:
-            _log_invalid(stored.invalid)
+            log_invalid(stored.invalid)
             self._listener.acls_read(stored)
         for pattern, (entries, version) in changed.items():
             self._listener.acl_changed(pattern, entries, version)
@@ -122,21 +125,16 @@ class AclFollower:
         there may be many: they are listed only if the parent has changed, or to set a watch.
         """
         before, patterns = dict(last), dict[ResourcePattern, None]()
-        for parent, znode in zip(last, await _data(session, list(last)), strict=True):
+        for parent, znode in zip(last, await read_data(session, list(last)), strict=True):
             pzxid = znode.stat.pzxid if znode is not None else -1
             is_watched = again is None or parent in self._watched
             if pzxid == last[parent].pzxid and is_watched:
                 continue
             names = await self._names(session, parent, again)
-            new = sorted(name for name in names if name > last[parent].name)
-            last[parent] = _Seen(max(new, default=last[parent].name), pzxid)
-            changes = await _data(session, [f"{parent}/{name}" for name in new])
-            for name, znode in zip(new, changes, strict=True):
-                try:
-                    if znode is not None:  # None: it was purged after 15 minutes
-                        patterns[AclChangeZnode.decode(parent, znode.data)] = None
-                except ZnodeContentError as error:
-                    _log.error("%s: %s", name, error)
+            notifications = self._notifications[parent]
+            new = notifications.newer(names, last[parent].name)
+            last[parent] = _Seen(new[-1] if new else last[parent].name, pzxid)
+            patterns |= dict.fromkeys(await notifications.read(session, new))
         has_news = any(last[parent].name != before[parent].name for parent in last)
         return list(patterns) if has_news else None
 
@@ -152,18 +150,7 @@ class AclFollower:
                 self._has_fired = True
                 again()
 
-        try:
-            return await session.children(parent, watch)
-        except NoSuchZnodeError:
+        names = await self._notifications[parent].names(session, watch)
+        if names is None:
             self._watched.discard(parent)
-            _log.error("%s is missing: this broker misses ACL changes until it reconnects", parent)
-            return []
-
-
-async def _data(session: ZooKeeperSession, paths: Sequence[str]) -> list[ZnodeData | None]:
-    return cast(list[ZnodeData | None], await session.read([ReadData(path) for path in paths]))
-
-
-def _log_invalid(invalid: Sequence[str]) -> None:
-    for text in invalid:
-        _log.error("%s", text)
+        return names or []

@@ -16,9 +16,10 @@ from functools import partial
 from typing import Final, TypeVar
 
 from broker_proxy.metadata.acl_follower import AclFollower, AclListener
+from broker_proxy.metadata.config_follower import ConfigFollower
 from broker_proxy.metadata.registration import Registration
 from broker_proxy.metadata.token_cache import TokenCache
-from broker_proxy.metadata.token_follower import TokenFollower
+from broker_proxy.metadata.token_follower import token_follower
 from cluster_model.image import BrokerRegistration, Topic
 from cluster_model.records import ConfigResource
 from cluster_model.session_state import ConnectionLostError, SessionState, ZooKeeperRefusedError
@@ -28,7 +29,6 @@ from cluster_model.znodes.layout import (
     BRIDGEHEAD_PATHS,
     BrokerIdZnode,
     ClusterIdZnode,
-    ConfigChangeZnode,
     ConfigZnode,
     ControllerZnode,
     NodeAddress,
@@ -39,7 +39,7 @@ from cluster_model.znodes.layout import (
 )
 from event_log.events import BrokerRegistered, SessionLost, SessionOpened
 from event_log.writer import EventLog
-from zookeeper_client.config_reading import read_configs, read_some_configs
+from zookeeper_client.config_reading import read_configs
 from zookeeper_client.session import NoSuchZnodeError, ZooKeeperSession
 from zookeeper_client.wire import NO_NODE, NODE_EXISTS, ReadChildren, ReadData, Stat, ZnodeData
 
@@ -105,13 +105,11 @@ class ZooKeeperWatcher:
         self._registering = asyncio.Lock()
         self._reported_epoch = -1
         self._registered_in: ZooKeeperSession | None = None
-        self._last_change = ""
         self._reported: ControllerAddress | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._users_read_in: ZooKeeperSession | None = None
-        self._tokens = TokenFollower(callbacks.tokens) if callbacks.tokens is not None else None
+        self._configs = _config_follower(callbacks)
+        self._tokens = token_follower(callbacks.tokens) if callbacks.tokens is not None else None
         self._acls = AclFollower(callbacks.acls) if callbacks.acls is not None else None
-        self._reading_changes = asyncio.Lock()
         self._reading_controller = asyncio.Lock()
         # False until the node first calls `watch`. From then on, it is called after each connect.
         self._is_watching = False
@@ -287,19 +285,7 @@ class ZooKeeperWatcher:
         self._is_watching = True
         await self._follow_registration()
         await self._read_controller()
-        if self._users_read_in is not self._session:
-            # Notifications sent while there was no session may have been purged. In a new session
-            # the watcher therefore reads all users, client ids and addresses. Configs of brokers
-            # and topics are not read again: their changes are learned only from notifications.
-            users = await self.read_entities("users")
-            self._callbacks.users_read({each.entity_name: users[each] for each in users})
-            if self._callbacks.client_ids_read is not None:
-                ids = await self.read_entities("clients")
-                self._callbacks.client_ids_read({each.entity_name: ids[each] for each in ids})
-            ips = await self.read_entities("ips")
-            self._callbacks.ips_read({each.entity_name: ips[each] for each in ips})
-            self._users_read_in = self._session
-        await self._read_config_changes()
+        await self._follow_configs(connected=True)
         await self._follow_tokens()
         await self._follow_acls(connected=True)
 
@@ -441,8 +427,9 @@ class ZooKeeperWatcher:
     def _controller_changed(self) -> None:
         self._start(self._read_controller)
 
-    def _configs_changed(self) -> None:
-        self._start(self._read_config_changes)
+    async def _follow_configs(self, *, connected: bool = False) -> None:
+        again = partial(self._start, self._follow_configs)
+        await self._configs.follow(self._live, again, connected=connected)
 
     async def _follow_tokens(self) -> None:
         if self._tokens is not None:
@@ -508,48 +495,20 @@ class ZooKeeperWatcher:
             ConnectionLostError: the connection broke, so the notifications are not all applied.
         """
         await self._live.sync()
-        async with self._reading_changes:
-            await self._process_config_changes(None)
+        await self._configs.follow(self._live, None)
         if self._tokens is not None:
             await self._tokens.follow(self._live, None)
         if self._acls is not None:
             await self._acls.follow(self._live, None)
 
-    async def _read_config_changes(self) -> None:
-        async with self._reading_changes:
-            await self._process_config_changes(self._configs_changed)
 
-    async def _process_config_changes(self, watch: Callable[[], None] | None) -> None:
-        """Process notifications that are new since the last call; read the entities they name.
-
-        If the connection breaks, the next call processes the same notifications.
-        """
-        session = self._live
-        try:
-            children = await session.children(ConfigChangeZnode.parent, watch)
-        except NoSuchZnodeError:
-            _log.error(
-                "%s is missing: this broker misses config changes until it reconnects",
-                ConfigChangeZnode.parent,
-            )
-            return
-        names = sorted(name for name in children if name > self._last_change)
-        if not names:
-            return
-        paths = [f"{ConfigChangeZnode.parent}/{name}" for name in names]
-        resources: dict[ConfigResource, None] = {}
-        for path, znode in zip(paths, await session.read(list(map(ReadData, paths))), strict=True):
-            # A missing notification was purged, 15 minutes after its creation. A broker that had no
-            # session meanwhile reads all users, client ids and addresses in its next session, but
-            # misses changes of brokers' and topics' configs.
-            if isinstance(znode, ZnodeData):
-                try:
-                    resources[ConfigChangeZnode.decode(znode.data)] = None
-                except ZnodeContentError as error:
-                    _log.error("%s: %s", path, error)
-        stored = await read_some_configs(session.read, list(resources))
-        for text in stored.invalid:
-            _log.error("%s", text)
-        self._last_change = names[-1]
-        for resource in resources:
-            self._callbacks.config_changed(resource, stored.configs.get(resource, {}))
+def _config_follower(callbacks: Callbacks) -> ConfigFollower:
+    read_in_full = {
+        "users": callbacks.users_read,
+        "clients": callbacks.client_ids_read,
+        "ips": callbacks.ips_read,
+    }
+    return ConfigFollower(
+        callbacks.config_changed,
+        {entity_type: read for entity_type, read in read_in_full.items() if read is not None},
+    )

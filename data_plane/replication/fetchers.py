@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 from bridgehead.admin.config import Address
@@ -26,6 +27,18 @@ class Addresses(Protocol):
         """Return the address; None if the broker is not live or lacks this listener."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Services:
+    """What the fetchers of one broker share."""
+
+    partitions: Partitions
+    address_of: Addresses
+    security: PeerSecurity
+    limits: FetchLimits
+    timeout_s: float
+    broker_epoch: Callable[[], int]
+
+
 class ReplicaFetchers:
     """Follows the leaders of this broker's replicas. Used from the event loop only."""
 
@@ -39,22 +52,20 @@ class ReplicaFetchers:
         socket_timeout_ms: int,
         broker_epoch: Callable[[], int],
     ) -> None:
-        self._partitions = partitions
-        self._address_of = address_of
-        self._security = security
-        self._limits = limits
-        self._timeout_s = (socket_timeout_ms + limits.wait_max_ms) / _MS
-        self._broker_epoch = broker_epoch
+        timeout_s = (socket_timeout_ms + limits.wait_max_ms) / _MS
+        self._services = _Services(
+            partitions, address_of, security, limits, timeout_s, broker_epoch
+        )
         self._fetchers: dict[int, _LeaderFetcher] = {}
 
     def roles_changed(self) -> None:
         """Start and stop fetchers, after an update of the metadata."""
-        partitions = self._partitions
+        partitions = self._services.partitions
         for name in partitions.take_changed():
             partition = partitions.by_name.get(name)
             leader = -1 if partition is None else partition.leader
             if leader not in (partitions.broker_id, -1) and leader not in self._fetchers:
-                self._fetchers[leader] = _LeaderFetcher(self, leader)
+                self._fetchers[leader] = _LeaderFetcher(self._services, leader)
             for fetcher in self._fetchers.values():
                 fetcher.fetching.follow(name, partition)
         for leader, fetcher in list(self._fetchers.items()):
@@ -74,10 +85,10 @@ class ReplicaFetchers:
 class _LeaderFetcher:
     """Fetches from one leader."""
 
-    def __init__(self, owner: ReplicaFetchers, leader: int) -> None:
-        self._owner = owner
+    def __init__(self, services: _Services, leader: int) -> None:
+        self._services = services
         self._leader = leader
-        self.fetching = Fetching(owner._partitions.broker_id, leader, owner._limits)
+        self.fetching = Fetching(services.partitions.broker_id, leader, services.limits)
         self._changed = asyncio.Event()
         self._last_failure = ""
         self.task = asyncio.create_task(self._run())
@@ -98,7 +109,7 @@ class _LeaderFetcher:
                 self._failed(error)
             except Exception:
                 _log.exception("the fetcher from broker %d failed unexpectedly", self._leader)
-            await self._pause(self._owner._limits.backoff_ms)
+            await self._pause(self._services.limits.backoff_ms)
 
     def _failed(self, error: AdminError) -> None:
         """Log a failure unless the last one was the same. The fetcher tries again."""
@@ -107,11 +118,11 @@ class _LeaderFetcher:
         self._last_failure = str(error)
 
     async def _connected(self) -> None:
-        owner = self._owner
-        address = owner._address_of(self._leader)
+        services = self._services
+        address = services.address_of(self._leader)
         if address is None:
             return
-        peer = await PeerConnection.open(address, owner._security, owner._timeout_s)
+        peer = await PeerConnection.open(address, services.security, services.timeout_s)
         self._last_failure = ""
         self.fetching.restart()
         try:
@@ -123,15 +134,15 @@ class _LeaderFetcher:
     async def _round(self, peer: PeerConnection) -> None:
         """Send the ListOffsets and Fetch requests that are due. If there is none, wait."""
         self._changed.clear()
-        fetching, timeout_s = self.fetching, self._owner._timeout_s
+        fetching, timeout_s = self.fetching, self._services.timeout_s
         asked = fetching.offsets_request(_now_ms())
         if asked is not None:
             found = await peer.request(ApiKey.LIST_OFFSETS, asked, timeout_s)
             fetching.offsets_answered(found, _now_ms())
-        wanted = fetching.fetch_request(_now_ms(), self._owner._broker_epoch())
+        wanted = fetching.fetch_request(_now_ms(), self._services.broker_epoch())
         if wanted is not None:
             response = await peer.request(ApiKey.FETCH, wanted, timeout_s)
-            fetching.fetched(response, _now_ms(), self._owner._partitions.now_ms())
+            fetching.fetched(response, _now_ms(), self._services.partitions.now_ms())
         elif asked is None:
             await self._pause(max(1, fetching.retry_in_ms(_now_ms())))
 

@@ -44,14 +44,18 @@ class PeerConnection(asyncio.Protocol):
         Raises:
             AdminError: the connection, the negotiation or the login failed.
         """
-        loop = asyncio.get_running_loop()
         peer = cls(address, security)
-        peer._answer = ready = loop.create_future()
-        tls = security.tls
+        await peer.connect(security.tls, timeout_s)
+        return peer
+
+    async def connect(self, tls: ssl.SSLContext | None, timeout_s: float) -> None:
+        """See `open`, which calls this once."""
+        loop, address = asyncio.get_running_loop(), self._address
+        self._answer = ready = loop.create_future()
         try:
             async with asyncio.timeout(timeout_s):
                 await loop.create_connection(
-                    lambda: peer,
+                    lambda: self,
                     address.host,
                     address.port,
                     ssl=tls,
@@ -59,14 +63,13 @@ class PeerConnection(asyncio.Protocol):
                 )
                 await ready
         except (OSError, TimeoutError) as error:
-            peer.close()
+            self.close()
             raise ConnectionFailedError(
                 f"The broker at {address} cannot be reached: {error or 'timeout'}."
             ) from None
         except BaseException:  # A fetcher that is no longer needed is cancelled here.
-            peer.close()
+            self.close()
             raise
-        return peer
 
     async def request(self, key: ApiKey, message: Any, timeout_s: float) -> Any:
         """Send a request in the newest version that both brokers have; return the response.

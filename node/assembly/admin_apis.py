@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from broker_proxy.apis.admin.config_ports import CurrentConfig
+from cluster_model.configs.broker_configs import CurrentConfig
 from controller.apis.allocate_producer_ids import AllocateProducerIds
 from controller.apis.alter_acls import AlterAcls
 from controller.apis.alter_client_quotas import AlterClientQuotas

@@ -9,7 +9,7 @@ from typing import Final
 
 from bridgehead.authorizer import Authorizer, Operation, Requester, ResourceType
 from bridgehead.kafka_wire.api_key import ApiKey
-from broker_proxy.apis.base import AuthorizeFor, ClientRequest
+from broker_proxy.client_request import AuthorizeFor, ClientRequest
 from cluster_model.acls.authorization import (
     CLUSTER_NAME,
     Audit,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from broker_proxy.apis.admin.log_dirs import log_dirs_of
-from broker_proxy.apis.base import AuthorizeFor, LocalApi
+from broker_proxy.apis.base import LocalApi
 from broker_proxy.apis.groups.coordinators import Coordinators
 from broker_proxy.apis.groups.heartbeat import Heartbeat
 from broker_proxy.apis.groups.join_group import JoinGroup
@@ -21,11 +21,12 @@ from broker_proxy.apis.groups.sync_group import SyncGroup
 from broker_proxy.apis.records.fetch import Fetch
 from broker_proxy.apis.records.fetch_sessions import FetchSessions
 from broker_proxy.apis.records.produce import Produce
+from broker_proxy.client_quotas import ClientQuotas
+from broker_proxy.client_request import AuthorizeFor
 from broker_proxy.forwarding.controller_requests import ControllerRequests
 from broker_proxy.forwarding.manager import ForwardingManager
-from broker_proxy.metadata.cache import MetadataCache
+from broker_proxy.metadata.cache import KnownTopicIds, MetadataCache
 from broker_proxy.metadata.session import ZooKeeperWatcher
-from broker_proxy.requests.client_quotas import ClientQuotas
 from cluster_model.configs.broker_configs import EffectiveBrokerConfig
 from cluster_model.configs.topic_configs import TopicDefaults
 from cluster_model.records import ConfigResource
@@ -44,7 +45,6 @@ from metrics.node_metrics import NodeMetrics
 from node.assembly.current_state import BrokerConfigs, BrokerState
 from node.assembly.groups import build_groups
 from node.assembly.instruments import Instruments
-from node.assembly.known_topic_ids import KnownTopicIds
 from node.assembly.replication import Replication, build_isr_changes, build_replication
 from node.config import NodeConfig
 

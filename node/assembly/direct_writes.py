@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
-from broker_proxy.apis.base import ClientRequest
+from broker_proxy.client_request import ClientRequest
 from cluster_model.direct_writes import ACL_WRITES, TOKEN_WRITES
 from cluster_model.session_state import ConnectionLostError
 from controller.apis.base import AdminApi
@@ -57,7 +57,7 @@ class DirectWrites:
         await self._session.close()
 
     async def write(self, request: ClientRequest, message: Any) -> tuple[Any, int]:
-        """See broker_proxy.requests.dispatch.WriteDirectly."""
+        """See broker_proxy.requests.split.WriteDirectly."""
         header = request.header
         api = self._apis.get(header.api_key)
         if api is None:

@@ -28,7 +28,7 @@ from broker_proxy.apis.admin.log_dirs import LogDirs, log_dirs_of
 from broker_proxy.apis.admin.logger_levels import LoggerLevels
 from broker_proxy.apis.admin.metadata import Metadata
 from broker_proxy.apis.admin.sasl import SaslAuthenticate, SaslHandshake
-from broker_proxy.apis.base import ClientRequest, LocalApi, SplitApi
+from broker_proxy.apis.base import LocalApi, SplitApi
 from broker_proxy.apis.groups.consumer_groups import ConsumerGroupDescribe, ConsumerGroupHeartbeat
 from broker_proxy.apis.groups.coordinators import Coordinators
 from broker_proxy.apis.groups.delete_groups import DeleteGroups
@@ -44,6 +44,7 @@ from broker_proxy.apis.records.list_offsets import ListOffsets
 from broker_proxy.apis.records.records_policy import RecordsPolicy
 from broker_proxy.apis.records.stored_log_dirs import StoredLogDirs
 from broker_proxy.apis.records.transactions import DescribeTransactions, ListTransactions
+from broker_proxy.client_request import ClientRequest
 from broker_proxy.forwarding.auto_topics import AutoTopics
 from broker_proxy.metadata.cache import MetadataCache
 from cluster_model.quirks import DENIAL_DUMPS_REQUEST, DumpedRequest, denial_text, quirks_of

@@ -23,8 +23,15 @@ from broker_proxy.connections.connection_rates import ConnectionRates
 from broker_proxy.connections.server import KafkaServer
 from broker_proxy.forwarding.manager import ForwardingManager
 from broker_proxy.metadata.cache import MetadataCache
+from broker_proxy.metadata.read_consistency import (
+    CLUSTER,
+    MetadataUpdates,
+    ReadConsistency,
+    waits_for_updates,
+)
 from broker_proxy.metadata.session import Callbacks, ZooKeeperWatcher
 from broker_proxy.metadata.stored_metadata import StoredMetadata
+from broker_proxy.requests.fault_injection import link_wrapper
 from cluster_model.direct_writes import DIRECT_PARENT
 from cluster_model.quirks import quirks_of
 from cluster_model.records import ConfigResource
@@ -44,15 +51,8 @@ from node.assembly.controller_follower import ControllerFollower
 from node.assembly.current_state import ActiveImage, BrokerConfigs, BrokerState
 from node.assembly.data_plane import DataPlane, build_data_plane
 from node.assembly.direct_writes import DirectWrites
-from node.assembly.fault_injection import link_wrapper
 from node.assembly.instruments import Instruments, build_instruments
 from node.assembly.policies import NodePolicies, load_policies, load_record_policies
-from node.assembly.read_consistency import (
-    CLUSTER,
-    MetadataUpdates,
-    ReadConsistency,
-    waits_for_updates,
-)
 from node.assembly.security import Security, build_security
 from node.assembly.signals import Signals
 from node.collaborators import PRODUCTION, Collaborators
@@ -236,7 +236,9 @@ def _build_broker(
         redirected=instruments.metrics.message_redirected,
         wrap_link=link_wrapper(rules, security.serde, instruments.log),
     )
-    consistency = ReadConsistency(config, cache, watcher, signals.zxid_applied)
+    consistency = ReadConsistency(
+        config.own, config.broker_id, cache, watcher, signals.zxid_applied
+    )
     updates = MetadataUpdates(config.own.metadata_delay_ms, cache, consistency, instruments.log)
     configs = BrokerConfigs(config.broker, quotas)
     return BrokerParts(
@@ -319,7 +321,7 @@ def _controller_settings(config: NodeConfig, paths: tuple[str, ...]) -> Settings
         token_check_interval_ms=config.broker.long("delegation.token.expiry.check.interval.ms"),
         waits_for_brokers=config.own.metadata_blocking == CLUSTER,
         stores_records=config.own.data_plane_enabled,
-        update_delay_s=0.0 if waits_for_updates(config) else _UPDATE_DELAY_S,
+        update_delay_s=0.0 if waits_for_updates(config.own) else _UPDATE_DELAY_S,
         mutation_quota_samples=config.broker.int("controller.quota.window.num"),
         mutation_quota_window_s=config.broker.int("controller.quota.window.size.seconds"),
     )

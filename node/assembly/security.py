@@ -8,11 +8,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple, cast
 
-from broker_proxy.authentication.listener_security import Sources, login_requirements
+from broker_proxy.authentication.listener_security import (
+    LoginRequirements,
+    Sources,
+    login_requirements,
+)
 from broker_proxy.authentication.principals import DEFAULT_BUILDER, load_builder
 from broker_proxy.authentication.sasl_server import SecurityConfigError
 from broker_proxy.authentication.user_credentials import UserCredentialCache
-from broker_proxy.connections.logins import LoginRequirements
 from broker_proxy.metadata.learned_acls import LearnedAcls
 from broker_proxy.metadata.token_cache import TokenCache
 from cluster_model.acls.bindings import AclSet

@@ -18,7 +18,9 @@ from broker_proxy.connections.request_log import RequestLog
 from broker_proxy.connections.request_memory import RequestMemory
 from broker_proxy.connections.server import KafkaServer
 from broker_proxy.requests.dispatch import Dispatcher
-from node.assembly.fault_injection import FaultyDispatcher
+from broker_proxy.requests.fault_injection import FaultyDispatcher
+from broker_proxy.requests.relay import Relay
+from broker_proxy.requests.split import Writes
 from node.assembly.local_apis import build_local_apis, build_split_apis
 from node.assembly.parts import Parts
 from node.config import NodeConfig
@@ -46,16 +48,17 @@ def build_server(parts: Parts) -> KafkaServer:
 
     dispatcher = (Dispatcher if rules is None else partial(FaultyDispatcher, rules))(
         local_apis=local_apis,
-        split_apis=build_split_apis(parts),
-        forwarding=broker.forwarding,
+        writes=_build_writes(parts),
         forwarding_enabled=config.forwards,
         is_controller=lambda: follower.is_controller,
         image_zxid=lambda: broker.cache.zxid,
         read_gate=broker.consistency.read_gate(
-            broker.forwarding.forward, config.own_client, prefix
+            broker.forwarding.forward,
+            config.own_client,
+            prefix,
+            config.broker.int("request.timeout.ms") / 1000,
         ),
         routes=config.routes,
-        write_directly=parts.direct.write if parts.direct is not None else None,
         request_time=quotas.request_time if quotas else None,
         may_overlap=may_overlap,
         now_ns=time.monotonic_ns,
@@ -78,6 +81,27 @@ def build_server(parts: Parts) -> KafkaServer:
     )
     admission = Admission(broker.quotas, broker.rates, time.monotonic)
     return parts.new_server(services=services, request_prefix=prefix, admission=admission)
+
+
+def _build_writes(parts: Parts) -> Writes:
+    broker = parts.broker
+
+    def image_zxid() -> int:
+        return broker.cache.zxid
+
+    relay = Relay(
+        broker.forwarding,
+        is_controller=lambda: parts.follower.is_controller,
+        image_zxid=image_zxid,
+        now_ns=time.monotonic_ns,
+        metrics=parts.instruments.metrics,
+    )
+    return Writes(
+        relay,
+        build_split_apis(parts),
+        image_zxid=image_zxid,
+        write_directly=parts.direct.write if parts.direct is not None else None,
+    )
 
 
 def _limits(config: NodeConfig) -> Limits:

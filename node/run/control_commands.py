@@ -24,12 +24,12 @@ from bridgehead.kafka_wire.headers import (
     encode_request_header,
 )
 from bridgehead.kafka_wire.primitives import WireError
-from broker_proxy.apis.base import ClientConnectionInfo, ClientRequest
+from broker_proxy.client_request import ClientConnectionInfo, ClientRequest
 from broker_proxy.requests.dispatch import Dispatcher
+from broker_proxy.requests.fault_injection import OWNER
 from cluster_model.principal import KafkaPrincipal
 from cluster_model.scram import MECHANISM_NAMES
 from cluster_model.session_state import ConnectionLostError
-from node.assembly.fault_injection import OWNER
 from node.assembly.parts import Parts
 from node.run.lifecycle import Node
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Final
 
 import bridgehead
-from broker_proxy.connections.logins import Listener
+from broker_proxy.authentication.listener_security import Listener
 from broker_proxy.connections.server import KafkaServer
 from cluster_model.image import BrokerRegistration, Endpoint
 from cluster_model.session_state import SessionState

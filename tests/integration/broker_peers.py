@@ -30,18 +30,21 @@ from bridgehead.kafka_wire.messages.create_topics import (
 from bridgehead.raw_client.asynchronous import AsyncConnection
 from broker_proxy.apis.admin.api_versions import ApiVersions
 from broker_proxy.apis.admin.envelope import Envelope as ClientEnvelope
-from broker_proxy.apis.base import ClientRequest
+from broker_proxy.authentication.listener_security import Listener, LoginRequirements
+from broker_proxy.client_request import ClientRequest
 from broker_proxy.connections.admission import Admission
 from broker_proxy.connections.client_socket import ConnectionServices, Limits
 from broker_proxy.connections.connection_quotas import ConnectionQuotas
 from broker_proxy.connections.connection_rates import ConnectionRates
-from broker_proxy.connections.logins import Listener, LoginRequirements, Logins
+from broker_proxy.connections.logins import Logins
 from broker_proxy.connections.request_log import RequestLog
 from broker_proxy.connections.request_memory import RequestMemory
 from broker_proxy.connections.server import KafkaServer
 from broker_proxy.forwarding.manager import ForwardingManager, Target
 from broker_proxy.requests.dispatch import Dispatcher
+from broker_proxy.requests.relay import Relay
 from broker_proxy.requests.routing import DIALECTS
+from broker_proxy.requests.split import Writes
 from cluster_model.acls.authorization import allow_everything
 from envelope.channel import ControllerChannel
 from envelope.messages import Envelope, EnvelopeReply, Hello
@@ -115,8 +118,17 @@ class Broker:
         )
         dispatcher = Dispatcher(
             local_apis={18: ApiVersions(DIALECTS, lambda: 0), 58: _envelopes_close()},
-            split_apis={},
-            forwarding=self.forwarding,
+            writes=Writes(
+                Relay(
+                    self.forwarding,
+                    is_controller=lambda: False,
+                    image_zxid=lambda: 0,
+                    now_ns=time.monotonic_ns,
+                    metrics=metrics,
+                ),
+                {},
+                image_zxid=lambda: 0,
+            ),
             forwarding_enabled=True,
             is_controller=lambda: False,
             image_zxid=lambda: 0,

@@ -8,6 +8,7 @@ ROUTING = "broker_proxy/requests/routing.py"
 APIS = "bridgehead/kafka_wire/apis.py"
 FORWARDING = "broker_proxy/forwarding/manager.py"
 DISPATCH = "broker_proxy/requests/dispatch.py"
+RELAY = "broker_proxy/requests/relay.py"
 RETRY = "broker_proxy/forwarding/retry.py"
 CREATE_TOPICS = "controller/apis/create_topics.py"
 HANDLE = "controller/envelopes/handle.py"
@@ -28,7 +29,7 @@ MUTANTS = (
     ),
     Mutant(
         ("590.5",),
-        DISPATCH,
+        RELAY,
         "if forwarded.step is Step.RELAY and forwarded.response is not None:",
         "if False:",
     ),
@@ -187,7 +188,7 @@ MUTANTS = (
     ),
     Mutant(
         ("590.27", "590.41"),
-        DISPATCH,
+        "broker_proxy/requests/split.py",
         'is_wrapped = dialect == "drafted" and way is Route.FORWARD',
         "is_wrapped = False",
     ),
@@ -293,11 +294,12 @@ MUTANTS = (
     ),
     Mutant(
         ("590.40", "590.41"),
-        DISPATCH,
-        "                return _Done(body, forwarded.zxid)\n",
+        RELAY,
+        "                return EncodedResponse(body, forwarded.zxid)\n",
+        "                from bridgehead.kafka_wire.codec import decode_response\n\n"
         "                if decode_response(key, version, body).topics[0].error_code:\n"
         "                    raise WireError\n"
-        "                return _Done(body, forwarded.zxid)\n",
+        "                return EncodedResponse(body, forwarded.zxid)\n",
     ),
     Mutant(
         ("590.43",),
@@ -313,7 +315,7 @@ MUTANTS = (
     ),
     Mutant(
         ("590.44", "590.45"),
-        DISPATCH,
+        RELAY,
         "            self._metrics.forwarding_began(connection_id)\n",
         "            pass\n",
     ),
@@ -434,8 +436,8 @@ MUTANTS = (
     Mutant(
         ("590.3", "4.81"),
         "broker_proxy/metadata/session.py",
-        "self._callbacks.config_changed(resource, stored.configs.get(resource, {}))",
-        "stored.configs.get(resource, {})",
+        "        callbacks.config_changed,\n",
+        "        lambda _resource, _configs: None,\n",
     ),
     Mutant(
         ("590.4",),

@@ -22,9 +22,10 @@ from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.config_codes import AlterConfigOpType
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode, api_message
 from bridgehead.kafka_wire.messages import alter_configs, incremental_alter_configs
-from broker_proxy.apis.admin.config_ports import ConfigReader, CurrentConfig
+from broker_proxy.apis.admin.config_ports import ConfigReader
 from broker_proxy.apis.admin.logger_levels import LEVELS, ROOT, LoggerLevels
-from broker_proxy.apis.base import AuthorizeFor, ClientRequest, NeverAnsweredError
+from broker_proxy.client_request import AuthorizeFor, ClientRequest, NeverAnsweredError
+from cluster_model.configs.broker_configs import CurrentConfig
 from cluster_model.configs.broker_configs.dynamic import validate_dynamic_configs
 from cluster_model.configs.broker_configs.table import BROKER_CONFIGS
 from cluster_model.configs.operations import (

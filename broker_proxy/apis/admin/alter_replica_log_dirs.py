@@ -20,7 +20,7 @@ from bridgehead.kafka_wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirTopicResult,
 )
 from broker_proxy.apis.admin.log_dirs import LogDirs
-from broker_proxy.apis.base import AuthorizeFor, ClientRequest
+from broker_proxy.client_request import AuthorizeFor, ClientRequest
 
 _log = logging.getLogger(__name__)
 # To move a log, Kafka copies it to a folder named `TOPIC-PARTITION.`, 32 digits and `-future`. As

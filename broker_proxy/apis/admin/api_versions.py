@@ -24,7 +24,7 @@ from bridgehead.kafka_wire.messages.api_versions import (
     ApiVersionsRequest,
     ApiVersionsResponse,
 )
-from broker_proxy.apis.base import ClientRequest
+from broker_proxy.client_request import ClientRequest
 
 _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?\Z")
 _SOFTWARE_FROM: Final = 3

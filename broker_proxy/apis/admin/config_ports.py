@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Protocol
 
-from cluster_model.configs.broker_configs import EffectiveBrokerConfig
 from cluster_model.records import ConfigResource
-
-# Returns the effective broker configs. Notifications from ZooKeeper change them.
-CurrentConfig = Callable[[], EffectiveBrokerConfig]
 
 
 class ConfigReader(Protocol):

@@ -20,7 +20,7 @@ from bridgehead.kafka_wire.messages.describe_acls import (
     DescribeAclsResource,
     DescribeAclsResponse,
 )
-from broker_proxy.apis.base import AuthorizeFor, ClientRequest
+from broker_proxy.client_request import AuthorizeFor, ClientRequest
 from cluster_model.acls.authorization import CLUSTER_NAME
 from cluster_model.acls.bindings import AclSet
 from cluster_model.acls.codes import (

@@ -22,7 +22,7 @@ from bridgehead.kafka_wire.messages.describe_client_quotas import (
     ValueData,
 )
 from broker_proxy.apis.admin.config_ports import EntityReader
-from broker_proxy.apis.base import AuthorizeFor, ClientRequest
+from broker_proxy.client_request import AuthorizeFor, ClientRequest
 from cluster_model.client_quotas import CLIENT_ID, IP, USER, QuotaEntity, quotas_of
 from cluster_model.configs.steps import user_and_client
 from cluster_model.configs.types import ConfigException

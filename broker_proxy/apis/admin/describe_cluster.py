@@ -19,7 +19,7 @@ from bridgehead.kafka_wire.messages.describe_cluster import (
 )
 from broker_proxy.apis.admin.authorized_operations import cluster_operations
 from broker_proxy.apis.admin.cluster_view import ClusterView
-from broker_proxy.apis.base import AuthorizeFor, ClientRequest
+from broker_proxy.client_request import AuthorizeFor, ClientRequest
 from cluster_model.acls.authorization import allow_everything
 
 _BROKERS: Final = 1

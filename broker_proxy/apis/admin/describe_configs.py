@@ -24,9 +24,10 @@ from bridgehead.kafka_wire.messages.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
-from broker_proxy.apis.admin.config_ports import ConfigReader, CurrentConfig, TopicNames
+from broker_proxy.apis.admin.config_ports import ConfigReader, TopicNames
 from broker_proxy.apis.admin.logger_levels import LoggerLevels
-from broker_proxy.apis.base import AuthorizeFor, ClientRequest
+from broker_proxy.client_request import AuthorizeFor, ClientRequest
+from cluster_model.configs.broker_configs import CurrentConfig
 from cluster_model.configs.topic_configs import TopicDefaults, effective_topic_configs
 from cluster_model.configs.types import ConfigEntry
 from cluster_model.topic_names import check_topic_name

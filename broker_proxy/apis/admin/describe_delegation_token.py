@@ -17,7 +17,7 @@ from bridgehead.kafka_wire.messages.describe_delegation_token import (
     DescribeDelegationTokenRequest,
     DescribeDelegationTokenResponse,
 )
-from broker_proxy.apis.base import AuthorizeFor, ClientRequest
+from broker_proxy.client_request import AuthorizeFor, ClientRequest
 from broker_proxy.metadata.token_cache import TokenCache
 from cluster_model.acls.authorization import Authorize
 from cluster_model.delegation_tokens import DelegationToken, can_request_tokens

@@ -23,7 +23,7 @@ from bridgehead.kafka_wire.messages.describe_log_dirs import (
     DescribeLogDirsTopic,
 )
 from broker_proxy.apis.admin.log_dirs import LogDirs
-from broker_proxy.apis.base import AuthorizeFor, ClientRequest
+from broker_proxy.client_request import AuthorizeFor, ClientRequest
 from broker_proxy.metadata.cache import MetadataCache
 
 

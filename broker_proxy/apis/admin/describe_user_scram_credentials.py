@@ -19,7 +19,7 @@ from bridgehead.kafka_wire.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsResult,
 )
 from broker_proxy.apis.admin.config_ports import ConfigReader, EntityReader
-from broker_proxy.apis.base import AuthorizeFor, ClientRequest, NeverAnsweredError
+from broker_proxy.client_request import AuthorizeFor, ClientRequest, NeverAnsweredError
 from cluster_model.quirks import DESCRIBE_SCRAM_DENIED_HANGS, NO_QUIRKS, Quirks
 from cluster_model.scram import MECHANISM_NAMES, credential_iterations
 from cluster_model.znodes.entity_names import desanitize, sanitize

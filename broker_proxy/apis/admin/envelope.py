@@ -16,15 +16,14 @@ from collections.abc import Awaitable, Callable
 from typing import ClassVar, Protocol
 
 from bridgehead.kafka_wire.api_key import ApiKey
-from bridgehead.kafka_wire.apis import Route
+from bridgehead.kafka_wire.apis import API_SPECS, Route
 from bridgehead.kafka_wire.codec import decode_request
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.headers import RequestHeader, decode_request_header
 from bridgehead.kafka_wire.messages.envelope import EnvelopeRequest, EnvelopeResponse
 from bridgehead.kafka_wire.primitives import WireError
 from bridgehead.kafka_wire.request_checks import check_request
-from broker_proxy.apis.base import AuthorizeFor, ClientRequest, ClosedUnansweredError
-from broker_proxy.requests.routing import SHIPPED
+from broker_proxy.client_request import AuthorizeFor, ClientRequest, ClosedUnansweredError
 from cluster_model.acls.authorization import CLUSTER_NAME
 from cluster_model.host_text import host_text
 from cluster_model.principal import KafkaPrincipal
@@ -116,7 +115,8 @@ def _read_inner(data: bytes) -> tuple[RequestHeader, int]:
     """Check the inner request; return its header and the offset of its body."""
     try:
         header, at = decode_request_header(data)  # 7
-        if SHIPPED.get(header.api_key) is not Route.FORWARD:  # 8
+        spec = API_SPECS.get(header.api_key)
+        if spec is None or spec.route is not Route.FORWARD:  # 8
             raise _RefusedError(
                 ErrorCode.INVALID_REQUEST, f"API {header.api_key} is not eligible for forwarding"
             )

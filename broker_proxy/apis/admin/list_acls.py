@@ -20,7 +20,7 @@ from bridgehead.kafka_wire.messages.drafted.list_acls import (
     ListAclsResponse,
     ResourceAcls,
 )
-from broker_proxy.apis.base import AuthorizeFor, ClientRequest
+from broker_proxy.client_request import AuthorizeFor, ClientRequest
 from cluster_model.acls.authorization import CLUSTER_NAME, CLUSTER_OPERATIONS
 from cluster_model.acls.bindings import AclSet
 from cluster_model.acls.codes import OPERATION_CODES, PERMISSION_CODES, RESOURCE_TYPE_CODES

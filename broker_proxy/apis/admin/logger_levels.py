@@ -29,7 +29,7 @@ KAFKA_LOGGERS: Final[Mapping[str, str]] = MappingProxyType(
         "kafka.controller.KafkaController": "controller",
         "kafka.network.SocketServer": "broker_proxy.connections.server",
         "kafka.server.ForwardingManagerImpl": "broker_proxy.forwarding.manager",
-        "kafka.server.KafkaApis": "broker_proxy.requests.dispatch",
+        "kafka.server.KafkaApis": "broker_proxy.requests",
         "kafka.server.metadata.ZkMetadataCache": "broker_proxy.metadata.cache",
     }
 )

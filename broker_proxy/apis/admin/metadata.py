@@ -28,7 +28,7 @@ from bridgehead.kafka_wire.messages.metadata import (
 )
 from broker_proxy.apis.admin.authorized_operations import cluster_operations, topic_operations
 from broker_proxy.apis.admin.cluster_view import ClusterView
-from broker_proxy.apis.base import AuthorizeFor, ClientRequest
+from broker_proxy.client_request import AuthorizeFor, ClientRequest
 from broker_proxy.metadata.cache import CachedPartition, CachedTopic
 from cluster_model.acls.authorization import (
     CLUSTER_NAME,

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
-from broker_proxy.apis.base import ClientRequest
+from broker_proxy.client_request import ClientRequest
 
 
 class SaslHandshake:

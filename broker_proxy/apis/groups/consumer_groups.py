@@ -15,7 +15,7 @@ from bridgehead.kafka_wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
-from broker_proxy.apis.base import ClientRequest
+from broker_proxy.client_request import ClientRequest
 
 
 class ConsumerGroupDescribe:

@@ -12,8 +12,8 @@ from bridgehead.kafka_wire.messages.delete_groups import (
     DeleteGroupsRequest,
     DeleteGroupsResponse,
 )
-from broker_proxy.apis.base import AuthorizeFor, ClientRequest
 from broker_proxy.apis.groups.group_ports import StoredGroups
+from broker_proxy.client_request import AuthorizeFor, ClientRequest
 
 
 @dataclass(frozen=True, slots=True)

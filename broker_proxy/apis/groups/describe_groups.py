@@ -22,8 +22,8 @@ from bridgehead.kafka_wire.messages.describe_groups import (
     DescribeGroupsResponse,
 )
 from broker_proxy.apis.admin.authorized_operations import group_operations
-from broker_proxy.apis.base import AuthorizeFor, ClientRequest
 from broker_proxy.apis.groups.group_ports import StoredGroups
+from broker_proxy.client_request import AuthorizeFor, ClientRequest
 from data_plane.groups.group import Group, State
 
 

@@ -26,8 +26,8 @@ from bridgehead.kafka_wire.messages.find_coordinator import (
     FindCoordinatorResponse,
 )
 from broker_proxy.apis.admin.cluster_view import ClusterView
-from broker_proxy.apis.base import AuthorizeFor, ClientRequest
 from broker_proxy.apis.groups.coordinators import NO_LEADER, Coordinators
+from broker_proxy.client_request import AuthorizeFor, ClientRequest
 from broker_proxy.forwarding.auto_topics import AutoTopics
 from cluster_model.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 

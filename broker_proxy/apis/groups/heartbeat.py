@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from broker_proxy.apis.base import AuthorizeFor, ClientRequest
+from broker_proxy.client_request import AuthorizeFor, ClientRequest
 
 
 class TakesHeartbeats(Protocol):

@@ -19,7 +19,7 @@ from bridgehead.kafka_wire.messages.join_group import (
     JoinGroupResponse,
     JoinGroupResponseMember,
 )
-from broker_proxy.apis.base import AuthorizeFor, ClientRequest, NeverAnsweredError
+from broker_proxy.client_request import AuthorizeFor, ClientRequest, NeverAnsweredError
 from data_plane.groups.membership import Join, Joined, RequestDroppedError
 
 _REBALANCE_TIMEOUT_FROM: Final = 1

@@ -17,7 +17,7 @@ from bridgehead.kafka_wire.messages.leave_group import (
     LeaveGroupResponse,
     MemberResponse,
 )
-from broker_proxy.apis.base import AuthorizeFor, ClientRequest
+from broker_proxy.client_request import AuthorizeFor, ClientRequest
 from data_plane.groups.membership import Leaving
 
 _MANY_FROM: Final = 3

@@ -19,8 +19,8 @@ from bridgehead.kafka_wire.messages.list_groups import (
     ListGroupsRequest,
     ListGroupsResponse,
 )
-from broker_proxy.apis.base import AuthorizeFor, ClientRequest
 from broker_proxy.apis.groups.group_ports import StoredGroups
+from broker_proxy.client_request import AuthorizeFor, ClientRequest
 from cluster_model.acls.authorization import CLUSTER_NAME
 from data_plane.groups.coordinator import CLASSIC
 

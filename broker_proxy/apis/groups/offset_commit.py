@@ -22,9 +22,9 @@ from bridgehead.kafka_wire.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-from broker_proxy.apis.base import AuthorizeFor, ClientRequest
 from broker_proxy.apis.groups.coordinators import Coordinators
 from broker_proxy.apis.groups.group_topics import check_topics
+from broker_proxy.client_request import AuthorizeFor, ClientRequest
 from data_plane.groups.group import CommittedOffset
 from data_plane.groups.offsets import Commit, Errors
 from data_plane.groups.records import NEVER

@@ -17,10 +17,10 @@ from bridgehead.kafka_wire.messages.offset_delete import (
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
-from broker_proxy.apis.base import AuthorizeFor, ClientRequest
 from broker_proxy.apis.groups.coordinators import Coordinators
 from broker_proxy.apis.groups.group_ports import StoredGroups
 from broker_proxy.apis.groups.group_topics import check_topics
+from broker_proxy.client_request import AuthorizeFor, ClientRequest
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,9 +33,9 @@ from bridgehead.kafka_wire.messages.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
-from broker_proxy.apis.base import AuthorizeFor, ClientRequest, NeverAnsweredError
 from broker_proxy.apis.groups.coordinators import Coordinators
 from broker_proxy.apis.groups.group_ports import StoredGroups
+from broker_proxy.client_request import AuthorizeFor, ClientRequest, NeverAnsweredError
 from cluster_model.acls.authorization import Authorize
 from cluster_model.quirks import NO_QUIRKS, OFFSET_FETCH_NO_GROUPS_HANGS, Quirks
 from cluster_model.topic_names import has_valid_path

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final, Protocol
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from broker_proxy.apis.base import AuthorizeFor, ClientRequest, NeverAnsweredError
+from broker_proxy.client_request import AuthorizeFor, ClientRequest, NeverAnsweredError
 from data_plane.groups.membership import RequestDroppedError, Sync, Synced
 
 _PROTOCOL_FROM: Final = 5

@@ -27,10 +27,11 @@ from bridgehead.kafka_wire.messages.delete_records import (
     DeleteRecordsTopicResult,
 )
 from bridgehead.kafka_wire.messages.drafted import delete_records as drafted
-from broker_proxy.apis.admin.config_ports import ConfigReader, CurrentConfig
-from broker_proxy.apis.base import AuthorizeFor, ClientRequest
+from broker_proxy.apis.admin.config_ports import ConfigReader
 from broker_proxy.apis.records.records_policy import RecordsPolicy
+from broker_proxy.client_request import AuthorizeFor, ClientRequest
 from broker_proxy.metadata.cache import MetadataCache
+from cluster_model.configs.broker_configs import CurrentConfig
 from cluster_model.configs.topic_configs import TopicDefaults
 from cluster_model.topic_names import INTERNAL_TOPICS
 

@@ -20,7 +20,7 @@ from bridgehead.kafka_wire.messages.describe_producers import (
     ProducerState,
     TopicResponse,
 )
-from broker_proxy.apis.base import AuthorizeFor, ClientRequest
+from broker_proxy.client_request import AuthorizeFor, ClientRequest
 from broker_proxy.metadata.cache import MetadataCache
 from cluster_model.topic_names import check_topic_name
 

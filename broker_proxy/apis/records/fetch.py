@@ -32,11 +32,11 @@ from bridgehead.kafka_wire.messages.fetch import (
     NodeEndpoint,
     PartitionData,
 )
-from broker_proxy.apis.base import AuthorizeFor, ClientRequest
 from broker_proxy.apis.records.current_leaders import Moved, name_leaders
 from broker_proxy.apis.records.fetch_sessions import Context, FetchSessions, TopicPartition
+from broker_proxy.client_quotas import ClientQuota
+from broker_proxy.client_request import AuthorizeFor, ClientRequest
 from broker_proxy.metadata.cache import MetadataCache
-from broker_proxy.requests.client_quotas import ClientQuota
 from data_plane.partition import Partition
 from data_plane.partitions import Partitions
 from data_plane.record_deletion import RecordDeletion

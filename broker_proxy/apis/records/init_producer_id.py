@@ -20,8 +20,8 @@ from bridgehead.kafka_wire.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
-from broker_proxy.apis.base import AuthorizeFor, ClientRequest
 from broker_proxy.apis.records.producer_ids import ProducerIds
+from broker_proxy.client_request import AuthorizeFor, ClientRequest
 from cluster_model.acls.authorization import CLUSTER_NAME
 
 _UNSET: Final = -1

@@ -31,7 +31,7 @@ from bridgehead.kafka_wire.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
-from broker_proxy.apis.base import AuthorizeFor, ClientRequest
+from broker_proxy.client_request import AuthorizeFor, ClientRequest
 from broker_proxy.metadata.cache import CachedPartition, MetadataCache
 
 _LATEST: Final = -1

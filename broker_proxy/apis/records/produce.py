@@ -27,15 +27,15 @@ from bridgehead.kafka_wire.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from broker_proxy.apis.base import (
+from broker_proxy.apis.records.current_leaders import Moved, name_leaders
+from broker_proxy.client_quotas import ClientQuota
+from broker_proxy.client_request import (
     AuthorizeFor,
     ClientRequest,
     ClosedUnansweredError,
     NoResponseError,
 )
-from broker_proxy.apis.records.current_leaders import Moved, name_leaders
 from broker_proxy.metadata.cache import MetadataCache
-from broker_proxy.requests.client_quotas import ClientQuota
 from cluster_model.topic_names import INTERNAL_TOPICS
 from data_plane.log.partition_log import AppendInfo
 from data_plane.partition import ALL, Partition

@@ -20,8 +20,8 @@ from bridgehead.kafka_wire.messages.list_transactions import (
     ListTransactionsRequest,
     ListTransactionsResponse,
 )
-from broker_proxy.apis.base import AuthorizeFor, ClientRequest
 from broker_proxy.apis.groups.coordinators import Coordinators
+from broker_proxy.client_request import AuthorizeFor, ClientRequest
 
 _STATES: Final = frozenset(
     {

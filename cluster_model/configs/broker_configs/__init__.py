@@ -6,7 +6,7 @@ dynamic configs on top, and `dynamic` validates a change before it is stored.
 
 from __future__ import annotations
 
-from cluster_model.configs.broker_configs.effective import EffectiveBrokerConfig
+from cluster_model.configs.broker_configs.effective import CurrentConfig, EffectiveBrokerConfig
 from cluster_model.configs.broker_configs.static import BrokerConfig, InvalidBrokerConfigError
 
-__all__ = ["BrokerConfig", "EffectiveBrokerConfig", "InvalidBrokerConfigError"]
+__all__ = ["BrokerConfig", "CurrentConfig", "EffectiveBrokerConfig", "InvalidBrokerConfigError"]

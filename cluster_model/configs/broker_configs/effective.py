@@ -9,7 +9,7 @@ broker.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -135,6 +135,10 @@ class EffectiveBrokerConfig:
         ordered = [name for name in _RESPONSE_ORDER if name in present]
         ordered += sorted(present.difference(BROKER_CONFIGS))
         return [self.entry(name, only_cluster_default=only_cluster_default) for name in ordered]
+
+
+# Returns a broker's effective configs. Notifications from ZooKeeper change them.
+CurrentConfig = Callable[[], EffectiveBrokerConfig]
 
 
 def _usable(stored: Mapping[str, str], ignored: list[str], *, of_broker: bool) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from broker_proxy.apis.base import AuthorizeFor
+from broker_proxy.client_request import AuthorizeFor
 from cluster_model.acls.authorization import Authorize
 
 Rule = Callable[[str, str, str], bool]  # (operation, resource type, resource name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bridgehead.kafka_wire.headers import RequestHeader, encode_request_header
-from broker_proxy.apis.base import ClientConnectionInfo, ClientRequest
+from broker_proxy.client_request import ClientConnectionInfo, ClientRequest
 from cluster_model.client import Client
 
 

@@ -16,7 +16,7 @@ from bridgehead.kafka_wire.messages.create_topics import (
 )
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from broker_proxy.apis.admin.metadata import Metadata
-from broker_proxy.apis.base import ClientRequest
+from broker_proxy.client_request import ClientRequest
 from broker_proxy.forwarding.auto_topics import IN_FLIGHT_MAX, AutoTopics
 from broker_proxy.forwarding.manager import Forwarded
 from broker_proxy.forwarding.retry import Step

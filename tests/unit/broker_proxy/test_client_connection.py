@@ -11,7 +11,7 @@ from bridgehead.kafka_wire.headers import (
     encode_request_header,
 )
 from bridgehead.kafka_wire.primitives import WireError
-from broker_proxy.apis.base import ClientConnectionInfo
+from broker_proxy.client_request import ClientConnectionInfo
 from broker_proxy.connections.connection import (
     FRAMES_QUEUED_MAX,
     QUEUED_BYTES_MAX,

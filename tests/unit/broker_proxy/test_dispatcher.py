@@ -37,9 +37,11 @@ from bridgehead.kafka_wire.messages.describe_cluster import (
     DescribeClusterResponse,
 )
 from bridgehead.kafka_wire.messages.fetch import FetchRequest, ReplicaState
-from broker_proxy.apis.base import ClientRequest
+from broker_proxy.client_request import ClientRequest
 from broker_proxy.forwarding.manager import ForwardingManager, Target
 from broker_proxy.requests.dispatch import Dispatcher
+from broker_proxy.requests.relay import Relay
+from broker_proxy.requests.split import Writes
 from envelope.messages import Envelope, EnvelopeReply
 from envelope.principal_serde import DefaultPrincipalSerde
 from event_log.events import Answered, Event, RequestReceived
@@ -141,8 +143,17 @@ class Broker:
         manager.set_target(Target(self.link, 3, self.is_controller))
         self.dispatcher = Dispatcher(
             local_apis={60: DescribesCluster(self.local)},
-            split_apis={33: KeepsFirst()},
-            forwarding=manager,
+            writes=Writes(
+                Relay(
+                    manager,
+                    is_controller=lambda: self.is_controller,
+                    image_zxid=lambda: 42,
+                    now_ns=time.monotonic_ns,
+                    metrics=self.metrics,
+                ),
+                {33: KeepsFirst()},
+                image_zxid=lambda: 42,
+            ),
             forwarding_enabled=self.forwarding_enabled,
             is_controller=lambda: self.is_controller,
             image_zxid=lambda: 42,

@@ -6,7 +6,7 @@ import asyncio
 import time
 
 from bridgehead.kafka_wire.errors import ErrorCode
-from broker_proxy.apis.base import ClientRequest
+from broker_proxy.client_request import ClientRequest
 from broker_proxy.forwarding.manager import ForwardingManager, Target
 from broker_proxy.forwarding.retry import Step
 from cluster_model.principal import KafkaPrincipal

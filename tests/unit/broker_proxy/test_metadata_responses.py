@@ -18,7 +18,7 @@ from broker_proxy.apis.admin.api_versions import ApiVersions
 from broker_proxy.apis.admin.cluster_view import ClusterView
 from broker_proxy.apis.admin.describe_cluster import DescribeCluster
 from broker_proxy.apis.admin.metadata import Metadata
-from broker_proxy.apis.base import ClientRequest
+from broker_proxy.client_request import ClientRequest
 from broker_proxy.metadata.cache import MetadataCache
 from cluster_model.acls.authorization import Authorize
 from cluster_model.image import BrokerRegistration, Endpoint, MetadataImage

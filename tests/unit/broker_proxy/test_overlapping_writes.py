@@ -17,7 +17,7 @@ from bridgehead.kafka_wire.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from broker_proxy.apis.base import ClientConnectionInfo, ClientRequest
+from broker_proxy.client_request import ClientConnectionInfo, ClientRequest
 from broker_proxy.connections.connection import ClientConnection
 from broker_proxy.connections.overlapping_writes import OverlappingWrites
 from cluster_model.client import Client

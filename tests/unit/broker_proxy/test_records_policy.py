@@ -18,9 +18,9 @@ from bridgehead.kafka_wire.messages.delete_records import (
 )
 from bridgehead.kafka_wire.messages.drafted import delete_records as drafted
 from bridgehead.policy import ClusterState, KafkaPrincipal, TopicState
-from broker_proxy.apis.base import ClientRequest
 from broker_proxy.apis.records.delete_records import DeleteRecords, EmptyLogs
 from broker_proxy.apis.records.records_policy import RecordsPolicy
+from broker_proxy.client_request import ClientRequest
 from cluster_model.configs.broker_configs import EffectiveBrokerConfig
 from cluster_model.image import MetadataImage, Topic
 from cluster_model.principal import ANONYMOUS

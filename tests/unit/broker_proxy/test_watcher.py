@@ -67,6 +67,9 @@ def watcher_of(
     callbacks = SimpleNamespace(
         tokens=None,
         acls=None,
+        users_read=None,
+        client_ids_read=None,
+        ips_read=None,
         controller_changed=reported.append,
         config_changed=lambda resource, configs: changes.append((resource.entity_name, configs)),
     )
@@ -158,7 +161,7 @@ async def test_many_config_changes_are_read_in_two_requests_and_applied_once_in_
     session = ConfigSession(*CHANGES)
     watcher = watcher_of(session, [], changes)
     for _ in range(2):
-        await watcher._read_config_changes()
+        await watcher._follow_configs()
     assert changes == APPLIED
     assert [len(paths) for paths in session.reads] == [5, 4]
 
@@ -170,8 +173,8 @@ async def test_a_config_change_is_not_lost_with_the_connection(lost: int) -> Non
     session.lost = {lost}
     watcher = watcher_of(session, [], changes)
     with pytest.raises(ConnectionLostError):
-        await watcher._read_config_changes()
-    await watcher._read_config_changes()
+        await watcher._follow_configs()
+    await watcher._follow_configs()
     assert changes == APPLIED
 
 
@@ -184,7 +187,7 @@ async def test_without_the_folder_of_config_changes_the_broker_still_follows_acl
             raise NoSuchZnodeError
 
     watcher = watcher_of(WithoutFolder(), [])
-    watcher._users_read_in = watcher._session
+    watcher._configs._read_in = watcher._session
     watcher._acls = acls = Mock(follow=AsyncMock())
     await watcher.watch()
     acls.follow.assert_awaited_once()

@@ -38,8 +38,9 @@ from broker_proxy.apis.admin.describe_delegation_token import DescribeDelegation
 from broker_proxy.apis.admin.describe_user_scram_credentials import DescribeUserScramCredentials
 from broker_proxy.apis.admin.logger_levels import LoggerLevels
 from broker_proxy.apis.admin.metadata import Metadata
-from broker_proxy.apis.base import ClientRequest, LocalApi, SplitApi
+from broker_proxy.apis.base import LocalApi, SplitApi
 from broker_proxy.apis.records.delete_records import DeleteRecords
+from broker_proxy.client_request import ClientRequest
 from broker_proxy.metadata.cache import MetadataCache
 from broker_proxy.metadata.token_cache import TokenCache
 from cluster_model.configs.broker_configs import EffectiveBrokerConfig

@@ -19,7 +19,7 @@ from broker_proxy.apis.admin.alter_configs_split import (
 )
 from broker_proxy.apis.admin.describe_configs import DescribeConfigs
 from broker_proxy.apis.admin.logger_levels import LoggerLevels
-from broker_proxy.apis.base import ClientRequest, NeverAnsweredError
+from broker_proxy.client_request import ClientRequest, NeverAnsweredError
 from cluster_model.configs.broker_configs import BrokerConfig, EffectiveBrokerConfig
 from cluster_model.configs.broker_configs.table import BROKER_CONFIGS
 from cluster_model.configs.operations import Operation, apply_operations

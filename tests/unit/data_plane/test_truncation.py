@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data_plane.log.epochs import EpochStart, LeaderEpochs
-from data_plane.replication.truncation import truncation
+from data_plane.replication.fetching import truncation
 
 
 def epochs(*starts: tuple[int, int]) -> LeaderEpochs:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bridgehead.authorizer import Acls, Action, Operation, Requester, ResourceType, Verdict
-from broker_proxy.apis.base import ClientRequest
+from broker_proxy.client_request import ClientRequest
 from cluster_model.acls.authorization import (
     TOPIC_OPERATIONS,
     authorized_operations,

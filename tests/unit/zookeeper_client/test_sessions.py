@@ -6,6 +6,7 @@ import asyncio
 import socket
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 from kazoo.client import KazooState
@@ -131,7 +132,7 @@ def test_a_lease_is_shorter_than_the_session_that_zookeeper_grants() -> None:
 
 
 async def test_a_watcher_knows_the_timeout_of_its_session() -> None:
-    none = cast(Any, SimpleNamespace(tokens=None, acls=None))
+    none = cast(Any, Mock(tokens=None, acls=None))
     watcher = ZooKeeperWatcher(
         "127.0.0.1:1",
         session_timeout_ms=90_000,

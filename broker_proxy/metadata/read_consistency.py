@@ -17,19 +17,18 @@ from broker_proxy.metadata.applied_metadata import AppliedMetadata, Membership, 
 from broker_proxy.metadata.cache import MetadataCache
 from broker_proxy.metadata.session import ZooKeeperWatcher
 from cluster_model.client import Client
+from cluster_model.configs.bridgehead_configs import BridgeheadConfig
 from cluster_model.session_state import SessionState
 from envelope.messages import MetadataUpdate
 from event_log.events import ImageAdvanced
 from event_log.writer import EventLog
-from node.config import NodeConfig
 
 CLUSTER = "cluster"
 CONTROLLER = "controller"
 
 
-def waits_for_updates(config: NodeConfig) -> bool:
+def waits_for_updates(own: BridgeheadConfig) -> bool:
     """True if writes wait for updates at all brokers, or reads for updates at this broker."""
-    own = config.own
     return own.metadata_blocking == CLUSTER or own.metadata_reads == CONTROLLER
 
 
@@ -38,18 +37,20 @@ class ReadConsistency:
 
     def __init__(
         self,
-        config: NodeConfig,
+        own: BridgeheadConfig,
+        broker_id: int,
         cache: MetadataCache,
         watcher: ZooKeeperWatcher,
         on_applied: Callable[[int], None],
     ) -> None:
         """`on_applied` gets each zxid up to which all updates and notifications are applied."""
-        self._config = config
+        self._own = own
+        self._broker_id = broker_id
         self._cache = cache
         self._watcher = watcher
-        self._membership = Membership(config.broker_id, self._has_contact)
+        self._membership = Membership(broker_id, self._has_contact)
         self._applied: AppliedMetadata | None = None
-        if waits_for_updates(config):
+        if waits_for_updates(own):
             self._applied = AppliedMetadata(watcher.catch_up, on_applied)
 
     def _has_contact(self) -> bool:
@@ -80,23 +81,24 @@ class ReadConsistency:
         if self._applied is None:
             return
         live = frozenset(self._cache.brokers)
-        if self._config.broker_id not in live:
+        if self._broker_id not in live:
             self._membership.update_applied(live, generation)  # Answer no reads from now on.
         self._applied.cache_applied(
             zxid, partial(self._membership.update_applied, live, generation)
         )
 
-    def read_gate(self, forward: Forward, client: Client, request_prefix: str) -> ReadGate | None:
+    def read_gate(
+        self, forward: Forward, client: Client, request_prefix: str, timeout_s: float
+    ) -> ReadGate | None:
         """Return the gate for reads; None: they are answered immediately."""
         if self._applied is None:
             return None
-        config = self._config
         newest = NewestZxid(forward, client, request_prefix=request_prefix)
         return ReadGate(
             self._applied,
-            membership=self._membership if config.own.metadata_blocking == CLUSTER else None,
-            newest=newest if config.own.metadata_reads == CONTROLLER else None,
-            timeout_s=config.broker.int("request.timeout.ms") / 1000,
+            membership=self._membership if self._own.metadata_blocking == CLUSTER else None,
+            newest=newest if self._own.metadata_reads == CONTROLLER else None,
+            timeout_s=timeout_s,
         )
 
     def stop(self) -> None:

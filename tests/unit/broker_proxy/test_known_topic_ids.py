@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker_proxy.metadata.cache import CachedTopic
-from node.assembly.known_topic_ids import KnownTopicIds
+from broker_proxy.metadata.cache import CachedTopic, KnownTopicIds
 
 OLD, NEW = b"o" * 16, b"n" * 16
 

@@ -16,7 +16,7 @@ from bridgehead.kafka_wire.apis import error_response
 from bridgehead.kafka_wire.codec import decode_request, encode_response
 from bridgehead.kafka_wire.headers import decode_request_header, encode_response_header
 from bridgehead.kafka_wire.primitives import WireError
-from broker_proxy.apis.base import ClientRequest
+from broker_proxy.client_request import ClientRequest
 from broker_proxy.forwarding.manager import ControllerLink
 from broker_proxy.requests.dispatch import Dispatcher
 from envelope.messages import ChannelClosedError, Envelope, EnvelopeReply

@@ -1,0 +1,73 @@
+"""Keeps a broker's configs current: users, client ids and addresses in full, then all changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from broker_proxy.metadata.change_follower import (
+    ChangeFollower,
+    Notifications,
+    Watch,
+    log_invalid,
+)
+from cluster_model.records import ConfigResource
+from cluster_model.znodes.layout import ConfigChangeZnode
+from zookeeper_client.config_reading import read_configs, read_some_configs
+from zookeeper_client.session import ZooKeeperSession
+from zookeeper_client.wire import ReadMany
+
+Configs = Mapping[str, str]
+
+
+class ConfigFollower:
+    """Reads the configs. ZooKeeperWatcher calls it after each connect and when a watch fires."""
+
+    def __init__(
+        self,
+        changed: Callable[[ConfigResource, Configs], None],
+        read_in_full: Mapping[str, Callable[[Mapping[str, Configs]], None]],
+    ) -> None:
+        """`read_in_full` has a callback for each entity type that is read in each new session.
+
+        It gets the configs of all entities by their names in ZooKeeper.
+        """
+        self._read_in_full = read_in_full
+        self._read_in: ZooKeeperSession | None = None
+        self._changes = ChangeFollower(
+            Notifications(
+                ConfigChangeZnode.parent,
+                ConfigChangeZnode.decode,
+                "this broker misses config changes until it reconnects",
+            ),
+            _read_some,
+            changed,
+        )
+
+    async def follow(
+        self, session: ZooKeeperSession, again: Watch | None, *, connected: bool = False
+    ) -> None:
+        """Apply changed configs. `again`, if given, is called at the next change.
+
+        `connected` is True when the session has just connected or reconnected. Notifications sent
+        while there was no session may have been purged. A new session therefore reads all users,
+        client ids and addresses. Configs of brokers and topics are not read again: their changes
+        are learned only from notifications.
+
+        Raises:
+            ConnectionLostError: the connection broke. The next call reads the same changes again.
+        """
+        if connected and session is not self._read_in:
+            for entity_type, all_read in self._read_in_full.items():
+                stored = await read_configs(session.read, [entity_type])
+                log_invalid(stored.invalid)
+                all_read({each.entity_name: configs for each, configs in stored.configs.items()})
+            self._read_in = session
+        await self._changes.follow(session, again)
+
+
+async def _read_some(
+    read: ReadMany, resources: Sequence[ConfigResource]
+) -> Mapping[ConfigResource, Configs]:
+    stored = await read_some_configs(read, resources)
+    log_invalid(stored.invalid)
+    return {resource: stored.configs.get(resource, {}) for resource in resources}

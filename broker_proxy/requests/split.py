@@ -1,0 +1,85 @@
+"""Executes writes, and splits those of which this broker answers a part itself.
+
+A body is forwarded as the client sent it, unless this broker answers a part of the request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from bridgehead.kafka_wire.apis import Route
+from bridgehead.kafka_wire.codec import decode_response, encode_request
+from broker_proxy.apis.base import SplitApi
+from broker_proxy.client_request import ClientRequest
+from broker_proxy.requests.relay import Relay
+from broker_proxy.requests.responses import EncodedResponse, encoded
+
+# Executes a write on a broker below KIP-590's bridge release, without the controller. Takes the
+# request and the part of its message that this broker has not answered yet. Returns the response
+# message and the zxid of the write. Raises the same errors as a LocalApi.
+WriteDirectly = Callable[[ClientRequest, Any], Awaitable[tuple[Any, int]]]
+
+
+class Writes:
+    """The writes of one broker: it forwards them, or executes them itself."""
+
+    def __init__(
+        self,
+        relay: Relay,
+        split_apis: Mapping[int, SplitApi],
+        *,
+        image_zxid: Callable[[], int],
+        write_directly: WriteDirectly | None = None,
+    ) -> None:
+        self._relay = relay
+        self._split_apis = split_apis
+        self._image_zxid = image_zxid
+        self._write_directly = write_directly
+
+    @property
+    def are_direct(self) -> bool:
+        """True on a broker below the bridge release, which writes some metadata itself."""
+        return self._write_directly is not None
+
+    async def execute(self, request: ClientRequest, message: Any, way: Route) -> EncodedResponse:
+        """Execute a write whose route is FORWARD or DIRECT."""
+        split = self._split_apis.get(request.header.api_key)
+        if split is not None:
+            return await self._split(request, message, split, way)
+        return await self._write(request, message, request.body, way)
+
+    async def _write(
+        self, request: ClientRequest, message: Any, body: bytes, way: Route
+    ) -> EncodedResponse:
+        """Forward a write, or execute it on this broker; `body` encodes `message`."""
+        if way is Route.FORWARD:
+            return await self._relay.forward(request, message, body)
+        assert self._write_directly is not None
+        response, zxid = await self._write_directly(request, message)
+        return encoded(request, response, zxid)
+
+    async def _split(
+        self, request: ClientRequest, message: Any, split: SplitApi, way: Route
+    ) -> EncodedResponse:
+        """Answer this broker's resources and forward the others; merge results in request order.
+
+        In the drafted dialect (KIP-590) this broker's resources are only those of its own loggers.
+        A broker below the bridge release does not forward the other resources: it alters them in
+        ZooKeeper itself.
+        """
+        key, version = request.header.api_key, request.header.api_version
+        dialect = request.client.dialect
+        is_wrapped = dialect == "drafted" and way is Route.FORWARD
+        local, rest = await split.split(request, message, is_wrapped=is_wrapped)
+        if rest is None:
+            return encoded(request, split.merge(request, message, local, None), self._image_zxid())
+        untouched = rest is message
+        body = request.body if untouched else encode_request(key, version, rest, dialect)
+        written = await self._write(request, rest, body, way)
+        if untouched or written.body is None:
+            return written
+        answer = decode_response(key, version, written.body, dialect=dialect)
+        merged = encoded(request, split.merge(request, message, local, answer), written.zxid)
+        return replace(merged, error=written.error)
