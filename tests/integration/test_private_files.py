@@ -17,7 +17,7 @@ import pytest
 from bridgehead.application import module_command, module_environment
 from bridgehead.cluster.client import ClusterClient
 from bridgehead.cluster.client_history import ClientHistory
-from bridgehead.cluster.node_plan import Ports
+from bridgehead.cluster.ports import Ports
 from bridgehead.kafka_wire.apis import ApiKey
 from bridgehead.raw_client.blocking import Connection
 from tests.integration.conftest import ZooKeeperForTest
