@@ -40,7 +40,7 @@ Use = Literal["server", "named", "row"]
 class Reserve(Protocol):
     """Reserves a port for this process."""
 
-    def __call__(self, host: str, port: int, use: Use) -> ExitStack | None:
+    def __call__(self, host: str, port: int, use: Use, /) -> ExitStack | None:
         """Return what releases the port; None if another process has it."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 from pathlib import Path
+from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
@@ -22,7 +23,7 @@ FOLDER = Path(chaos.__file__).parent
 ROOT = FOLDER.parent
 
 
-def values_of(folder: str, kind: type) -> set[str]:
+def values_of(folder: str, kind: type[Any]) -> set[str]:
     """Return the names of the values of this kind in the folder's modules."""
     paths = [path for path in (FOLDER / folder).glob("*.py") if path.stem != "__init__"]
     modules = [importlib.import_module(f"chaos.{folder}.{path.stem}") for path in paths]

@@ -14,10 +14,11 @@ from cluster_model.image import MetadataImage
 from cluster_model.principal import ANONYMOUS, KafkaPrincipal
 from cluster_model.znodes.operations import Create, Delete, Operation, SetData
 from controller.apis.base import AdminApi
-from controller.loop.loop import ControllerLoop, LoopCallbacks
+from controller.loop.loop import ControllerLoop
 from controller.loop.mutation_quotas import MutationQuotas
 from controller.loop.pending_request import PendingRequest, error_codes
 from controller.loop.policy_evaluation import PolicyCall, Results
+from controller.loop.ports import LoopCallbacks
 from controller.store.outcomes import OutcomeIndex
 from controller.store.port import (
     Committed,

@@ -44,7 +44,8 @@ from cluster_model.quirks import (
     set_denial_message,
 )
 from tests.unit.broker_proxy.authorizing import authorize_every_client
-from tests.unit.broker_proxy.coordinating_broker import CoordinatingBroker, a_request
+from tests.unit.broker_proxy.client_requests import a_request
+from tests.unit.broker_proxy.coordinating_broker import CoordinatingBroker
 from tests.unit.controller.transcripts import check
 
 ROOT = Path(__file__).parents[3]
@@ -79,15 +80,16 @@ async def test_describing_all_credentials_without_the_right_is_not_answered() ->
     """The quirk applies only if the request names no user."""
     all_users = DescribeUserScramCredentialsRequest(users=None)
     named_users = DescribeUserScramCredentialsRequest(users=[UserName("alice")])
-    denied: Any = (object(), authorize_every_client(False))
+    credentials: Any = object()
+    no_client = authorize_every_client(False)
     with_quirk = DescribeUserScramCredentials(
-        *denied, quirks=frozenset({DESCRIBE_SCRAM_DENIED_HANGS})
+        credentials, no_client, quirks=frozenset({DESCRIBE_SCRAM_DENIED_HANGS})
     )
     with pytest.raises(NeverAnsweredError):
         await with_quirk.handle(a_request(50, 0), all_users)
     for api, request in (
         (with_quirk, named_users),
-        (DescribeUserScramCredentials(*denied), all_users),
+        (DescribeUserScramCredentials(credentials, no_client), all_users),
     ):
         with pytest.raises(ApiError) as refused:
             await api.handle(a_request(50, 0), request)
