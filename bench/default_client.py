@@ -24,7 +24,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from bench.report import Plan, progress
 from bridgehead.cluster import Cluster
 from bridgehead.cluster.java import find_java
-from bridgehead.cluster.node_plan import Ports
+from bridgehead.cluster.ports import Ports
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
 from tests.fidelity.real_kafka import kafka_brokers, reason_to_skip
 

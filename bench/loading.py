@@ -15,7 +15,7 @@ from pathlib import Path
 from bench.large_state import PARTITIONS, write
 from bench.report import Plan, progress, spread
 from bridgehead.cluster.java import find_java
-from bridgehead.cluster.node_plan import Ports
+from bridgehead.cluster.ports import Ports
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
 from cluster_model.znodes.acls import ACL_PATHS
 from cluster_model.znodes.tokens import TOKEN_PATHS

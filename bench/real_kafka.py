@@ -28,7 +28,7 @@ from confluent_kafka.admin import (
 from bench.report import Plan, median, progress
 from bridgehead.cluster import Cluster
 from bridgehead.cluster.java import find_java
-from bridgehead.cluster.node_plan import Ports
+from bridgehead.cluster.ports import Ports
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest
 from bridgehead.raw_client.asynchronous import AsyncConnection

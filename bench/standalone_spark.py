@@ -15,7 +15,7 @@ from typing import Any
 import pyspark
 
 from bridgehead.cluster.java import find_java
-from bridgehead.cluster.node_plan import Ports
+from bridgehead.cluster.ports import Ports
 from pipeline.session import LOOPBACK, java_home
 
 _START_TIMEOUT_S = 300
@@ -25,11 +25,10 @@ _PACKAGE = "org.apache.spark.deploy"
 @contextmanager
 def standalone_spark(folder: Path, *, workers: int) -> Iterator[str]:
     """Start a master and workers with one core each; yield the master's address when all run."""
-    ports = Ports()
-    port, web_port = ports.choose(), ports.choose()
-    master = f"spark://{LOOPBACK}:{port}"
     bound = ("--host", LOOPBACK)
-    with ExitStack() as stack:
+    with Ports() as ports, ExitStack() as stack:
+        port, web_port = ports.choose(), ports.choose()
+        master = f"spark://{LOOPBACK}:{port}"
         stack.enter_context(
             _process(
                 folder / "master.log",

@@ -20,7 +20,7 @@ import pyspark
 from pyspark.sql import SparkSession
 
 from bridgehead.cluster.java import find_java
-from bridgehead.cluster.node_plan import Ports
+from bridgehead.cluster.ports import Ports
 from pipeline.places import Place, local_place, place
 from pipeline.session import LOOPBACK
 

@@ -34,6 +34,8 @@ _log = logging.getLogger(__name__)
 # Protects the controller from a faulty broker. At the limit, nothing is read from the broker's
 # stream until a request finishes.
 IN_FLIGHT_PER_PEER_MAX: Final = 20_000
+# gRPC cancels the streams of a stopped server, so they end at once unless one ignores this.
+STREAMS_END_WITHIN_S: Final = 2.0
 
 
 class BrokerPeer:
@@ -127,10 +129,21 @@ class EnvelopeServicer(ControllerServicer):
             ready = await peer.outbox.wait()
             yield _batch(peer.outbox.take(), heartbeat=not ready)
 
-    async def ended(self) -> None:
-        """Wait until every stream has ended."""
-        if open_streams := [each for each in self._streams if not each.done()]:
-            await asyncio.wait(open_streams)
+    async def ended(self, within_s: float) -> None:
+        """Wait until every stream has ended.
+
+        Streams that are open after `within_s` are cancelled. Those that are open after the same
+        time again are left to the event loop.
+        """
+        open_streams = {stream for stream in self._streams if not stream.done()}
+        for cancels in (True, False):
+            if not open_streams:
+                return
+            _, open_streams = await asyncio.wait(open_streams, timeout=within_s)
+            for stream in open_streams if cancels else ():
+                stream.cancel("the controller stops")
+        if open_streams:
+            _log.warning("channels still open although they were cancelled: %d", len(open_streams))
 
     def _ended(self, peer: BrokerPeer, reader: asyncio.Task[None], alarm: SilenceAlarm) -> None:
         alarm.stop()
@@ -220,12 +233,12 @@ class EnvelopeServer:
         self.port = port
 
     async def stop(self) -> None:
-        """Close all streams and the port."""
+        """Close all streams and the port. Takes at most twice STREAMS_END_WITHIN_S."""
         await self._server.stop(grace=0)
         # gRPC has a task that waits for each stream, and does not wait for that task. If the event
         # loop ended before it, gRPC would print a traceback. It began to wait earlier than `ended`,
         # so it resumes earlier.
-        await self._servicer.ended()
+        await self._servicer.ended(STREAMS_END_WITHIN_S)
 
 
 async def serve_envelopes(

@@ -13,7 +13,7 @@ from typing import Any, Final
 from cluster_model.session_state import ConnectionLostError, SessionState
 from cluster_model.znodes.operations import Check, Create, Delete, Operation, SetData
 from zookeeper_client.session import NoSuchZnodeError, ZooKeeperSession
-from zookeeper_client.wire import ReadChildren, ReadData, Stat, ZnodeData
+from zookeeper_client.wire import Read, ReadChildren, ReadData, Stat, ZnodeData
 
 OpenSession = Callable[[], Awaitable[ZooKeeperSession]]
 Case = Callable[[OpenSession], Awaitable[Any]]
@@ -121,7 +121,12 @@ async def zxids_order_the_writes(open_session: OpenSession) -> Any:
 async def reads_of_one_request_return_results_in_order(open_session: OpenSession) -> Any:
     session = await open_session()
     await write(session, Create("/a", b"1"), Create("/a/b"))
-    reads = [ReadData("/a"), ReadData("/missing"), ReadChildren("/a"), ReadChildren("/missing")]
+    reads: list[Read] = [
+        ReadData("/a"),
+        ReadData("/missing"),
+        ReadChildren("/a"),
+        ReadChildren("/missing"),
+    ]
     data, *others = await session.read(reads)
     assert isinstance(data, ZnodeData)
     return data.data, others
@@ -216,7 +221,7 @@ async def a_watch_of_a_read_that_found_nothing_is_not_set(open_session: OpenSess
     seen: list[str] = []
     for read in (session.get, session.children):
         try:
-            await read("/w", lambda: seen.append("fired"))  # type: ignore[operator]
+            await read("/w", lambda: seen.append("fired"))
         except NoSuchZnodeError:
             continue
     await write(other, Create("/w"))

@@ -41,8 +41,8 @@ def rows() -> list[Row]:
     """Every row, in the order of the page."""
     lines = PAGE.read_text(encoding="utf-8").splitlines()
     cells = [[cell.strip() for cell in line.split(" | ")] for line in lines if line[:2] == "| "]
-    return [
-        Row(each[0].removeprefix("| "), *each[1:4], each[4].removesuffix(" |"))
-        for each in cells
-        if each[0].removeprefix("| ")[:1].isdigit()
-    ]
+    return [_row(*each) for each in cells if each[0].removeprefix("| ")[:1].isdigit()]
+
+
+def _row(number: str, statement: str, dialect: str, where: str, shown_by: str) -> Row:
+    return Row(number.removeprefix("| "), statement, dialect, where, shown_by.removesuffix(" |"))

@@ -11,24 +11,17 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import secrets
-import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bridgehead.cluster.broker_certificates import channel_folder, files_of, makes_certificates
 from bridgehead.cluster.errors import ClusterError
+from bridgehead.cluster.ports import LOOPBACK, Ports
 from bridgehead.cluster.settings import ClusterSettings
 
 DEFAULT_BASE_PORT = 9092
 DEFAULT_METRICS_PORT = 9404
 DEFAULT_ZOOKEEPER_PORT = 2181
-LOOPBACK = "127.0.0.1"
-
-# Below Linux's range for outgoing connections: a killed node must find its port free when it
-# restarts.
-_FREE_PORT_FIRST = 20_000
-_FREE_PORT_LAST = 31_999
 _LISTENER_PATTERN = re.compile(r"([A-Za-z0-9_-]+)://(\[[^\]]*\]|[^:/\[\]]*):(\d+)")
 
 
@@ -51,83 +44,6 @@ class NodePlan:
 
     id: int
     properties: dict[str, str]
-
-
-class Ports:
-    """Allocates free ports, each only once.
-
-    A chosen port stays reserved while this object lives, so that two clusters that start at the
-    same time never choose the same one.
-    """
-
-    def __init__(self, is_free: Callable[[str, int], bool] | None = None) -> None:
-        """`is_free(host, port)` replaces the check of this machine's ports."""
-        self._given: set[int] = set()
-        self._reserved: list[socket.socket] = []
-        self._replaced = is_free
-        self._is_free = is_free or port_is_free
-
-    def demand(self, host: str, port: int) -> int:
-        """Allocate `port`.
-
-        Raises:
-            ClusterError: the port is in use.
-        """
-        if port in self._given or not self._is_free(host, port):
-            raise ClusterError(
-                f"Port {port} is in use: stop the process that listens there, choose another "
-                "--base-port, or use --ports auto."
-            )
-        self._given.add(port)
-        return port
-
-    def prefer(self, host: str, port: int) -> int:
-        """Allocate `port` if it is free, otherwise another port."""
-        if port not in self._given and self._is_free(host, port):
-            self._given.add(port)
-            return port
-        return self.choose(host)
-
-    def choose(self, host: str = LOOPBACK) -> int:
-        """Allocate a free port outside the range of outgoing connections."""
-        span = _FREE_PORT_LAST - _FREE_PORT_FIRST + 1
-        for _ in range(2 * span):
-            port = _FREE_PORT_FIRST + secrets.randbelow(span)
-            if port not in self._given and (self._replaced or self._reserve)(host, port):
-                self._given.add(port)
-                return port
-        raise ClusterError(f"No port between {_FREE_PORT_FIRST} and {_FREE_PORT_LAST} is free.")
-
-    def _reserve(self, host: str, port: int) -> bool:
-        """Bind the port without listening; False when another socket is bound to it.
-
-        Binding without SO_REUSEADDR fails if another process has reserved the port. The option is
-        set afterwards, so that the server for which the port was chosen can bind and listen.
-        """
-        bound = _socket(host)
-        try:
-            bound.bind((host.strip("[]"), port))
-        except OSError:
-            bound.close()
-            return False
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self._reserved.append(bound)
-        return True
-
-
-def port_is_free(host: str, port: int) -> bool:
-    """Return whether a server could listen at `host`:`port` now."""
-    with _socket(host) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host.strip("[]"), port))
-        except OSError:
-            return False
-        return True
-
-
-def _socket(host: str) -> socket.socket:
-    return socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
 
 
 def parse_listeners(value: str, key: str = "listeners") -> tuple[Listener, ...]:

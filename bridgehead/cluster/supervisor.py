@@ -21,13 +21,9 @@ from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.fork_server import ForkServer, fork_server
 from bridgehead.cluster.initial_access import apply_access, with_certificates
 from bridgehead.cluster.java import find_java
-from bridgehead.cluster.node_plan import (
-    DEFAULT_ZOOKEEPER_PORT,
-    LOOPBACK,
-    Ports,
-    plan_nodes,
-)
+from bridgehead.cluster.node_plan import DEFAULT_ZOOKEEPER_PORT, plan_nodes
 from bridgehead.cluster.node_process import NodeProcess, clear_stray_node, node_environment
+from bridgehead.cluster.ports import LOOPBACK, Ports
 from bridgehead.cluster.running_cluster import Announce, RunningCluster, wait_until
 from bridgehead.cluster.settings import ClusterSettings
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper, stop_stray_zookeeper
@@ -55,6 +51,7 @@ class Supervisor:
         self._announce = announce
         self._parent_pipe = parent_pipe
         self._running_fork_server = running_fork_server
+        self._ports = Ports()
         self._stopping = asyncio.Event()
 
     async def run(self, on_ready: Callable[[dict[str, Any]], None]) -> None:
@@ -86,6 +83,7 @@ class Supervisor:
             if watcher is not None:
                 watcher.cancel()
             await self._cluster.stop()
+            self._ports.close()
             if server is not None:
                 server.close()
             self._directory.control_socket.unlink(missing_ok=True)
@@ -120,7 +118,7 @@ class Supervisor:
         await cluster.record.check_seal_key()
         self._clear_strays()
         settings = with_certificates(self._settings, self._directory.tls)
-        ports = Ports()
+        ports = self._ports
         embedded = None
         if external is None:
             embedded = EmbeddedZooKeeper(

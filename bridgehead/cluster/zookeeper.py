@@ -33,7 +33,7 @@ from bridgehead.cluster.child_process import (
 )
 from bridgehead.cluster.data_directory import write_private
 from bridgehead.cluster.errors import ClusterError
-from bridgehead.cluster.node_plan import LOOPBACK
+from bridgehead.cluster.ports import LOOPBACK
 
 TICK_TIME_MS = 500
 _FREE_BYTES_MIN = 1 << 20  # with less, the disk counts as full

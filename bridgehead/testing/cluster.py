@@ -24,7 +24,7 @@ from testcontainers.core.network import Network
 from bridgehead.cluster.broker_certificates import INTER_BROKER_USER
 from bridgehead.cluster.cluster import StartStop
 from bridgehead.cluster.errors import ClusterError
-from bridgehead.cluster.node_plan import LOOPBACK, Ports
+from bridgehead.cluster.ports import LOOPBACK, Ports
 from bridgehead.testing.engine import harden, prepare, publish
 
 NODE_IMAGE = "bridgehead-node:latest"
@@ -52,6 +52,7 @@ class BridgeheadCluster(StartStop):
         self._network: Any = None
         self._secrets = f"bridgehead-secrets-{secrets.token_hex(4)}"
         self._others: list[Any] = []
+        self._free = Ports()
         self._ports: dict[int, int] = {}
         self._metrics: dict[int, int] = {}
         self._nodes: dict[int, Any] = {}
@@ -76,9 +77,8 @@ class BridgeheadCluster(StartStop):
         """
         prepare(*self._images)
         self._network = Network().create()
-        free = Ports()
         for broker in range(1, self._count + 1):
-            self._ports[broker], self._metrics[broker] = free.choose(), free.choose()
+            self._ports[broker], self._metrics[broker] = self._free.choose(), self._free.choose()
             self._nodes[broker] = self._node(broker)
         zookeeper, setup = self._zookeeper(), self._setup()
         self._others = [zookeeper, setup]
@@ -191,6 +191,7 @@ class BridgeheadCluster(StartStop):
             self._network = None
             with contextlib.suppress(NotFound):  # if no container was created
                 DockerClient().client.volumes.get(self._secrets).remove()
+        self._free.close()
 
     def get_bootstrap_server(self) -> str:
         """Return `host:port,...` of every broker, for clients on the host."""

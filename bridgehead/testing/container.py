@@ -10,7 +10,7 @@ from testcontainers.core.container import DockerContainer
 from testcontainers.core.wait_strategies import LogMessageWaitStrategy
 
 from bridgehead.cluster.errors import ClusterError
-from bridgehead.cluster.node_plan import LOOPBACK, Ports
+from bridgehead.cluster.ports import LOOPBACK, Ports
 from bridgehead.testing.engine import prepare, publish
 
 IMAGE = "bridgehead-cluster:latest"
@@ -31,6 +31,7 @@ class BridgeheadContainer(DockerContainer):
         self._brokers = brokers
         self._properties: dict[str, str] = {}
         self._first_port = 0
+        self._free = Ports()
 
     def with_brokers(self, brokers: int) -> Self:
         """Set the number of brokers."""
@@ -49,7 +50,7 @@ class BridgeheadContainer(DockerContainer):
             ClusterError: no container engine answers, or the image is missing.
         """
         prepare(self.image)
-        self._first_port = _free_row(self._brokers)
+        self._first_port = self._free.choose_row(self._brokers)
         for port in range(self._first_port, self._first_port + self._brokers):
             publish(self, port, port)
         properties = {
@@ -71,6 +72,11 @@ class BridgeheadContainer(DockerContainer):
         self.waiting_for(LogMessageWaitStrategy(READY).with_startup_timeout(READY_WITHIN_S))
         super().start()
         return self
+
+    def stop(self, force: bool = True, delete_volume: bool = True) -> None:
+        """Remove the container."""
+        super().stop(force, delete_volume)
+        self._free.close()
 
     def get_bootstrap_server(self) -> str:
         """Return `host:port,...` of every broker."""
@@ -119,16 +125,3 @@ class BridgeheadContainer(DockerContainer):
         if status:
             raise ClusterError(output.decode().strip())
         return str(output.decode())
-
-
-def _free_row(count: int) -> int:
-    """Return the first of `count` consecutive free ports."""
-    ports = Ports()
-    while True:
-        first = ports.choose()
-        try:
-            for port in range(first + 1, first + count):
-                ports.demand(LOOPBACK, port)
-        except ClusterError:  # one of them is taken
-            continue
-        return first

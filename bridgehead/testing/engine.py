@@ -11,7 +11,7 @@ from testcontainers.core.container import DockerContainer
 from testcontainers.core.docker_client import DockerClient
 
 from bridgehead.cluster.errors import ClusterError
-from bridgehead.cluster.node_plan import LOOPBACK
+from bridgehead.cluster.ports import LOOPBACK
 
 MEMORY_MAX = "1g"
 

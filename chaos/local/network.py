@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from bridgehead.cluster.node_plan import LOOPBACK, Ports
+from bridgehead.cluster.ports import LOOPBACK, Ports
 from chaos.player import NoProgressError
 
 _CHUNK_BYTES: Final = 1 << 16
@@ -288,6 +288,7 @@ class ProxiedNetwork:
             *itertools.chain.from_iterable(self._zookeeper.values()),
         ):
             proxy.stop()
+        self._ports.close()
 
     def _client_port(self, member: int) -> int:
         folder = self._data_dir / "zookeeper"

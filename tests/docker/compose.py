@@ -20,7 +20,7 @@ from confluent_kafka.admin import AdminClient
 from testcontainers.compose import DockerCompose
 
 from bridgehead.cluster.event_lines import EventLines
-from bridgehead.cluster.node_plan import LOOPBACK, Ports
+from bridgehead.cluster.ports import LOOPBACK, Ports
 
 ROOT = Path(__file__).parent.parent.parent
 WITHIN_S = 120.0
@@ -206,6 +206,7 @@ def compose_cluster(
         # Without this profile, `down` would not remove the services of the profile.
         os.environ["COMPOSE_PROFILES"] = "pipeline"
         compose.stop(down=True)
+        free.close()
         os.environ.clear()
         os.environ.update(before)
 

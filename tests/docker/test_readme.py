@@ -6,11 +6,13 @@ import os
 import re
 import secrets
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from bridgehead.cluster.node_plan import port_is_free
+from bridgehead.cluster.errors import ClusterError
+from bridgehead.cluster.ports import LOOPBACK, Ports
 from tests.docker.compose import left_behind
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(600)]
@@ -19,13 +21,22 @@ PORTS = (29092, 29093, 29094, 9404, 9405, 9406)
 BLOCK = re.compile(r"^## In containers$.*?^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def test_commands_of_the_container_section_work(images: None) -> None:
+@pytest.fixture
+def ports() -> Iterator[Ports]:
+    """Reservations for one test."""
+    with Ports() as reserved:
+        yield reserved
+
+
+def test_commands_of_the_container_section_work(images: None, ports: Ports) -> None:
     """The test runs them in order and stops at the first failure."""
     found = BLOCK.search((ROOT / "README.md").read_text())
     assert found is not None, "the README has no commands for containers"
-    taken = [port for port in PORTS if not port_is_free("127.0.0.1", port)]
-    if taken:
-        pytest.skip(f"NOT TESTED: the ports {taken} of the README's cluster are in use.")
+    try:
+        for port in PORTS:
+            ports.demand(LOOPBACK, port)
+    except ClusterError as error:
+        pytest.skip(f"NOT TESTED: the README's cluster has fixed ports. {error}")
     project = f"bridgehead-readme-{secrets.token_hex(3)}"
     environment = {**os.environ, "COMPOSE_PROJECT_NAME": project}
     try:

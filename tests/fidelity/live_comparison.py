@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from bridgehead.cluster import Cluster
 from bridgehead.cluster.java import find_java
-from bridgehead.cluster.node_plan import Ports
+from bridgehead.cluster.ports import Ports
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
 from tests.fidelity.random_cases import random_cases
 from tests.fidelity.real_kafka import data_of, kafka_brokers, reason_to_skip

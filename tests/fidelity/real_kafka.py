@@ -18,7 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from bridgehead.cluster.child_process import die_with_parent, start_child
-from bridgehead.cluster.node_plan import Ports
+from bridgehead.cluster.ports import Ports
 from bridgehead.cluster.properties import format_properties
 
 _JARS = "~/.cache/bridgehead/kafka-3.9.1"
@@ -63,9 +63,8 @@ def kafka_brokers(
     `properties`: of every broker. `node_properties`: of one broker, by broker id.
     `more_listeners`: by broker id, the ports of further listeners, by security protocol.
     """
-    ports = Ports()
     addresses: list[str] = []
-    with ExitStack() as running:
+    with Ports() as ports, ExitStack() as running:
         started = []
         for broker_id in ids:
             address = f"127.0.0.1:{ports.choose()}"

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bridgehead.cluster.java import find_java
-from bridgehead.cluster.node_plan import Ports
+from bridgehead.cluster.ports import Ports
 from bridgehead.cluster.properties import parse_properties
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
 from bridgehead.raw_client.blocking import CLOSED, TIMEOUT

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from bridgehead.cluster.java import find_java
-from bridgehead.cluster.node_plan import Ports
+from bridgehead.cluster.ports import Ports
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
 from tests.fidelity.real_kafka import jars, kafka_brokers, reason_to_skip
 from tests.fidelity.tool_recordings import (

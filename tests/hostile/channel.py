@@ -11,7 +11,7 @@ import queue
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import grpc
 
@@ -105,7 +105,7 @@ class Stream:
         self._outgoing: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         for batch in batches:
             self._outgoing.put(batch)
-        call = self._channel.stream_stream(METHOD)
+        call = self._channel.stream_stream(METHOD, None, None)
         self._call = call(iter(self._outgoing.get, None), timeout=_WITHIN_S)
 
     def outcome(self, answers: int) -> str:
@@ -222,7 +222,8 @@ def _other_method(target: Target) -> str:
         [("grpc.ssl_target_name_override", f"broker-{CONTROLLER}.bridgehead")],
     )
     try:
-        channel.unary_unary("/bridgehead.envelope.v1.Controller/Shutdown")(b"", timeout=_WITHIN_S)
+        method = "/bridgehead.envelope.v1.Controller/Shutdown"
+        channel.unary_unary(method, None, None)(b"", timeout=_WITHIN_S)
     except grpc.RpcError as broken:
         return str(broken.code().name)
     finally:
@@ -272,7 +273,11 @@ def _insider(**changes: Value) -> Callable[[Target], str]:
 
     def batches(target: Target) -> Sequence[bytes]:
         name = _incarnation(target, FOLLOWER)
-        values = {"broker": FOLLOWER, "incarnation": name, "sequence": time.monotonic_ns()}
+        values: dict[str, Any] = {
+            "broker": FOLLOWER,
+            "incarnation": name,
+            "sequence": time.monotonic_ns(),
+        }
         return hello(FOLLOWER, name), envelope(**{**values, **changes})
 
     return _sent(_stolen(FOLLOWER), batches)

@@ -239,7 +239,9 @@ REUSE_ROWS: Final = (
 )
 
 
-def _oauth(make: Callable[[Target], str], before: str = "n,,", kind: str = "Bearer"):
+def _oauth(
+    make: Callable[[Target], str], before: str = "n,,", kind: str = "Bearer"
+) -> Callable[[Target], str]:
     def run(target: Target) -> str:
         with Wire(target.address("TOKENS")) as wire:
             answer = wire.call(handshake("OAUTHBEARER"))

@@ -134,18 +134,18 @@ class _Stream:
         pair = target.files.issue("broker", f"broker-{STRANGER}.bridgehead")
         address = target.ready(CONTROLLER)["grpc"]
         self._channel = grpc.aio.secure_channel(address, credentials(target, pair), [name])
-        self._call: grpc.aio.StreamStreamCall | None = None
+        self._call: grpc.aio.StreamStreamCall[bytes, bytes] | None = None
 
     async def send(self, frame: Frame) -> str:
         """Send a batch. It was decoded if the controller then sends anything, even a heartbeat."""
         if self._call is None:
-            self._call = self._channel.stream_stream(METHOD)()
+            self._call = self._channel.stream_stream(METHOD, None, None)(None)
             await self._call.write(hello(STRANGER, "life"))
             await self._call.read()
         try:
             await self._call.write(frame.data)
             async with asyncio.timeout(_ANSWER_WITHIN_S):
-                if await self._call.read() is not grpc.aio.EOF:
+                if await self._call.read() is not grpc.aio.EOF:  # type: ignore[attr-defined]
                     return "decoded"
         except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
             pass
@@ -155,7 +155,7 @@ class _Stream:
         return "refused"
 
     async def close(self) -> None:
-        await self._channel.close()
+        await self._channel.close(None)
 
 
 class _Metrics:

@@ -128,7 +128,9 @@ def _second_of_two(target: Target) -> str:
     return " ".join(map(str, sorted(codes)))
 
 
-def _token_request(key: int, body: Callable[[Target], list[Field]], version: int = 1):
+def _token_request(
+    key: int, body: Callable[[Target], list[Field]], version: int = 1
+) -> Callable[[Target], str]:
     def run(target: Target) -> str:
         with alice(target) as wire:
             answer = wire.call(joined([*head(key, version, flexible=version > 1), *body(target)]))

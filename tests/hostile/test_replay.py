@@ -34,9 +34,10 @@ WITHIN_S = 60.0
 class Recorder:
     """A proxy in front of one port. It records what each client sends, byte for byte."""
 
-    def __init__(self, port: int, upstream: int) -> None:
+    def __init__(self, upstream: int) -> None:
         self._upstream = upstream
-        self._listener = socket.create_server(("127.0.0.1", port))
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
         self.streams: list[bytearray] = []
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -66,12 +67,13 @@ class Recorder:
         self._listener.close()
 
 
-def free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
+@contextmanager
+def reserved_port() -> Iterator[int]:
+    """A port that a server with SO_REUSEADDR can bind; no other program gets it from the kernel."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        yield bound.getsockname()[1]
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -116,8 +118,20 @@ class Cluster:
 
 @contextmanager
 def started(folder: Path) -> Iterator[tuple[Cluster, Recorder]]:
-    front, back = free_ports(2)
-    document = {
+    with reserved_port() as back, closing(Recorder(back)) as recorder:
+        config, data = folder / "cluster.yaml", folder / "data"
+        config.write_text(yaml.safe_dump(described(recorder.port, back)))
+        try:
+            files = "--config", str(config), "--data-dir", str(data)
+            up = bridgehead("up", "--json", "--ports", "auto", "--detach", *files)
+            yield Cluster(data, json.loads(up.stdout)), recorder
+        finally:
+            bridgehead("down", "--data-dir", str(data), check=False)
+
+
+def described(front: int, back: int) -> dict[str, Any]:
+    """Return cluster.yaml: the controller listens at `back`, and others reach it at `front`."""
+    return {
         "brokers": len(BROKERS),
         "controller": CONTROLLER,
         "listeners": {
@@ -149,15 +163,6 @@ def started(folder: Path) -> Iterator[tuple[Cluster, Recorder]]:
             }
         },
     }
-    config, data = folder / "cluster.yaml", folder / "data"
-    config.write_text(yaml.safe_dump(document))
-    with closing(Recorder(front, back)) as recorder:
-        try:
-            files = "--config", str(config), "--data-dir", str(data)
-            up = bridgehead("up", "--json", "--ports", "auto", "--detach", *files)
-            yield Cluster(data, json.loads(up.stdout)), recorder
-        finally:
-            bridgehead("down", "--data-dir", str(data), check=False)
 
 
 def retention(value: str) -> list[Field]:

@@ -65,8 +65,8 @@ class Row:
 def on_topic(
     label: str, key: int, version: int, operation: Operation, body: Any, **more: Any
 ) -> Row:
-    more = {"denied": [TOPIC_DENIED], "topic": True} | more
-    return Row(label, key, version, operation, "TOPIC", body, **more)
+    fields: dict[str, Any] = {"denied": [TOPIC_DENIED], "topic": True} | more
+    return Row(label, key, version, operation, "TOPIC", body, **fields)
 
 
 def on_cluster(

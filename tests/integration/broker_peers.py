@@ -12,6 +12,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from prometheus_client import CollectorRegistry
 
@@ -46,6 +47,7 @@ from broker_proxy.requests.relay import Relay
 from broker_proxy.requests.routing import DIALECTS
 from broker_proxy.requests.split import Writes
 from cluster_model.acls.authorization import allow_everything
+from cluster_model.principal import KafkaPrincipal
 from envelope.channel import ControllerChannel
 from envelope.messages import Envelope, EnvelopeReply, Hello
 from envelope.principal_serde import DefaultPrincipalSerde
@@ -80,6 +82,9 @@ class Controller:
     def disconnected(self, peer: BrokerPeer) -> None:
         pass
 
+    def refused(self, hello: Hello, principal: KafkaPrincipal | None, reason: str) -> None:
+        raise AssertionError(reason)
+
     def batch_received(self, peer: BrokerPeer, lowest_unfinished: int, applied_zxid: int) -> None:
         pass
 
@@ -103,7 +108,7 @@ class Memory:
 class Broker:
     """Listeners, forwarding and two local APIs: ApiVersions, and Envelope from clients."""
 
-    def __init__(self, **limits: int) -> None:
+    def __init__(self, **limits: float) -> None:
         self.log = Memory()
         self.closed: list[ControllerChannel] = []
         metrics = NodeMetrics(CollectorRegistry(), now_s=time.monotonic)
@@ -136,7 +141,7 @@ class Broker:
             log=self.log,
             metrics=metrics,
         )
-        chosen = {"frame_bytes_max": 1_000_000, "idle_ms_max": 600_000} | limits
+        chosen: dict[str, Any] = {"frame_bytes_max": 1_000_000, "idle_ms_max": 600_000} | limits
         rates = ConnectionRates(11, 1, time.monotonic)
         self.quotas = ConnectionQuotas(
             ("PLAINTEXT", "SSL"), None, samples=11, window_s=1, now_s=time.monotonic

@@ -18,7 +18,7 @@ import pytest
 
 from bridgehead.cluster import Cluster
 from bridgehead.cluster.java import find_java
-from bridgehead.cluster.node_plan import Ports
+from bridgehead.cluster.ports import Ports
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
 from tests.integration.drafted_listeners import Listener
 from tests.integration.java_stacks import java_stacks

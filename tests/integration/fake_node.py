@@ -15,6 +15,7 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 from bridgehead.cluster.control_socket import ControlError, serve
 from bridgehead.cluster.properties import parse_properties
@@ -89,7 +90,7 @@ async def main() -> int:
     def elect() -> tuple[int | None, int]:
         return state.update(eligible=wanted[0] in (None, node_id))
 
-    async def execute(message: dict) -> dict:
+    async def execute(message: dict[str, Any]) -> dict[str, Any]:
         match message["command"]:
             case "state":
                 controller_id, epoch = elect()
@@ -111,9 +112,15 @@ async def main() -> int:
         return {}
 
     loop = asyncio.get_running_loop()
+
+    def read_pipe() -> None:
+        if not os.read(0, 1):
+            loop.remove_reader(0)
+            stopping.set()
+
     loop.add_signal_handler(signal.SIGTERM, stopping.set)
     if os.environ.get("BRIDGEHEAD_PARENT_PIPE") == "1":
-        loop.add_reader(0, lambda: os.read(0, 1) or (loop.remove_reader(0), stopping.set()))
+        loop.add_reader(0, read_pipe)
     host, port = properties["listeners"].split("://")[1].rsplit(":", 1)
     async with await asyncio.start_server(lambda _, writer: writer.close(), host, int(port)):
         control = await serve(arguments.data_dir / "control.sock", execute)

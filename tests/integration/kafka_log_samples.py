@@ -51,6 +51,6 @@ def write_logs(folder: Path) -> Path:
         f"{_TIME} DEBUG principal = User:broker is a super user, allowing operation without "
         "checking acls. (kafka.authorizer.logger)",
     ]
-    log = folder / "broker-1" / "kafka-authorizer.log"
-    log.write_text("\n".join(decisions) + "\n", encoding="utf-8")
+    decided = folder / "broker-1" / "kafka-authorizer.log"
+    decided.write_text("\n".join(decisions) + "\n", encoding="utf-8")
     return folder

@@ -359,6 +359,7 @@ def test_differing_response_is_detected() -> None:
     assert (
         first_difference(expected, {"topics": [{"errorCode": 0}]}) is None
     )  # a version without errorMessage
+    wrong: dict[str, Any]
     for wrong in (
         {"topics": [{"errorCode": 3, "errorMessage": "Topic name"}]},
         {"topics": [{"errorCode": 0, "errorMessage": "Another"}]},

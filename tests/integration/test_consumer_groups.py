@@ -131,7 +131,8 @@ def test_kafka_python_shares_a_topic_in_a_group_and_deletes_it(servers: str, top
             enable_auto_commit=False,
         )
 
-    first, seen = member("first"), []
+    first = member("first")
+    seen: list[Any] = []
 
     def all_read() -> int:
         for records in first.poll(POLL_MS).values():

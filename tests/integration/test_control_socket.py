@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ from bridgehead.cluster.control_socket import (
 )
 
 
-async def answer(message: dict) -> dict:
+async def answer(message: dict[str, Any]) -> dict[str, Any]:
     if message.get("command") == "refuse":
         raise ControlError("It will not.")
     if message.get("command") == "wait":
@@ -56,7 +57,7 @@ async def test_an_answer_may_be_larger_than_a_request(tmp_path: Path) -> None:
     """A node's metadata is one answer."""
     large = "x" * (LINE_BYTES_MAX * 2)
 
-    async def describe(message: dict) -> dict:
+    async def describe(message: dict[str, Any]) -> dict[str, Any]:
         return {"metadata": large}
 
     path = tmp_path / "control.sock"

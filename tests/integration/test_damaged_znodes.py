@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -209,14 +210,16 @@ def test_a_broker_registers_again(harness: Harness, parent: str, content: bytes 
     harness.check()
 
 
+def logs_its_epoch(cluster: Cluster, broker: int) -> bool:
+    return "/controller_epoch" in read_log(cluster.data_dir, broker)
+
+
 def test_no_controller_is_elected_until_the_epoch_is_repaired(harness: Harness) -> None:
     stored = harness.put("/controller_epoch", b"not a number")
     assert stored is not None
     harness.cluster.expire_controller()
     for broker in BROKERS:
-        wait(
-            lambda broker=broker: "/controller_epoch" in read_log(harness.cluster.data_dir, broker)
-        )
+        wait(partial(logs_its_epoch, harness.cluster, broker))
     assert harness.cluster.controller_id() is None
     harness.put("/controller_epoch", stored)
     harness.cluster.wait_for_controller(timeout_s=ACTIVE_WITHIN_S)

@@ -6,6 +6,7 @@ import base64
 import json
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -78,10 +79,22 @@ def test_a_token_of_any_broker_works_on_all(cluster: Cluster, zookeeper: KazooCl
         assert (stored["owner"], stored["renewers"]) == ("User%3Aalice", ["User%3Abob"])
         for each in BROKERS:
             with Client(cluster, each).log_in("bob") as bob:
-                wait_until(lambda bob=bob, token=token: token["tokenId"] in bob.described())
+                wait_until(partial(knows, bob, token))
                 assert bob.described()[token["tokenId"]]["hmac"] == token["hmac"]
             assert logs_in(cluster, each, token)
             assert not logs_in(cluster, each, {**token, "hmac": "x" * 88})
+
+
+def knows(client: Client, token: dict[str, Any]) -> bool:
+    return token["tokenId"] in client.described()
+
+
+def does_not_know(client: Client, token: dict[str, Any]) -> bool:
+    return not knows(client, token)
+
+
+def cannot_log_in(cluster: Cluster, broker: int, token: dict[str, Any]) -> bool:
+    return not logs_in(cluster, broker, token)
 
 
 def test_a_client_with_a_token_acts_as_its_owner_and_cannot_create_another(
@@ -101,14 +114,14 @@ def test_a_client_with_a_token_acts_as_its_owner_and_cannot_create_another(
 def test_a_removed_token_is_rejected_by_every_broker(cluster: Cluster) -> None:
     token = issued(cluster, 2)
     for b in BROKERS:
-        wait_until(lambda b=b: logs_in(cluster, b, token))
+        wait_until(partial(logs_in, cluster, b, token))
     with Client(cluster, 3).log_in("alice") as alice:
         gone = alice.call(EXPIRE, {"hmac": token["hmac"], "expiryTimePeriodMs": -1})
         assert gone["errorCode"] == 0
         again = alice.call(RENEW, {"hmac": token["hmac"], "renewPeriodMs": -1})
         assert ErrorCode(again["errorCode"]).name == "DELEGATION_TOKEN_NOT_FOUND"
     for b in BROKERS:
-        wait_until(lambda b=b: not logs_in(cluster, b, token))
+        wait_until(partial(cannot_log_in, cluster, b, token))
 
 
 def test_an_expired_token_is_removed_by_the_controller(
@@ -120,8 +133,8 @@ def test_an_expired_token_is_removed_by_the_controller(
     wait_until(lambda: zookeeper.exists(path + short["tokenId"]) is None)
     for each in BROKERS:
         with Client(cluster, each).log_in("alice") as alice:
-            wait_until(lambda alice=alice: kept["tokenId"] in alice.described())
-            wait_until(lambda alice=alice: short["tokenId"] not in alice.described())
+            wait_until(partial(knows, alice, kept))
+            wait_until(partial(does_not_know, alice, short))
 
 
 def test_tokens_survive_a_failover(cluster: Cluster) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -129,7 +130,7 @@ def test_the_controller_alters_another_brokers_configs_in_every_version(
 ) -> None:
     """KIP-590: other brokers return NOT_CONTROLLER for v2, and forward v0 and v1."""
     threads = "2" if key == ALTER_CONFIGS else "3"
-    config = {"name": "log.cleaner.threads", "value": threads}
+    config: dict[str, Any] = {"name": "log.cleaner.threads", "value": threads}
     config |= {"configOperation": 0} if key == INCREMENTAL else {}
     before = stored_threads(drafted, 2)
     body: dict[str, Any] = {"validateOnly": validate_only}
@@ -236,7 +237,7 @@ def test_topics_are_created_at_the_controller_only(
     drafted: Listener, shipped: Listener, version: int
 ) -> None:
     """KIP-4 §Create Topics Request 1. A shipped listener forwards the request."""
-    fields = {"validateOnly": False} if version else {}
+    fields: dict[str, Any] = {"validateOnly": False} if version else {}
     name = f"created-{version}"
     assert drafted.codes(2, CREATE, version, creation(name, **fields)) == [NOT_CONTROLLER]
     assert drafted.codes(1, CREATE, version, creation(name, **fields)) == [NONE]
@@ -286,6 +287,14 @@ def test_shipped_listeners_use_the_brokers_defaults(shipped: Listener) -> None:
     assert len(partition["replicaNodes"]) == 2
 
 
+def exists(listener: Listener, name: str) -> bool:
+    return bool(described(listener, 1, name)[name]["errorCode"] == NONE)
+
+
+def is_gone(listener: Listener, name: str) -> bool:
+    return not exists(listener, name)
+
+
 @pytest.mark.parametrize("timeout_ms", [0, -1])
 def test_without_a_timeout_a_valid_write_is_started_and_an_invalid_one_rejected(
     drafted: Listener, shipped: Listener, timeout_ms: int
@@ -295,10 +304,10 @@ def test_without_a_timeout_a_valid_write_is_started_and_an_invalid_one_rejected(
         name = f"triggered{timeout_ms}-{listener.dialect}"
         body = creation(name, "bad name", timeout_ms=timeout_ms)
         assert listener.codes(1, CREATE, 0, body) == [TIMED_OUT, INVALID_TOPIC]
-        wait_until(lambda name=name: described(drafted, 1, name)[name]["errorCode"] == NONE)
+        wait_until(partial(exists, drafted, name))
         gone = deletion(name, timeout_ms=timeout_ms)
         assert listener.codes(1, DELETE, 0, gone) == [TIMED_OUT]
-        wait_until(lambda name=name: described(drafted, 1, name)[name]["errorCode"] != NONE)
+        wait_until(partial(is_gone, drafted, name))
 
 
 def test_topics_are_deleted_at_the_controller_only(drafted: Listener, shipped: Listener) -> None:

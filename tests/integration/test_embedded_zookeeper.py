@@ -15,7 +15,7 @@ from kazoo.client import KazooClient
 from bridgehead.cluster.child_process import pid_is_ours, stop_stray
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.java import find_java
-from bridgehead.cluster.node_plan import Ports
+from bridgehead.cluster.ports import Ports
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper, class_path, server_mode
 from tests.integration.waiting import wait_until
 
@@ -86,7 +86,7 @@ def test_server_dies_with_a_killed_parent(tmp_path: Path) -> None:
         "import sys, time; from pathlib import Path\n"
         "from bridgehead.cluster.zookeeper import EmbeddedZooKeeper\n"
         "from bridgehead.cluster.java import find_java\n"
-        "from bridgehead.cluster.node_plan import Ports\n"
+        "from bridgehead.cluster.ports import Ports\n"
         "s = EmbeddedZooKeeper(Path(sys.argv[1]), [Ports().choose()], java=find_java())\n"
         "s.start(); print(s.pid(), flush=True); time.sleep(60)\n"
     )

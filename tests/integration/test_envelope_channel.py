@@ -15,6 +15,7 @@ import grpc
 import grpc.aio
 import pytest
 
+from cluster_model.principal import KafkaPrincipal
 from envelope._pb import envelope_pb2 as pb
 from envelope._pb.envelope_pb2_grpc import ControllerStub
 from envelope.channel import ControllerChannel
@@ -61,6 +62,9 @@ class Controller:
 
     def disconnected(self, peer: BrokerPeer) -> None:
         self.gone.append(peer)
+
+    def refused(self, hello: Hello, principal: KafkaPrincipal | None, reason: str) -> None:
+        raise AssertionError(reason)
 
     def batch_received(self, peer: BrokerPeer, lowest_unfinished: int, applied_zxid: int) -> None:
         self.progress.append((lowest_unfinished, applied_zxid))
@@ -241,7 +245,7 @@ def test_no_stream_outlives_the_server(
         brokers = [Broker(server.port) for _ in range(5)]
         await _until(lambda: all(each.welcomes for each in brokers))
         async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
-            without_hello = channel.stream_stream(METHOD)()
+            without_hello = channel.stream_stream(METHOD, None, None)(None)
             await without_hello.wait_for_connection()
             await server.stop()
 
@@ -347,7 +351,7 @@ async def test_a_malformed_message_closes_the_stream_and_logs_one_line(
     server = await serve_envelopes("127.0.0.1", 0, controller)
     hello = pb.BrokerBatch(hello=pb.Hello(broker_id=2, incarnation="inc")).SerializeToString()
     async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
-        call = channel.stream_stream(METHOD)(iter([hello, second]))
+        call = channel.stream_stream(METHOD, None, None)(iter([hello, second]))
         with suppress(grpc.aio.AioRpcError):
             async for _ in call:
                 pass
@@ -365,7 +369,7 @@ async def test_noise_instead_of_hello_is_rejected() -> None:
     async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
         for first in (b"\xff" * 60, named):
             with pytest.raises(grpc.aio.AioRpcError) as refused:
-                async for _ in channel.stream_stream(METHOD)(iter([first])):
+                async for _ in channel.stream_stream(METHOD, None, None)(iter([first])):
                     pass
             assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
     await server.stop()

@@ -40,10 +40,10 @@ def test_a_request_pipelined_behind_an_expired_token_never_runs(tmp_path: Path) 
         wait_until_ms(token["expiryTimestampMs"] + 1)
         for number in range(TRIES):
             with Connection(cluster.bootstrap_server(1, LISTENER)) as connection:
-                client = ScramClient(token["tokenId"], token["hmac"], ",tokenauth=true")
+                scram = ScramClient(token["tokenId"], token["hmac"], ",tokenauth=true")
                 connection.call(SASL_HANDSHAKE, 1, {"mechanism": "SCRAM-SHA-256"})
-                first = connection.call(SASL_AUTHENTICATE, 2, _auth(client.first()))
-                proof = client.final(base64.b64decode(first["authBytes"]))
+                first = connection.call(SASL_AUTHENTICATE, 2, _auth(scram.first()))
+                proof = scram.final(base64.b64decode(first["authBytes"]))
                 last = encode_json(SASL_AUTHENTICATE, 2, _auth(proof))
                 connection._socket.sendall(frame(last) + frame(_create_topic(f"expired-{number}")))
                 response = connection.receive()

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from bridgehead.cluster.properties import parse_properties
+from bridgehead.raw_client.blocking import CLOSED
 from tests.fidelity.known_differences import KNOWN_DIFFERENCES
-from tests.fidelity.replay import CLOSED, Report, comparable, load_cases, replay
+from tests.fidelity.replay import Report, comparable, load_cases, replay
 from tests.integration.conftest import StartCluster
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"

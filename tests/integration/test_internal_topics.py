@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -148,9 +149,7 @@ def test_metadata_auto_creates_missing_topics(start_brokers: StartCluster) -> No
             "bad/name": 17,
         }
         for each in clients.values():
-            topic = wait_until(
-                lambda e=each, n=new: e.topics(n)[n], lambda found: found["errorCode"] == 0
-            )
+            topic = wait_until(partial(described, each, new), lambda found: found["errorCode"] == 0)
             assert [len(p["replicaNodes"]) for p in topic["partitions"]] == [2, 2]
     assert clients[3].topics("absent")["absent"]["errorCode"] == 3
     clients[3].topics("created", create=True)
@@ -195,19 +194,23 @@ def test_internal_topics_need_neither_auto_creation_nor_forwarding(
     assert client.topics("t", create=True)["t"]["errorCode"] == 3
 
 
+def described(client: RawClient, name: str) -> dict[str, Any]:
+    return dict(client.topics(name)[name])
+
+
 def test_concurrent_auto_creation_creates_each_topic_once(start_brokers: StartCluster) -> None:
     """Forty clients at three brokers request the same 30 topics and two coordinators."""
     cluster = start_brokers(controller=1, properties=FEW)
     names = [f"storm-{number}" for number in range(30)]
     errors: list[int] = []
 
-    def client(number: int) -> None:
+    def run(number: int) -> None:
         client = RawClient(cluster, number % 3 + 1)
         for key_type in (GROUP, TRANSACTION):
             errors.extend(each["errorCode"] for each in client.coordinators(key_type, "g"))
         errors.extend(each["errorCode"] for each in client.topics(*names, create=True).values())
 
-    threads = [threading.Thread(target=client, args=(number,)) for number in range(40)]
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(40)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -6,6 +6,7 @@ import base64
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -34,7 +35,7 @@ ACL = {
     "permissionType": 3,
 }
 CONFIG = {"name": "QQQ", "configOperation": 0, "value": "QQQ"}
-REQUESTS = [
+REQUESTS: list[tuple[ApiKey, int, dict[str, Any]]] = [
     (ApiKey.API_VERSIONS, 3, {"clientSoftwareName": "aQQQ", "clientSoftwareVersion": "QQQ"}),
     (
         ApiKey.CREATE_TOPICS,

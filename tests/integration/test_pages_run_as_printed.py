@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import random
 import re
-import socket
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from bridgehead.cluster.ports import Ports
 from tools.first_hour import TOOLS, Follower, clean_environment, shell
 
 # The pages, each with the sections whose blocks are not run here.
@@ -34,26 +33,6 @@ BROKERS = 3
 LINKED = (".venv", "bridgehead")
 
 
-def free_base_port() -> int:
-    """Return the first of three consecutive free ports.
-
-    The start is random, because tests in other processes look for free ports at the same time.
-    """
-    candidates = range(21_000, 32_000, BROKERS)
-    for base in random.sample(candidates, len(candidates)):
-        sockets = [socket.socket() for _ in range(BROKERS)]
-        try:
-            for number, each in enumerate(sockets):
-                each.bind(("127.0.0.1", base + number))
-            return base
-        except OSError:
-            continue
-        finally:
-            for each in sockets:
-                each.close()
-    raise AssertionError("there are no free ports")
-
-
 @pytest.fixture
 def clone(tmp_path: Path) -> Iterator[Path]:
     """A folder that has only this checkout's package and the packages installed for it."""
@@ -72,19 +51,14 @@ def clone(tmp_path: Path) -> Iterator[Path]:
             )
 
 
-def follow(clone: Path, page: str) -> None:
-    """Run the blocks of a page, with free ports instead of the printed ones."""
+def follow(clone: Path, page: str, base: int) -> None:
+    """Run the blocks of a page, with the ports from `base` on instead of the printed ones."""
     text = (ROOT / page).read_text(encoding="utf-8")
-    base = free_base_port()
     for number in range(BROKERS):
         text = text.replace(str(PRINTED_PORT + number), str(base + number))
-    # Without these overrides a broker prefers port 9404, which another cluster may take meanwhile.
-    metrics = " ".join(
-        f"--override {number}:bridgehead.metrics.listener=127.0.0.1:0" for number in (1, 2, 3)
-    )
     text = re.sub(
         "^bridgehead up --detach(?!.* --ports auto)",
-        f"\\g<0> --base-port {base} {metrics}",
+        f"\\g<0> --base-port {base}",
         text,
         flags=re.MULTILINE,
     )
@@ -100,7 +74,8 @@ def follow(clone: Path, page: str) -> None:
 def test_the_commands_of_a_page_succeed(
     clone: Path, page: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    follow(clone, page)
+    with Ports() as ports:
+        follow(clone, page, ports.choose_row(BROKERS))
     SHOWS.get(page, lambda shown: None)(capfd.readouterr().out)
 
 

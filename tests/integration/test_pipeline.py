@@ -74,8 +74,8 @@ def as_for_large_evidence(spark: SparkSession) -> Iterator[None]:
     try:
         yield
     finally:
-        for name, value in before.items():
-            spark.conf.set(name, str(value))
+        for name, earlier in before.items():
+            spark.conf.set(name, str(earlier))
 
 
 @dataclass(frozen=True)

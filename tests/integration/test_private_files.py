@@ -11,14 +11,15 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bridgehead.application import module_command, module_environment
 from bridgehead.cluster.client import ClusterClient
 from bridgehead.cluster.client_history import ClientHistory
-from bridgehead.cluster.node_plan import Ports
-from bridgehead.kafka_wire.apis import ApiKey
+from bridgehead.cluster.ports import Ports
+from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.raw_client.blocking import Connection
 from tests.integration.conftest import ZooKeeperForTest
 from tests.integration.kazoo_clients import kazoo_client
@@ -86,7 +87,7 @@ def token_hmac(data_dir: Path) -> str:
     with Connection(broker["listeners"]["CLIENTS"]) as connection:
         assert connection.log_in("admin", "planted-admin-secret")
         owner = {"ownerPrincipalType": None, "ownerPrincipalName": None}
-        body = {**owner, "renewers": [], "maxLifetimeMs": -1}
+        body: dict[str, Any] = {**owner, "renewers": [], "maxLifetimeMs": -1}
         created = connection.call(ApiKey.CREATE_DELEGATION_TOKEN, 3, body)
     assert created["errorCode"] == 0
     return str(created["hmac"])

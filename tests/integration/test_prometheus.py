@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from bridgehead.cluster import Cluster
-from bridgehead.cluster.node_plan import Ports
+from bridgehead.cluster.ports import Ports
 from tests.integration.admin_clients import ConfluentAdmin
 
 pytestmark = pytest.mark.long

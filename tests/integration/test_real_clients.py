@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 
@@ -35,7 +36,7 @@ def test_every_client_sees_the_changes_of_every_other(
 
     def all_see(read: Callable[[AnyAdmin], object], expected: object) -> None:
         for each in admins.values():
-            wait_until(lambda each=each: read(each), lambda value: value == expected)
+            wait_until(partial(read, each), lambda value: value == expected)
 
     admin.create(name, 2, 3, {"retention.ms": "86400000"})
     all_see(lambda each: name in each.names(), True)

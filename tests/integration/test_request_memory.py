@@ -62,7 +62,8 @@ def test_unfinished_requests_take_no_more_memory_than_the_limit() -> None:
         senders = [threading.Thread(target=begin_request, args=(each,)) for each in attackers]
         for sender in senders:
             sender.start()
-        opened.callback(lambda: [sender.join() for sender in senders])
+        for sender in senders:
+            opened.callback(sender.join)
         opened.callback(cluster.stop)  # ends the senders
         times = []
         began = time.monotonic()

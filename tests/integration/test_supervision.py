@@ -20,7 +20,7 @@ from bridgehead.application import module_command, module_environment
 from bridgehead.cluster import Cluster, ClusterError
 from bridgehead.cluster.client import ClusterClient
 from bridgehead.cluster.data_directory import read_json
-from bridgehead.cluster.node_plan import Ports
+from bridgehead.cluster.ports import Ports
 from bridgehead.exit_codes import ExitCode
 from tests.integration.processes import processes_of
 from tests.integration.waiting import wait_until

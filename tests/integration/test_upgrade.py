@@ -200,7 +200,7 @@ def forwarding_starts_with_the_second_bounce(history: History) -> None:
         reports = [(is_below(level), knows) for (node, _), level, knows in lives if node == broker]
         assert reports == [(True, False), (True, True), (False, True)]
     below = {boot for boot, level, _ in lives if is_below(level)}
-    routes = {True: defaultdict[str, Counter[str]](Counter), False: defaultdict(Counter)}
+    routes = {each: defaultdict[str, Counter[str]](Counter) for each in (True, False)}
     for event in history.of_kind["request_received"]:
         routes[boot_of(event) in below][event["node"]][event["route"]] += 1
     clients = {event["request_id"] for event in history.of_kind["request_received"]}

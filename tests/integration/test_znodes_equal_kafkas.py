@@ -147,7 +147,7 @@ def test_partition_states_have_the_controller_epoch_and_notifications_are_number
     admin = ConfluentAdmin(cluster.bootstrap_servers)
     admin.create("first", 1, 3, {})
     admin.alter("first", {"retention.ms": "1000"}, legacy=False)
-    cluster.move_controller(cluster.controller_id() % 3 + 1)
+    cluster.move_controller(cluster.wait_for_controller() % 3 + 1)
     admin.create("second", 1, 3, {})
     admin.alter("second", {"retention.ms": "1000"}, legacy=False)
     admin.close()

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from bridgehead.cluster.child_process import die_with_parent, start_child, stop_child
 from bridgehead.cluster.java import find_java
-from bridgehead.cluster.node_plan import Ports
+from bridgehead.cluster.ports import Ports
 from bridgehead.cluster.zookeeper import MAIN_CLASS, class_path
 
 _NETTY: Final = (

@@ -24,7 +24,7 @@ from bridgehead.admin import (
 from bridgehead.cluster import Cluster
 from bridgehead.cluster.certificates import Authority
 from bridgehead.cluster.java import find_java
-from bridgehead.cluster.node_plan import Ports
+from bridgehead.cluster.ports import Ports
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
 from tests.fidelity.client_suites.reasons import BRIDGEHEAD, KAFKA
 from tests.fidelity.real_kafka import kafka_brokers

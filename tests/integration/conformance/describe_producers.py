@@ -14,7 +14,7 @@ def producers(name: str, *partitions: int) -> dict[str, Any]:
 
 def no_producers(name: str, *codes: tuple[int, str | None]) -> dict[str, Any]:
     """A response for one topic."""
-    partitions = [
+    partitions: list[dict[str, Any]] = [
         {"errorCode": code, "errorMessage": text, "activeProducers": []} for code, text in codes
     ]
     return {"topics": [{"name": name, "partitions": partitions}]}

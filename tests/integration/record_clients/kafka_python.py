@@ -16,6 +16,8 @@ from tests.integration.record_clients.client import (
     DEADLINE_MS,
     DEADLINE_S,
     REQUEST_TIMEOUT_S,
+    Consumer,
+    Producer,
     RecordClient,
     RetriableError,
 )
@@ -122,10 +124,10 @@ class KafkaPython(RecordClient):
             finally:
                 admin.close()
 
-    def producer(self) -> _Producer:
+    def producer(self) -> Producer:
         return _Producer(self._options(), self.topic)
 
-    def consumer(self, name: str) -> _Consumer:
+    def consumer(self, name: str) -> Consumer:
         more = {"group_id": self.group, "client_id": name}
         return _Consumer({**self._options(), **more}, self.topic)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import judge.__main__ as judge_command
-import judge.evidence.__main__ as evidence_command
 from bridgehead.exit_codes import MEANINGS, ExitCode
 from bridgehead.schema_version import SCHEMA_VERSION
+from judge import exit_codes as judge_codes
 from judge.verdicts import Verdict, exit_code
 from tools.generate_reference import command_names, commands_page
 
@@ -18,7 +18,7 @@ def test_judges_use_the_same_numbers() -> None:
     assert exit_code(Verdict.PASS) == ExitCode.OK
     assert exit_code(Verdict.FAIL) == ExitCode.FAILED
     assert exit_code(Verdict.UNKNOWN) == exit_code() == ExitCode.UNDECIDED
-    assert evidence_command.CANNOT_RUN == ExitCode.CANNOT_RUN
+    assert judge_codes.CANNOT_RUN == ExitCode.CANNOT_RUN
     assert judge_command.SCHEMA_VERSION == SCHEMA_VERSION
 
 

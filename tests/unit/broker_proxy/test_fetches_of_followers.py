@@ -24,6 +24,7 @@ from bridgehead.kafka_wire.messages.fetch import (
 )
 from broker_proxy.apis.records.fetch import Fetch
 from broker_proxy.apis.records.fetch_sessions import FetchSessions
+from cluster_model.acls.authorization import Authorize
 from data_plane.partition import Partition
 from data_plane.partitions import Partitions
 from data_plane.record_deletion import RecordDeletion
@@ -67,7 +68,7 @@ class Leader:
         self.fetch = Fetch(
             cache=cast(Any, cache),
             partitions=self.partitions,
-            authorize_for=lambda _request: lambda *_right: self.is_broker,
+            authorize_for=lambda _request: cast(Authorize, lambda *_right: self.is_broker),
             bytes_max=1_000_000,
             deletion=RecordDeletion(self.partitions, lambda _broker: True),
             sessions=self.sessions,
@@ -78,7 +79,7 @@ class Leader:
         self.epoch = 0
         self.session = 0
 
-    def count(self, metric: Any, by: float = 1) -> None:
+    def count(self, metric: Any, by: int = 1) -> None:
         self.counts[metric] += by
 
     def apply(self, name: str, view: View) -> None:

@@ -76,7 +76,7 @@ class Broker:
         self.manager.set_target(known)
 
     def forward(self, name: str = "r") -> asyncio.Task[object]:
-        return asyncio.create_task(self.manager.forward(_request(name), b"body"))  # type: ignore[arg-type]
+        return asyncio.create_task(self.manager.forward(_request(name), b"body"))
 
 
 def _request(name: str) -> ClientRequest:

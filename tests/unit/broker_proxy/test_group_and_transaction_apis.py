@@ -77,7 +77,7 @@ async def test_offset_fetch_needs_the_describe_right_on_group_and_topic(version:
     answer = await broker.call(
         OffsetFetch(NoGroups(broker.coordinators), broker.coordinators, no), version, request
     )
-    denied = (30, {}) if version >= 2 else (None, {})
+    denied: tuple[int | None, Any] = (30, {}) if version >= 2 else (None, {})
     if version == 0:
         denied = (None, {"t": {(-1, 30)}, "hidden": {(-1, 30)}})
     assert results_of(answer, version) == denied

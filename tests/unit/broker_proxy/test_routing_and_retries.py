@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from bridgehead.kafka_wire.api_key import ApiKey
@@ -109,7 +111,8 @@ def test_no_retry_begins_after_the_deadline() -> None:
 
 
 def test_apis_of_the_data_plane_need_bridgehead_data_plane() -> None:
-    key, shipped = ApiKey.ALTER_PARTITION, {"dialect": "shipped", "forwarding_enabled": True}
+    key = ApiKey.ALTER_PARTITION
+    shipped: dict[str, Any] = {"dialect": "shipped", "forwarding_enabled": True}
     assert route(key, 3, broker_is_controller=True, **shipped) is Route.FORWARD
     assert route(key, 3, broker_is_controller=False, **shipped) is Route.NOT_CONTROLLER
     off = {**shipped, "routes": WITHOUT_DATA_PLANE}

@@ -64,6 +64,7 @@ def watcher_of(
     reported: list[ControllerAddress | None],
     changes: list[tuple[str, Mapping[str, str]]] | None = None,
 ) -> ZooKeeperWatcher:
+    seen = [] if changes is None else changes
     callbacks = SimpleNamespace(
         tokens=None,
         acls=None,
@@ -71,7 +72,7 @@ def watcher_of(
         client_ids_read=None,
         ips_read=None,
         controller_changed=reported.append,
-        config_changed=lambda resource, configs: changes.append((resource.entity_name, configs)),
+        config_changed=lambda resource, configs: seen.append((resource.entity_name, configs)),
     )
     watcher = ZooKeeperWatcher(
         "127.0.0.1:1",
@@ -143,7 +144,7 @@ class ConfigSession:
         if len(self.reads) in self.lost:
             raise ConnectionLostError("lost")
         znodes = [self.znodes.get(each.path) for each in reads]
-        return [data and ZnodeData(data, bytes(68)) for data in znodes]
+        return [ZnodeData(data, bytes(68)) if data else None for data in znodes]
 
 
 CHANGES = (

@@ -13,6 +13,7 @@ import chaos.__main__ as command
 from chaos.judging import required
 from chaos.result import Result, decide, differences, write_files
 from chaos.scenario import Expectation
+from chaos.simulated.run import Runner
 from judge.verdicts import Verdict, VerdictRow, worst
 
 ONE_ELECTION = Expectation(elections=(1, 1), open_max=2)
@@ -96,7 +97,7 @@ def test_results_of_earlier_runs_are_deleted_even_if_no_run_ends(
     def interrupt(*_: object) -> Result:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command.Runner, "run", interrupt)
+    monkeypatch.setattr(Runner, "run", interrupt)
     with pytest.raises(KeyboardInterrupt):
         command.main(["run", "quiet_sea", "--tier", "simulated", "--out", str(tmp_path)])
     assert list(tmp_path.iterdir()) == []

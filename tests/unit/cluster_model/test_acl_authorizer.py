@@ -114,7 +114,7 @@ def test_principals_and_hosts_are_compared_as_text() -> None:
 
 def test_a_resource_without_acls_follows_allow_everyone_if_no_acl_found() -> None:
     """The config has no effect once the resource has an ACL."""
-    everyone = {"allow_everyone_if_no_acl_found": "true"}
+    everyone: dict[str, Any] = {"allow_everyone_if_no_acl_found": "true"}
     assert not is_allowed([])
     assert is_allowed([], **everyone)
     assert not is_allowed([allow(who="User:bob")], **everyone)
@@ -123,7 +123,7 @@ def test_a_resource_without_acls_follows_allow_everyone_if_no_acl_found() -> Non
 
 def test_super_users_are_always_allowed() -> None:
     """Semicolons separate the names, because a name can contain commas."""
-    some = {"super_users": "User:CN=a,O=b; User:alice"}
+    some: dict[str, Any] = {"super_users": "User:CN=a,O=b; User:alice"}
     assert is_allowed([deny("ALL")], **some)
     assert not is_allowed([deny("ALL")], who=a_requester("bob"), **some)
     assert super_users_of({"super.users": "User:CN=a,O=b;"}) == {"User:CN=a,O=b"}

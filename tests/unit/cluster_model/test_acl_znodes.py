@@ -39,7 +39,7 @@ def recorded() -> dict[str, bytes | None]:
 
 def test_recorded_znodes_round_trip() -> None:
     """The recording has ACLs of every resource type, and notifications."""
-    parents = {path: kind for *kind, path in AclZnode.parents()}
+    parents = {path: (kind, patterns) for kind, patterns, path in AclZnode.parents()}
     rules = changes = 0
     for path, data in recorded().items():
         parent, _, name = path.rpartition("/")

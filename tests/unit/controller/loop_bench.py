@@ -14,9 +14,10 @@ from cluster_model.image import MetadataImage
 from cluster_model.principal import ANONYMOUS, KafkaPrincipal
 from cluster_model.znodes.operations import Create, Delete, Operation, SetData
 from controller.apis.base import AdminApi
-from controller.loop.loop import ControllerLoop, LoopCallbacks
+from controller.loop.loop import ControllerLoop
 from controller.loop.mutation_quotas import MutationQuotas
 from controller.loop.policy_evaluation import PolicyCall, Results
+from controller.loop.ports import LoopCallbacks
 from controller.requests.events import error_codes
 from controller.requests.pending_request import PendingRequest
 from controller.requests.responses import ResponseEncoder

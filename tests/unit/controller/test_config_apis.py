@@ -26,6 +26,7 @@ from cluster_model.configs.operations import Operation, apply_operations
 from cluster_model.configs.topic_configs import TOPIC_CONFIGS
 from cluster_model.quirks import ALTER_CONFIGS_DUPLICATE_HANGS
 from controller.apis.incremental_alter_configs import IncrementalAlterConfigs
+from controller.apis.policy_check import AlterTopicConfigs
 from tests.unit.broker_proxy.authorizing import authorize_every_client
 from tests.unit.broker_proxy.client_requests import a_request
 from tests.unit.comparisons import CountedName
@@ -137,6 +138,7 @@ def test_policies_see_valid_changes_even_in_a_dry_run() -> None:
     (invalid,) = cluster.decide("set 2:a no.such=7 dry").elements
     assert valid.policy_check is not None
     requested = valid.policy_check()
+    assert isinstance(requested, AlterTopicConfigs)
     assert (requested.topic, requested.requested) == ("a", {"flush.ms": "7"})
     assert requested.requested_state.configs == {"retention.ms": "5", "flush.ms": "7"}
     assert invalid.policy_check is None

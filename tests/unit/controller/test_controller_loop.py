@@ -16,7 +16,7 @@ from cluster_model.image import MetadataImage
 from cluster_model.records import ConfigRecord, ConfigResource, Record
 from cluster_model.znodes.operations import Create
 from controller.apis.alter_acls import AlterAcls
-from controller.apis.base import DONE, Decided, Decision, Outcome, Results
+from controller.apis.base import DONE, AdminApi, Decided, Decision, Outcome, Results
 from controller.loop.loop import MULTIS_IN_FLIGHT_MAX, OPERATIONS_PER_MULTI
 from controller.requests.pending_request import PendingRequest
 from controller.store.outcomes import decode_outcomes
@@ -194,7 +194,7 @@ async def test_without_replies_from_zookeeper_a_request_gets_not_controller() ->
     assert "/brokers/topics/orders" in term.store.znodes
 
 
-class Decides:
+class Decides(AdminApi):
     """An API that always decides the given elements. Without elements, `decide` raises."""
 
     api_key: ClassVar[ApiKey] = ApiKey.INCREMENTAL_ALTER_CONFIGS
@@ -210,8 +210,11 @@ class Decides:
     def conflict(self, element: str) -> Outcome:
         return Outcome(ErrorCode.UNKNOWN_SERVER_ERROR, element)
 
-    def response(self, *_arguments: Any) -> Any: ...
-    def error_response(self, *_arguments: Any) -> Any: ...
+    def response(self, *_arguments: Any) -> Any:
+        return None
+
+    def error_response(self, *_arguments: Any) -> Any:
+        return None
 
 
 def configured(name: str, value: str) -> Record:

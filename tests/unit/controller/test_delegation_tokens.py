@@ -294,7 +294,7 @@ def test_expired_tokens_are_removed_in_several_multis() -> None:
         cluster.image = cluster.image.replay(records)
         if short[-1] in cluster.image.tokens:
             cluster.image = cluster.image.replay(
-                [type(records[0])(short[-1])]  # type: ignore[call-arg, arg-type]
+                [type(records[0])(short[-1])]  # type: ignore[call-arg]
             )
     assert (removed, set(cluster.image.tokens)) == (short[:-1], {lasting})
 

@@ -56,7 +56,8 @@ from controller.apis.create_acls import CreateAcls
 from controller.envelopes.denial_dumps import with_denial_dumps
 from controller.envelopes.open import OpenedEnvelope
 from tests.unit.broker_proxy.authorizing import authorize_every_client
-from tests.unit.broker_proxy.coordinating_broker import CoordinatingBroker, a_request
+from tests.unit.broker_proxy.client_requests import a_request
+from tests.unit.broker_proxy.coordinating_broker import CoordinatingBroker
 from tests.unit.controller.request_contexts import a_context
 from tests.unit.controller.transcripts import check
 
@@ -92,15 +93,16 @@ async def test_describing_all_credentials_without_the_right_is_not_answered() ->
     """The quirk applies only if the request names no user."""
     all_users = DescribeUserScramCredentialsRequest(users=None)
     named_users = DescribeUserScramCredentialsRequest(users=[UserName("alice")])
-    denied: Any = (object(), authorize_every_client(False))
+    credentials: Any = object()
+    no_client = authorize_every_client(False)
     with_quirk = DescribeUserScramCredentials(
-        *denied, quirks=frozenset({DESCRIBE_SCRAM_DENIED_HANGS})
+        credentials, no_client, quirks=frozenset({DESCRIBE_SCRAM_DENIED_HANGS})
     )
     with pytest.raises(NeverAnsweredError):
         await with_quirk.handle(a_request(50, 0), all_users)
     for api, request in (
         (with_quirk, named_users),
-        (DescribeUserScramCredentials(*denied), all_users),
+        (DescribeUserScramCredentials(credentials, no_client), all_users),
     ):
         with pytest.raises(ApiError) as refused:
             await api.handle(a_request(50, 0), request)
@@ -191,8 +193,8 @@ def test_the_api_of_a_dumping_controller_differs_only_in_the_message_of_a_denial
         client_address=b"",
     )
     sender: Any = SimpleNamespace(connection_id="here")
-    parts: Any = (object(), object())  # header and client
-    plain = OpenedEnvelope(*parts, api=CreateAcls(has_authorizer=True), request=object())
+    part: Any = object()  # header, client and request
+    plain = OpenedEnvelope(part, part, CreateAcls(has_authorizer=True), part)
     opened = with_denial_dumps(lambda *_: plain, random.Random(1))(envelope, sender)
     assert isinstance(opened, OpenedEnvelope)
     assert replace(opened, api=plain.api) == plain

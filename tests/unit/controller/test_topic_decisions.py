@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.policy import CreateTopicRequest
+from cluster_model.records import TopicRecord
 from controller.apis import topic_assignments
 from controller.apis.base import DONE, Outcome
 from controller.apis.create_topics import new_topic_id
@@ -233,10 +235,13 @@ def test_create_topics_calls_the_policy_with_the_final_assignment() -> None:
     assert rejected.policy_check is None
     assert decided.policy_check is not None
     check_of_t = decided.policy_check()
+    assert isinstance(check_of_t, CreateTopicRequest)
     assert (check_of_t.topic, check_of_t.principal) == ("t", None)
     state = check_of_t.requested_state
     assert (state.num_partitions, state.replication_factor) == (2, 2)
-    assert state.replicas_assignments == dict(enumerate(decided.records[0].assignment))
+    created = decided.records[0]
+    assert isinstance(created, TopicRecord)
+    assert state.replicas_assignments == dict(enumerate(created.assignment))
     assert state.generated_replica_assignments
 
 

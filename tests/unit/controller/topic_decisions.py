@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from typing import Any
+from typing import Any, cast
 
 from immutables import Map
 
@@ -12,13 +12,13 @@ from bridgehead.kafka_wire.messages.create_topics import (
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
+from cluster_model.acls.authorization import Authorize
 from cluster_model.configs.broker_configs import BrokerConfig, EffectiveBrokerConfig
 from cluster_model.image import BrokerRegistration, MetadataImage
 from cluster_model.records import (
     TopicRecord,
 )
 from controller.apis.base import (
-    Authorize,
     Decided,
     Decision,
     Outcome,
@@ -58,7 +58,7 @@ def context(
 
 def without(*denied: str) -> Authorize:
     """Allow everything except the `denied` operations, each written `OPERATION TYPE`."""
-    return lambda operation, kind, name: f"{operation} {kind}" not in denied
+    return cast(Authorize, lambda operation, kind, name: f"{operation} {kind}" not in denied)
 
 
 def image(*racks: str | None) -> MetadataImage:

@@ -105,10 +105,11 @@ def _create(request: Request) -> Any:
     for name, *words in request.entries:
         fields = _fields(words)
         given = _assignment(fields.pop("assign", ""))
-        sizes = [int(fields.pop(each, "-1" if given else "1")) for each in ("partitions", "rf")]
+        default = "-1" if given else "1"
+        partitions, factor = int(fields.pop("partitions", default)), int(fields.pop("rf", default))
         assignments = [creating.CreatableReplicaAssignment(p, ids) for p, ids in given]
         configs = [creating.CreatableTopicConfig(*each) for each in fields.items()]
-        topics.append(creating.CreatableTopic(name, *sizes, assignments, configs))
+        topics.append(creating.CreatableTopic(name, partitions, factor, assignments, configs))
     return creating.CreateTopicsRequest(topics, request.timeout_ms, request.dry)
 
 
@@ -166,9 +167,9 @@ def _alter(request: Request) -> Any:
     for name, *words in request.entries:
         fields = _fields(words)
         given = _assignment(fields.get("assign", ""))
-        sizes = [int(fields.get(each, "-1")) for each in ("partitions", "rf")]
+        partitions, factor = int(fields.get("partitions", "-1")), int(fields.get("rf", "-1"))
         replicas = [alter_topics.PartitionReplicas(p, ids) for p, ids in given]
-        topics.append(alter_topics.AlterTopic(name, *sizes, replicas))
+        topics.append(alter_topics.AlterTopic(name, partitions, factor, replicas))
     return alter_topics.AlterTopicsRequest(topics)
 
 

@@ -374,9 +374,10 @@ async def test_a_new_topic_is_compacted_after_its_namesake_was_deleted_during_a_
         broker.delete()
         return LastOffsets(first_offset, limit)
 
-    broker.partitions.new_last_offsets = cast(Any, deletes_the_topic)
+    partitions: Any = broker.partitions
+    partitions.new_last_offsets = deletes_the_topic
     assert await broker.compaction.compact(100) == 0
-    broker.partitions.new_last_offsets = LastOffsets
+    partitions.new_last_offsets = LastOffsets
     broker.create(b"2" * 16)
     broker.append(*KEYS * 12)
     assert await broker.compaction.compact(100) == 1

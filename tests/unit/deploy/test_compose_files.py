@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -177,7 +178,7 @@ def test_missing_prerequisites_are_named_with_the_command_that_installs_them(
     sentences: list[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(prerequisites.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
     found = prerequisites.missing(
         answers(**run) if isinstance(run, dict) else run, lambda _: 10**12
     )
@@ -241,7 +242,7 @@ def test_kill_controller_kills_the_service_that_health_names(
         commands.append(command)
         return subprocess.CompletedProcess(command, 0)
 
-    monkeypatch.setattr(kill_controller.subprocess, "run", run)
+    monkeypatch.setattr(subprocess, "run", run)
     monkeypatch.setattr(kill_controller, "_health", {9404: "", 7: "broker 3 is controller"}.get)
     monkeypatch.setenv("BRIDGEHEAD_METRICS_PORT_2", "7")
     assert kill_controller.main() == 0
@@ -251,6 +252,6 @@ def test_kill_controller_kills_the_service_that_health_names(
 def test_kill_controller_kills_nothing_without_an_active_controller(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(kill_controller.subprocess, "run", None)
+    monkeypatch.setattr(subprocess, "run", None)
     monkeypatch.setattr(kill_controller, "_health", lambda _port: "no active controller is known")
     assert kill_controller.main() == ExitCode.CANNOT_RUN

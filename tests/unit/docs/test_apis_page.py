@@ -10,7 +10,7 @@ from typing import Any, get_args
 import pytest
 
 from bridgehead.authorizer import Operation, ResourceType
-from bridgehead.kafka_wire.apis import API_SPECS, DRAFTED_SPECS, UNSERVED
+from bridgehead.kafka_wire.apis import API_SPECS, DRAFTED_SPECS, UNSERVED, ApiSpec
 from bridgehead.kafka_wire.errors import ErrorCode
 from tools.generate import apis_page, possible_errors
 from tools.reachable_code import ROOT, rights_and_errors
@@ -45,7 +45,7 @@ def codes(value: Any) -> Iterator[int]:
 
 
 def test_page_names_every_recorded_error_of_a_served_api() -> None:
-    served = {spec.key: spec for spec in SERVED}
+    served: dict[int, ApiSpec] = {spec.key: spec for spec in SERVED}
     seen = {pair for pair in recorded_errors() if pair[0] in served and pair[1] != "NONE"}
     assert len(seen) > 60
     assert {(key, name) for key, name in seen if name not in possible_errors(served[key])} == set()

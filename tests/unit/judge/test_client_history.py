@@ -10,7 +10,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from bridgehead.cluster import ClientHistory, event_lines
+from bridgehead.cluster import ClientHistory
 from bridgehead.cluster.client_history import Operation
 from bridgehead.cluster.event_lines import SCHEMA_VERSION, EventLines
 from event_log import events
@@ -81,7 +81,7 @@ def test_an_event_is_written_as_a_whole_or_not_at_all(
     """A full disk may take only the beginning of a line."""
     lines, write = EventLines(tmp_path, "r1", "harness", "h"), os.write
     with monkeypatch.context() as patch:
-        patch.setattr(event_lines.os, "write", lambda file, data: write(file, data[:9]))
+        patch.setattr(os, "write", lambda file, data: write(file, data[:9]))
         with pytest.raises(OSError, match="No space left"):
             lines.append("fault_injected", action="kill", target="1")
     lines.append("fault_injected", action="kill", target="2")
@@ -93,7 +93,7 @@ def test_a_file_is_closed_even_if_the_disk_is_full(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines = EventLines(tmp_path, "r1", "harness", "h")
-    monkeypatch.setattr(event_lines.os, "write", Mock(side_effect=OSError))
+    monkeypatch.setattr(os, "write", Mock(side_effect=OSError))
     with pytest.raises(OSError):  # noqa: PT011 - as the operating system reports it
         lines.close("over")
     lines.close("over")

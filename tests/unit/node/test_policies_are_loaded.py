@@ -176,7 +176,7 @@ async def test_config_policy_receives_the_entries_of_the_request() -> None:
     ]
 
 
-class ForTopicsAndConfigs(CreateTopicPolicy, AlterConfigPolicy):
+class ForTopicsAndConfigs(CreateTopicPolicy, AlterConfigPolicy):  # type: ignore[misc]
     """One class that implements both older interfaces."""
 
     instances: ClassVar[int] = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from pathlib import Path
 from typing import Final
@@ -32,7 +33,7 @@ def test_the_test_exists_and_its_module_names_the_bug(tested: SeededBugTest) -> 
     assert re.search(rf"^(async )?def {function}\(", source, re.MULTILINE)
     if "KAFKA_BUGS" in source:  # one test covers every bug in the registries below
         for registry in (kafka_bugs, other_bugs):
-            source += Path(registry.__file__).read_text(encoding="utf-8")
+            source += inspect.getsource(registry)
         source += " ".join(name for bug in bugs_of_scenarios() for name in bug.bugs)
     assert re.search(rf"\b{tested.bug}\b", source)
 

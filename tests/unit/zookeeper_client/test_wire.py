@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from zookeeper_client.wire import MultiRead, ReadChildren, ReadData, Stat
+from zookeeper_client.wire import MultiRead, Read, ReadChildren, ReadData, Stat, ZnodeData
 
 STAT = Stat(
     czxid=1,
@@ -47,11 +47,12 @@ def test_a_reply_has_data_children_and_missing_znodes_in_order() -> None:
             END,
         )
     )
-    reads = [ReadData("/a"), ReadChildren("/b")]
+    reads: list[Read] = [ReadData("/a"), ReadChildren("/b")]
     found, children, missing, null, empty, none = MultiRead(reads, "").deserialize(
         reply, len(prefix)
     )
     assert found == (b"content", STAT.pack())
+    assert isinstance(found, ZnodeData)
     assert found.stat == STAT
     assert found.version == STAT.version
     assert children == ["a", "ü"]

@@ -24,7 +24,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     folder.mkdir()
     shutil.copy(authority, folder / "ca-cert")
 
-    class RunningBroker(fixtures.KafkaFixture):  # type: ignore[misc, name-defined]
+    class RunningBroker(fixtures.KafkaFixture):  # type: ignore[name-defined]
         """A running broker, with the interface of the suite's own fixture."""
 
         def __init__(self, transport: str, mechanism: str | None, partitions: int) -> None:

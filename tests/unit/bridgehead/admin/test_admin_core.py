@@ -24,6 +24,12 @@ from bridgehead.admin.errors import (
     UnsupportedVersionError,
 )
 from bridgehead.admin.results import TopicPartition, Try
+from bridgehead.kafka_wire.acl_codes import (
+    AclOperation,
+    AclPermissionType,
+    PatternType,
+    ResourceType,
+)
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.messages.api_versions import ApiVersion, ApiVersionsResponse
@@ -74,15 +80,17 @@ from tests.unit.bridgehead.admin.world import World
 CREATE = ApiKey.CREATE_TOPICS
 NAMES = ("a", "b")
 
+Ranges = dict[int, tuple[int, int]]
+
 
 ACL = acls.AclBinding(
-    acls.ResourceType.TOPIC,
+    ResourceType.TOPIC,
     "orders",
-    acls.PatternType.LITERAL,
+    PatternType.LITERAL,
     "User:alice",
     "*",
-    acls.AclOperation.READ,
-    acls.AclPermissionType.ALLOW,
+    AclOperation.READ,
+    AclPermissionType.ALLOW,
 )
 
 
@@ -336,7 +344,7 @@ def test_nonblocking_treats_the_brokers_timeout_as_success(world: World) -> None
 
 def test_versions_are_negotiated_with_each_broker(world: World) -> None:
     """KIP-97: broker 1 is older than broker 2."""
-    old = {ApiKey.API_VERSIONS: (0, 1), ApiKey.METADATA: (0, 5), CREATE: (0, 2)}
+    old: Ranges = {ApiKey.API_VERSIONS: (0, 1), ApiKey.METADATA: (0, 5), CREATE: (0, 2)}
     world.brokers[1].ranges = old
     assert world.run(creation("a")).get() == {"a": None}
     world.controller = 2
@@ -380,7 +388,7 @@ def test_api_versions_is_resent_in_a_version_that_the_broker_has(world: World) -
 def test_the_error_for_an_unsupported_version_names_api_broker_and_range(
     world: World, ranges: dict[int, tuple[int, int]], flags: CreateTopicsFlags, text: str
 ) -> None:
-    basic = {ApiKey.API_VERSIONS: (0, 3), ApiKey.METADATA: (0, 12)}
+    basic: Ranges = {ApiKey.API_VERSIONS: (0, 3), ApiKey.METADATA: (0, 12)}
     world.brokers[1].ranges = {**basic, **ranges}
     error = world.run(creation("a", flags=flags)).error
     assert isinstance(error, UnsupportedVersionError)
@@ -400,7 +408,7 @@ def test_the_error_for_an_unsupported_version_names_api_broker_and_range(
 def test_a_missing_api_is_not_explained_with_an_option_that_the_call_does_not_use(
     world: World, plan: Callable[[], Any]
 ) -> None:
-    basic = {ApiKey.API_VERSIONS: (0, 3), ApiKey.METADATA: (0, 12)}
+    basic: Ranges = {ApiKey.API_VERSIONS: (0, 3), ApiKey.METADATA: (0, 12)}
     for broker in world.brokers.values():
         broker.ranges = basic
     error = world.run(plan()).error
@@ -804,8 +812,8 @@ def test_alter_config_returns_the_configuration_afterwards(world: World) -> None
 
 
 def test_configs_of_a_broker_are_described_by_that_broker(world: World) -> None:
-    for broker in world.brokers.values():
-        broker.handlers[ApiKey.DESCRIBE_CONFIGS] = lambda request, _: DescribeConfigsResponse(
+    for scripted in world.brokers.values():
+        scripted.handlers[ApiKey.DESCRIBE_CONFIGS] = lambda request, _: DescribeConfigsResponse(
             0, [DescribeConfigsResult(0, None, 4, request.resources[0].resource_name)]
         )
     broker = configs.ConfigResourceType.BROKER
@@ -847,6 +855,7 @@ def test_arguments_of_a_wrong_type_end_the_call_with_an_error(world: World) -> N
 
 def test_configs_of_a_wrong_type_end_the_call_with_an_error(world: World) -> None:
     """The configs are read when the request is built, after the controller has been found."""
-    wrong: Any = NewTopicWithReplication("orders", 1, 1, configs="retention.ms")
+    text: Any = "retention.ms"
+    wrong = NewTopicWithReplication("orders", 1, 1, configs=text)
     error = world.run(topics.create_topics([wrong])).error
     assert isinstance(error, InvalidCallError)

@@ -153,7 +153,8 @@ class _OverQuota:
 def test_the_tool_does_not_retry_a_change_that_exceeds_the_quota() -> None:
     admin = _OverQuota()
     for action in ("create", "alter", "delete"):
-        given = options(topic="a", partitions=2, **{action: True})
+        chosen: dict[str, Any] = {action: True}
+        given = options(topic="a", partitions=2, **chosen)
         topics.TOOL.run(cast(AdminClient, admin), given, Output(as_json=True))
     assert admin.retries == [False, False, False]
 
@@ -556,7 +557,7 @@ def test_a_group_is_described_even_if_its_coordinator_is_not_listed() -> None:
     ],
 )
 def test_options_that_do_not_fit_together_are_rejected(
-    check: object, given: dict[str, object], reason: str
+    check: object, given: dict[str, Any], reason: str
 ) -> None:
     assert callable(check)
     with pytest.raises(UsageFault, match=reason):

@@ -6,6 +6,7 @@ import datetime
 import ssl
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography import x509
@@ -40,7 +41,8 @@ def handshake(server_file: Path, client_file: Path, authority: Path, host: str) 
             sides.append(side)
     certificate = server.getpeercert()
     assert certificate is not None
-    ((_, name),) = certificate["subject"][0]
+    subject: Any = certificate["subject"]
+    ((_, name),) = subject[0]
     return str(name)
 
 

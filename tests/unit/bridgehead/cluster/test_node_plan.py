@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from bridgehead.cluster.errors import ClusterError
-from bridgehead.cluster.node_plan import NodePlan, Ports, parse_listeners, plan_nodes
+from bridgehead.cluster.node_plan import NodePlan, parse_listeners, plan_nodes
+from bridgehead.cluster.ports import Ports
 from bridgehead.cluster.settings import ClusterSettings
 
 
 def plan(*, taken: tuple[int, ...] = (), **settings: object) -> tuple[NodePlan, ...]:
-    ports = Ports(is_free=lambda _host, port: port not in taken)
+    ports = Ports(lambda _host, port, _use: None if port in taken else ExitStack())
     given = ClusterSettings(data_dir=Path("/nowhere"), **settings)  # type: ignore[arg-type]
     return plan_nodes(given, ports, zookeeper_connect="127.0.0.1:2181/c", run_id="r")
 

@@ -51,7 +51,7 @@ def test_error_of_a_malformed_escape_names_the_property_and_not_its_value() -> N
     assert "secr" not in str(raised.value)
 
 
-_TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
+_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 
 
 @given(st.dictionaries(_TEXT, _TEXT, max_size=5))

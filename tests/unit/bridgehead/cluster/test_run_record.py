@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +12,6 @@ from unittest.mock import Mock
 
 import pytest
 
-from bridgehead.cluster import event_lines
 from bridgehead.cluster.run_record import RunRecord
 from bridgehead.cluster.running_cluster import RunningCluster
 from bridgehead.cluster.settings import ClusterSettings
@@ -34,7 +34,7 @@ def ends(record: RunRecord) -> list[tuple[str, int]]:
 
 
 def fill_the_disk(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(event_lines.os, "write", Mock(side_effect=OSError("No space left on device")))
+    patch.setattr(os, "write", Mock(side_effect=OSError("No space left on device")))
 
 
 def test_the_end_of_a_node_is_recorded_when_the_disk_has_space_again(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,7 +41,7 @@ acls:
 """.replace("PASSWORD", json.dumps(PASSWORD))
 
 
-def settings(tmp_path: Path, text: str = FILE, **options: bool) -> ClusterSettings:
+def settings(tmp_path: Path, text: str = FILE, **options: Any) -> ClusterSettings:
     file = tmp_path / "cluster.yaml"
     file.write_text(text, encoding="utf-8")
     return load_settings(tmp_path, config=file, **options)

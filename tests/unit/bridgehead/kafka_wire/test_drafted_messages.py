@@ -10,7 +10,7 @@ import pytest
 
 from bridgehead.kafka_wire import WireError, decode_body, encode_body
 from bridgehead.kafka_wire.apis import DRAFTED_SPECS
-from bridgehead.kafka_wire.codec import decode_request, encode, encode_response
+from bridgehead.kafka_wire.codec import Kind, decode_request, encode, encode_response
 from bridgehead.kafka_wire.headers import UnsupportedVersionError, decode_request_header
 from bridgehead.kafka_wire.messages.delete_topics import (
     DeletableTopicResult,
@@ -115,7 +115,8 @@ def test_drafted_body_does_not_fit_the_shipped_version(key: int, version: int) -
 @pytest.mark.parametrize(("key", "version"), [(44, 2), (39, 3), (40, 3)])
 def test_version_bumped_by_kip_590_has_the_layout_of_the_one_before(key: int, version: int) -> None:
     spec = DRAFTED_SPECS[key]
-    for kind, message in (("request", spec.request()), ("response", spec.response())):
+    messages: dict[Kind, Any] = {"request": spec.request(), "response": spec.response()}
+    for kind, message in messages.items():
         bumped = encode(key, kind, version, message, "drafted")
         assert bumped == encode(key, kind, version - 1, message, "drafted")
         with pytest.raises(WireError, match="has no version"):

@@ -59,7 +59,9 @@ def test_every_served_api_has_an_error_response() -> None:
 def test_error_of_an_empty_request_can_be_encoded_in_every_version(key: int) -> None:
     for dialect in DIALECTS:
         spec = SPECS[dialect].get(key)
-        for version in spec.versions if spec is not None else ():
+        if spec is None:
+            continue
+        for version in spec.versions:
             request = spec.request()
             if isinstance(request, ProduceRequest):
                 request.acks = 1  # With acks=0 there is no response.

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import importlib
 import io
+from collections.abc import Hashable
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -40,7 +41,8 @@ from bridgehead.kafka_wire.schema import (
     fields_of,
 )
 
-MESSAGES = [(spec, kind) for spec in API_SPECS.values() for kind in ("request", "response")]
+KINDS: tuple[Kind, ...] = ("request", "response")
+MESSAGES = [(spec, kind) for spec in API_SPECS.values() for kind in KINDS]
 IDS = [f"{spec.name}-{kind}" for spec, kind in MESSAGES]
 KAFKA_PYTHON_MODULES = ("admin", "consumer", "metadata", "producer", "sasl")
 KAFKA_PYTHON_EXCEPTIONS = ("ApiVersionsResponse", "DeleteTopicsRequest")
@@ -92,9 +94,14 @@ def field_values(field: Wire, version: int, tame: bool) -> st.SearchStrategy[Any
     return st.none() | strategy if version in field.nullable else strategy
 
 
-@cache
 def messages(target: type[Any], version: int, tame: bool = False) -> st.SearchStrategy[Any]:
     """Return a strategy for messages. `tame`: only values that kio's Python types can hold."""
+    return _messages(cast(Hashable, target), version, tame)
+
+
+@cache
+def _messages(target: Hashable, version: int, tame: bool) -> st.SearchStrategy[Any]:
+    assert isinstance(target, type)
     present = [field for field in fields_of(target) if version in field.versions]
     return st.builds(
         target, **{field.name: field_values(field, version, tame) for field in present}

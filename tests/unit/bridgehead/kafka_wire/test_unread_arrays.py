@@ -102,7 +102,12 @@ def test_every_cut_within_a_repeated_array_is_an_error() -> None:
 def test_a_fixed_list_is_converted_to_json_once_and_like_a_list() -> None:
     configs = [CreatableTopicConfigs("name", "1"), CreatableTopicConfigs("other", None)]
     conversions: list[Any] = []
-    generator = JsonGenerator(7, fixed=lambda rows: conversions.append(rows) or rows)
+
+    def converted(rows: Any) -> Any:
+        conversions.append(rows)
+        return rows
+
+    generator = JsonGenerator(7, fixed=converted)
     to_json = generator.function(CreateTopicsResponse)
     expected = to_json(one_topic(configs))
     shared = FixedList(configs)

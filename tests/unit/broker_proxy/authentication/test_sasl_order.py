@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from bridgehead.kafka_wire.messages.api_versions import ApiVersionsRequest
@@ -29,7 +31,7 @@ ALICE = b"\0alice\0alice-secret"
 BOB = b"\0bob\0bob-secret"
 
 
-def logged_in(token: bytes = ALICE, **how: int) -> SaslAuthenticator:
+def logged_in(token: bytes = ALICE, **how: Any) -> SaslAuthenticator:
     login = authenticator(**how)
     login.receive(handshake("PLAIN"), 0)
     outcome = login.receive(authenticate(token), 0)

@@ -26,6 +26,8 @@ from data_plane.groups.table import Answer, Append, GroupSettings, Moment
 
 SCRIPTS = Path(__file__).parent / "scripts"
 GROUP = "g"
+Lines = list[str]
+Words = list[str]
 
 
 class Script:
@@ -78,12 +80,12 @@ class Script:
 
     # --- Commands ----------------------------------------------------------------------------
 
-    def settings(self, _ticket, _plain, named):
+    def settings(self, _ticket: str, _plain: Words, named: dict[str, str]) -> Lines:
         self._start(GroupSettings(**{name: int(value) for name, value in named.items()}))
         self._lead()
         return []
 
-    def join(self, ticket, plain, named):
+    def join(self, ticket: str, plain: Words, named: dict[str, str]) -> Lines:
         version = int(named.get("version", 9))
         instance = named.get("instance")
         protocols = named.get("protocols", "range").split(",")
@@ -105,7 +107,7 @@ class Script:
         )
         return []
 
-    def sync(self, ticket, plain, named):
+    def sync(self, ticket: str, plain: Words, named: dict[str, str]) -> Lines:
         pairs = (each.split(":") for each in named.get("assign", "").split(",") if each)
         self._core.membership.sync(
             ticket,
@@ -121,7 +123,7 @@ class Script:
         )
         return []
 
-    def heartbeat(self, _ticket, plain, named):
+    def heartbeat(self, _ticket: str, plain: Words, named: dict[str, str]) -> Lines:
         generation = int(named.get("generation", 1))
         group_id = named.get("group", GROUP)
         error = self._core.membership.heartbeat(
@@ -129,14 +131,14 @@ class Script:
         )
         return [error.name]
 
-    def leave(self, _ticket, plain, named):
+    def leave(self, _ticket: str, plain: Words, named: dict[str, str]) -> Lines:
         leaving = [Leaving(member, named.get("instance")) for member in plain]
         if not plain:
             leaving = [Leaving("", named["instance"])]
         error, members = self._core.membership.leave(named.get("group", GROUP), leaving)
         return [error.name] if error else [f"{m.member_id}: {each.name}" for m, each in members]
 
-    def commit(self, ticket, plain, named):
+    def commit(self, ticket: str, plain: Words, named: dict[str, str]) -> Lines:
         now_ms = self._core.table.now.wall_ms
         offsets = {}
         for word in plain:
@@ -157,7 +159,7 @@ class Script:
         )
         return []
 
-    def fetch(self, _ticket, plain, named):
+    def fetch(self, _ticket: str, plain: Words, named: dict[str, str]) -> Lines:
         wanted = [_key(word) for word in plain] if plain else None
         error, found = self._core.offsets.fetch(
             named.get("group", GROUP), wanted, stable="stable" in named
@@ -166,35 +168,35 @@ class Script:
             return [error.name]
         return [f"{_name(key)} {_fetched(each)}" for key, each in found.items()] or ["nothing"]
 
-    def delete_offsets(self, _ticket, plain, _named):
+    def delete_offsets(self, _ticket: str, plain: Words, _named: dict[str, str]) -> Lines:
         error, errors = self._core.offsets.delete(GROUP, [_key(word) for word in plain])
         return [error.name] if error else [f"{_name(k)}: {e.name}" for k, e in errors.items()]
 
-    def delete_groups(self, _ticket, plain, _named):
+    def delete_groups(self, _ticket: str, plain: Words, _named: dict[str, str]) -> Lines:
         errors = self._core.offsets.delete_groups(plain)
         return [f"{group}: {error.name}" for group, error in errors.items()]
 
-    def delete_topic(self, _ticket, plain, _named):
+    def delete_topic(self, _ticket: str, plain: Words, _named: dict[str, str]) -> Lines:
         self._core.offsets.remove_topics(plain)
         return []
 
-    def expire(self, _ticket, _plain, _named):
+    def expire(self, _ticket: str, _plain: Words, _named: dict[str, str]) -> Lines:
         self._core.offsets.expire()
         return []
 
-    def describe(self, _ticket, plain, _named):
+    def describe(self, _ticket: str, plain: Words, _named: dict[str, str]) -> Lines:
         error, group = self._core.describe(plain[0] if plain else GROUP)
         if error:
             return [error.name]
         return ["Dead" if group is None else _described(group)]
 
-    def list(self, _ticket, _plain, named):
+    def list(self, _ticket: str, _plain: Words, named: dict[str, str]) -> Lines:
         split = {name: value.split(",") for name, value in named.items()}
         error, groups = self._core.list_groups(split.get("states", []), split.get("types", []))
         listed = [f"{each.group_id} {each.state.value}" for each in groups]
         return [error.name, *listed] if error else listed or ["nothing"]
 
-    def wait(self, _ticket, plain, _named):
+    def wait(self, _ticket: str, plain: Words, _named: dict[str, str]) -> Lines:
         """Let this many milliseconds pass; run each action at its deadline."""
         end = self._core.table.now.steady_ms + int(plain[0])
         lines = []
@@ -207,7 +209,7 @@ class Script:
             if at == end:
                 return lines
 
-    def written(self, _ticket, plain, named):
+    def written(self, _ticket: str, plain: Words, named: dict[str, str]) -> Lines:
         """Complete the unfinished append number `after` (default: 0), or fail it with an error."""
         append, offset = self._appends.pop(int(named.get("after", 0)))
         error = ErrorCode[plain[0]] if plain else ErrorCode.NONE
@@ -216,16 +218,16 @@ class Script:
         self._core.table.appended(append.id, error, -1 if error else offset)
         return []
 
-    def resign(self, _ticket, _plain, _named):
+    def resign(self, _ticket: str, _plain: Words, _named: dict[str, str]) -> Lines:
         self._core.ownership.resign(0)
         return []
 
-    def elected(self, _ticket, _plain, _named):
+    def elected(self, _ticket: str, _plain: Words, _named: dict[str, str]) -> Lines:
         self._epoch += 1
         self._core.ownership.begin_loading(0, self._epoch)
         return []
 
-    def loaded(self, _ticket, _plain, named):
+    def loaded(self, _ticket: str, _plain: Words, named: dict[str, str]) -> Lines:
         replay = Replay()
         for offset, records in self._log.items():
             for record in records:

@@ -14,7 +14,7 @@ from data_plane.groups.coordinator import GroupCoordinator
 from data_plane.groups.group import CommittedOffset, Group, State
 from data_plane.groups.membership import Join, Joined, RequestDroppedError, Sync
 from data_plane.groups.offsets import Commit
-from data_plane.groups.records import GroupRecord, OffsetKey, decode_record
+from data_plane.groups.records import GroupRecord, OffsetKey, OffsetValue, decode_record
 from data_plane.groups.service import GroupService, ServiceSettings
 from data_plane.groups.table import Committed, GroupSettings, Moment, Removed
 from data_plane.records.batch import NewRecord, decode_batches, encode_batch, parse_header, place
@@ -181,7 +181,8 @@ async def test_commits_reach_the_log_in_the_order_of_the_requests(
 ) -> None:
     await asyncio.gather(*(service.commit(a_commit(offset)) for offset in range(50)))
 
-    written = [each.value.offset for each in log.records() if isinstance(each.key, OffsetKey)]
+    values = [each.value for each in log.records() if isinstance(each.key, OffsetKey)]
+    written = [value.offset for value in values if isinstance(value, OffsetValue)]
     assert written == list(range(50))
     assert offset_of(service) == 49
 
@@ -203,14 +204,20 @@ async def test_a_commit_with_a_group_id_that_is_too_long_is_an_unknown_server_er
     assert await service.commit(commit) == {("t", 0): ErrorCode.UNKNOWN_SERVER_ERROR}
 
 
+def state_of(service: GroupService) -> State:
+    group = service.describe("g")[1]
+    assert group is not None
+    return group.state
+
+
 async def test_a_member_joins_gets_its_assignment_and_expires(service: GroupService) -> None:
     joined = await service.join(a_join(session_ms=50))
     synced = await service.sync(a_sync(joined))
     assert (joined.error, synced.assignment) == (ErrorCode.NONE, b"x")
-    assert service.describe("g")[1].state is State.STABLE
+    assert state_of(service) is State.STABLE
 
     async with asyncio.timeout(10):
-        while service.describe("g")[1].state is not State.EMPTY:
+        while state_of(service) is not State.EMPTY:
             await asyncio.sleep(0.01)
 
 
