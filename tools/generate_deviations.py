@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from tools.generate_reference import MARK
 from tools.kip_rows import Row, rows
 
-_MARK: Final = "<!-- Generated from kips.md (`make docs`); edit that page instead. -->"
 _INTRODUCTION: Final = """\
 This page lists where Bridgehead differs from the five KIPs that it implements, and why. The row
 numbers are those of [kips](kips.md), which lists all statements with their tests.
@@ -35,7 +35,7 @@ def deviations_page() -> str:
     """Return the page."""
     every = rows()
     parted = [(row, row.deviation) for row in every]
-    page = ["# Deviations from the KIPs", "", _MARK, "", _INTRODUCTION]
+    page = ["# Deviations from the KIPs", "", MARK, "", _INTRODUCTION]
     page += _section(
         "Followed in part",
         _IN_PART,

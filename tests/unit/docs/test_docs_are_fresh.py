@@ -9,20 +9,25 @@ import pytest
 
 from event_log import events
 from metrics.names import METRICS, Dialect, exposed_names
-from tools.generate import FOLDER, PAGES
+from tools.generate import FOLDER, PAGES, text_of
 from tools.generate_reference import command_names, help_of
 
 
 @cache
 def generated(name: str) -> str:
     """Return the text of a page."""
-    return PAGES[name]()
+    return text_of(name)
 
 
 @pytest.mark.parametrize("name", sorted(PAGES))
 def test_generated_page_is_current(name: str) -> None:
     written = (FOLDER / name).read_text(encoding="utf-8")
     assert generated(name) == written, f"docs/{name} is stale: run make docs."
+
+
+@pytest.mark.parametrize("name", sorted(PAGES))
+def test_a_generated_page_names_files_that_exist(name: str) -> None:
+    assert [file for file in PAGES[name].written_in if not (FOLDER.parent / file).exists()] == []
 
 
 def test_every_event_has_a_section_with_its_fields() -> None:
