@@ -12,7 +12,7 @@ import inspect
 import itertools
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from pathlib import Path
 from typing import Any, Final
 
@@ -92,8 +92,9 @@ DescribeConfigs does not return these properties.
 _BROKER_INTRODUCTION: Final = """\
 ## Kafka's broker configs
 
-This table has the configs of Kafka 3.9.1, with Kafka's defaults and checks. Kafka's documentation
-has their meaning. A broker accepts all of them, with these exceptions: a `broker.id` below 0, TLS
+This table has the configs of Kafka 3.9.1 with Kafka's defaults. A broker checks values as Kafka
+does. Kafka's documentation has the type, the valid values and the meaning of each config. A broker
+accepts all of them, with these exceptions: a `broker.id` below 0, TLS
 versions before 1.2, and the settings with which a node does not start according to
 [security](security.md). DescribeConfigs returns the configs, on request each with a sentence that
 documents it. AlterConfigs changes a config if its update mode allows it and the config is not a
@@ -122,21 +123,20 @@ The table shows a null default as `null`. The update mode says where a config ca
 _TOPIC_INTRODUCTION: Final = """\
 ## Topic configs
 
-If a topic does not set a config, the config takes the value of its broker config. If the broker
-config is not set either, its row in the table above may name another broker config after *if
-unset*. The topic config then takes the value of that other config. For example, `segment.ms` takes
-the value of `log.roll.ms`, or of `log.roll.hours` if `log.roll.ms` is not set.
+If a topic does not set a config, the config takes the value of its broker config. For some broker
+configs that are not set, Kafka reads another one. For example, `segment.ms` takes the value of
+`log.roll.ms`, or of `log.roll.hours` if `log.roll.ms` is not set.
 
 The column *default* applies in two cases: none of these configs is set, or the topic config has no
 broker config.
 """
 _API_INTRODUCTION: Final = """\
 Programs may import the names on this page. Everything else is internal and can change in any
-release. This page has signatures and first sentences. `help()` in Python has the rest: units,
-errors, and which errors are definite. For example, after `import bridgehead.admin`, call
-`help(bridgehead.admin.AdminClient.create_topics)`.
+release. This page has the arguments, the results and the first sentences. `help()` in Python has
+the rest: types of arguments, units, errors, and which errors are definite. For example, after
+`import bridgehead.admin`, call `help(bridgehead.admin.AdminClient.create_topics)`.
 """
-_WIDTH_MAX: Final = 80
+_MEMBERS_MAX: Final = 20
 
 
 def commands_page() -> str:
@@ -176,7 +176,7 @@ def command_names(command: Any = None, words: tuple[str, ...] = ()) -> Iterator[
 def configuration_page() -> str:
     """Return the page about every property of brokers and topics."""
     page = ["# Configuration", "", MARK, ""]
-    own, kafkas = frozenset[str](), frozenset({"documentation"})
+    own, kafkas = frozenset[str](), frozenset({"type", "valid values", "documentation"})
     for introduction, table, left_out in (
         (_CONFIGURATION_INTRODUCTION, "bridgehead_configs.tsv", own),
         (_BROKER_INTRODUCTION, "broker_configs/broker_configs.tsv", kafkas),
@@ -204,39 +204,93 @@ def _escaped(cell: str) -> str:
 
 
 def python_api_page() -> str:
-    """Return the page about what programs import: signatures and docstrings."""
+    """Return the page about what programs import: calls, classes and their first sentences."""
     page = ["# Python API", "", MARK, "", *_API_INTRODUCTION.splitlines()]
     for name in PUBLIC_MODULES:
         module = importlib.import_module(name)
         page += ["", f"## {name}", "", *inspect.cleandoc(inspect.getdoc(module) or "").splitlines()]
+        with_calls, others = list[str](), list[str]()
         for node in _public(module):
-            page += _documented(node)
-            page += _made_methods(node, getattr(module, node.name, None))
+            text, calls = _described(node), _calls(node, getattr(module, node.name, None))
+            if calls:
+                with_calls += ["", f"### {node.name}", "", text, "", *calls]
+            else:
+                others.append(f"- {text}")
+        page += with_calls
+        if others:
+            page += ["", "### Values and functions", ""] if with_calls else [""]
+            page += others
     return "\n".join([*page, ""])
 
 
-def _made_methods(node: Any, owner: Any) -> Iterator[str]:
+def _described(node: Any) -> str:
+    """Return the call of a function or of a class's constructor, with its summary."""
+    if isinstance(node, ast.FunctionDef):
+        return _described_call(node)
+    methods = (each for each in node.body if isinstance(each, ast.FunctionDef))
+    constructor = next((each for each in methods if each.name == "__init__"), None)
+    call = node.name
+    if constructor is not None:
+        call += _arguments(constructor, is_method=True)
+    elif fields := [each for each in node.body if isinstance(each, ast.AnnAssign)]:
+        call += f"({', '.join(map(_field, fields))})"
+    return f"`{call}`: {_summary(ast.get_docstring(node))}{_members(node)}"
+
+
+def _field(node: ast.AnnAssign) -> str:
+    """Return a field of a dataclass or named tuple as an argument."""
+    name = ast.unparse(node.target)
+    if node.value is None:
+        return name
+    return f"{name}={'...' if isinstance(node.value, ast.Call) else ast.unparse(node.value)}"
+
+
+def _members(node: ast.ClassDef) -> str:
+    """Return the names of an enumeration, if they are not too many to read."""
+    if not any(ast.unparse(base) in ("IntEnum", "Flag") for base in node.bases):
+        return ""
+    names = [ast.unparse(each.targets[0]) for each in node.body if isinstance(each, ast.Assign)]
+    return f" {', '.join(f'`{each}`' for each in names)}" if len(names) <= _MEMBERS_MAX else ""
+
+
+def _calls(node: Any, owner: Any) -> list[str]:
+    """Return the public methods and properties of a class as items of a list."""
+    written = [
+        each
+        for each in getattr(node, "body", ())
+        if isinstance(each, ast.FunctionDef) and not each.name.startswith("_")
+    ]
+    return [
+        *(f"- {_described_call(each, is_method=True)}" for each in written),
+        *_made_methods({each.name for each in written}, owner),
+    ]
+
+
+def _made_methods(written: Set[str], owner: Any) -> Iterator[str]:
     """Yield the methods that a class has by assignment, such as those of the blocking client."""
-    written = {each.name for each in getattr(node, "body", ()) if isinstance(each, ast.FunctionDef)}
     for name, method in vars(owner).items() if inspect.isclass(owner) else ():
         made = name not in written and not name.startswith("_") and hasattr(method, "__wrapped__")
         if made and not inspect.iscoroutinefunction(method):  # coroutines: see AdminClient
-            heading = f"{node.name}.{name}{_plain(str(inspect.signature(method)))}"
-            yield from ("", f"#### `{heading}`", "", *_summary(method.__doc__))
+            call = f"{name}{_plain(inspect.signature(method))}"
+            yield f"- `{call}`: {_summary(method.__doc__)}"
 
 
-def _plain(signature: str) -> str:
-    """Return `inspect`'s signature as the source has it, but without `self`."""
-    for pattern, text in (
+def _plain(signature: inspect.Signature) -> str:
+    """Return a signature as the source has it, but without `self` and the types of arguments."""
+    arguments = (
+        each.replace(annotation=inspect.Parameter.empty) for each in signature.parameters.values()
+    )
+    text = str(signature.replace(parameters=list(arguments)))
+    for pattern, replacement in (
         (r"\(self, /(?:, )?", "("),
         (r"<(\w+\.\w+): \d+>", r"\1"),  # a flag
         (r"<(\w+): 0>", r"\1(0)"),  # no flag
-        (r"= (\w+)\(\w+=.*?\)", r"= \1()"),  # a named tuple of defaults
-        (r"= ''", '= ""'),
+        (r"=(\w+)\(\w+=.*?\)", r"=\1()"),  # a named tuple of defaults
+        (r"=''", '=""'),
         (r"'", ""),
     ):
-        signature = re.sub(pattern, text, signature)
-    return signature
+        text = re.sub(pattern, replacement, text)
+    return text
 
 
 def _public(module: Any) -> Iterator[Any]:
@@ -260,69 +314,29 @@ def _home(module: Any, name: str) -> str:
     return str(getattr(module, name).__module__)
 
 
-def _documented(node: Any, owner: str = "") -> Iterator[str]:
-    """Yield a class with its public methods, or a function."""
-    if isinstance(node, ast.ClassDef):
-        bases = ", ".join(ast.unparse(base) for base in node.bases)
-        yield from ("", f"### {node.name}" + (f"({bases})" if bases else ""), "")
-        yield from _summary(ast.get_docstring(node))
-        yield from _fields(node)
-        for each in node.body:
-            if isinstance(each, ast.FunctionDef) and (
-                not each.name.startswith("_") or each.name == "__init__"
-            ):
-                yield from _documented(each, node.name)
-        return
-    yield from ("", *_signature(node, owner))
-    if docstring := ast.get_docstring(node):
-        yield from ("", *_summary(docstring))
-
-
-def _signature(node: ast.FunctionDef, owner: str) -> Iterator[str]:
-    """Yield a heading for a method or function; a block of code for a constructor."""
+def _described_call(node: ast.FunctionDef, *, is_method: bool = False) -> str:
     decorators = [ast.unparse(each) for each in node.decorator_list]
-    arguments = copy.deepcopy(node.args)
-    if owner and "staticmethod" not in decorators:
-        del arguments.args[0]  # self or cls
-    text = f"({ast.unparse(arguments)})"
-    if node.name == "__init__":
-        yield from ("```", *_wrapped(owner + text), "```")
-        return
     fixture = [each for each in decorators if each.startswith("pytest.fixture")]
-    if fixture or {"property", "functools.cached_property"} & set(decorators):
-        text = f" -> {ast.unparse(node.returns)}" if node.returns else ""
-    elif node.returns is not None:
-        text += f" -> {ast.unparse(node.returns)}"
-    kind = (
-        f" ({fixture[0].removeprefix('pytest.').replace('(', ', ').rstrip(')')})" if fixture else ""
+    is_value = fixture or {"property", "functools.cached_property"} & set(decorators)
+    is_method = is_method and "staticmethod" not in decorators
+    call = node.name + ("" if is_value else _arguments(node, is_method=is_method))
+    if node.returns is not None:
+        call += f" -> {ast.unparse(node.returns)}"
+    kind = "".join(
+        f" ({each.removeprefix('pytest.').replace('(', ', ').rstrip(')')})" for each in fixture
     )
-    yield f"#### `{owner + '.' if owner else ''}{node.name}{text}`{kind}"
+    return f"`{call}`{kind}: {_summary(ast.get_docstring(node))}"
 
 
-def _wrapped(call: str) -> list[str]:
-    """Break a long call after each argument."""
-    if len(call) <= _WIDTH_MAX:
-        return [call]
-    name, _, arguments = call[:-1].partition("(")
-    parts = re.split(r", (?=\*|\w+(?::|=|$))", arguments)
-    return [f"{name}(", *(f"    {part}," for part in parts), ")"]
+def _arguments(node: ast.FunctionDef, *, is_method: bool) -> str:
+    arguments = copy.deepcopy(node.args)
+    if is_method:
+        del arguments.args[0]  # self or cls
+    for each in (*arguments.args, *arguments.kwonlyargs):
+        each.annotation = None
+    return f"({ast.unparse(arguments)})"
 
 
-def _fields(node: ast.ClassDef) -> Iterator[str]:
-    """Yield the fields of a dataclass or named tuple, or the names of an enumeration."""
-    fields = [each for each in node.body if isinstance(each, ast.AnnAssign)]
-    if fields:
-        yield from ("", "```", *(ast.unparse(each) for each in fields), "```")
-    if any(ast.unparse(base) in ("IntEnum", "Flag") for base in node.bases):
-        members = [
-            ast.unparse(each.targets[0]) for each in node.body if isinstance(each, ast.Assign)
-        ]
-        yield from ("", ", ".join(f"`{each}`" for each in members))
-
-
-def _summary(text: str | None) -> Iterator[str]:
-    """Yield the first paragraph of a docstring."""
-    for line in inspect.cleandoc(text or "").splitlines():
-        if not line:
-            return
-        yield line
+def _summary(docstring: str | None) -> str:
+    """Return the first paragraph of a docstring."""
+    return " ".join(inspect.cleandoc(docstring or "").partition("\n\n")[0].split())
