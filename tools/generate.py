@@ -221,7 +221,10 @@ def quirks_page() -> str:
         _row(each.name, each.apis, each.description, ", ".join(f"`{row}`" for row in each.rows))
         for each in quirks.QUIRK_LIST
     ]
-    page += ["", "These rows of [differences](differences.md) describe other harmful behaviours of"]
+    page += [
+        "",
+        "These sections of [differences](differences.md) describe other harmful behaviours of",
+    ]
     page += ["Kafka. No quirk reproduces them:", ""]
     page += ["| difference | reason |", "|---|---|"]
     page += [_row(row, reason) for row, reason in quirks.UNSUPPORTED_QUIRKS.items()]

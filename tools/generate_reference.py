@@ -12,7 +12,7 @@ import inspect
 import itertools
 import re
 import sys
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,6 +25,7 @@ from bridgehead.exit_codes import MEANINGS
 # `tools/generate.py` replaces this line of each page with one that names the files to edit.
 MARK: Final = "<!-- Generated -->"
 MODEL: Final = Path(__file__).parents[1] / "cluster_model" / "configs"
+BROKER_CONFIGS: Final = MODEL / "broker_configs" / "broker_configs.tsv"
 # What users import, in the order of the page.
 PUBLIC_MODULES: Final = (
     "bridgehead.admin",
@@ -92,7 +93,7 @@ DescribeConfigs does not return these properties.
 _BROKER_INTRODUCTION: Final = """\
 ## Kafka's broker configs
 
-This table has the configs of Kafka 3.9.1 with Kafka's defaults. A broker checks values as Kafka
+This section has the configs of Kafka 3.9.1 with Kafka's defaults. A broker checks values as Kafka
 does. Kafka's documentation has the type, the valid values and the meaning of each config. A broker
 accepts all of them, with these exceptions: a `broker.id` below 0, TLS
 versions before 1.2, and the settings with which a node does not start according to
@@ -113,13 +114,15 @@ A broker accepts and returns the following configs, among others, but they have 
 - dynamic changes of listeners and security configs: a broker reads these only from its properties,
 - without the data plane, configs about records and groups.
 
-The table shows a null default as `null`. The update mode says where a config can be set:
-
-- *read-only*: only in the properties file.
-- *per-broker*: in the file, and dynamically for one broker.
-- *cluster-wide*: in the file, and dynamically for one broker or for all brokers.
-- *dynamic-only*: only dynamically, not in the file.
+The update mode says where a config can be set. `null` stands for no value; do not write it into a
+properties file.
 """
+_UPDATE_MODES: Final = {
+    "read-only": "only in the properties file",
+    "per-broker": "in the file, and dynamically for one broker",
+    "cluster-wide": "in the file, and dynamically for one broker or for all brokers",
+    "dynamic-only": "only dynamically, not in the file",
+}
 _TOPIC_INTRODUCTION: Final = """\
 ## Topic configs
 
@@ -175,28 +178,35 @@ def command_names(command: Any = None, words: tuple[str, ...] = ()) -> Iterator[
 
 def configuration_page() -> str:
     """Return the page about every property of brokers and topics."""
-    page = ["# Configuration", "", MARK, ""]
-    own, kafkas = frozenset[str](), frozenset({"type", "valid values", "documentation"})
-    for introduction, table, left_out in (
-        (_CONFIGURATION_INTRODUCTION, "bridgehead_configs.tsv", own),
-        (_BROKER_INTRODUCTION, "broker_configs/broker_configs.tsv", kafkas),
-        (_TOPIC_INTRODUCTION, "topic_configs.tsv", kafkas),
-    ):
-        page += [*introduction.splitlines(), "", *_table(MODEL / table, left_out), ""]
+    own = _rows(MODEL / "bridgehead_configs.tsv")
+    topics = _rows(MODEL / "topic_configs.tsv")
+    page = ["# Configuration", "", MARK, "", *_CONFIGURATION_INTRODUCTION.splitlines(), ""]
+    page += [*_table(own, tuple(own[0])), "", *_BROKER_INTRODUCTION.splitlines()]
+    for mode, meaning in _UPDATE_MODES.items():
+        rows = [row for row in _rows(BROKER_CONFIGS) if row["update mode"] == mode]
+        lines = [f"{row['name']}={row['default']}" for row in rows]
+        page += ["", f"*{mode}*: {meaning}.", "", "```", *lines, "```"]
+    page += ["", *_TOPIC_INTRODUCTION.splitlines(), ""]
+    page += [*_table(topics, ("name", "default", "broker config")), ""]
     return "\n".join(page)
 
 
-def _table(path: Path, left_out: frozenset[str]) -> Iterator[str]:
-    """Yield columns of a TSV file as a Markdown table; names and defaults are code."""
+def _rows(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a TSV file, each by column."""
     header, *lines = path.read_text(encoding="utf-8").splitlines()
-    columns = [column for column in header.split("\t") if column not in left_out]
+    return [dict(zip(header.split("\t"), line.split("\t"), strict=True)) for line in lines]
+
+
+def _table(rows: Iterable[Mapping[str, str]], columns: Sequence[str]) -> Iterator[str]:
+    """Yield a Markdown table; names and defaults are code."""
     yield f"| {' | '.join(columns)} |"
     yield "|---" * len(columns) + "|"
-    for line in lines:
-        row = dict(zip(header.split("\t"), line.split("\t"), strict=True))
-        for column in ("name", "default"):
-            row[column] = f"`{row[column]}`" if row[column] else ""
-        yield f"| {' | '.join(_escaped(row[column]) for column in columns)} |"
+    for row in rows:
+        cells = (
+            f"`{row[column]}`" if column in ("name", "default") and row[column] else row[column]
+            for column in columns
+        )
+        yield f"| {' | '.join(map(_escaped, cells))} |"
 
 
 def _escaped(cell: str) -> str:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from functools import cache
 
 import pytest
 
+from cluster_model.configs.broker_configs.table import BROKER_CONFIGS, DYNAMIC_ONLY
+from cluster_model.configs.topic_configs import TOPIC_CONFIGS
 from event_log import events
 from metrics.names import METRICS, Dialect, exposed_names
 from tools.generate import FOLDER, PAGES, text_of
@@ -44,6 +47,13 @@ def test_every_metric_has_a_row() -> None:
     for metric in METRICS:
         for name in exposed_names(metric, Dialect.BOTH):
             assert f"`{name}`" in page
+
+
+def test_every_config_is_on_the_page() -> None:
+    words = set(re.findall(r"[\w.]+", generated("configuration.md")))
+    names = {*BROKER_CONFIGS, *DYNAMIC_ONLY, *TOPIC_CONFIGS}
+    assert len(names) > 300
+    assert names - words == set()
 
 
 def test_help_cuts_no_summary_and_fits_80_columns() -> None:
