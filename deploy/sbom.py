@@ -4,7 +4,7 @@ The bill lists what is installed, from the installers' own records: Debian packa
 status file, Python packages from pip's metadata, jars from their Maven properties (or from their
 file names if they have none), and the Java runtime from its `release` file. The application itself
 is the subject of the bill. The program needs only the standard library, because it runs with the
-base image's Python.
+base image's Python. cyclonedx-py does not do the same: it lists neither Debian packages nor jars.
 """
 
 from __future__ import annotations
