@@ -31,9 +31,9 @@ _UNBUILT: Final = "No code implements these statements yet."
 def deviations_page() -> str:
     """Return the page."""
     every = rows()
-    in_part = [(row, *row.deviation) for row in every if row.deviation is not None]
+    in_part = [_item(row, row.statement, row.deviation) for row in every if row.deviation]
     page = ["# Deviations from the KIPs", "", MARK, "", _INTRODUCTION]
-    page += _section("Followed in part", _IN_PART, [_item(*each) for each in in_part])
+    page += _section("Followed in part", _IN_PART, in_part)
     page += _section("Not followed", _NOT_FOLLOWED, _without(every, "not followed"))
     page += _section("Replaced", _REPLACED, _without(every, "replaced by", "instead: "))
     dialects = [f"- {each}: {_numbers(every, each)}" for each in ("drafted", "shipped")]
