@@ -2,8 +2,8 @@
 
 There are three kinds of quirks: a request never gets a response; a response reveals information; a
 broker accepts input that later harms the controller. Enable a quirk to test how a client handles
-it. `bridgehead.quirks=kafka-3.9` enables all quirks. The column *difference* names the rows of
-docs/differences.md that describe a broker without the quirk.
+it. `bridgehead.quirks=kafka-3.9` enables all quirks. The column *difference* names the
+sections of docs/differences.md that describe a broker without the quirk.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DELETE_BY_ID_TELLS_EXISTENCE: Final = "delete-topics-by-id-tells-existence"
 
 @dataclass(frozen=True, slots=True)
 class Quirk:
-    """One behaviour. `rows`: the rows of docs/differences.md that do not apply with the quirk."""
+    """One behaviour. `rows`: sections of docs/differences.md that do not apply with the quirk."""
 
     name: str
     apis: str
@@ -83,7 +83,7 @@ KNOWN_QUIRKS: Final[Mapping[str, str]] = {
     EVERY_QUIRK: "All quirks.",
     **{quirk.name: quirk.description for quirk in QUIRK_LIST},
 }
-# Behaviours of these kinds that no quirk enables, by their row in docs/differences.md.
+# Behaviours of these kinds that no quirk enables, by their section in docs/differences.md.
 UNSUPPORTED_QUIRKS: Final[Mapping[str, str]] = {
     "produce-null-records": "A fault rule with the action `drop` has the same effect on a client.",
     "join-group-malformed-subscription": "A fault rule with the action `drop` has the same effect "

@@ -2,7 +2,9 @@
 
 The program puts the plug-in into the folder `cli-plugins` of the user's Docker configuration and
 changes nothing else there. The plug-in comes from a package of the next Debian release. This
-machine's apt configuration names the mirror. The program needs only the standard library.
+machine's apt configuration names the mirror. The program needs only the standard library. No
+installed tool does the same: Debian bookworm's own docker-compose is version 1, and apt cannot
+install the newer package without changing the machine's sources.
 """
 
 from __future__ import annotations

@@ -5,6 +5,10 @@ status file, Python packages from pip's metadata, jars from their Maven properti
 file names if they have none), and the Java runtime from its `release` file. The application itself
 is the subject of the bill. The program needs only the standard library, because it runs with the
 base image's Python.
+
+No standard tool does the same here. cyclonedx-py lists neither Debian packages nor jars. syft lists
+both, but two runs on the same files give different bills, and without BuildKit's mounts each image
+would need a second copy of itself in a stage that has syft.
 """
 
 from __future__ import annotations

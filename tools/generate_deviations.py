@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from tools.generate_reference import MARK
 from tools.kip_rows import Row, rows
 
-_MARK: Final = "<!-- Generated from kips.md (`make docs`); edit that page instead. -->"
 _INTRODUCTION: Final = """\
 This page lists where Bridgehead differs from the five KIPs that it implements, and why. The row
 numbers are those of [kips](kips.md), which lists all statements with their tests.
@@ -16,17 +17,13 @@ numbers are those of [kips](kips.md), which lists all statements with their test
 _IN_PART: Final = "Bridgehead follows only a part of these statements."
 _NOT_FOLLOWED: Final = "Bridgehead follows no part of these statements."
 _REPLACED: Final = """\
-Each of these statements was struck out, rejected, left for later or superseded. The last column
-names what there is instead.\
+Each of these statements was struck out, rejected, left for later or superseded. Something else took
+its place.\
 """
-_DRAFTED: Final = """\
-These statements are true only for a listener with `bridgehead.dialect=drafted`. Kafka implemented
-them differently or not at all. A shipped listener behaves like Kafka 3.9.1, because real clients
-expect that.\
-"""
-_SHIPPED: Final = """\
-These statements are true only for a listener with `bridgehead.dialect=shipped`. Such a listener
-behaves like Kafka 3.9.1, even where Kafka differs from a KIP.\
+_OF_A_DIALECT: Final = """\
+These statements of [kips](kips.md) are true only for listeners with this `bridgehead.dialect`. A
+shipped listener behaves like Kafka 3.9.1, because real clients expect that. A drafted listener does
+what Kafka implemented differently or not at all.\
 """
 _UNBUILT: Final = "No code implements these statements yet."
 
@@ -34,55 +31,39 @@ _UNBUILT: Final = "No code implements these statements yet."
 def deviations_page() -> str:
     """Return the page."""
     every = rows()
-    parted = [(row, row.deviation) for row in every]
-    page = ["# Deviations from the KIPs", "", _MARK, "", _INTRODUCTION]
-    page += _section(
-        "Followed in part",
-        _IN_PART,
-        ("row", "the KIP", "deviation and reason"),
-        [(row.number, *found) for row, found in parted if found is not None],
-    )
-    page += _section(
-        "Not followed", _NOT_FOLLOWED, ("row", "the KIP", "reason"), _without(every, "not followed")
-    )
-    page += _section(
-        "Replaced",
-        _REPLACED,
-        ("row", "the KIP", "replaced by"),
-        _without(every, "replaced by"),
-    )
-    page += _section(
-        "On drafted listeners only", _DRAFTED, ("row", "the KIP"), _of(every, "drafted")
-    )
-    page += _section(
-        "On shipped listeners only",
-        _SHIPPED,
-        ("row", "behaviour of a shipped listener"),
-        _of(every, "shipped"),
-    )
-    page += _section(
-        "Not built yet", _UNBUILT, ("row", "the KIP"), _without(every, "not built yet")
-    )
+    in_part = [_item(row, row.statement, row.deviation) for row in every if row.deviation]
+    page = ["# Deviations from the KIPs", "", MARK, "", _INTRODUCTION]
+    page += _section("Followed in part", _IN_PART, in_part)
+    page += _section("Not followed", _NOT_FOLLOWED, _without(every, "not followed"))
+    page += _section("Replaced", _REPLACED, _without(every, "replaced by", "instead: "))
+    dialects = [f"- {each}: {_numbers(every, each)}" for each in ("drafted", "shipped")]
+    page += _section("On drafted or on shipped listeners only", _OF_A_DIALECT, dialects)
+    page += _section("Not built yet", _UNBUILT, _without(every, "not built yet"))
     return "\n".join([*page, ""])
 
 
-def _without(every: Iterable[Row], word: str) -> list[Sequence[str]]:
+def _item(row: Row, statement: str, text: str) -> str:
+    """Return an item of a list: the KIP's statement in italics, and what is different."""
+    return f"- {row.number}: *{statement}.* {text[:1].upper()}{text[1:]}".strip().rstrip(".") + "."
+
+
+def _without(every: Iterable[Row], word: str, before: str = "") -> list[str]:
     found = [(row, *row.shown_by.partition(": ")) for row in every]
     return [
-        (row.number, row.statement, reason) if reason else (row.number, row.statement)
-        for row, kind, _, reason in found
-        if kind == word
+        _item(row, row.statement, before + reason) for row, kind, _, reason in found if kind == word
     ]
 
 
-def _of(every: Iterable[Row], dialect: str) -> list[Sequence[str]]:
-    return [(row.number, row.statement) for row in every if row.dialect == dialect]
+def _numbers(every: Iterable[Row], dialect: str) -> str:
+    """Return the numbers of a dialect's rows; neighbours as a range, such as `4.48 to 4.60`."""
+    ranges: list[str] = []
+    by_kip = itertools.groupby(every, lambda row: (row.number.partition(".")[0], row.dialect))
+    for (_, of_group), group in by_kip:
+        if of_group == dialect:
+            numbers = [row.number for row in group]
+            ranges.append(" to ".join(dict.fromkeys((numbers[0], numbers[-1]))))
+    return ", ".join(ranges)
 
 
-def _section(
-    title: str, text: str, columns: Sequence[str], cells: Sequence[Sequence[str]]
-) -> list[str]:
-    if not cells:
-        return []
-    lines = [columns, ["---"] * len(columns), *cells]
-    return ["", f"## {title}", "", text, "", *(f"| {' | '.join(line)} |" for line in lines)]
+def _section(title: str, text: str, items: Sequence[str]) -> list[str]:
+    return ["", f"## {title}", "", text, "", *items] if items else []

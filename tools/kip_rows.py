@@ -12,13 +12,17 @@ IMPLEMENTED = ("both", "drafted", "shipped")
 
 
 class Row(NamedTuple):
-    """A statement: its dialect, where it is implemented, and its tests or why it has none."""
+    """A statement: its dialect, where it is implemented, and its tests or why it has none.
+
+    `deviation` says what is different if the statement is followed only in part.
+    """
 
     number: str
     statement: str
     dialect: str
     where: str
     shown_by: str
+    deviation: str = ""
 
     @property
     def tests(self) -> tuple[str, ...]:
@@ -30,19 +34,23 @@ class Row(NamedTuple):
         """True if some dialect follows the statement."""
         return self.dialect in IMPLEMENTED
 
-    @property
-    def deviation(self) -> tuple[str, str] | None:
-        """The statement without its deviation, and the deviation; None if there is none."""
-        found = re.fullmatch(r"(.*?)\.? Deviations?: (.*)", self.statement)
-        return (found[1], found[2]) if found else None
-
 
 def rows() -> list[Row]:
     """Every row, in the order of the page."""
     lines = PAGE.read_text(encoding="utf-8").splitlines()
+    deviations = dict(re.findall(r"^- (\d+\.\d+): (.*)\.$", "\n".join(lines), re.MULTILINE))
     cells = [[cell.strip() for cell in line.split(" | ")] for line in lines if line[:2] == "| "]
-    return [_row(*each) for each in cells if each[0].removeprefix("| ")[:1].isdigit()]
+    return [_row(*line, deviations) for line in cells if line[0].removeprefix("| ")[:1].isdigit()]
 
 
-def _row(number: str, statement: str, dialect: str, where: str, shown_by: str) -> Row:
-    return Row(number.removeprefix("| "), statement, dialect, where, shown_by.removesuffix(" |"))
+def _row(
+    number: str,
+    statement: str,
+    dialect: str,
+    where: str,
+    shown_by: str,
+    deviations: dict[str, str],
+) -> Row:
+    number = number.removeprefix("| ")
+    deviation = deviations.get(number, "")
+    return Row(number, statement, dialect, where, shown_by.removesuffix(" |"), deviation)

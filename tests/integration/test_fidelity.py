@@ -204,7 +204,7 @@ def test_requests_for_records_and_groups_get_the_responses_of_kafka(
 
 
 def test_every_known_difference_is_documented() -> None:
-    """docs/differences.md has a row for each known difference."""
+    """docs/differences.md has a section for each known difference."""
     text = DIFFERENCES.read_text(encoding="utf-8")
     assert [row.name for row in KNOWN_DIFFERENCES if f"`{row.name}`" not in text] == []
 

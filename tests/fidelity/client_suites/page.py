@@ -9,6 +9,7 @@ from typing import Final
 
 from tests.fidelity.client_suites.suites import Suite
 from tests.fidelity.client_suites.verdicts import Judged
+from tools.markdown import one_line_per_paragraph
 
 _HEAD: Final = """# The suites of released clients
 
@@ -56,7 +57,8 @@ class Run:
 
 def page(runs: Sequence[Run]) -> str:
     """Return the page."""
-    return "\n".join((_HEAD, *_counts(runs), "", *_reasons(runs), ""))
+    text = "\n".join((_HEAD, *_counts(runs), "", *_reasons(runs), ""))
+    return one_line_per_paragraph(text)
 
 
 def _counts(runs: Sequence[Run]) -> list[str]:

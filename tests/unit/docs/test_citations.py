@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.unit.docs.test_kip_tests_exist import functions_of
-from tests.unit.project.test_tidy import modules
+from tests.unit.project.test_tidy import files, modules
 
 ROOT = Path(__file__).parents[3]
 PAGE = re.compile(r"docs/[\w/-]+\.md(?:#[\w-]+)?")  # in code, relative to the root
 LINK = re.compile(r"\]\(([\w./-]+\.md)?(#[\w-]+)?\)")  # in a page, relative to the page
+RELATIVE = re.compile(r"\]\((?!\w+:)([^)#\s]+)(?:#[^)\s]*)?\)")
 # Documents that are not in the repository. Their names are split here, so that this file does not
 # break its own rule.
 MISSING = re.compile(r"kafka-" r"semantics|chaos " r"reference|\bdesign \d+\.\d")
@@ -24,13 +25,13 @@ ROW = re.compile(r"\b(?:4|108|117|201|590)\.\d+\b")  # a statement of docs/kips.
 
 def anchors(page: Path) -> set[str]:
     """Return the anchors of a page's headings, as GitHub derives them."""
-    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def pages() -> list[Path]:
-    folders = (ROOT / "bench", ROOT / "docs", ROOT / "examples")
-    return [*ROOT.glob("*.md"), *(page for folder in folders for page in folder.rglob("*.md"))]
+    return [path for path in files() if path.suffix == ".md"]
 
 
 def targets() -> Iterator[tuple[str, Path, str]]:
@@ -54,6 +55,16 @@ def test_every_reference_names_a_page_and_a_heading() -> None:
         for name, page, anchor in found
         if page.resolve() not in known or (anchor and anchor not in known[page.resolve()])
     ] == []
+
+
+def test_every_relative_link_names_a_file_or_folder() -> None:
+    found = [
+        (page, file)
+        for page in pages()
+        for file in RELATIVE.findall(re.sub(r"`[^`\n]*`", "", page.read_text("utf-8")))
+    ]
+    assert len(found) > 200
+    assert [(str(page), file) for page, file in found if not (page.parent / file).exists()] == []
 
 
 def test_no_document_outside_the_repository_is_cited() -> None:

@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from functools import cache
 
 import pytest
 
+from cluster_model.configs.broker_configs.table import BROKER_CONFIGS, DYNAMIC_ONLY
+from cluster_model.configs.topic_configs import TOPIC_CONFIGS
 from event_log import events
 from metrics.names import METRICS, Dialect, exposed_names
-from tools.generate import FOLDER, PAGES
+from tools.generate import FOLDER, PAGES, text_of
 from tools.generate_reference import command_names, help_of
 
 
 @cache
 def generated(name: str) -> str:
     """Return the text of a page."""
-    return PAGES[name]()
+    return text_of(name)
 
 
 @pytest.mark.parametrize("name", sorted(PAGES))
 def test_generated_page_is_current(name: str) -> None:
     written = (FOLDER / name).read_text(encoding="utf-8")
     assert generated(name) == written, f"docs/{name} is stale: run make docs."
+
+
+@pytest.mark.parametrize("name", sorted(PAGES))
+def test_a_generated_page_names_files_that_exist(name: str) -> None:
+    assert [file for file in PAGES[name].written_in if not (FOLDER.parent / file).exists()] == []
 
 
 def test_every_event_has_a_section_with_its_fields() -> None:
@@ -39,6 +47,13 @@ def test_every_metric_has_a_row() -> None:
     for metric in METRICS:
         for name in exposed_names(metric, Dialect.BOTH):
             assert f"`{name}`" in page
+
+
+def test_every_config_is_on_the_page() -> None:
+    words = set(re.findall(r"[\w.]+", generated("configuration.md")))
+    names = {*BROKER_CONFIGS, *DYNAMIC_ONLY, *TOPIC_CONFIGS}
+    assert len(names) > 300
+    assert names - words == set()
 
 
 def test_help_cuts_no_summary_and_fits_80_columns() -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 from functools import cache
 
 import pytest
 
-from tools.kip_rows import IMPLEMENTED, ROOT, Row, rows
+from tools.kip_rows import IMPLEMENTED, PAGE, ROOT, Row, rows
 
 DIALECTS = {*IMPLEMENTED, "-"}
 LEAST_ROWS = {"590": 45, "201": 45, "108": 18, "4": 70, "117": 20}  # by KIP
@@ -50,3 +51,9 @@ def test_each_row_cites_existing_code_or_a_reason(row: Row) -> None:
         word, _, reason = row.shown_by.partition(":")
         assert word in ("not built yet", "replaced by", "not followed")
         assert bool(reason.strip()) is (word != "not built yet")
+
+
+def test_each_deviation_is_of_a_statement_that_is_followed() -> None:
+    listed = re.findall(r"^- (\d+\.\d+): ", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(listed) > 5
+    assert listed == [row.number for row in rows() if row.deviation and row.is_implemented]
