@@ -15,14 +15,28 @@ names of local variables play no role.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Protocol
 
-from tests.kips.patterns import AnchorError, Captured, Pattern, fill, fill_statements
+from tests.kips.patterns import Captured, Pattern, fill_statements
+from tests.kips.place import Place, only, scope_of
+from tests.kips.searches import (
+    Found,
+    Search,
+    assigned_values,
+    caught_exceptions,
+    conditions,
+    innermost,
+    iterated_values,
+    matching,
+    matching_call,
+    mentioning,
+    operands,
+    returned_values,
+    statements,
+)
 
-_T = TypeVar("_T")
-_Found = tuple[ast.AST, Captured]
 _Where = str | Sequence[str]
 _NEGATED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Eq: ast.NotEq,
@@ -51,55 +65,57 @@ def condition(*mentions: str, guarding: str = "", where: _Where = ()) -> Part:
     `guarding`: what its block, or the value if it is true, mentions.
     """
     title = f"condition {_shown(mentions, guarding)}"
-    return Part(title, _mentioning(_conditions, mentions, guarding), where)
+    return Part(title, mentioning(conditions, mentions, guarding), where)
 
 
 def operand(*mentions: str, where: _Where = ()) -> Part:
     """Return an operand of `and` or `or`."""
-    return Part(f"operand {_shown(mentions)}", _mentioning(_operands, mentions), where)
+    return Part(f"operand {_shown(mentions)}", mentioning(operands, mentions), where)
 
 
 def assigned(*mentions: str, where: _Where = ()) -> Part:
     """Return a value that is assigned to something."""
-    return Part(f"assigned value {_shown(mentions)}", _mentioning(_assigned, mentions), where)
+    return Part(f"assigned value {_shown(mentions)}", mentioning(assigned_values, mentions), where)
 
 
 def returned(*mentions: str, where: _Where = ()) -> Part:
     """Return a value that the function returns."""
-    return Part(f"returned value {_shown(mentions)}", _mentioning(_returned, mentions), where)
+    return Part(f"returned value {_shown(mentions)}", mentioning(returned_values, mentions), where)
 
 
 def iterated(*mentions: str, guarding: str = "", where: _Where = ()) -> Part:
     """Return what a `for` goes through. `guarding`: what its block mentions."""
     title = f"iterated value {_shown(mentions, guarding)}"
-    return Part(title, _mentioning(_iterated, mentions, guarding), where)
+    return Part(title, mentioning(iterated_values, mentions, guarding), where)
 
 
 def caught(*mentions: str, where: _Where = ()) -> Part:
     """Return the exceptions that an `except` names."""
-    return Part(f"caught exception {_shown(mentions)}", _mentioning(_caught, mentions), where)
+    return Part(
+        f"caught exception {_shown(mentions)}", mentioning(caught_exceptions, mentions), where
+    )
 
 
 def statement(*mentions: str, where: _Where = ()) -> Part:
     """Return a statement."""
-    return Part(f"statement {_shown(mentions)}", _mentioning(_statements, mentions), where)
+    return Part(f"statement {_shown(mentions)}", mentioning(statements, mentions), where)
 
 
 def expression(pattern: str, *, where: _Where = ()) -> Part:
     """Return an expression that matches this pattern."""
-    return Part(f"expression {pattern}", _matching(pattern, ast.expr), where)
+    return Part(f"expression {pattern}", matching(pattern, ast.expr), where)
 
 
 def call(of: str, *, where: _Where = ()) -> Part:
     """Return a call: `of` is a function, or a pattern of the whole call."""
-    return Part(f"call {of}", _matching(_call_pattern(of), ast.Call), where)
+    return Part(f"call {of}", matching_call(of), where)
 
 
 def argument(of: str, position: int, *, where: _Where = ()) -> Part:
     """Return a positional argument of a call."""
 
-    def find(scope: ast.AST, known: Captured) -> Iterator[_Found]:
-        for node, captured in _matching(_call_pattern(of), ast.Call)(scope, known):
+    def find(scope: ast.AST, known: Captured) -> Iterator[Found]:
+        for node, captured in matching_call(of)(scope, known):
             assert isinstance(node, ast.Call)
             if position < len(node.args):
                 yield node.args[position], captured
@@ -110,7 +126,7 @@ def argument(of: str, position: int, *, where: _Where = ()) -> Part:
 def entry(key: str) -> Part:
     """Return the value of a key in a literal dict."""
 
-    def find(scope: ast.AST, known: Captured) -> Iterator[_Found]:
+    def find(scope: ast.AST, known: Captured) -> Iterator[Found]:
         for node in ast.walk(scope):
             if isinstance(node, ast.Dict):
                 for each, value in zip(node.keys, node.values, strict=True):
@@ -123,7 +139,7 @@ def entry(key: str) -> Part:
 def value() -> Part:
     """Return the value of the named constant, or the default of the named field."""
 
-    def find(scope: ast.AST, known: Captured) -> Iterator[_Found]:
+    def find(scope: ast.AST, known: Captured) -> Iterator[Found]:
         if isinstance(scope, (ast.Assign, ast.AnnAssign)) and scope.value is not None:
             yield scope.value, known
 
@@ -137,14 +153,14 @@ def definition() -> Part:
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a function: the innermost that `find` yields.
+    """One part of a function: the innermost that `search` yields.
 
     `where`: a pattern that the function matches in one way only. What it captures is known to the
     patterns of the part and to the code of the change.
     """
 
     title: str
-    search: Callable[[ast.AST, Captured], Iterator[_Found]]
+    search: Search
     where: _Where = ()
 
     def becomes(self, code: str) -> Change:
@@ -227,69 +243,10 @@ class Part:
         known: Captured = {}
         for text in [self.where] if isinstance(self.where, str) else self.where:
             found = Pattern(text).inside(scope, known)
-            known = _only(f"pattern {text}", found, _shown_captured)
-        parts = _innermost(list(self.search(scope, known)))
-        node, captured = _only(self.title, parts, lambda each: ast.unparse(each[0]))
+            known = only(f"pattern {text}", found, _shown_captured)
+        parts = innermost(list(self.search(scope, known)))
+        node, captured = only(self.title, parts, lambda each: ast.unparse(each[0]))
         return Place(module, node, captured)
-
-
-class Place:
-    """A part that was found in a module."""
-
-    def __init__(self, module: ast.Module, node: ast.AST, captured: Captured) -> None:
-        self.node = node
-        self._module = module
-        self._captured = captured
-        self._parent, self._field = _parent(module, node)
-
-    @property
-    def call(self) -> ast.Call:
-        """The part, which is a call."""
-        assert isinstance(self.node, ast.Call)
-        return self.node
-
-    def filled(self, code: str) -> Sequence[ast.AST]:
-        """Return the code as nodes of the part's kind."""
-        captured = self._captured | {"old": self.node}
-        if isinstance(self.node, ast.stmt):
-            return fill_statements(code, captured, self._module)
-        return [fill(code, captured, self._module)]
-
-    def put(self, new: Sequence[ast.AST]) -> None:
-        """Replace the part by these nodes."""
-        old = getattr(self._parent, self._field)
-        if not isinstance(old, list):
-            (node,) = new
-            setattr(self._parent, self._field, node)
-            return
-        at = next(i for i, each in enumerate(old) if each is self.node)
-        old[at : at + 1] = new
-        if not old and self._field == "body":
-            old.append(ast.Pass())
-
-    def remove(self) -> None:
-        """Remove the part."""
-        if isinstance(self._parent, ast.Dict):
-            at = next(i for i, each in enumerate(self._parent.values) if each is self.node)
-            del self._parent.keys[at]
-        self.put([])
-        if isinstance(self._parent, ast.BoolOp) and len(self._parent.values) == 1:
-            Place(self._module, self._parent, {}).put(self._parent.values)
-
-    def keyword(self, name: str) -> ast.keyword:
-        """Return a keyword argument of the call."""
-        found = [each for each in self.call.keywords if each.arg == name]
-        return _only(f"keyword {name} of {ast.unparse(self.call.func)}", found, ast.unparse)
-
-    def give(self, name: str, code: str) -> None:
-        """Replace or add a keyword argument of the call."""
-        found = [each for each in self.call.keywords if each.arg == name]
-        if found:
-            captured = self._captured | {"old": found[0].value}
-            found[0].value = fill(code, captured, self._module)
-        else:
-            new = fill(code, self._captured, self._module)
-            self.call.keywords.append(ast.keyword(name, new))
 
 
 @dataclass(frozen=True)
@@ -363,136 +320,6 @@ def added(code: str) -> Change:
     return _Added(code)
 
 
-def scope_of(tree: ast.AST, name: str) -> ast.AST:
-    """Return what has this qualified name: a function, a class, a constant or a field.
-
-    Without a name it is `tree`. Raises AnchorError if there is no such definition, or several.
-    """
-    for part in name.split(".") if name else ():
-        found = [each for each in _definitions(tree) if _is_named(each, part)]
-        tree = _only(f"definition {part} of {name}", found, lambda each: f"line {each.lineno}")
-    return tree
-
-
-def _definitions(tree: ast.AST) -> Iterator[ast.stmt]:
-    """Yield the statements of a scope, without those of the scopes in it."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.stmt):
-            yield node
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.expr)):
-            yield from _definitions(node)
-
-
-def _is_named(node: ast.stmt, name: str) -> bool:
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        return node.name == name
-    targets: Iterable[ast.expr] = ()
-    if isinstance(node, ast.AnnAssign):
-        targets = (node.target,)
-    elif isinstance(node, ast.Assign):
-        targets = node.targets
-    return any(isinstance(each, ast.Name) and each.id == name for each in targets)
-
-
-_Block = Sequence[ast.AST]
-_Candidates = Callable[[ast.AST], Iterator[tuple[ast.AST, _Block]]]
-
-
-def _conditions(scope: ast.AST) -> Iterator[tuple[ast.AST, _Block]]:
-    for node in ast.walk(scope):
-        if isinstance(node, (ast.If, ast.While)):
-            yield node.test, node.body
-        elif isinstance(node, ast.IfExp):
-            yield node.test, [node.body]
-        elif isinstance(node, ast.comprehension):
-            yield from ((each, ()) for each in node.ifs)
-
-
-def _operands(scope: ast.AST) -> Iterator[tuple[ast.AST, _Block]]:
-    for node in ast.walk(scope):
-        if isinstance(node, ast.BoolOp):
-            yield from ((each, ()) for each in node.values)
-
-
-def _assigned(scope: ast.AST) -> Iterator[tuple[ast.AST, _Block]]:
-    for node in ast.walk(scope):
-        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and node.value is not None:
-            yield node.value, ()
-
-
-def _returned(scope: ast.AST) -> Iterator[tuple[ast.AST, _Block]]:
-    for node in ast.walk(scope):
-        if isinstance(node, ast.Return) and node.value is not None:
-            yield node.value, ()
-
-
-def _iterated(scope: ast.AST) -> Iterator[tuple[ast.AST, _Block]]:
-    for node in ast.walk(scope):
-        if isinstance(node, (ast.For, ast.AsyncFor)):
-            yield node.iter, node.body
-        elif isinstance(node, ast.comprehension):
-            yield node.iter, ()
-
-
-def _caught(scope: ast.AST) -> Iterator[tuple[ast.AST, _Block]]:
-    for node in ast.walk(scope):
-        if isinstance(node, ast.ExceptHandler) and node.type is not None:
-            yield node.type, ()
-
-
-def _statements(scope: ast.AST) -> Iterator[tuple[ast.AST, _Block]]:
-    for node in ast.walk(scope):
-        if isinstance(node, ast.stmt) and node is not scope:
-            yield node, ()
-
-
-def _mentioning(
-    candidates: _Candidates, mentions: Sequence[str], guarding: str = ""
-) -> Callable[[ast.AST, Captured], Iterator[_Found]]:
-    """Return a search for the candidates that mention all of these patterns."""
-    patterns = [Pattern(text) for text in mentions]
-
-    def find(scope: ast.AST, known: Captured) -> Iterator[_Found]:
-        for node, block in candidates(scope):
-            if guarding and not any(Pattern(guarding).inside(each, known) for each in block):
-                continue
-            ways = [known]
-            for pattern in patterns:
-                ways = [found for way in ways for found in pattern.inside(node, way)]
-            for captured in ways:
-                yield node, captured
-
-    return find
-
-
-def _matching(text: str, kind: type[ast.AST]) -> Callable[[ast.AST, Captured], Iterator[_Found]]:
-    """Return a search for the nodes that match this pattern."""
-    pattern = Pattern(text)
-
-    def find(scope: ast.AST, known: Captured) -> Iterator[_Found]:
-        for node in ast.walk(scope):
-            if isinstance(node, kind):
-                captured = pattern.match(node, known)
-                if captured is not None:
-                    yield node, captured
-
-    return find
-
-
-def _call_pattern(of: str) -> str:
-    return of if of.endswith(")") else f"{of}(...)"
-
-
-def _innermost(found: Sequence[_Found]) -> list[_Found]:
-    """Leave out the nodes that contain another of the nodes."""
-    nodes = {id(node) for node, _ in found}
-    return [
-        (node, captured)
-        for node, captured in found
-        if not any(id(each) in nodes for each in ast.walk(node) if each is not node)
-    ]
-
-
 def _negation(node: ast.AST) -> ast.expr:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return node.operand
@@ -500,22 +327,6 @@ def _negation(node: ast.AST) -> ast.expr:
         return ast.Compare(node.left, [_NEGATED[type(node.ops[0])]()], node.comparators)
     assert isinstance(node, ast.expr)
     return ast.UnaryOp(ast.Not(), node)
-
-
-def _parent(module: ast.Module, node: ast.AST) -> tuple[ast.AST, str]:
-    for parent in ast.walk(module):
-        for field, child in ast.iter_fields(parent):
-            if child is node or (isinstance(child, list) and any(e is node for e in child)):
-                return parent, field
-    raise AssertionError(f"the module does not contain {ast.dump(node)}")
-
-
-def _only(title: str, found: Sequence[_T], shown: Callable[[_T], str]) -> _T:
-    if not found:
-        raise AnchorError(f"no {title}")
-    if len(found) > 1:
-        raise AnchorError(f"{len(found)} times {title}: {'; '.join(map(shown, found))}")
-    return found[0]
 
 
 def _shown(mentions: Sequence[str], guarding: str = "") -> str:

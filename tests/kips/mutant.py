@@ -6,7 +6,8 @@ import ast
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.kips.changes import Change, scope_of
+from tests.kips.changes import Change
+from tests.kips.place import scope_of
 
 
 class Mutant(NamedTuple):
