@@ -30,6 +30,12 @@ def test_each_mutant_changes_one_place_in_its_module(mutant: Mutant) -> None:
         assert BY_NUMBER[number].is_implemented
 
 
+def test_what_a_mutant_imports_exists() -> None:
+    for mutant in MUTANTS:
+        for new in _imports(_mutated(mutant)) - _imports(_source(mutant)):
+            exec(new)
+
+
 @each_mutant
 def test_a_mutant_survives_the_renaming_of_local_variables(mutant: Mutant) -> None:
     renamed = _rename_locals(_source(mutant))
@@ -55,6 +61,11 @@ def _source(mutant: Mutant) -> str:
     source = mutant.file(ROOT).read_text(encoding="utf-8")
     assert RENAMED not in source
     return _without_layout(source)
+
+
+def _imports(source: str) -> set[str]:
+    found = (e for e in ast.walk(ast.parse(source)) if isinstance(e, (ast.Import, ast.ImportFrom)))
+    return {ast.unparse(each) for each in found}
 
 
 @cache
