@@ -25,7 +25,7 @@ from bridgehead.kafka_wire.messages.create_topics import CreatableTopic, CreateT
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from chaos.recorded_client import RecordedClient
 from chaos.workload import Progress
-from raw_client.asynchronous import ClusterClient
+from bridgehead.raw_client.asynchronous import ClusterClient
 
 METADATA, METADATA_VERSION = 3, 12
 CREATE_TOPICS, CREATE_TOPICS_VERSION = 19, 7

@@ -22,7 +22,7 @@ from demo.requests import (
     folder_with_code,
     more_partitions,
 )
-from raw_client.codec import Body, create_topic_body
+from bridgehead.raw_client.codec import Body, create_topic_body
 
 CREATE, DELETE, DELETE_RECORDS, CREATE_PARTITIONS = 19, 20, 21, 37
 ALTER_CONFIGS, REASSIGN = 44, 45

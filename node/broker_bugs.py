@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from bridgehead.kafka_wire.framing import frame
-from broker_proxy.client_socket import ClientSocket
-from broker_proxy.connection import ClientConnection
-from broker_proxy.server import KafkaServer
+from broker_proxy.connections.client_socket import ClientSocket
+from broker_proxy.connections.connection import ClientConnection
+from broker_proxy.connections.server import KafkaServer
 from envelope.channel import ControllerChannel
 from envelope.messages import MetadataUpdate
 

@@ -13,18 +13,18 @@ from dataclasses import fields, replace
 from typing import Any, ClassVar, Final
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
-from broker_proxy.forwarding import ForwardingManager
+from broker_proxy.forwarding.manager import ForwardingManager
 from cluster_model.session_state import ConnectionLostError, SessionLostError, SessionState
-from cluster_model.znode_operations import Check, Create, Delete, Operation, SetData
-from cluster_model.znodes import CommitZnode, ControllerEpochZnode, ControllerZnode
+from cluster_model.znodes.operations import Check, Create, Delete, Operation, SetData
+from cluster_model.znodes.layout import CommitZnode, ControllerEpochZnode, ControllerZnode
 from controller.apis.base import Outcome
 from controller.controller import Controller
-from controller.loop import ControllerLoop
+from controller.loop.loop import ControllerLoop
 from controller.services import Sender, Services, Settings
 from controller.store.outcomes import OutcomeIndex
 from controller.store.port import Committed, ContentConflictError, Fence
 from controller.store.zookeeper import ZooKeeperStore
-from controller.term import Term
+from controller.term.term import Term
 from envelope.messages import Envelope, EnvelopeReply, RequestIdentity
 
 _NODE_EXISTS: Final = -110  # ZooKeeper's error code

@@ -13,14 +13,14 @@ from dataclasses import replace
 from typing import Any, ClassVar, Final, cast
 
 from bridgehead.kafka_wire.errors import ErrorCode
-from broker_proxy.forwarding import ForwardingManager
-from broker_proxy.watcher import ZooKeeperWatcher
+from broker_proxy.forwarding.manager import ForwardingManager
+from broker_proxy.metadata.session import ZooKeeperWatcher
 from controller.controller import Controller
-from controller.publish import Peer
+from controller.term.publish import Peer
 from controller.services import Services, Settings
 from controller.store.port import Fence
 from controller.store.zookeeper import ZooKeeperStore
-from controller.term import Term
+from controller.term.term import Term
 from envelope.messages import EnvelopeReply
 
 _EARLY_S: Final = 1.0

@@ -30,14 +30,14 @@ from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.headers import decode_request_header
 from broker_proxy.authentication.authenticator import Dispatch, Expired, SaslAuthenticator
 from broker_proxy.authentication.authenticator import Outcome as LoginOutcome
-from broker_proxy.forwarding import ForwardingManager
-from broker_proxy.learned_acls import LearnedAcls
-from broker_proxy.watcher import ZooKeeperWatcher
-from cluster_model.acls import Entries
+from broker_proxy.forwarding.manager import ForwardingManager
+from broker_proxy.metadata.learned_acls import LearnedAcls
+from broker_proxy.metadata.session import ZooKeeperWatcher
+from cluster_model.acls.bindings import Entries
 from cluster_model.image import MetadataImage
 from cluster_model.records import ConfigRecord, ConfigResource
-from cluster_model.znode_operations import SetData
-from cluster_model.znodes import CommitZnode
+from cluster_model.znodes.operations import SetData
+from cluster_model.znodes.layout import CommitZnode
 from controller.apis.base import AdminApi, Decided, Decision, Outcome, RequestContext
 from controller.services import THIS_PROCESS, Sender, Services, Settings
 from controller.store.port import Committed, ContentConflictError, Fence
@@ -54,7 +54,7 @@ from node import kafka_bugs, recovery_bugs
 from node.broker_bugs import OvertakingServer, channel_with_repeats
 from node.collaborators import PRODUCTION, Collaborators
 from node.config import NodeConfig
-from node.parts import Parts, build_parts
+from node.assembly.parts import Parts, build_parts
 
 # --- The controller's store ----------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Mapping
 from typing import Final
 
-from cluster_model.entity_names import desanitize
+from cluster_model.znodes.entity_names import desanitize
 from cluster_model.scram import MECHANISM_NAMES, ScramCredential, parse_credential
 
 _log = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bridgehead.cluster.properties import format_properties
-from broker_proxy.watcher import ZooKeeperWatcher
+from broker_proxy.metadata.session import ZooKeeperWatcher
 from chaos.failpoints import with_failpoints
 from chaos.simulated.envelope_stream import EnvelopeNetwork
 from chaos.simulated.network import LOOPBACK, NetworkLoop
@@ -20,7 +20,7 @@ from controller.store.zookeeper import ZooKeeperStore
 from envelope.channel import ControllerChannel
 from node.collaborators import Collaborators
 from node.config import read_config
-from node.lifecycle import Node
+from node.run.lifecycle import Node
 from node.seeded_bugs import faulty_parts
 
 FIRST_PORT: Final = 9_092

@@ -30,8 +30,8 @@ from chaos.write_requests import (
     deletions,
     renewal,
 )
-from raw_client.asynchronous import AsyncConnection, PlainLogin
-from raw_client.codec import Body, decode_json, encode_json
+from bridgehead.raw_client.asynchronous import AsyncConnection, PlainLogin
+from bridgehead.raw_client.codec import Body, decode_json, encode_json
 
 LISTENER: Final = "SASL_PLAINTEXT"
 LOGIN: Final = PlainLogin("admin", "admin-secret")

@@ -19,7 +19,7 @@ from bridgehead.kafka_wire.messages.metadata import (
 )
 from chaos.recorded_client import RecordedClient
 from chaos.workload import UNKNOWN_OUTCOMES, Place, Workload, pauses
-from raw_client.asynchronous import ClusterClient
+from bridgehead.raw_client.asynchronous import ClusterClient
 
 _CLIENTS: Final = 8
 _AGREED_WITHIN_S: Final = 60.0

@@ -27,9 +27,9 @@ from bridgehead.kafka_wire.messages.drafted.alter_acls import (
     AlterResourceAcls,
     AlterResourceAclsResult,
 )
-from cluster_model.acl_requests import can_be_stored, parse_creation
-from cluster_model.acls import PATTERN_TYPE_CODES, AclBinding
-from cluster_model.authorization import (
+from cluster_model.acls.requests import can_be_stored, parse_creation
+from cluster_model.acls.bindings import PATTERN_TYPE_CODES, AclBinding
+from cluster_model.acls.authorization import (
     CLUSTER_NAME,
     CLUSTER_OPERATIONS,
     Authorize,

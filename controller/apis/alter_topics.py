@@ -31,7 +31,7 @@ from bridgehead.kafka_wire.messages.drafted.alter_topics import (
     AlterTopicsRequest,
     AlterTopicsResponse,
 )
-from cluster_model.authorization import CLUSTER_NAME
+from cluster_model.acls.authorization import CLUSTER_NAME
 from cluster_model.image import MetadataImage, Topic
 from cluster_model.policy_state import targets
 from cluster_model.reassignments import PartitionAssignment, reassigned
@@ -46,7 +46,7 @@ from controller.apis.topic_assignments import (
     start_reassignment,
     too_many_partitions,
 )
-from controller.policy_check import alteration
+from controller.apis.policy_check import alteration
 
 NOT_DEFINED: Final = -1
 

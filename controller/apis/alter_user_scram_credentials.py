@@ -20,9 +20,9 @@ from bridgehead.kafka_wire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsResult,
     ScramCredentialUpsertion,
 )
-from cluster_model.authorization import CLUSTER_NAME
+from cluster_model.acls.authorization import CLUSTER_NAME
 from cluster_model.client_quotas import USER_KEYS
-from cluster_model.entity_names import sanitize
+from cluster_model.znodes.entity_names import sanitize
 from cluster_model.image import MetadataImage
 from cluster_model.records import ConfigRecord, ConfigResource
 from cluster_model.scram import (

@@ -45,7 +45,7 @@ from controller.apis.topic_assignments import (
     place_partitions,
     too_many_partitions,
 )
-from controller.policy_check import alteration
+from controller.apis.policy_check import alteration
 
 
 class CreatePartitions(AdminApi):

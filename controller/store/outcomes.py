@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from bridgehead.kafka_wire.errors import ErrorCode
-from cluster_model.znode_operations import Create, Delete, Operation, SetData
-from cluster_model.znodes import (
+from cluster_model.znodes.operations import Create, Delete, Operation, SetData
+from cluster_model.znodes.layout import (
     FloorZnode,
     OutcomeZnode,
     ZnodeContentError,

@@ -9,14 +9,14 @@ from typing import Any, Final, NamedTuple
 
 from bridgehead.authorizer import AccessControlEntry, ResourcePattern
 from bridgehead.cluster import Cluster
-from cluster_model.acl_authorizer import CLASS_NAME
-from cluster_model.acl_znodes import AclChangeZnode, AclZnode
+from cluster_model.acls.authorizer import CLASS_NAME
+from cluster_model.acls.znodes import AclChangeZnode, AclZnode
 from event_log.verdicts import Verdict, worst
 from judge.evidence.run_lookup import read_run
 from judge.history import History
 from judge.verdicts import judge
-from raw_client.blocking import Connection
-from raw_client.codec import create_topic_body
+from bridgehead.raw_client.blocking import Connection
+from bridgehead.raw_client.codec import create_topic_body
 from tests.integration.kazoo_clients import kazoo_client
 from tests.integration.waiting import wait_until
 

@@ -25,9 +25,9 @@ from event_log.verdicts import Verdict, worst
 from judge.evidence.run_lookup import read_run
 from judge.history import History
 from judge.verdicts import judge
-from node.authorization import AUTHORIZER_CLASS
-from raw_client.blocking import Connection
-from raw_client.codec import create_topics, decode_message
+from node.assembly.authorization import AUTHORIZER_CLASS
+from bridgehead.raw_client.blocking import Connection
+from bridgehead.raw_client.codec import create_topics, decode_message
 from tests.integration.token_clients import Client
 from tests.integration.waiting import wait_until
 

@@ -27,7 +27,7 @@ from event_log.verdicts import Verdict
 from judge.evidence.run_lookup import read_run
 from judge.history import History
 from judge.verdicts import judge
-from raw_client.blocking import Connection
+from bridgehead.raw_client.blocking import Connection
 
 SESSION_TIMEOUT_S = 3
 WITHIN_S = 30

@@ -14,7 +14,7 @@ from event_log.verdicts import Verdict
 from judge.evidence.run_lookup import read_run
 from judge.history import History
 from judge.verdicts import judge
-from raw_client.blocking import Connection
+from bridgehead.raw_client.blocking import Connection
 from tests.integration.conftest import StartCluster
 from tests.integration.test_upgrade import MUTANT_NODE, OLD, set_quota
 

@@ -18,8 +18,8 @@ from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest
 from bridgehead.kafka_wire.primitives import WireError
 from event_log.verdicts import Verdict
-from raw_client.asynchronous import AsyncConnection
-from raw_client.codec import create_topics, decode_message
+from bridgehead.raw_client.asynchronous import AsyncConnection
+from bridgehead.raw_client.codec import create_topics, decode_message
 from tests.integration.judged_runs import judged
 from tests.integration.test_zombie_controller import events
 

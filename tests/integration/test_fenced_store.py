@@ -10,8 +10,8 @@ import pytest
 from kazoo.client import KazooClient
 
 from cluster_model.session_state import SessionState
-from cluster_model.znode_operations import Create, SetData
-from cluster_model.znodes import (
+from cluster_model.znodes.operations import Create, SetData
+from cluster_model.znodes.layout import (
     BRIDGEHEAD_PATHS,
     START_UP_PATHS,
     ControllerZnode,

@@ -25,8 +25,8 @@ from envelope.channel import ControllerChannel
 from envelope.channel_security import ChannelFiles, broker_host, load_security
 from envelope.messages import ChannelClosedError, Envelope, Hello, RequestIdentity
 from envelope.principal_serde import DefaultPrincipalSerde
-from raw_client.blocking import Connection
-from raw_client.codec import create_topics, decode_message
+from bridgehead.raw_client.blocking import Connection
+from bridgehead.raw_client.codec import create_topics, decode_message
 from tests.integration.admin_clients import ConfluentAdmin
 
 BROKERS = (1, 2, 3)

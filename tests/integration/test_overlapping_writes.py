@@ -29,8 +29,8 @@ from event_log.verdicts import Verdict, worst
 from judge.evidence.run_lookup import read_run
 from judge.history import History
 from judge.verdicts import judge
-from raw_client.asynchronous import AsyncConnection
-from raw_client.codec import decode_message, encode_message
+from bridgehead.raw_client.asynchronous import AsyncConnection
+from bridgehead.raw_client.codec import decode_message, encode_message
 
 _TOPICS = ("a.b", "a_b", "c", "d", "e", "f", "g", "h", "i", "_j")
 _REQUESTS = 300

@@ -27,7 +27,7 @@ from event_log.verdicts import Verdict, worst
 from judge.evidence.run_lookup import read_run
 from judge.history import History
 from judge.verdicts import judge
-from raw_client.blocking import call_once
+from bridgehead.raw_client.blocking import call_once
 from tests.integration.conftest import StartCluster
 from tests.integration.waiting import wait_until
 

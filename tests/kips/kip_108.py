@@ -5,9 +5,9 @@ from __future__ import annotations
 from tests.kips.changes import call, caught, condition, expression, iterated, statement, value
 from tests.kips.mutant import Mutant
 
-POLICIES = "node.policies"
-RUNNER = "node.policy_runner"
-EVALUATION = "controller.policy_evaluation"
+POLICIES = "node.assembly.policies"
+RUNNER = "node.assembly.policy_runner"
+EVALUATION = "controller.loop.policy_evaluation"
 CREATE_TOPICS = "controller.apis.create_topics"
 CREATE_TOPICS_MESSAGE = "bridgehead.kafka_wire.messages.create_topics"
 

@@ -15,15 +15,15 @@ from tests.kips.changes import (
 )
 from tests.kips.mutant import Mutant
 
-POLICIES = "node.policies"
-CHECK = "controller.policy_check"
+POLICIES = "node.assembly.policies"
+CHECK = "controller.apis.policy_check"
 POLICY_STATE = "cluster_model.policy_state"
-EVALUATION = "controller.policy_evaluation"
+EVALUATION = "controller.loop.policy_evaluation"
 CREATE_PARTITIONS = "controller.apis.create_partitions"
 CONFIG_CHANGES = "controller.apis.config_changes"
 DELETE_TOPICS = "controller.apis.delete_topics"
-DELETE_RECORDS = "broker_proxy.apis.delete_records"
-RECORDS_POLICY = "broker_proxy.apis.records_policy"
+DELETE_RECORDS = "broker_proxy.apis.records.delete_records"
+RECORDS_POLICY = "broker_proxy.apis.records.records_policy"
 DRAFTED_DELETE_TOPICS = "bridgehead.kafka_wire.messages.drafted.delete_topics"
 DRAFTED_DELETE_RECORDS = "bridgehead.kafka_wire.messages.drafted.delete_records"
 
@@ -168,7 +168,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         ("201.25",),
-        "node.policy_runner",
+        "node.assembly.policy_runner",
         "PolicyRunner._result",
         argument("ApiError(ErrorCode.POLICY_VIOLATION, ...)", 1).becomes("None"),
     ),

@@ -17,16 +17,16 @@ from tests.kips.changes import (
 )
 from tests.kips.mutant import Mutant
 
-ROUTING = "broker_proxy.routing"
+ROUTING = "broker_proxy.requests.routing"
 CREATE_TOPICS = "controller.apis.create_topics"
 DELETE_TOPICS = "controller.apis.delete_topics"
 ALTER_TOPICS = "controller.apis.alter_topics"
 ALTER_ACLS = "controller.apis.alter_acls"
 ASSIGNMENTS = "controller.apis.topic_assignments"
-LIST_ACLS = "broker_proxy.apis.list_acls"
-METADATA = "broker_proxy.apis.metadata"
-IMAGE_WAITS = "controller.image_waits"
-RESPONSES = "controller.delayed_responses"
+LIST_ACLS = "broker_proxy.apis.admin.list_acls"
+METADATA = "broker_proxy.apis.admin.metadata"
+IMAGE_WAITS = "controller.loop.image_waits"
+RESPONSES = "controller.loop.delayed_responses"
 CREATE_TOPICS_MESSAGE = "bridgehead.kafka_wire.messages.create_topics"
 DELETE_TOPICS_MESSAGE = "bridgehead.kafka_wire.messages.delete_topics"
 DRAFTED_ALTER_TOPICS = "bridgehead.kafka_wire.messages.drafted.alter_topics"
@@ -69,7 +69,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         ("4.7",),
-        "broker_proxy.dispatch",
+        "broker_proxy.requests.dispatch",
         "Dispatcher._execute",
         expression("ErrorCode.NOT_CONTROLLER").becomes("ErrorCode.INVALID_REQUEST"),
     ),
@@ -440,7 +440,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(("4.80",), ROUTING, "route", operand("Route.FORWARD").removed()),
     Mutant(
         ("4.82",),
-        "broker_proxy.apis.api_versions",
+        "broker_proxy.apis.admin.api_versions",
         "ApiVersions._ranges",
         condition(guarding="ApiVersion", where="ApiVersion(..., api_key=$key)").becomes(
             "$old and $key < 10000"
@@ -448,19 +448,19 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         ("4.84",),
-        "node.authorization",
+        "node.assembly.authorization",
         "load_authorizer",
         assigned("AclAuthorizer").becomes("AclAuthorizer"),
     ),
     Mutant(
         ("4.21", "4.25", "4.69"),
-        "controller.handle_envelope",
+        "controller.envelopes.handle",
         "EnvelopeHandler.encode_response",
         statement("_log_invalid_elements").removed(),
     ),
     Mutant(
         ("4.88",),
-        "controller.loop",
+        "controller.loop.loop",
         "ControllerLoop._start_jobs_for",
         statement("delete_topics").removed(),
     ),
@@ -481,7 +481,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         ("4.81",),
-        "controller.publish",
+        "controller.term.publish",
         "Publisher.publish",
         argument("changed_parts", 2).becomes("frozenset()"),
     ),
@@ -495,7 +495,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         ("4.95",),
-        "cluster_model.authorization",
+        "cluster_model.acls.authorization",
         "bind_authorize.bind.authorize",
         call("_log.exception").renamed("debug"),
     ),

@@ -19,17 +19,17 @@ from tests.kips.changes import (
 )
 from tests.kips.mutant import Mutant
 
-ROUTING = "broker_proxy.routing"
+ROUTING = "broker_proxy.requests.routing"
 APIS = "bridgehead.kafka_wire.apis"
-FORWARDING = "broker_proxy.forwarding"
-DISPATCH = "broker_proxy.dispatch"
-RETRY = "broker_proxy.forwarding_retry"
-AUTO_TOPICS = "broker_proxy.auto_topics"
-FIND_COORDINATOR = "broker_proxy.apis.find_coordinator"
-ENVELOPE = "broker_proxy.apis.envelope"
+FORWARDING = "broker_proxy.forwarding.manager"
+DISPATCH = "broker_proxy.requests.dispatch"
+RETRY = "broker_proxy.forwarding.retry"
+AUTO_TOPICS = "broker_proxy.forwarding.auto_topics"
+FIND_COORDINATOR = "broker_proxy.apis.groups.find_coordinator"
+ENVELOPE = "broker_proxy.apis.admin.envelope"
 CREATE_TOPICS = "controller.apis.create_topics"
-HANDLE = "controller.handle_envelope"
-OPEN = "controller.open_envelope"
+HANDLE = "controller.envelopes.handle"
+OPEN = "controller.envelopes.open"
 LOAD = "controller.store.load"
 CONVERSION = "envelope.conversion"
 METRICS = "metrics.node_metrics"
@@ -43,7 +43,7 @@ DRAFTED_ENVELOPE = "bridgehead.kafka_wire.messages.drafted.envelope"
 MUTANTS = (
     Mutant(
         ("590.2",),
-        "controller.loop",
+        "controller.loop.loop",
         "ControllerLoop._round",
         statement(
             "split_into_multis($entries)", where="_handle_conflict(..., $requests)"
@@ -158,7 +158,7 @@ MUTANTS = (
     ),
     Mutant(
         ("590.21",),
-        "broker_proxy.apis.metadata",
+        "broker_proxy.apis.admin.metadata",
         "Metadata.handle",
         condition("allow_auto_topic_creation").never(),
     ),
@@ -253,7 +253,7 @@ MUTANTS = (
     Mutant(("590.36",), ENVELOPE, "Envelope._open", condition("_between_brokers").never()),
     Mutant(
         ("590.37",),
-        "controller.pending_request",
+        "controller.loop.pending_request",
         "PendingRequest.new_context",
         call("RequestContext").given(authorize="lambda *_, **__: True"),
     ),
@@ -284,7 +284,7 @@ MUTANTS = (
                 raise WireError
         """),
     ),
-    Mutant(("590.43",), "node.security", "_serde_of", condition("forwards").never()),
+    Mutant(("590.43",), "node.assembly.security", "_serde_of", condition("forwards").never()),
     Mutant(("590.44",), METRICS, "NodeMetrics.forwarding_began", statement("_began").removed()),
     Mutant(
         ("590.44", "590.45"),
@@ -319,7 +319,7 @@ MUTANTS = (
     ),
     Mutant(
         ("590.48",),
-        "node.local_apis",
+        "node.assembly.local_apis",
         "_client_envelopes.refused",
         condition("ErrorCode.CLUSTER_AUTHORIZATION_FAILED").never(),
     ),
@@ -354,7 +354,7 @@ MUTANTS = (
     ),
     Mutant(
         ("590.60",),
-        "broker_proxy.applied_metadata",
+        "broker_proxy.metadata.applied_metadata",
         "AppliedMetadata._follow",
         statement("self._then or $then").removed(),
     ),
@@ -372,7 +372,7 @@ MUTANTS = (
     ),
     Mutant(
         ("590.3", "4.81"),
-        "broker_proxy.watcher",
+        "broker_proxy.metadata.session",
         "ZooKeeperWatcher._process_config_changes",
         call("config_changed($resource, $configs)").becomes("$configs"),
     ),

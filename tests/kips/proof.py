@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from enum import Enum
 from typing import TypeVar
 
-from docs.kip_rows import Row
+from tools.kip_rows import Row
 from tests.kips.mutant import Mutant
 from tests.kips.pytest_run import ERROR, FAILED, PASSED, interrupt, run_tests
 from tests.kips.tree import Tree

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from docs.kip_rows import ROOT
+from tools.kip_rows import ROOT
 from tests.kips.mutant import Mutant
 
 # `.venv` is shared. The others are not part of the project.

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from cluster_model.image import MetadataImage
 from cluster_model.records import ConfigRecord, ConfigResource
-from cluster_model.znode_operations import Create, Delete, Operation, SetData
-from cluster_model.znodes import (
+from cluster_model.znodes.operations import Create, Delete, Operation, SetData
+from cluster_model.znodes.layout import (
     START_UP_PATHS,
     ConfigZnode,
     ControllerEpochZnode,

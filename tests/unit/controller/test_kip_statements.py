@@ -16,8 +16,8 @@ from controller.apis.alter_acls import AlterAcls
 from controller.apis.base import WaitFor
 from controller.apis.delete_topics import DeleteTopics
 from controller.apis.topic_assignments import PARTITIONS_IN_ONE_MULTI
-from controller.policy_check import ImageClusterState
-from raw_client.codec import decode_json, encode_json
+from controller.apis.policy_check import ImageClusterState
+from bridgehead.raw_client.codec import decode_json, encode_json
 from tests.unit.controller import test_drafted_acls
 from tests.unit.controller.in_process_cluster import InProcessCluster
 from tests.unit.controller.loop_bench import Term

@@ -27,12 +27,12 @@ from bridgehead.policy import ClusterState, KafkaPrincipal, PolicyViolationExcep
 from bridgehead.policy.limits import TopicLimits
 from cluster_model.principal import KafkaPrincipal as Principal
 from cluster_model.records import DeletionMarkerRecord
-from controller import policy_evaluation
+from controller.loop import policy_evaluation
 from controller.apis.alter_partition_reassignments import AlterPartitionReassignments
 from controller.apis.base import Results
 from controller.apis.create_partitions import CreatePartitions
 from controller.apis.delete_topics import DeleteTopics
-from controller.policy_check import ImageClusterState
+from controller.apis.policy_check import ImageClusterState
 from controller.store.outcomes import RequestOutcomes
 from envelope.messages import RequestIdentity
 from node.seeded_bugs import skip_policy_on_retry

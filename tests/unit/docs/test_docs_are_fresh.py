@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from docs.generate import FOLDER, PAGES
+from tools.generate import FOLDER, PAGES
 from event_log import events
 from metrics.names import METRICS, Dialect, exposed_names
 

@@ -12,7 +12,7 @@ from functools import cache
 
 import pytest
 
-from docs.kip_rows import ROOT, rows
+from tools.kip_rows import ROOT, rows
 from tests.kips.mutant import Mutant
 from tests.kips.registry import MUTANTS, WITHOUT
 

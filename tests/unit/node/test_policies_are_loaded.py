@@ -18,9 +18,14 @@ from bridgehead.policy import (
     RequestedTopicState,
 )
 from cluster_model.principal import ANONYMOUS
-from controller.policy_check import AlterBrokerConfigs, AlterTopicConfigs, PolicyCheck, creation
+from controller.apis.policy_check import (
+    AlterBrokerConfigs,
+    AlterTopicConfigs,
+    PolicyCheck,
+    creation,
+)
 from node.config import NodeConfigError
-from node.policies import (
+from node.assembly.policies import (
     ALTER,
     CREATE,
     MANAGEMENT,
