@@ -40,16 +40,16 @@ def rows() -> list[Row]:
     lines = PAGE.read_text(encoding="utf-8").splitlines()
     deviations = dict(re.findall(r"^- (\d+\.\d+): (.*)\.$", "\n".join(lines), re.MULTILINE))
     cells = [[cell.strip() for cell in line.split(" | ")] for line in lines if line[:2] == "| "]
-    return [_row(*line, deviations) for line in cells if line[0].removeprefix("| ")[:1].isdigit()]
+    return [_row(deviations, *line) for line in cells if line[0].removeprefix("| ")[:1].isdigit()]
 
 
 def _row(
+    deviations: dict[str, str],
     number: str,
     statement: str,
     dialect: str,
     where: str,
     shown_by: str,
-    deviations: dict[str, str],
 ) -> Row:
     number = number.removeprefix("| ")
     deviation = deviations.get(number, "")

@@ -2,137 +2,121 @@
 
 from __future__ import annotations
 
+from tests.kips.changes import call, caught, condition, expression, iterated, statement, value
 from tests.kips.mutant import Mutant
 
-POLICIES = "node/assembly/policies.py"
-EVALUATION = "controller/loop/policy_evaluation.py"
-CREATE_TOPICS = "controller/apis/create_topics.py"
-CREATE_TOPICS_MESSAGE = "bridgehead/kafka_wire/messages/create_topics.py"
+POLICIES = "node.assembly.policies"
+RUNNER = "node.assembly.policy_runner"
+EVALUATION = "controller.loop.policy_evaluation"
+CREATE_TOPICS = "controller.apis.create_topics"
+CREATE_TOPICS_MESSAGE = "bridgehead.kafka_wire.messages.create_topics"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         ("108.1", "108.5"),
         POLICIES,
-        "        self._create.validate(\n",
-        "        CreateTopicPolicy.RequestMetadata.__init__ or self._create.validate(\n",
+        "DeprecatedPolicies.validate_create_topic",
+        call("self._create.validate").becomes("CreateTopicPolicy.RequestMetadata.__init__ or $old"),
     ),
     Mutant(
         ("108.2",),
         POLICIES,
-        "                self._create.close()\n",
-        "                self._create.configure({})\n",
+        "DeprecatedPolicies.close",
+        call("self._create.close").becomes("self._create.configure({})"),
     ),
-    Mutant(
-        ("108.3",),
-        POLICIES,
-        "policy.configure(MappingProxyType(dict(properties)))",
-        "policy.configure(MappingProxyType({}))",
-    ),
+    Mutant(("108.3",), POLICIES, "_load", expression("dict($properties)").becomes("{}")),
     Mutant(
         ("108.4",),
         POLICIES,
-        "        found = getattr(importlib.import_module(module_name), class_name, None)\n"
-        "    except (Exception, SystemExit) as error:\n",
-        "        found = getattr(importlib.import_module(module_name), class_name, None)\n"
-        "    except ModuleNotFoundError:\n"
-        "        return None\n"
-        "    except (Exception, SystemExit) as error:\n",
+        "_load",
+        statement("importlib.import_module").becomes("""
+            try:
+                $old
+            except ModuleNotFoundError:
+                return None
+        """),
     ),
     Mutant(
         ("108.5",),
         POLICIES,
-        "num_partitions=state.num_partitions if generated else None,",
-        "num_partitions=state.num_partitions,",
+        "DeprecatedPolicies.validate_create_topic",
+        call("RequestMetadata(..., num_partitions=$number if ... else None)").given(
+            num_partitions="$number"
+        ),
     ),
     Mutant(
         ("108.6",),
-        "bridgehead/kafka_wire/errors.py",
-        "    POLICY_VIOLATION = 44",
-        "    POLICY_VIOLATION = 1044",
+        "bridgehead.kafka_wire.errors",
+        "ErrorCode.POLICY_VIOLATION",
+        value().becomes("1044"),
     ),
     Mutant(
         ("108.7", "108.11"),
         CREATE_TOPICS,
-        "error_code=outcome.error, error_message=outcome.message, configs=[]",
-        "error_code=outcome.error, error_message=None, configs=[]",
+        "CreateTopics._result",
+        call("CreatableTopicResult").given(error_message="None"),
     ),
     Mutant(
         ("108.7",),
         CREATE_TOPICS_MESSAGE,
-        'error_message: str | None = wire(STRING, versions="1+"',
-        'error_message: str | None = wire(STRING, versions="2+"',
+        "CreatableTopicResult.error_message",
+        call("wire").given(versions="'2+'"),
     ),
     Mutant(
         ("108.8",),
         CREATE_TOPICS_MESSAGE,
-        'validate_only: bool = wire(BOOL, versions="1+")',
-        'validate_only: bool = wire(BOOL, versions="2+")',
+        "CreateTopicsRequest.validate_only",
+        call("wire").given(versions="'2+'"),
     ),
     Mutant(
         ("108.8", "108.12"),
         CREATE_TOPICS,
-        "            if request.validate_only:\n",
-        "            if False:\n",
+        "CreateTopics.decide",
+        condition("validate_only", guarding="DONE").never(),
     ),
     Mutant(
         ("108.10",),
         CREATE_TOPICS,
-        "                elements.append(Decided(name, Outcome.of(error)))\n",
-        "                check = partial(creation, context.client.principal, name, (), {}, True)\n"
-        "                elements.append(Decided(name, Outcome.of(error), policy_check=check))\n",
+        "CreateTopics.decide",
+        call("Decided($name, Outcome.of(...))", where="$context.authorize").given(
+            policy_check="partial(creation, $context.client.principal, $name, (), {}, True)"
+        ),
     ),
     Mutant(
         ("108.13",),
         EVALUATION,
-        "            elements.append(decided)\n        if not unevaluated:",
-        "            elements.append(decided)\n"
-        "        if any(each.outcome.error == ErrorCode.POLICY_VIOLATION for each in elements):\n"
-        "            failed = Outcome(ErrorCode.POLICY_VIOLATION)\n"
-        "            elements = [Decided(each.element, failed) for each in elements]\n"
-        "        if not unevaluated:",
+        "PolicyEvaluation.judge",
+        statement("_checks", where="replace(..., elements=$elements)").followed_by("""
+            if any(each.outcome.error == ErrorCode.POLICY_VIOLATION for each in $elements):
+                failed = Outcome(ErrorCode.POLICY_VIOLATION)
+                $elements = [Decided(each.element, failed) for each in $elements]
+        """),
     ),
-    Mutant(
-        ("108.14",),
-        CREATE_TOPICS,
-        "        if name in image.topics and name not in image.deletions:\n",
-        "        if False:\n",
-    ),
+    Mutant(("108.14",), CREATE_TOPICS, "CreateTopics._plan", condition("deletions").never()),
     Mutant(
         ("108.15",),
         POLICIES,
-        "self._alter.validate(AlterConfigPolicy.RequestMetadata(resource, requested))",
-        "pass",
+        "DeprecatedPolicies.validate_configs",
+        statement("validate").removed(),
     ),
     Mutant(
         ("108.16",),
         EVALUATION,
-        "        if self._policies is None:\n            return decision\n",
-        "        if self._policies is None:\n            return replace(decision, elements=[])\n",
+        "PolicyEvaluation.judge",
+        statement("self._policies is None", where="replace($decision, ...)").becomes("""
+            if self._policies is None:
+                return replace($decision, elements=[])
+        """),
     ),
     Mutant(
-        ("108.17",),
-        "node/assembly/policy_runner.py",
-        "            async with asyncio.timeout(timeout_ms / 1000):\n",
-        "            async with asyncio.timeout(timeout_ms / 100):\n",
+        ("108.17",), RUNNER, "PolicyRunner._call", expression("$ms / 1000").becomes("$ms / 100")
     ),
-    Mutant(
-        ("108.17",),
-        "node/assembly/policy_runner.py",
-        "    except BaseException as anything:",
-        "    except ValueError as anything:",
-    ),
+    Mutant(("108.17",), RUNNER, "_raised_by", caught("BaseException").becomes("ValueError")),
     Mutant(
         ("108.21",),
         POLICIES,
-        "_load(ALTER, names[ALTER], properties) if names[ALTER] else None,",
-        "_load(ALTER, names[ALTER], properties) if names[ALTER] != names[CREATE] else None,",
+        "load_policies",
+        condition("$names[ALTER]").becomes("$old != $names[CREATE]"),
     ),
-    Mutant(
-        ("108.9",),
-        "controller/loop/policy_evaluation.py",
-        "        cluster = ImageClusterState(self.image)\n"
-        "        for key, check in self.checks.items():",
-        "        cluster = ImageClusterState(self.image)\n"
-        "        for key, check in reversed(self.checks.items()):",
-    ),
+    Mutant(("108.9",), EVALUATION, "_Proposal.calls", iterated("checks").becomes("reversed($old)")),
 )

@@ -2,167 +2,153 @@
 
 from __future__ import annotations
 
+from tests.kips.changes import (
+    added,
+    argument,
+    assigned,
+    call,
+    condition,
+    entry,
+    expression,
+    iterated,
+    operand,
+    returned,
+    statement,
+    value,
+)
 from tests.kips.mutant import Mutant
 
-ADMIN = "bridgehead/admin"
-CONFIG = f"{ADMIN}/config.py"
-CORE = f"{ADMIN}/core.py"
-REQUESTS = f"{ADMIN}/requests.py"
-TOPICS = f"{ADMIN}/calls/topics.py"
-CLUSTER = f"{ADMIN}/calls/cluster.py"
-GROUPS = f"{ADMIN}/calls/groups.py"
+ADMIN = "bridgehead.admin"
+CONFIG = "bridgehead.admin.config"
+CORE = "bridgehead.admin.core"
+REQUESTS = "bridgehead.admin.requests"
+TOPICS = "bridgehead.admin.calls.topics"
+CLUSTER = "bridgehead.admin.calls.cluster"
 
 MUTANTS: tuple[Mutant, ...] = (
-    Mutant(("590.18",), CORE, "DRAFTED_SPECS[request.key].route is Route.FORWARD", "False"),
-    Mutant(
-        ("201.51",),
-        REQUESTS,
-        'self.error(element.error_code, getattr(element, "error_message", None))',
-        "self.error(element.error_code, None)",
-    ),
+    Mutant(("590.18",), CORE, "_Exchange.__post_init__", assigned("Route.FORWARD").never()),
+    Mutant(("201.51",), REQUESTS, "Answer._error_of", argument("self.error", 1).becomes("None")),
     Mutant(
         ("4.86",),
-        f"{ADMIN}/calls/configs.py",
-        "    return results | (yield from describe_config(entity_type, left))\n",
-        "    return results | {name: Try.new_value({}) for name in left}\n",
+        "bridgehead.admin.calls.configs",
+        "alter_config",
+        expression("(yield from describe_config($entity_type, $left))").becomes(
+            "{name: Try.new_value({}) for name in $left}"
+        ),
     ),
-    Mutant(("117.1",), f"{ADMIN}/links.py", "[Disconnect(number) for number in self._links]", "[]"),
-    Mutant(("117.2",), CONFIG, '    "metadata.max.age.ms": (300_000, 0),\n', ""),
-    Mutant(("117.2", "117.25"), CONFIG, '{"try.backoff.ms": "retry.backoff.ms"}', "{}"),
+    Mutant(
+        ("117.1",), "bridgehead.admin.links", "Links.close", assigned("Disconnect").becomes("[]")
+    ),
+    Mutant(("117.2",), CONFIG, "NUMBERS", entry("'metadata.max.age.ms'").removed()),
+    Mutant(("117.2", "117.25"), CONFIG, "_ALIASES", value().becomes("{}")),
     Mutant(
         ("117.3",),
-        f"{ADMIN}/shared_loop.py",
-        "runs = may_run and self._runner is None",
-        "runs = may_run",
+        "bridgehead.admin.shared_loop",
+        "SharedLoop.run",
+        operand("self._runner is None").removed(),
     ),
-    Mutant(
-        ("117.4",),
-        CONFIG,
-        "import logging\n",
-        "import logging\n\nimport kazoo\n",
-    ),
+    Mutant(("117.4",), CONFIG, "", added("import kazoo")),
     Mutant(
         ("117.5", "117.26"),
-        f"{ADMIN}/__init__.py",
-        '    "read_client_properties",\n]\n',
-        '    "read_client_properties",\n    "CreateTopicsRequest",\n]\n'
-        "from bridgehead.kafka_wire.messages.create_topics import CreateTopicsRequest\n",
+        ADMIN,
+        "",
+        added("""
+            from bridgehead.kafka_wire.messages.create_topics import CreateTopicsRequest
+            __all__ += ["CreateTopicsRequest"]
+        """),
     ),
     Mutant(
         ("117.6",),
         REQUESTS,
-        "return Try.new_error(error) if error is not None else Try.new_value(read(element))\n",
-        "if error is not None:\n            raise error\n"
-        "        return Try.new_value(read(element))\n",
+        "Answer.result",
+        statement("Try.new_error($error) if ... else $result").becomes("""
+            if $error is not None:
+                raise $error
+            return $result
+        """),
     ),
     Mutant(
         ("117.7", "117.17"),
         CLUSTER,
-        "            results[node] = Try.new_error(error)\n",
-        "            raise error\n",
+        "of_every_broker",
+        statement("Try.new_error($error)").becomes("raise $error"),
     ),
-    Mutant(
-        ("117.8",),
-        REQUESTS,
-        "    if error is not None:\n        raise error\n\n\ndef closed",
-        "    if error is not None:\n        return\n\n\ndef closed",
-    ),
-    Mutant(("117.8",), CORE, "DRAFTED_SPECS[request.key].route is Route.FORWARD", "False"),
-    Mutant(
-        ("117.9", "117.12"),
-        TOPICS,
-        "ErrorCode.REQUEST_TIMED_OUT and not blocking:",
-        "ErrorCode.REQUEST_TIMED_OUT and blocking:",
-    ),
+    Mutant(("117.8",), REQUESTS, "only", condition().never()),
+    Mutant(("117.8",), CORE, "_Exchange.__post_init__", assigned("Route.FORWARD").never()),
+    Mutant(("117.9", "117.12"), TOPICS, "_started", operand("not $blocking").negated()),
     Mutant(
         ("117.10",),
         TOPICS,
-        "return CreateTopicsRequest(wanted, timeout_ms, dry)",
-        "return CreateTopicsRequest(wanted, timeout_ms, False)",
+        "create_topics.request.build",
+        argument("CreateTopicsRequest", 2).becomes("False"),
     ),
     Mutant(
         ("117.11",),
         TOPICS,
-        "CreatableReplicaAssignment(partition, list(brokers))",
-        "CreatableReplicaAssignment(partition, list(brokers)[:1])",
+        "_creatable",
+        argument("CreatableReplicaAssignment", 1).becomes("$old[:1]"),
     ),
     Mutant(
         ("117.13",),
-        f"{ADMIN}/results.py",
-        "            raise self.error\n",
-        "            raise AdminError(str(self.error))\n",
+        "bridgehead.admin.results",
+        "Try.get",
+        statement("self.error").becomes("raise AdminError(str(self.error))"),
     ),
-    Mutant(
-        ("117.14",),
-        TOPICS,
-        "        if wanted or topic.is_failure or not topic.get().internal\n",
-        "        if wanted or topic.is_failure or topic.get().internal\n",
-    ),
+    Mutant(("117.14",), TOPICS, "list_topics", operand("internal").negated()),
     Mutant(
         ("117.15",),
         TOPICS,
-        "answer.result(each, info)",
-        "Try.new_value(info(each))",
+        "topics_of",
+        call("result($topic, $info)").becomes("Try.new_value($info($topic))"),
     ),
-    Mutant(("117.16",), CLUSTER, "min(spec.max_version, each.max_version)", "each.max_version"),
+    Mutant(
+        ("117.16",),
+        CLUSTER,
+        "_node_api_versions",
+        expression("min($spec.max_version, $served.max_version)").becomes("$served.max_version"),
+    ),
     Mutant(
         ("117.17",),
-        GROUPS,
-        "Request(key, build, broker, min_version, resent=resent)",
-        "Request(key, build, None, min_version, resent=resent)",
+        "bridgehead.admin.calls.groups",
+        "_ask_coordinator",
+        argument("Request", 2).becomes("None"),
     ),
     Mutant(
         ("117.18",),
-        f"{ADMIN}/connection.py",
-        "        version = min(most, served[1])\n",
-        "        version = most\n",
+        "bridgehead.admin.connection",
+        "BrokerConnection.version_of",
+        assigned("min($most, $served[1])").becomes("$most"),
     ),
+    Mutant(("117.19",), REQUESTS, "Batch.run", operand("sent").negated()),
+    Mutant(("117.20",), TOPICS, "delete_topic", argument("delete_topics", 0).becomes("[]")),
     Mutant(
-        ("117.19",),
-        REQUESTS,
-        "isinstance(error, KafkaTimeoutError) and error.sent",
-        "isinstance(error, KafkaTimeoutError) and not error.sent",
-    ),
-    Mutant(
-        ("117.20",),
-        TOPICS,
-        "    only((yield from delete_topics([name], flags)))\n",
-        "    only((yield from delete_topics([], flags)))\n",
+        ("117.22",),
+        "bridgehead.admin.calls.acls",
+        "create_acls.request",
+        expression("[AclCreation(*$each) for $each in $left]").becomes(
+            "[AclCreation(*$each) for $each in list($left)[:1]]"
+        ),
     ),
     Mutant(
         ("117.22",),
-        f"{ADMIN}/calls/acls.py",
-        "AclCreation(*each) for each in left",
-        "AclCreation(*each) for each in list(left)[:1]",
-    ),
-    Mutant(
-        ("117.22",),
-        f"{ADMIN}/calls/drafted.py",
-        "                    -1 if each.partitions is None else each.partitions,\n",
-        "                    -1,\n",
+        "bridgehead.admin.calls.drafted",
+        "alter_topics.request",
+        expression("-1 if $topic.partitions is None else $topic.partitions").becomes("-1"),
     ),
     Mutant(
         ("117.23",),
         REQUESTS,
-        "        return DONE if error is None else Try.new_error(error)\n",
-        "        return Try.new_error(KafkaError(error_code(element.error_code)))\n",
+        "Answer.done",
+        returned(where="_error_of($element)").becomes(
+            "Try.new_error(KafkaError(error_code($element.error_code)))"
+        ),
     ),
+    Mutant(("117.24",), CORE, "AdminCore._again", condition("'retries'").never()),
+    Mutant(("117.24",), CORE, "AdminCore.tick", iterated("self._links.tick").becomes("[]")),
     Mutant(
         ("117.24",),
         CORE,
-        '        if exchange.attempts > self._numbers["retries"]:\n',
-        "        if False:\n",
-    ),
-    Mutant(
-        ("117.24",),
-        CORE,
-        "        for exchange, error in list(self._links.tick(now_ms)):\n",
-        "        for exchange, error in []:\n",
-    ),
-    Mutant(
-        ("117.24",),
-        CORE,
-        'exchange.not_before_ms = self._now_ms + self._numbers["retry.backoff.ms"]',
-        "exchange.not_before_ms = self._now_ms",
+        "AdminCore._again",
+        assigned("'retry.backoff.ms'").becomes("self._now_ms"),
     ),
 )

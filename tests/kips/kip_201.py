@@ -2,370 +2,322 @@
 
 from __future__ import annotations
 
+from tests.kips.changes import (
+    argument,
+    assigned,
+    call,
+    condition,
+    expression,
+    iterated,
+    returned,
+    statement,
+    value,
+)
 from tests.kips.mutant import Mutant
 
-POLICIES = "node/assembly/policies.py"
-CHECK = "controller/apis/policy_check.py"
-POLICY_STATE = "cluster_model/policy_state.py"
-EVALUATION = "controller/loop/policy_evaluation.py"
-CREATE_TOPICS = "controller/apis/create_topics.py"
-DELETE_TOPICS = "controller/apis/delete_topics.py"
-DELETE_RECORDS = "broker_proxy/apis/records/delete_records.py"
-RECORDS_POLICY = "broker_proxy/apis/records/records_policy.py"
-DRAFTED = "bridgehead/kafka_wire/messages/drafted"
+POLICIES = "node.assembly.policies"
+CHECK = "controller.apis.policy_check"
+POLICY_STATE = "cluster_model.policy_state"
+EVALUATION = "controller.loop.policy_evaluation"
+CREATE_PARTITIONS = "controller.apis.create_partitions"
+CONFIG_CHANGES = "controller.apis.config_changes"
+DELETE_TOPICS = "controller.apis.delete_topics"
+DELETE_RECORDS = "broker_proxy.apis.records.delete_records"
+RECORDS_POLICY = "broker_proxy.apis.records.records_policy"
+DRAFTED_DELETE_TOPICS = "bridgehead.kafka_wire.messages.drafted.delete_topics"
+DRAFTED_DELETE_RECORDS = "bridgehead.kafka_wire.messages.drafted.delete_records"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         ("201.1", "201.2"),
         POLICIES,
-        'MANAGEMENT: Final = "topic.management.policy.class.name"',
-        'MANAGEMENT: Final = "topics.management.policy.class.name"',
+        "MANAGEMENT",
+        value().becomes("'topics.management.policy.class.name'"),
     ),
-    Mutant(
-        ("201.3",),
-        POLICIES,
-        "        policy = found()\n",
-        "        policy = found.__new__(found)\n",
-    ),
+    Mutant(("201.3",), POLICIES, "_load", assigned("$found()").becomes("$found.__new__($found)")),
     Mutant(
         ("201.4",),
         POLICIES,
-        "policy.configure(MappingProxyType(dict(properties)))",
-        "policy.configure(dict(properties))",
+        "_load",
+        expression("MappingProxyType($properties)").becomes("$properties"),
     ),
     Mutant(
         ("201.5",),
         POLICIES,
-        "await self._runner.close(self._policy.close)",
-        "await self._runner.close(lambda: None)",
+        "NodePolicies.close",
+        argument("self._runner.close", 0).becomes("lambda: None"),
     ),
-    Mutant(
-        ("201.6",),
-        POLICY_STATE,
-        "num_partitions=len(assignment),",
-        "num_partitions=1,",
-    ),
+    Mutant(("201.6",), POLICY_STATE, "topic_state", call("TopicState").given(num_partitions="1")),
     Mutant(
         ("201.7",),
         POLICY_STATE,
-        "replication_factor=len(assignment[0]) if assignment else 0,",
-        "replication_factor=max(map(len, assignment), default=0),",
+        "topic_state",
+        call("TopicState(..., num_partitions=len($assignment))").given(
+            replication_factor="max(map(len, $assignment), default=0)"
+        ),
     ),
     # The same fault in the requested state.
     Mutant(
         ("201.7",),
         CHECK,
-        "replication_factor=len(assignment[0]) if assignment else 0,",
-        "replication_factor=max(map(len, assignment), default=0),",
+        "_requested",
+        call("RequestedTopicState(..., num_partitions=len($assignment))").given(
+            replication_factor="max(map(len, $assignment), default=0)"
+        ),
     ),
     Mutant(
-        ("201.8",),
-        POLICY_STATE,
-        "replicas_assignments=dict(enumerate(assignment)),",
-        "replicas_assignments={},",
+        ("201.8",), POLICY_STATE, "topic_state", call("TopicState").given(replicas_assignments="{}")
     ),
-    Mutant(
-        ("201.9",),
-        POLICY_STATE,
-        "configs=dict(configs),",
-        "configs={},",
-    ),
+    Mutant(("201.9",), POLICY_STATE, "topic_state", call("TopicState").given(configs="{}")),
     Mutant(
         ("201.10",),
         CHECK,
-        "marked=topic_name in self._image.deletions",
-        "marked=False",
+        "ImageClusterState.topic_state",
+        call("topic_state").given(marked="False"),
     ),
-    Mutant(
-        ("201.11",),
-        POLICY_STATE,
-        "internal=topic.name in INTERNAL_TOPICS,",
-        "internal=False,",
-    ),
+    Mutant(("201.11",), POLICY_STATE, "topic_state", call("TopicState").given(internal="False")),
     Mutant(
         ("201.12",),
         POLICY_STATE,
-        "[PartitionAssignment.of(topic, p).target for p in range(len(topic.assignment))]",
-        "list(topic.assignment)",
+        "targets",
+        returned("PartitionAssignment.of($topic, ...)").becomes("list($topic.assignment)"),
     ),
     Mutant(
         ("201.12",),
         RECORDS_POLICY,
-        "topic_state(topic, configs,",
-        "topic_state(Topic(topic.name, b'', topic.assignment, ()), configs,",
+        "_StoredClusterState._topic_state",
+        argument("topic_state", 0).becomes("Topic($old.name, b'', $old.assignment, ())"),
     ),
     Mutant(
         ("201.14",),
         EVALUATION,
-        "cluster = ImageClusterState(self.image)\n",
-        "cluster = ImageClusterState(MetadataImage())\n",
+        "_Proposal.calls",
+        argument("ImageClusterState", 0).becomes("MetadataImage()"),
     ),
     Mutant(
-        ("201.13",),
-        "controller/apis/create_partitions.py",
-        "generated = topic.assignments is None",
-        "generated = True",
+        ("201.13",), CREATE_PARTITIONS, "CreatePartitions.decide", assigned("assignments").always()
     ),
     Mutant(
         ("201.15",),
         CHECK,
-        "        if topic is None:\n            return None\n        configs",
-        "        if topic is None:\n            return TopicState(0, 0)\n        configs",
+        "ImageClusterState.topic_state",
+        returned("None").becomes("TopicState(0, 0)"),
     ),
+    Mutant(("201.16",), CHECK, "ImageClusterState.topics", statement("deletions").removed()),
     Mutant(
         ("201.16",),
         CHECK,
-        "            left_out |= self._image.deletions\n",
-        "            pass\n",
+        "ImageClusterState.topics",
+        assigned("$none if $included else INTERNAL_TOPICS").becomes(
+            "INTERNAL_TOPICS if $included else $none"
+        ),
     ),
     Mutant(
-        ("201.16",),
-        CHECK,
-        "frozenset[str]() if include_internal else INTERNAL_TOPICS",
-        "INTERNAL_TOPICS if include_internal else frozenset[str]()",
+        ("201.17",), CHECK, "ImageClusterState.cluster_size", returned().becomes("max(1, $old)")
     ),
     Mutant(
-        ("201.17",),
-        CHECK,
-        "return len(self._image.brokers)",
-        "return max(1, len(self._image.brokers))",
+        ("201.18",), CHECK, "creation", argument("CreateTopicRequest", 0).becomes("$old.upper()")
     ),
-    Mutant(
-        ("201.18",),
-        CHECK,
-        "    return CreateTopicRequest(\n        name,\n",
-        "    return CreateTopicRequest(\n        name.upper(),\n",
-    ),
-    Mutant(
-        ("201.19",),
-        POLICY_STATE,
-        "    if principal == ANONYMOUS:\n        return None\n",
-        "",
-    ),
+    Mutant(("201.19",), POLICY_STATE, "policy_principal", statement("ANONYMOUS").removed()),
     Mutant(
         ("201.19",),
         RECORDS_POLICY,
-        "client = policy_principal(principal)",
-        'client = policy_principal(principal) or "User:ANONYMOUS"',
+        "RecordsPolicy.refusal",
+        assigned("policy_principal").becomes("$old or 'User:ANONYMOUS'"),
     ),
     Mutant(
         ("201.20",),
-        CREATE_TOPICS,
-        "            check = self._policy_check(context, request, name, plan)\n",
-        "            check = None\n",
+        "controller.apis.create_topics",
+        "CreateTopics.decide",
+        assigned("_policy_check").becomes("None"),
     ),
     Mutant(
         ("201.21",),
-        "controller/apis/create_partitions.py",
-        "grown = image.topics[name].assignment + added",
-        "grown = image.topics[name].assignment",
+        CREATE_PARTITIONS,
+        "CreatePartitions.decide",
+        expression("$topic.assignment + $added").becomes("$topic.assignment"),
     ),
     Mutant(
         ("201.21",),
         CHECK,
-        "    state = _requested(name, assignment, configs, True, name in image.deletions)\n",
-        "    configs = image.config('topics', name)\n"
-        "    state = _requested(name, assignment, configs, True, name in image.deletions)\n",
+        "topic_configs",
+        statement(
+            "_requested($name, $replicas, $configs, True, $name in $image.deletions)"
+        ).preceded_by("$configs = $image.config('topics', $name)"),
     ),
     Mutant(
         ("201.22", "201.32"),
         DELETE_TOPICS,
-        "            if outcome.succeeded and resolved in image.topics:\n",
-        "            if False:\n",
+        "DeleteTopics.decide",
+        condition("succeeded", guarding="deletion").never(),
     ),
     Mutant(
         ("201.23", "201.33"),
         DELETE_RECORDS,
-        "            return None\n"
-        "        refusal = await self.policy.refusal(request.client.principal, name, requested)\n",
-        "            return None\n        refusal = None\n",
+        "DeleteRecords._refusal",
+        assigned("self.policy.refusal").becomes("None"),
+    ),
+    Mutant(
+        ("201.24",), DELETE_RECORDS, "DeleteRecords._refusal", condition("ErrorCode.NONE").removed()
     ),
     Mutant(
         ("201.24",),
         DELETE_RECORDS,
-        "            if error is ErrorCode.NONE\n        }\n",
-        "        }\n",
-    ),
-    Mutant(
-        ("201.24",),
-        DELETE_RECORDS,
-        "p: self.logs.high_watermark(name, p) if offsets[p] == _HIGH_WATERMARK else offsets[p]",
-        "p: offsets[p]",
+        "DeleteRecords._refusal",
+        expression("$watermark if $offset == _HIGH_WATERMARK else $offset").becomes("$offset"),
     ),
     Mutant(
         ("201.25",),
-        "node/assembly/policy_runner.py",
-        "return ApiError(ErrorCode.POLICY_VIOLATION, str(raised) or None)",
-        "return ApiError(ErrorCode.POLICY_VIOLATION, None)",
+        "node.assembly.policy_runner",
+        "PolicyRunner._result",
+        argument("ApiError(ErrorCode.POLICY_VIOLATION, ...)", 1).becomes("None"),
     ),
     Mutant(
         ("201.26",),
         EVALUATION,
-        "            elements.append(decided)\n        if not unevaluated:",
-        "            elements.append(decided)\n"
-        "        if any(each.outcome.error == ErrorCode.POLICY_VIOLATION for each in elements):\n"
-        "            failed = Outcome(ErrorCode.POLICY_VIOLATION)\n"
-        "            elements = [Decided(each.element, failed) for each in elements]\n"
-        "        if not unevaluated:",
+        "PolicyEvaluation.judge",
+        statement("_checks", where="replace(..., elements=$elements)").followed_by("""
+            if any(each.outcome.error == ErrorCode.POLICY_VIOLATION for each in $elements):
+                failed = Outcome(ErrorCode.POLICY_VIOLATION)
+                $elements = [Decided(each.element, failed) for each in $elements]
+        """),
     ),
     Mutant(
         ("201.27",),
         POLICIES,
-        "return partial(policy.validate_create_topic, check, cluster)",
-        "return lambda: None",
+        "NodePolicies._bind",
+        returned("validate_create_topic").becomes("lambda: None"),
     ),
     Mutant(
         ("201.28",),
-        "controller/apis/config_changes.py",
-        "    if resource.resource_type == TOPIC:\n        return partial(\n",
-        "    if resource.resource_type == TOPIC and len(record.configs) > 1:\n"
-        "        return partial(\n",
+        CONFIG_CHANGES,
+        "_policy_check",
+        condition(
+            "TOPIC", where="partial(topic_configs, ..., $record.configs, $change.requested)"
+        ).becomes("$old and len($record.configs) > 1"),
     ),
     Mutant(
         ("201.28",),
-        "controller/apis/config_changes.py",
-        "decided.append(Decided(element, DONE, (record,), policy_check=check))",
-        "decided.append(Decided(element, DONE, (record,)))",
+        CONFIG_CHANGES,
+        "ConfigApi.decide",
+        call("Decided($element, DONE, ($record,), policy_check=...)").without("policy_check"),
     ),
     Mutant(
         ("201.29",),
-        "controller/apis/create_partitions.py",
-        "                policy_check=partial(\n"
-        "                    alteration, context.client.principal, name, image, grown, generated\n"
-        "                ),\n",
-        "",
+        CREATE_PARTITIONS,
+        "CreatePartitions.decide",
+        call("replace").without("policy_check"),
     ),
     Mutant(
         ("201.30",),
-        "controller/apis/alter_partition_reassignments.py",
-        "yield Decided(element, DONE, head + ((state,) if state else ()), policy_check=check)",
-        "yield Decided(element, DONE, head + ((state,) if state else ()))",
+        "controller.apis.alter_partition_reassignments",
+        "_begin",
+        call("Decided(..., policy_check=...)").without("policy_check"),
     ),
     Mutant(
         ("201.31",),
-        "controller/apis/alter_topics.py",
-        "after = dict(enumerate(targets(topic))) | dict(new)",
-        "after = dict(enumerate(targets(topic)))",
+        "controller.apis.alter_topics",
+        "_alter",
+        expression("$targets | dict($new)").becomes("$targets"),
     ),
     Mutant(
-        ("201.34",),
-        POLICIES,
-        "        if self._alter is not None:\n            self._alter.validate(AlterConfigPolicy",
-        "        if self._alter is None:\n            self._alter.validate(AlterConfigPolicy",
+        ("201.34",), POLICIES, "DeprecatedPolicies.validate_configs", condition("_alter").negated()
     ),
     Mutant(
         ("201.34", "201.38"),
         POLICIES,
-        "        if self._create is None:\n            return\n",
-        "        return\n",
+        "DeprecatedPolicies.validate_create_topic",
+        condition("_create").always(),
     ),
-    Mutant(
-        ("201.35",),
-        POLICIES,
-        '                _log.warning("%s is deprecated',
-        '                _log.info("%s is deprecated',
-    ),
+    Mutant(("201.35",), POLICIES, "load_policies", call("_log.warning").renamed("info")),
     Mutant(
         ("201.36",),
         POLICIES,
-        "    for older in (CREATE, ALTER):\n",
-        "    for older in (ALTER,):\n",
+        "load_policies",
+        iterated("CREATE", "ALTER", guarding="NodeConfigError").becomes("(ALTER,)"),
     ),
     Mutant(
         ("201.37",),
         POLICIES,
-        "    for older in (CREATE, ALTER):\n",
-        "    for older in (CREATE,):\n",
+        "load_policies",
+        iterated("CREATE", "ALTER", guarding="NodeConfigError").becomes("(CREATE,)"),
     ),
+    Mutant(("201.39",), POLICIES, "NodePolicies._bind", condition("DeprecatedPolicies").never()),
     Mutant(
-        ("201.39",),
-        POLICIES,
-        "                if not isinstance(policy, DeprecatedPolicies):\n",
-        "                if False:\n",
+        ("201.40",),
+        DRAFTED_DELETE_TOPICS,
+        "DeleteTopicsRequest.validate_only",
+        call("wire").given(versions="'3'"),
     ),
     Mutant(
         ("201.40",),
-        f"{DRAFTED}/delete_topics.py",
-        'validate_only: bool = wire(BOOL, versions="2-3")',
-        'validate_only: bool = wire(BOOL, versions="3")',
-    ),
-    Mutant(
-        ("201.40",),
-        f"{DRAFTED}/delete_topics.py",
-        'wire(BOOL, versions="4+", tag=0, json="validateOnly")',
-        'wire(BOOL, versions="5+", tag=0, json="validateOnly")',
+        DRAFTED_DELETE_TOPICS,
+        "DeleteTopicsRequest.validate_only_tagged",
+        call("wire").given(versions="'5+'"),
     ),
     Mutant(
         ("201.41",),
         DELETE_TOPICS,
-        "records = () if dry else (DeletionMarkerRecord(resolved),)",
-        "records = (DeletionMarkerRecord(resolved),)",
+        "DeleteTopics.decide",
+        expression("() if $dry else $records").becomes("$records"),
     ),
     Mutant(
         ("201.41",),
         DELETE_TOPICS,
-        "            if outcome.succeeded and resolved in image.topics:\n",
-        "            if outcome.succeeded and resolved in image.topics and not dry:\n",
+        "DeleteTopics.decide",
+        condition(
+            "$outcome.succeeded and $name in $image.topics",
+            guarding="deletion",
+            where="Wait() if $dry else ...",
+        ).becomes("$outcome.succeeded and $name in $image.topics and not $dry"),
     ),
     Mutant(
         ("201.42",),
-        f"{DRAFTED}/delete_topics.py",
-        'wire(STRING, versions="2-3,5+", nullable="2-3,5+", default=None)',
-        'wire(STRING, versions="3,5+", nullable="3,5+", default=None)',
+        DRAFTED_DELETE_TOPICS,
+        "DeletableTopicResult.error_message",
+        call("wire").given(versions="'3,5+'", nullable="'3,5+'"),
     ),
     Mutant(
         ("201.43",),
-        f"{DRAFTED}/delete_records.py",
-        'validate_only: bool = wire(BOOL, versions="1")',
-        'validate_only: bool = wire(BOOL, versions="2")',
+        DRAFTED_DELETE_RECORDS,
+        "DeleteRecordsRequest.validate_only",
+        call("wire").given(versions="'2'"),
     ),
     Mutant(
         ("201.45",),
-        f"{DRAFTED}/delete_records.py",
-        'wire(STRING, versions="1", nullable="1", default=None)',
-        'wire(STRING, versions="2", nullable="2", default=None)',
+        DRAFTED_DELETE_RECORDS,
+        "DeleteRecordsPartitionResult.error_message",
+        call("wire").given(versions="'2'", nullable="'2'"),
     ),
+    Mutant(("201.48",), EVALUATION, "_rejected", call("_log.info").renamed("debug")),
     Mutant(
-        ("201.48",),
-        EVALUATION,
-        "            _log.info(\n",
-        "            _log.debug(\n",
+        ("201.49",), DELETE_RECORDS, "DeleteRecords._refusal", call("_log.info").renamed("debug")
     ),
     Mutant(
         ("201.49",),
         DELETE_RECORDS,
-        "            _log.info(\n",
-        "            _log.debug(\n",
-    ),
-    Mutant(
-        ("201.49",),
-        DELETE_RECORDS,
-        "            return ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)\n",
-        "            return refusal\n",
+        "DeleteRecords._refusal",
+        returned(
+            "ErrorCode.UNKNOWN_SERVER_ERROR", where="$refusal.error is ErrorCode.POLICY_VIOLATION"
+        ).becomes("$refusal"),
     ),
     Mutant(
         ("201.48",),
         DELETE_TOPICS,
-        "context.is_drafted and context.api_version >= _KIP_201_FROM",
-        "context.is_drafted and context.api_version == _KIP_201_FROM",
+        "_is_kip_201",
+        expression("$version >= _KIP_201_FROM").becomes("$version == _KIP_201_FROM"),
     ),
-    Mutant(
-        ("201.50",),
-        DELETE_TOPICS,
-        "_POLICY_VIOLATION_FROM: Final = 5",
-        "_POLICY_VIOLATION_FROM: Final = 4",
-    ),
+    Mutant(("201.50",), DELETE_TOPICS, "_POLICY_VIOLATION_FROM", value().becomes("4")),
     Mutant(
         ("201.53",),
         POLICIES,
-        "                configs=state.configs,\n",
-        "",
+        "DeprecatedPolicies.validate_create_topic",
+        call("RequestMetadata").without("configs"),
     ),
     Mutant(
         ("201.44",),
         DELETE_RECORDS,
-        "            refusal = await self._refusal(",
-        "            dry = getattr(message, 'validate_only', False)\n"
-        "            refusal = None if dry else await self._refusal(",
+        "DeleteRecords.handle",
+        assigned("self._refusal", where="None if $dry else ...").becomes("None if $dry else $old"),
     ),
 )

@@ -2,453 +2,389 @@
 
 from __future__ import annotations
 
+from tests.kips.changes import (
+    argument,
+    assigned,
+    both,
+    call,
+    condition,
+    definition,
+    entry,
+    expression,
+    iterated,
+    operand,
+    returned,
+    statement,
+    value,
+)
 from tests.kips.mutant import Mutant
 
-ROUTING = "broker_proxy/requests/routing.py"
-APIS = "bridgehead/kafka_wire/apis.py"
-FORWARDING = "broker_proxy/forwarding/manager.py"
-DISPATCH = "broker_proxy/requests/dispatch.py"
-RELAY = "broker_proxy/requests/relay.py"
-RETRY = "broker_proxy/forwarding/retry.py"
-CREATE_TOPICS = "controller/apis/create_topics.py"
-HANDLE = "controller/envelopes/handle.py"
-METRICS = "metrics/node_metrics.py"
-DRAFTED = "bridgehead/kafka_wire/messages/drafted"
+ROUTING = "broker_proxy.requests.routing"
+APIS = "bridgehead.kafka_wire.apis"
+FORWARDING = "broker_proxy.forwarding.manager"
+DISPATCH = "broker_proxy.requests.dispatch"
+RELAY = "broker_proxy.requests.relay"
+RETRY = "broker_proxy.forwarding.retry"
+AUTO_TOPICS = "broker_proxy.forwarding.auto_topics"
+FIND_COORDINATOR = "broker_proxy.apis.groups.find_coordinator"
+ENVELOPE = "broker_proxy.apis.admin.envelope"
+CREATE_TOPICS = "controller.apis.create_topics"
+HANDLE = "controller.envelopes.handle"
+OPEN = "controller.envelopes.open"
+LOAD = "controller.store.load"
+CONVERSION = "envelope.conversion"
+METRICS = "metrics.node_metrics"
+PROTOCOL = "cluster_model.inter_broker_protocol"
+RENEW_TOKEN = "bridgehead.kafka_wire.messages.renew_delegation_token"
+EXPIRE_TOKEN = "bridgehead.kafka_wire.messages.expire_delegation_token"
+INCREMENTAL_ALTER_CONFIGS = "bridgehead.kafka_wire.messages.incremental_alter_configs"
+DRAFTED_CREATE_TOKEN = "bridgehead.kafka_wire.messages.drafted.create_delegation_token"
+DRAFTED_ENVELOPE = "bridgehead.kafka_wire.messages.drafted.envelope"
 
 MUTANTS = (
     Mutant(
         ("590.2",),
-        "controller/loop/loop.py",
-        "        multis = list(split_into_multis(entries))\n",
-        "        multis = list(split_into_multis(entries))\n"
-        "        for pending, decided, _ in entries:\n"
-        "            pending.outcomes[decided.element] = decided.outcome\n"
-        "            pending.uncommitted.discard(decided.element)\n"
-        "        for pending in requests:\n"
-        "            self._finish(pending)\n",
+        "controller.loop.loop",
+        "ControllerLoop._round",
+        statement(
+            "split_into_multis($entries)", where="_handle_conflict(..., $requests)"
+        ).followed_by("""
+            for pending, decided, _ in $entries:
+                pending.outcomes[decided.element] = decided.outcome
+                pending.uncommitted.discard(decided.element)
+            for pending in $requests:
+                self._finish(pending)
+        """),
     ),
+    Mutant(("590.5",), RELAY, "Relay._relay", condition("Step.RELAY").never()),
     Mutant(
-        ("590.5",),
-        RELAY,
-        "if forwarded.step is Step.RELAY and forwarded.response is not None:",
-        "if False:",
-    ),
-    Mutant(
-        ("590.6",),
-        APIS,
-        '_forward(K.ALTER_CONFIGS, 2, 2, per("resources", _RESOURCE, into="responses"),\n'
-        "             rights=_ALTER_CONFIGS, forwarded_below=2),",
-        '_forward(K.ALTER_CONFIGS, 2, 2, per("resources", _RESOURCE, into="responses"),\n'
-        "             rights=_ALTER_CONFIGS, forwarded_below=3),",
+        ("590.6",), APIS, "_ROWS", call("_forward(K.ALTER_CONFIGS, ...)").given(forwarded_below="3")
     ),
     Mutant(
         ("590.7",),
         APIS,
-        'K.INCREMENTAL_ALTER_CONFIGS, 1, 1, per("resources", _RESOURCE, into="responses"),\n'
-        "             rights=_ALTER_CONFIGS, forwarded_below=2),",
-        'K.INCREMENTAL_ALTER_CONFIGS, 1, 1, per("resources", _RESOURCE, into="responses"),\n'
-        "             rights=_ALTER_CONFIGS, forwarded_below=3),",
-    ),
-    Mutant(("590.8",), APIS, "forwarded_below=1),", "forwarded_below=2),"),
-    Mutant(
-        ("590.9",),
-        APIS,
-        'per("creations", into="results"),\n'
-        '             rights="ALTER CLUSTER", forwarded_below=3,',
-        'per("creations", into="results"),\n'
-        '             rights="ALTER CLUSTER", forwarded_below=4,',
+        "_ROWS",
+        call("_forward(K.INCREMENTAL_ALTER_CONFIGS, ...)").given(forwarded_below="3"),
     ),
     Mutant(
-        ("590.10",),
+        ("590.8",),
         APIS,
-        'per("filters", into="filter_results"),\n'
-        '             rights="ALTER CLUSTER", forwarded_below=3,',
-        'per("filters", into="filter_results"),\n'
-        '             rights="ALTER CLUSTER", forwarded_below=4,',
+        "_ROWS",
+        call("_forward(K.ALTER_CLIENT_QUOTAS, ...)").given(forwarded_below="2"),
+    ),
+    Mutant(
+        ("590.9",), APIS, "_ROWS", call("_forward(K.CREATE_ACLS, ...)").given(forwarded_below="4")
+    ),
+    Mutant(
+        ("590.10",), APIS, "_ROWS", call("_forward(K.DELETE_ACLS, ...)").given(forwarded_below="4")
     ),
     Mutant(
         ("590.11",),
         APIS,
-        'rights="CREATE_TOKENS USER", forwarded_below=3,',
-        'rights="CREATE_TOKENS USER", forwarded_below=2,',
+        "_ROWS",
+        call("_forward(K.CREATE_DELEGATION_TOKEN, ...)").given(forwarded_below="2"),
     ),
     Mutant(
         ("590.12",),
         APIS,
-        "_forward(K.RENEW_DELEGATION_TOKEN, 2, 2, whole(), forwarded_below=3,",
-        "_forward(K.RENEW_DELEGATION_TOKEN, 2, 2, whole(), forwarded_below=2,",
+        "_ROWS",
+        call("_forward(K.RENEW_DELEGATION_TOKEN, ...)").given(forwarded_below="2"),
     ),
     Mutant(
         ("590.13",),
         APIS,
-        "_forward(K.EXPIRE_DELEGATION_TOKEN, 2, 2, whole(), forwarded_below=3,",
-        "_forward(K.EXPIRE_DELEGATION_TOKEN, 2, 2, whole(), forwarded_below=2,",
+        "_ROWS",
+        call("_forward(K.EXPIRE_DELEGATION_TOKEN, ...)").given(forwarded_below="2"),
     ),
     # A broker answers older versions of the ACL and token APIs with an error, and forwards none.
     Mutant(
         ("590.9", "590.10", "590.11", "590.12", "590.13"),
         DISPATCH,
-        "            if way in (Route.FORWARD, Route.DIRECT):\n",
-        "            own = {30: 54, 31: 54, 38: 64, 39: 64, 40: 64}.get(request.header.api_key)\n"
-        "            if own is not None and not self._is_controller() and way is Route.FORWARD:\n"
-        "                return self._error(request, message, ErrorCode(own), None)\n"
-        "            if way in (Route.FORWARD, Route.DIRECT):\n",
+        "Dispatcher._execute",
+        statement(
+            "$way in (Route.FORWARD, Route.DIRECT)",
+            where="_error($request, $message, ErrorCode.NOT_CONTROLLER, None)",
+        ).preceded_by("""
+            own = {30: 54, 31: 54, 38: 64, 39: 64, 40: 64}.get($request.header.api_key)
+            if own is not None and not self._is_controller() and $way is Route.FORWARD:
+                return self._error($request, $message, ErrorCode(own), None)
+        """),
     ),
     Mutant(
         ("590.14",),
         ROUTING,
-        '    if dialect == "drafted" and api_version >= (',
-        "    if api_version and api_version >= (",
+        "route",
+        operand("'drafted'", where="$version >= (DRAFTED_SPECS[...].forwarded_below or 0)").becomes(
+            "$version"
+        ),
     ),
     Mutant(
         ("590.15",),
-        "bridgehead/kafka_wire/messages/incremental_alter_configs.py",
-        "validate_only: bool = wire(BOOL)",
-        'validate_only: bool = wire(BOOL, versions="0-1")',
+        INCREMENTAL_ALTER_CONFIGS,
+        "IncrementalAlterConfigsRequest.validate_only",
+        call("wire").given(versions="'0-1'"),
     ),
     Mutant(
         ("590.16",),
-        "bridgehead/kafka_wire/messages/renew_delegation_token.py",
-        "renew_period_ms: int = wire(INT64)",
-        'renew_period_ms: int = wire(INT64, versions="0-2")',
+        RENEW_TOKEN,
+        "RenewDelegationTokenRequest.renew_period_ms",
+        call("wire").given(versions="'0-2'"),
     ),
     Mutant(
         ("590.16",),
-        "bridgehead/kafka_wire/messages/expire_delegation_token.py",
-        "expiry_time_period_ms: int = wire(INT64)",
-        'expiry_time_period_ms: int = wire(INT64, versions="0-2")',
+        EXPIRE_TOKEN,
+        "ExpireDelegationTokenRequest.expiry_time_period_ms",
+        call("wire").given(versions="'0-2'"),
     ),
     Mutant(
         ("590.17",),
-        f"{DRAFTED}/create_delegation_token.py",
-        'owner_principal_name: str | None = wire(STRING, versions="4+", nullable="4+")',
-        'owner_principal_name: str | None = wire(STRING, versions="3+", nullable="3+")',
+        DRAFTED_CREATE_TOKEN,
+        "CreateDelegationTokenRequest.owner_principal_name",
+        call("wire").given(versions="'3+'", nullable="'3+'"),
     ),
     Mutant(
         ("590.19",),
         APIS,
-        "strict_quota_from=6, deprecated_through=1, has_drafted_messages=True),",
-        "strict_quota_from=6, has_drafted_messages=True, forwarded_below=7),",
+        "_ROWS",
+        both(
+            call("_forward(K.CREATE_TOPICS, ...)").without("deprecated_through"),
+            call("_forward(K.CREATE_TOPICS, ...)").given(forwarded_below="7"),
+        ),
     ),
     Mutant(
         ("590.20",),
-        "broker_proxy/apis/groups/find_coordinator.py",
-        "            self.auto_topics.create_internal(request, topic)\n"
-        "            return ErrorCode.COORDINATOR_NOT_AVAILABLE, _NO_NODE\n",
-        "            return ErrorCode.COORDINATOR_NOT_AVAILABLE, _NO_NODE\n",
+        FIND_COORDINATOR,
+        "FindCoordinator._look_up",
+        statement("create_internal").removed(),
     ),
     Mutant(
         ("590.21",),
-        "broker_proxy/apis/admin/metadata.py",
-        "if self._auto_create is not None and message.allow_auto_topic_creation:",
-        "if False:",
+        "broker_proxy.apis.admin.metadata",
+        "Metadata.handle",
+        condition("allow_auto_topic_creation").never(),
     ),
+    Mutant(("590.22",), FIND_COORDINATOR, "FindCoordinator.handle", condition("_DRAFTED").never()),
     Mutant(
-        ("590.22",),
-        "broker_proxy/apis/groups/find_coordinator.py",
-        "if request.client.dialect == _DRAFTED and message.key_type != _SHARE:",
-        "if False:",
-    ),
-    Mutant(
-        ("590.26",),
-        CREATE_TOPICS,
-        "flagged = isinstance(request, drafted.CreateTopicsRequest) and request.bypass_policy",
-        "flagged = True",
+        ("590.26",), CREATE_TOPICS, "CreateTopics._policy_check", assigned("bypass_policy").always()
     ),
     Mutant(
         ("590.24",),
         CREATE_TOPICS,
-        "context.made_by_broker and name in INTERNAL_TOPICS",
-        "context.made_by_broker",
+        "CreateTopics._policy_check",
+        operand("INTERNAL_TOPICS").removed(),
     ),
     Mutant(
         ("590.24", "590.25"),
         CREATE_TOPICS,
-        "if flagged and from_broker:",
-        "if flagged:",
+        "CreateTopics._policy_check",
+        condition("$flagged and $from_broker").becomes("$flagged"),
     ),
     Mutant(
         ("590.23",),
-        "broker_proxy/forwarding/auto_topics.py",
-        "bypass_policy=not INTERNAL_TOPICS.isdisjoint(names),",
-        "bypass_policy=False,",
+        AUTO_TOPICS,
+        "AutoTopics._create",
+        call("CreateTopicsRequest").given(bypass_policy="False"),
     ),
     # The request that creates topics for a Metadata request lacks `bypass_policy`.
     Mutant(
         ("590.23",),
-        "broker_proxy/forwarding/auto_topics.py",
-        "bypass_policy=not INTERNAL_TOPICS.isdisjoint(names),",
-        "bypass_policy=client != cause.client and not INTERNAL_TOPICS.isdisjoint(names),",
+        AUTO_TOPICS,
+        "AutoTopics._create",
+        call("CreateTopicsRequest", where="broker_request(..., $client, cause=$cause)").given(
+            bypass_policy="$client != $cause.client and $old"
+        ),
     ),
     Mutant(
         ("590.6", "590.7"),
-        "controller/apis/config_changes.py",
-        "if not is_own and broker_id_of(name) not in image.brokers:",
-        "if not is_own:",
+        "controller.apis.config_changes",
+        "ConfigApi._check_wrapped",
+        operand("brokers").removed(),
     ),
     Mutant(
         ("590.27", "590.41"),
-        "broker_proxy/requests/split.py",
-        'is_wrapped = dialect == "drafted" and way is Route.FORWARD',
-        "is_wrapped = False",
+        "broker_proxy.requests.split",
+        "Writes._split",
+        assigned("Route.FORWARD").never(),
     ),
-    Mutant(("590.27",), FORWARDING, "request_data=body,", "request_data=body[:-1],"),
     Mutant(
         ("590.27",),
         FORWARDING,
-        "request_header=request.header_bytes,",
-        "request_header=request.header_bytes[:-1],",
+        "ForwardingManager._envelope",
+        call("Envelope").given(request_data="$old[:-1]"),
     ),
-    Mutant(("590.28",), FORWARDING, "principal=principal,", 'principal=b"",'),
+    Mutant(
+        ("590.27",),
+        FORWARDING,
+        "ForwardingManager._envelope",
+        call("Envelope").given(request_header="$old[:-1]"),
+    ),
+    Mutant(
+        ("590.28",),
+        FORWARDING,
+        "ForwardingManager._envelope",
+        call("Envelope").given(principal="b''"),
+    ),
     Mutant(
         ("590.29",),
         FORWARDING,
-        "client_address=client.address,",
-        "client_address=bytes(4),",
+        "ForwardingManager._envelope",
+        call("Envelope").given(client_address="bytes(4)"),
     ),
     Mutant(
         ("590.30",),
         FORWARDING,
-        "listener_name=client.listener_name,",
-        'listener_name="",',
+        "ForwardingManager._envelope",
+        call("Envelope").given(listener_name="''"),
     ),
     Mutant(
         ("590.31",),
         FORWARDING,
-        "security_protocol=client.security_protocol,",
-        'security_protocol="",',
+        "ForwardingManager._envelope",
+        call("Envelope").given(security_protocol="''"),
     ),
     Mutant(
         ("590.28", "590.30", "590.31"),
-        "envelope/conversion.py",
-        "    for name in _ENVELOPE:\n        setattr(into, name, getattr(envelope, name))\n",
-        "    for name in _ENVELOPE - {'principal', 'listener_name', 'security_protocol'}:\n"
-        "        setattr(into, name, getattr(envelope, name))\n",
+        CONVERSION,
+        "envelope_to_pb",
+        iterated("_ENVELOPE").becomes("$old - {'principal', 'listener_name', 'security_protocol'}"),
     ),
+    Mutant(("590.29",), CONVERSION, "envelope_to_pb", statement("client_address").removed()),
+    Mutant(("590.32",), DRAFTED_ENVELOPE, "EnvelopeRequest.listener_name", definition().removed()),
     Mutant(
-        ("590.29",),
-        "envelope/conversion.py",
-        "    into.client_host = envelope.client_address\n",
-        "",
+        ("590.42",), DRAFTED_ENVELOPE, "EnvelopeResponse.response_header", definition().removed()
     ),
-    Mutant(
-        ("590.32",),
-        f"{DRAFTED}/envelope.py",
-        "    listener_name: str = wire(STRING)\n",
-        "",
-    ),
-    Mutant(
-        ("590.42",),
-        f"{DRAFTED}/envelope.py",
-        "    response_header: bytes = wire(BYTES)\n",
-        "",
-    ),
-    Mutant(
-        ("590.34",),
-        "broker_proxy/apis/admin/envelope.py",
-        'if not authorize("CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME):',
-        "if False:",
-    ),
-    Mutant(
-        ("590.34",),
-        "controller/envelopes/open.py",
-        "    if not is_authorized(sender):\n",
-        "    if False:\n",
-    ),
+    Mutant(("590.34",), ENVELOPE, "Envelope._open", condition("'CLUSTER_ACTION'").never()),
+    Mutant(("590.34",), OPEN, "check_sender", condition("$is_authorized($sender)").never()),
     # The API does not check the listener.
-    Mutant(
-        ("590.36",),
-        "broker_proxy/apis/admin/envelope.py",
-        "if listener != self._between_brokers:",
-        "if False:",
-    ),
+    Mutant(("590.36",), ENVELOPE, "Envelope._open", condition("_between_brokers").never()),
     Mutant(
         ("590.37",),
-        "controller/requests/pending_request.py",
-        "authorize=bind_authorize(self.client.requester(key, version), acls),",
-        "authorize=lambda *_, **__: True,",
+        "controller.requests.pending_request",
+        "PendingRequest.new_context",
+        call("RequestContext").given(authorize="lambda *_, **__: True"),
     ),
     Mutant(
         ("590.35",),
-        "broker_proxy/apis/admin/envelope.py",
-        "            raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)\n",
-        "            raise ApiError(ErrorCode.NOT_CONTROLLER)\n",
+        ENVELOPE,
+        "Envelope.handle",
+        expression("ErrorCode.CLUSTER_AUTHORIZATION_FAILED").becomes("ErrorCode.NOT_CONTROLLER"),
     ),
     Mutant(
         ("590.36",),
-        "broker_proxy/apis/admin/envelope.py",
-        "        if listener != self._between_brokers:  # 1, 2\n",
-        "        if self._between_brokers is None:\n",
+        ENVELOPE,
+        "Envelope._open",
+        condition("_between_brokers").becomes("self._between_brokers is None"),
     ),
     Mutant(
-        ("590.38",),
-        RETRY,
-        "ErrorCode.NOT_CONTROLLER: Step.RETRY,",
-        "ErrorCode.NOT_CONTROLLER: Step.TIMED_OUT,",
+        ("590.38",), RETRY, "_STEPS", entry("ErrorCode.NOT_CONTROLLER").becomes("Step.TIMED_OUT")
     ),
-    Mutant(
-        ("590.39",),
-        RETRY,
-        "_STEPS.get(reply.error_code, Step.UNKNOWN_SERVER_ERROR)",
-        "_STEPS.get(reply.error_code, Step.TIMED_OUT)",
-    ),
+    Mutant(("590.39",), RETRY, "after_reply", argument("_STEPS.get", 1).becomes("Step.TIMED_OUT")),
     Mutant(
         ("590.40", "590.41"),
         RELAY,
-        "                return EncodedResponse(body, forwarded.zxid)\n",
-        "                from bridgehead.kafka_wire.codec import decode_response\n\n"
-        "                if decode_response(key, version, body).topics[0].error_code:\n"
-        "                    raise WireError\n"
-        "                return EncodedResponse(body, forwarded.zxid)\n",
+        "Relay._relay",
+        statement(
+            "EncodedResponse($body, $forwarded.zxid)",
+            where="throttle_time_ms($key, $version, $body)",
+        ).preceded_by("""
+            from bridgehead.kafka_wire.codec import decode_response
+
+            if decode_response($key, $version, $body).topics[0].error_code:
+                raise WireError
+        """),
     ),
-    Mutant(
-        ("590.43",),
-        "node/assembly/security.py",
-        "    if config.forwards:\n        raise NodeConfigError(\n",
-        "    if False:\n        raise NodeConfigError(\n",
-    ),
-    Mutant(
-        ("590.44",),
-        METRICS,
-        "            self._began.record(self._now_s())\n",
-        "            pass\n",
-    ),
+    Mutant(("590.43",), "node.assembly.security", "_serde_of", condition("forwards").never()),
+    Mutant(("590.44",), METRICS, "NodeMetrics.forwarding_began", statement("_began").removed()),
     Mutant(
         ("590.44", "590.45"),
         RELAY,
-        "            self._metrics.forwarding_began(connection_id)\n",
-        "            pass\n",
+        "Relay.forward",
+        statement("forwarding_began").removed(),
     ),
     Mutant(
-        ("590.45",),
-        METRICS,
-        "        self._pending[connection] -= 1\n",
-        "        pass\n",
+        ("590.45",), METRICS, "NodeMetrics.forwarding_ended", statement("_pending", "1").removed()
     ),
     Mutant(
-        ("590.46",),
-        METRICS,
-        "        self._redirected.record(self._now_s())\n",
-        "",
+        ("590.46",), METRICS, "NodeMetrics.message_redirected", statement("_redirected").removed()
     ),
     Mutant(
         ("590.47",),
         METRICS,
-        "        self._redirected_count += 1\n",
-        "",
+        "NodeMetrics.message_redirected",
+        statement("_redirected_count").removed(),
     ),
     # Every refusal counts as an authorization failure.
     Mutant(
         ("590.48",),
         HANDLE,
-        "            self._services.envelope_refused()\n",
-        "            self._services.authorization_failed()\n",
+        "EnvelopeHandler._reject",
+        call("envelope_refused").renamed("authorization_failed"),
     ),
     Mutant(
         ("590.48",),
         METRICS,
-        "        self._authorization_failed_count += 1\n",
-        "        pass\n",
+        "NodeMetrics.authorization_failed",
+        statement("_authorization_failed_count").removed(),
     ),
     Mutant(
         ("590.48",),
-        "node/assembly/local_apis.py",
-        "        if error is ErrorCode.CLUSTER_AUTHORIZATION_FAILED:\n",
-        "        if False:\n",
+        "node.assembly.local_apis",
+        "_client_envelopes.refused",
+        condition("ErrorCode.CLUSTER_AUTHORIZATION_FAILED").never(),
     ),
+    Mutant(("590.49",), "cluster_model.client", "Client.software_name", value().becomes("''")),
+    Mutant(("590.51",), ROUTING, "route", condition("WRITTEN_BY_BROKERS").never()),
+    Mutant(("590.52",), "node.config", "NodeConfig.forwards", returned().never()),
     Mutant(
-        ("590.49",),
-        "cluster_model/client.py",
-        'software_name: str = "unknown"',
-        'software_name: str = ""',
-    ),
-    Mutant(
-        ("590.51",),
-        ROUTING,
-        "    if writes_itself and api_key in WRITTEN_BY_BROKERS:\n",
-        "    if False:\n",
-    ),
-    Mutant(
-        ("590.52",),
-        "node/config.py",
-        "return self.own.forwarding_enabled and not self.writes_directly",
-        "return False",
+        ("590.53",), HANDLE, "EnvelopeHandler.handle", condition("understands_envelopes").never()
     ),
     Mutant(
         ("590.53",),
-        HANDLE,
-        "if not (services.understands_envelopes or _predates_envelopes(envelope, sender)):",
-        "if False:",
+        "controller.store.plan",
+        "_write_config",
+        assigned("config_versions").becomes("ANY_VERSION"),
     ),
-    Mutant(
-        ("590.53",),
-        "controller/store/plan.py",
-        "version = image.config_versions.get(resource, ANY_VERSION)",
-        "version = ANY_VERSION",
-    ),
-    Mutant(
-        ("590.50",),
-        "cluster_model/inter_broker_protocol.py",
-        'BRIDGE: Final = "3.4-IV0"',
-        'BRIDGE: Final = "3.5-IV0"',
-    ),
-    Mutant(
-        ("590.50",),
-        "cluster_model/inter_broker_protocol.py",
-        "return LEVELS.index(level) < LEVELS.index(BRIDGE)",
-        "return False",
-    ),
+    Mutant(("590.50",), PROTOCOL, "BRIDGE", value().becomes("'3.5-IV0'")),
+    Mutant(("590.50",), PROTOCOL, "is_below_the_bridge", returned().never()),
     Mutant(
         ("590.54",),
-        "envelope/principal_serde.py",
-        "fake = KafkaPrincipal(FAKE_TYPE, principal.name)",
-        "fake = principal",
+        "envelope.principal_serde",
+        "FakePrincipalSerde.serialize",
+        assigned("KafkaPrincipal(FAKE_TYPE, $principal.name)").becomes("$principal"),
     ),
-    Mutant(
-        ("590.57",),
-        "controller/envelopes/open.py",
-        "        host=host_text(envelope.client_address),\n",
-        '        host="127.0.0.9",\n',
-    ),
+    Mutant(("590.57",), OPEN, "open_envelope", call("Client").given(host="'127.0.0.9'")),
     Mutant(
         ("590.58",),
-        "broker_proxy/apis/admin/envelope.py",
-        "raise _RefusedError(ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE, str(error))",
-        "raise _RefusedError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, str(error))",
+        ENVELOPE,
+        "Envelope._open",
+        expression("ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE").becomes(
+            "ErrorCode.CLUSTER_AUTHORIZATION_FAILED"
+        ),
     ),
     Mutant(
         ("590.60",),
-        "broker_proxy/metadata/applied_metadata.py",
-        "                    self._then = self._then or then\n",
-        "",
+        "broker_proxy.metadata.applied_metadata",
+        "AppliedMetadata._follow",
+        statement("self._then or $then").removed(),
     ),
     # Every node has the seeded bugs fence_off and retry_across_sessions.
     Mutant(
         ("590.1",),
-        "node/__main__.py",
-        "    parser = argparse.ArgumentParser(prog=",
-        "    from functools import partial\n\n"
-        "    from node.seeded_bugs import faulty_parts\n\n"
-        '    bugs = frozenset({"fence_off", "retry_across_sessions"})\n'
-        "    build = partial(faulty_parts, bugs=bugs)\n"
-        "    parser = argparse.ArgumentParser(prog=",
+        "node.__main__",
+        "main",
+        statement("ArgumentParser", where="_run($options, $build)").preceded_by("""
+            from functools import partial
+            from node.seeded_bugs import faulty_parts
+            bugs = frozenset({"fence_off", "retry_across_sessions"})
+            $build = partial(faulty_parts, bugs=bugs)
+        """),
     ),
     Mutant(
         ("590.3", "4.81"),
-        "broker_proxy/metadata/session.py",
-        "        callbacks.config_changed,\n",
-        "        lambda _resource, _configs: None,\n",
+        "broker_proxy.metadata.session",
+        "_config_follower",
+        argument("ConfigFollower", 0).becomes("lambda _resource, _configs: None"),
     ),
-    Mutant(
-        ("590.4",),
-        "controller/store/load.py",
-        "        topics=topics,\n",
-        "        topics=Map(),\n",
-    ),
-    Mutant(
-        ("590.4",),
-        "controller/store/load.py",
-        "await _load_outcomes(read, commits, floors, invalid)",
-        "await _load_outcomes(read, [], floors, invalid)",
-    ),
+    Mutant(("590.4",), LOAD, "load", call("MetadataImage").given(topics="Map()")),
+    Mutant(("590.4",), LOAD, "load", argument("_load_outcomes", 1).becomes("[]")),
 )

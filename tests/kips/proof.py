@@ -64,8 +64,8 @@ class Proof:
             with tree.mutated(mutant):
                 verdict, why = self._judge(tree, mutant)
             rows = ", ".join(mutant.rows)
-            results.append((verdict, f"{why}{rows} in {mutant.file}: {mutant.new}"))
-            return f"{verdict.name.lower():8} {rows} {mutant.file}"
+            results.append((verdict, f"{why}{rows} in {mutant}"))
+            return f"{verdict.name.lower():8} {rows} {mutant.module}:{mutant.name}"
 
         print("With each mutant:")
         self._each(

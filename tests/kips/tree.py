@@ -28,12 +28,10 @@ class Tree:
     @contextmanager
     def mutated(self, mutant: Mutant) -> Iterator[None]:
         """Apply the mutant, and restore the file at the end."""
-        file = self.folder / mutant.file
+        file = mutant.file(self.folder)
         original = file.read_bytes()
-        old, new = mutant.old.encode(), mutant.new.encode()
-        assert original.count(old) == 1, f"{mutant.file} must contain this text once: {mutant.old}"
         modified = file.stat().st_mtime
-        file.write_bytes(original.replace(old, new))
+        file.write_text(mutant.applied_to(original.decode()), encoding="utf-8")
         # Python recognizes stale bytecode by the source file's size and its modification time in
         # whole seconds, so every version gets a modification time in another second.
         later = modified + next(self._seconds)
