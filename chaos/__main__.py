@@ -13,16 +13,16 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
+from chaos.bugs import NAMES
 from chaos.local.run import run as run_locally
+from chaos.reproduction import scenario_with
 from chaos.result import Result, remove_files, write_files
 from chaos.scenario import LOCAL, SIMULATED, Scenario
 from chaos.scenarios import SCENARIOS
-from chaos.seeded_bug import scenario_with
 from chaos.simulated.run import Runner
 from chaos.simulated.run import run as run_simulated
 from chaos.simulated.shrinking import as_file, is_same_failure, shrink
 from judge.verdicts import exit_code
-from node.seeded_bugs import SEEDED_BUGS
 
 _WIDTH: Final = 80
 _USAGE: Final = 2
@@ -68,8 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         return _USAGE
     bugs = tuple(filter(None, options.bugs.split(",")))
-    if unseeded := sorted(set(bugs) - SEEDED_BUGS):
-        known = ", ".join(sorted(SEEDED_BUGS))
+    if unseeded := sorted(set(bugs) - NAMES):
+        known = ", ".join(sorted(NAMES))
         print(f"There is no seeded bug {unseeded[0]!r}: the bugs are {known}.", file=sys.stderr)
         return _USAGE
     for name in names:

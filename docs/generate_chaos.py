@@ -106,14 +106,13 @@ _CATCHES: Final = """\
 ## Seeded bugs
 
 A scenario that cannot fail shows nothing. Therefore each scenario names seeded bugs of nodes
-(`node/seeded_bugs.py`) that make it fail, or the reason why it names none. The option `--bugs`
-seeds bugs into all nodes of a run. The last column has the [properties](properties.md) that the run
-with these bugs violates. If no property finds the bug, the column quotes the report of the run.
+(`chaos/bugs`) that make it fail, or the reason why it names none. The option `--bugs` seeds bugs
+into all nodes of a run. The last column has the [properties](properties.md) that the run with these
+bugs violates. If no property finds the bug, the column quotes the report of the run.
 
-`make prove-bugs` makes all these runs, and eight runs with other bugs (`chaos/kafka_bugs.py`,
-`chaos/other_bugs.py`). It also checks that each scenario of the tier `simulated` passes without
-seeded bugs. These 88 checks took half an hour on a busy machine with two processors (load average
-6 to 15).\
+`make prove-bugs` makes all these runs, and eight runs with other bugs. It also checks that each
+scenario of the tier `simulated` passes without seeded bugs. These 88 checks took half an hour on a
+busy machine with two processors (load average 6 to 15).\
 """
 _PROPERTIES: Final = frozenset(spec.id for spec in PROPERTY_SPECS)
 

@@ -426,7 +426,7 @@ MUTANTS = (
         "node/__main__.py",
         "    parser = argparse.ArgumentParser(prog=",
         "    from functools import partial\n\n"
-        "    from node.seeded_bugs import faulty_parts\n\n"
+        "    from chaos.bugs import faulty_parts\n\n"
         '    bugs = frozenset({"fence_off", "retry_across_sessions"})\n'
         "    build = partial(faulty_parts, bugs=bugs)\n"
         "    parser = argparse.ArgumentParser(prog=",
