@@ -93,8 +93,9 @@ as hung if, for example, it waits for operations that are not acknowledged withi
 
 ## Adding a scenario
 
-Add a file to `chaos/scenarios` and a line to `chaos/scenarios/__init__.py`; then run `make docs`.
-Faults (`chaos/faults`) and workloads (`chaos/workloads`) are added in the same way.
+Add a `Scenario` to the module of `chaos/scenarios` with its theme, and to the tuple at the end of
+this module; then run `make docs`. Faults (`chaos/faults`) are added in the same way. A workload is
+a file in `chaos/workloads`, and a line in `chaos/workloads/__init__.py`.
 
 ## Scenarios
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import chaos
+from chaos.fault import Fault
 from chaos.faults import FAULTS
 from chaos.missing import MISSING
 from chaos.scenario import Scenario
@@ -23,10 +26,21 @@ def files_of(folder: str) -> set[str]:
     return {path.stem for path in (FOLDER / folder).glob("*.py")} - {"__init__"}
 
 
-def test_each_fault_workload_and_scenario_file_is_in_its_registry() -> None:
-    assert files_of("scenarios") == {each.name for each in SCENARIOS}
-    assert files_of("faults") == {each.name for each in FAULTS}
-    assert files_of("workloads") == {each.name for each in WORKLOADS}
+def defined(folder: str, kind: type) -> list[Any]:
+    """Return the values of this type that the modules of a folder assign to names."""
+    modules = [import_module(f"chaos.{folder}.{name}") for name in sorted(files_of(folder))]
+    return [each for module in modules for each in vars(module).values() if isinstance(each, kind)]
+
+
+def test_each_fault_workload_and_scenario_is_in_its_registry() -> None:
+    assert {each.name for each in defined("scenarios", Scenario)} == {s.name for s in SCENARIOS}
+    assert {each.name for each in defined("faults", Fault)} == {fault.name for fault in FAULTS}
+    assert files_of("workloads") == {workload.name for workload in WORKLOADS}
+
+
+def test_no_two_faults_and_no_two_scenarios_have_the_same_name() -> None:
+    assert len({scenario.name for scenario in SCENARIOS}) == len(SCENARIOS)
+    assert len({fault.name for fault in FAULTS}) == len(FAULTS)
 
 
 def test_scenarios_use_every_fault_and_workload_of_the_registries() -> None:
