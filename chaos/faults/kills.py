@@ -8,11 +8,11 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from chaos.failpoints import ANSWER_BEFORE, ELECTION_LOADING
-from chaos.fault import Fault, Target
+from chaos.fault import Fault, Record, Target
 
 
 @asynccontextmanager
-async def _kill_controller(target: Target) -> AsyncIterator[None]:
+async def _kill_controller(target: Target, record: Record) -> AsyncIterator[None]:
     broker = await target.controller()
     await target.kill(broker)
     try:
@@ -22,7 +22,7 @@ async def _kill_controller(target: Target) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def _stop_controller(target: Target) -> AsyncIterator[None]:
+async def _stop_controller(target: Target, record: Record) -> AsyncIterator[None]:
     broker = await target.controller()
     await target.stop(broker)
     try:
@@ -32,7 +32,7 @@ async def _stop_controller(target: Target) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def _kill_controller_before_answer(target: Target) -> AsyncIterator[None]:
+async def _kill_controller_before_answer(target: Target, record: Record) -> AsyncIterator[None]:
     broker = await target.hold_at(ANSWER_BEFORE)
     await target.kill(broker)
     try:
@@ -42,7 +42,7 @@ async def _kill_controller_before_answer(target: Target) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def _kill_controller_while_loading(target: Target) -> AsyncIterator[None]:
+async def _kill_controller_while_loading(target: Target, record: Record) -> AsyncIterator[None]:
     before = await target.controller()
     held = asyncio.create_task(target.hold_at(ELECTION_LOADING))
     await asyncio.sleep(0)  # Lets the task arm the failpoint.
@@ -56,7 +56,7 @@ async def _kill_controller_while_loading(target: Target) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def _kill_broker(target: Target) -> AsyncIterator[None]:
+async def _kill_broker(target: Target, record: Record) -> AsyncIterator[None]:
     controller = await target.controller()
     broker = next(each for each in target.brokers if each != controller)
     await target.kill(broker)
@@ -69,28 +69,38 @@ async def _kill_broker(target: Target) -> AsyncIterator[None]:
 KILL_CONTROLLER = Fault(
     name="kill_controller",
     does="SIGKILL ends the active controller's process, which then starts again.",
+    action="kill",
+    effect="process_was_killed",
     inject=_kill_controller,
 )
 STOP_CONTROLLER = Fault(
     name="stop_controller",
     does="SIGTERM stops the active controller's process, which then starts again.",
+    action="stop",
+    effect="process_stopped",
     inject=_stop_controller,
 )
 KILL_CONTROLLER_BEFORE_ANSWER = Fault(
     name="kill_controller_before_answer",
     does="SIGKILL ends the active controller after a commit, before it answers the request.",
+    action="kill",
+    effect="process_was_killed",
     inject=_kill_controller_before_answer,
     has_failpoint=True,
 )
 KILL_CONTROLLER_WHILE_LOADING = Fault(
     name="kill_controller_while_loading",
     does="SIGKILL ends an elected controller before it loads the state.",
+    action="kill",
+    effect="process_was_killed",
     inject=_kill_controller_while_loading,
     has_failpoint=True,
 )
 KILL_BROKER = Fault(
     name="kill_broker",
     does="SIGKILL ends the process of a broker that is not the controller.",
+    action="kill",
+    effect="process_was_killed",
     inject=_kill_broker,
 )
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
-from chaos.fault import Fault, Target
+from chaos.fault import Fault, Record, Target, TargetWithBytes
 
 _DELAY_S: Final = 0.3
 
@@ -15,55 +15,55 @@ _DELAY_S: Final = 0.3
 
 
 @asynccontextmanager
-async def _cut_controller_from_peers(target: Target) -> AsyncIterator[None]:
+async def _cut_controller_from_peers(target: Target, record: Record) -> AsyncIterator[None]:
     broker = await target.controller()
     with (
-        target.recorded("cut_from_peers", broker),
+        record(broker),
         target.network.cut_from_peers(broker, requests=True, replies=True),
     ):
         yield
 
 
 @asynccontextmanager
-async def _lose_requests_to_controller(target: Target) -> AsyncIterator[None]:
+async def _cut_requests_to_controller(target: Target, record: Record) -> AsyncIterator[None]:
     broker = await target.controller()
     with (
-        target.recorded("cut_from_peers", broker),
+        record(broker),
         target.network.cut_from_peers(broker, requests=True, replies=False),
     ):
         yield
 
 
 @asynccontextmanager
-async def _lose_replies_of_controller(target: Target) -> AsyncIterator[None]:
+async def _cut_replies_of_controller(target: Target, record: Record) -> AsyncIterator[None]:
     broker = await target.controller()
     with (
-        target.recorded("cut_from_peers", broker),
+        record(broker),
         target.network.cut_from_peers(broker, requests=False, replies=True),
     ):
         yield
 
 
 @asynccontextmanager
-async def _reset_peers_of_controller(target: Target) -> AsyncIterator[None]:
+async def _reset_peers_of_controller(target: Target, record: Record) -> AsyncIterator[None]:
     broker = await target.controller()
-    with target.recorded("cut_from_peers", broker):
+    with record(broker):
         await target.network.reset_peers(broker)
         yield
 
 
 @asynccontextmanager
-async def _slow_peers_of_controller(target: Target) -> AsyncIterator[None]:
+async def _slow_peers_of_controller(target: Target, record: Record) -> AsyncIterator[None]:
     broker = await target.controller()
-    with target.recorded("slow_peers", broker), target.network.slow_peers(broker, _DELAY_S):
+    with record(broker), target.network.slow_peers(broker, _DELAY_S):
         yield
 
 
 @asynccontextmanager
-async def _corrupt_envelope(target: Target) -> AsyncIterator[None]:
+async def _corrupt_envelope(target: TargetWithBytes, record: Record) -> AsyncIterator[None]:
     broker = await target.controller()
-    with target.recorded("corrupt_envelope", broker):
-        await target.network.corrupt_envelope(broker)
+    with record(broker):
+        await target.corrupt_envelope(broker)
         yield
 
 
@@ -71,32 +71,32 @@ async def _corrupt_envelope(target: Target) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def _cut_controller_from_zookeeper(target: Target) -> AsyncIterator[None]:
+async def _cut_controller_from_zookeeper(target: Target, record: Record) -> AsyncIterator[None]:
     broker = await target.controller()
-    with target.recorded("disconnect", broker), target.network.cut_from_zookeeper(broker):
+    with record(broker), target.network.cut_from_zookeeper(broker):
         yield
 
 
 @asynccontextmanager
-async def _cut_broker_from_zookeeper(target: Target) -> AsyncIterator[None]:
+async def _cut_broker_from_zookeeper(target: Target, record: Record) -> AsyncIterator[None]:
     controller = await target.controller()
     broker = next(each for each in target.brokers if each != controller)
-    with target.recorded("disconnect", broker), target.network.cut_from_zookeeper(broker):
+    with record(broker), target.network.cut_from_zookeeper(broker):
         yield
 
 
 @asynccontextmanager
-async def _lose_reply_of_commit(target: Target) -> AsyncIterator[None]:
+async def _lose_reply_of_commit(target: Target, record: Record) -> AsyncIterator[None]:
     broker = await target.controller()
-    with target.recorded("lose_commit", broker):
+    with record(broker):
         await target.network.lose_commit(broker, reply=True)
         yield
 
 
 @asynccontextmanager
-async def _lose_request_of_commit(target: Target) -> AsyncIterator[None]:
+async def _lose_request_of_commit(target: Target, record: Record) -> AsyncIterator[None]:
     broker = await target.controller()
-    with target.recorded("lose_commit", broker):
+    with record(broker):
         await target.network.lose_commit(broker, reply=False)
         yield
 
@@ -104,31 +104,41 @@ async def _lose_request_of_commit(target: Target) -> AsyncIterator[None]:
 CUT_CONTROLLER_FROM_PEERS = Fault(
     name="cut_controller_from_peers",
     does="Nothing passes on the gRPC channels between the controller and the other brokers.",
+    action="cut_from_peers",
+    effect="envelopes_were_held",
     inject=_cut_controller_from_peers,
     breaks_links=True,
 )
-LOSE_REQUESTS_TO_CONTROLLER = Fault(
-    name="lose_requests_to_controller",
+CUT_REQUESTS_TO_CONTROLLER = Fault(
+    name="cut_requests_to_controller",
     does="Nothing passes on the gRPC channels from the other brokers to the controller.",
-    inject=_lose_requests_to_controller,
+    action="cut_requests",
+    effect="envelopes_were_held",
+    inject=_cut_requests_to_controller,
     breaks_links=True,
 )
-LOSE_REPLIES_OF_CONTROLLER = Fault(
-    name="lose_replies_of_controller",
+CUT_REPLIES_OF_CONTROLLER = Fault(
+    name="cut_replies_of_controller",
     does="Replies and metadata updates of the controller do not reach the other brokers; their "
     "requests still reach it.",
-    inject=_lose_replies_of_controller,
+    action="cut_replies",
+    effect="envelopes_were_held",
+    inject=_cut_replies_of_controller,
     breaks_links=True,
 )
 RESET_PEERS_OF_CONTROLLER = Fault(
     name="reset_peers_of_controller",
     does="The connections of the other brokers to the controller are reset.",
+    action="reset_peers",
+    effect="envelopes_were_held",
     inject=_reset_peers_of_controller,
     breaks_links=True,
 )
 SLOW_PEERS_OF_CONTROLLER = Fault(
     name="slow_peers_of_controller",
     does="Messages from other brokers to the controller arrive at least 300 ms late.",
+    action="slow_peers",
+    effect="envelopes_were_slow",
     inject=_slow_peers_of_controller,
     breaks_links=True,
 )
@@ -136,38 +146,49 @@ SLOW_PEERS_OF_CONTROLLER = Fault(
 CORRUPT_ENVELOPE = Fault(
     name="corrupt_envelope",
     does="An Envelope reaches the controller with overwritten bytes.",
+    action="corrupt_envelope",
+    effect="envelopes_broke_off",
     inject=_corrupt_envelope,
+    needs=TargetWithBytes,
     breaks_links=True,
 )
 CUT_CONTROLLER_FROM_ZOOKEEPER = Fault(
     name="cut_controller_from_zookeeper",
     does="Nothing passes between the controller's process and ZooKeeper.",
+    action="cut_from_zookeeper",
+    effect="session_ended",
     inject=_cut_controller_from_zookeeper,
     breaks_links=True,
 )
 CUT_BROKER_FROM_ZOOKEEPER = Fault(
     name="cut_broker_from_zookeeper",
     does="Nothing passes between ZooKeeper and a broker that is not the controller.",
+    action="cut_from_zookeeper",
+    effect="session_ended",
     inject=_cut_broker_from_zookeeper,
     breaks_links=True,
 )
 LOSE_REPLY_OF_COMMIT = Fault(
     name="lose_reply_of_commit",
     does="ZooKeeper's reply to a write of the controller is lost, and the connection is closed.",
+    action="lose_commit",
+    effect="commit_was_unknown",
     inject=_lose_reply_of_commit,
     breaks_links=True,
 )
 LOSE_REQUEST_OF_COMMIT = Fault(
     name="lose_request_of_commit",
     does="A write of the controller to ZooKeeper is lost, and the connection is closed.",
+    action="lose_commit",
+    effect="commit_was_unknown",
     inject=_lose_request_of_commit,
     breaks_links=True,
 )
 
 FAULTS: Final[tuple[Fault, ...]] = (
     CUT_CONTROLLER_FROM_PEERS,
-    LOSE_REQUESTS_TO_CONTROLLER,
-    LOSE_REPLIES_OF_CONTROLLER,
+    CUT_REQUESTS_TO_CONTROLLER,
+    CUT_REPLIES_OF_CONTROLLER,
     RESET_PEERS_OF_CONTROLLER,
     SLOW_PEERS_OF_CONTROLLER,
     CORRUPT_ENVELOPE,

@@ -9,10 +9,10 @@ from chaos.faults.links import (
     CUT_BROKER_FROM_ZOOKEEPER,
     CUT_CONTROLLER_FROM_PEERS,
     CUT_CONTROLLER_FROM_ZOOKEEPER,
-    LOSE_REPLIES_OF_CONTROLLER,
+    CUT_REPLIES_OF_CONTROLLER,
+    CUT_REQUESTS_TO_CONTROLLER,
     LOSE_REPLY_OF_COMMIT,
     LOSE_REQUEST_OF_COMMIT,
-    LOSE_REQUESTS_TO_CONTROLLER,
     RESET_PEERS_OF_CONTROLLER,
     SLOW_PEERS_OF_CONTROLLER,
 )
@@ -71,7 +71,7 @@ ANSWERS_LOST = Scenario(
     "the controller could recognize a resend",
     catches=Catch(bugs=("forgets_outcomes",), found_by=("D5", "F7")),
     workload=TOPICS,
-    steps=(Step(fault=LOSE_REPLIES_OF_CONTROLLER, hold=Sessions(5)),),
+    steps=(Step(fault=CUT_REPLIES_OF_CONTROLLER, hold=Sessions(5)),),
     expects=Expectation(elections=(0, 0)),
 )
 
@@ -81,7 +81,7 @@ REQUESTS_LOST = Scenario(
     bug="a late Envelope and its resend are both executed",
     catches=Catch(bugs=("never_resends",), found_by=("without a definite result",)),
     workload=TOPICS,
-    steps=(Step(fault=LOSE_REQUESTS_TO_CONTROLLER, hold=Sessions(5)),),
+    steps=(Step(fault=CUT_REQUESTS_TO_CONTROLLER, hold=Sessions(5)),),
     expects=Expectation(elections=(0, 0), open_max=0),
 )
 

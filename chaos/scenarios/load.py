@@ -9,10 +9,10 @@ from chaos.faults.links import (
     CUT_BROKER_FROM_ZOOKEEPER,
     CUT_CONTROLLER_FROM_PEERS,
     CUT_CONTROLLER_FROM_ZOOKEEPER,
-    LOSE_REPLIES_OF_CONTROLLER,
+    CUT_REPLIES_OF_CONTROLLER,
+    CUT_REQUESTS_TO_CONTROLLER,
     LOSE_REPLY_OF_COMMIT,
     LOSE_REQUEST_OF_COMMIT,
-    LOSE_REQUESTS_TO_CONTROLLER,
     RESET_PEERS_OF_CONTROLLER,
 )
 from chaos.faults.pauses import PAUSE_CONTROLLER
@@ -150,8 +150,8 @@ _RANDOM_STEPS: Final = (
     # In 4 s there are two bursts whose Envelopes are held for at least a second. By chance, all six
     # creations of a burst can go to the controller's broker, and then the cut holds no Envelope.
     Step(fault=CUT_CONTROLLER_FROM_PEERS, after=10, hold=Sessions(2.0)),
-    Step(fault=LOSE_REQUESTS_TO_CONTROLLER, after=10, hold=Sessions(2.0)),
-    Step(fault=LOSE_REPLIES_OF_CONTROLLER, after=10, hold=Sessions(2.0)),
+    Step(fault=CUT_REQUESTS_TO_CONTROLLER, after=10, hold=Sessions(2.0)),
+    Step(fault=CUT_REPLIES_OF_CONTROLLER, after=10, hold=Sessions(2.0)),
     Step(fault=RESET_PEERS_OF_CONTROLLER, after=10, hold=Acknowledged(5)),
     Step(fault=CUT_CONTROLLER_FROM_ZOOKEEPER, after=10, hold=Sessions(1.5)),
     Step(fault=CUT_BROKER_FROM_ZOOKEEPER, after=10, hold=Sessions(1.5)),

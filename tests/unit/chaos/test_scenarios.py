@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,8 +16,9 @@ from chaos.faults import FAULTS
 from chaos.missing import MISSING
 from chaos.scenario import Scenario
 from chaos.scenarios import SCENARIOS
+from chaos.simulated.target import SimulatedTarget
 from chaos.workloads import WORKLOADS
-from judge.properties.faults_take_effect import EFFECTS
+from judge.effects import EFFECT_OF, EFFECTS
 
 FOLDER = Path(chaos.__file__).parent
 ROOT = FOLDER.parent
@@ -71,8 +73,28 @@ def test_each_missing_scenario_has_a_reason_and_the_tests_that_it_names_exist() 
             assert (ROOT / named).exists(), named
 
 
-@pytest.mark.parametrize("path", sorted((FOLDER / "faults").glob("*.py")), ids=lambda p: p.stem)
-def test_the_judge_can_see_the_effect_of_each_recorded_fault(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    recorded = [part.split('"')[1] for part in text.split("target.recorded(")[1:]]
-    assert set(recorded) <= set(EFFECTS)
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_the_judge_has_the_effect_of_each_fault_and_expects_it_of_the_action(fault: Fault) -> None:
+    assert EFFECT_OF[fault.action].name == fault.effect
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_one_verb_names_a_fault_and_its_action(fault: Fault) -> None:
+    assert fault.name.partition("_")[0] == fault.action.partition("_")[0]
+
+
+def test_each_action_has_one_effect() -> None:
+    assert sum(len(effect.actions) for effect in EFFECTS) == len(EFFECT_OF)
+
+
+def simulated_target() -> SimulatedTarget:
+    nothing: Any = SimpleNamespace(nodes={})
+    return SimulatedTarget(nothing, nothing, nothing)
+
+
+def test_a_scenario_is_not_simulated_if_the_simulated_cluster_lacks_what_its_faults_need() -> None:
+    target = simulated_target()
+    for scenario in SCENARIOS:
+        steps = scenario.draw.steps if scenario.draw else scenario.steps
+        if not all(isinstance(target, step.fault.needs) for step in steps):
+            assert scenario.not_simulated, scenario.name
