@@ -141,6 +141,11 @@ class Scenario:
         steps = tuple(source.choices(self.draw.steps, k=self.draw.count))
         return replace(self, steps=steps, draw=None)
 
+    def with_properties(self, properties: Mapping[str, str]) -> Scenario:
+        """Return the scenario with these properties of all brokers."""
+        changed = {**self.topology.properties, **properties}
+        return replace(self, topology=replace(self.topology, properties=changed))
+
     @property
     def tiers(self) -> tuple[str, ...]:
         """The tiers in which the scenario runs."""

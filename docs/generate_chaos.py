@@ -54,6 +54,7 @@ bridgehead chaos list
 bridgehead chaos run controller_pause_past_session
 bridgehead chaos run reply_of_commit_lost --seed 7 --seeds 3 --out results
 bridgehead chaos run sessions_flap --tier simulated --seeds 20
+bridgehead chaos run reads_in_failover --set bridgehead.metadata.reads=controller
 make chaos SCENARIO=all
 ```
 
