@@ -103,8 +103,8 @@ chaos-docker: setup ## kill, pause and disconnect brokers and ZooKeeper members;
 
 fidelity: setup ## compare with recordings of Kafka 3.9.1; LIVE=1: with a live one (ARGS="--seed N")
 ifdef LIVE
-	@PYTHONPATH=. $(BIN)/python -m fidelity.live_comparison $(or $(ARGS),--recorded)
-	@$(if $(ARGS),,PYTHONPATH=. $(BIN)/python -m fidelity.compare_tools)
+	@PYTHONPATH=. $(BIN)/python -m tests.fidelity.live_comparison $(or $(ARGS),--recorded)
+	@$(if $(ARGS),,PYTHONPATH=. $(BIN)/python -m tests.fidelity.compare_tools)
 	@$(if $(ARGS),,$(BIN)/python -m pytest tests/integration/test_admin_client_on_kafka.py)
 else
 	@$(BIN)/python -m pytest tests/integration/test_fidelity.py tests/integration/test_znodes_equal_kafkas.py $(ARGS)
@@ -124,7 +124,7 @@ $(SUITES)/.done: requirements/suites.lock | setup
 
 .PHONY: client-suites
 client-suites: $(SUITES)/.done ## run the clients' own test suites (ARGS="--checkout kafka-python=DIR --kafka"; docs/client-suites.md)
-	@PYTHONPATH=. $(BIN)/python -m fidelity.client_suites --python $(SUITES)/bin/python $(ARGS)
+	@PYTHONPATH=. $(BIN)/python -m tests.fidelity.client_suites --python $(SUITES)/bin/python $(ARGS)
 
 read-after-write: setup ## count stale reads during failovers (ARGS="--seeds N --set bridgehead.metadata.blocking=controller")
 	@$(BIN)/bridgehead chaos run reads_in_failover $(ARGS)
@@ -208,10 +208,10 @@ image-clean: ## remove what image-offline keeps for the next build
 	@rm -rf build/wheelhouse
 
 first-hour: setup ## follow README and the guides on a clean clone, twice (ARGS="--reuse-venv")
-	@PYTHONPATH=. $(BIN)/python -m docs.first_hour $(ARGS)
+	@PYTHONPATH=. $(BIN)/python -m tools.first_hour $(ARGS)
 
 docs: setup ## generate the pages of docs/ that describe code
-	@PYTHONPATH=. $(BIN)/python -m docs.generate
+	@PYTHONPATH=. $(BIN)/python -m tools.generate
 
 PROTOC = $(BIN)/python -m grpc_tools.protoc -Ienvelope/_pb=proto
 

@@ -22,8 +22,8 @@ from bridgehead.kafka_wire.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsTopic,
 )
-from raw_client.asynchronous import drive
-from raw_client.codec import decode_message, encode_message
+from bridgehead.raw_client.asynchronous import drive
+from bridgehead.raw_client.codec import decode_message, encode_message
 
 _CONNECTIONS: Final = 64
 _AUTHORIZER: Final = {

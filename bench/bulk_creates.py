@@ -20,8 +20,8 @@ from kazoo.security import OPEN_ACL_UNSAFE
 from bench.forwarding import two_addresses
 from bench.report import Plan, median, progress, spread
 from bridgehead.cluster import Cluster
-from raw_client.asynchronous import AsyncConnection
-from raw_client.codec import create_topics, decode_message
+from bridgehead.raw_client.asynchronous import AsyncConnection
+from bridgehead.raw_client.codec import create_topics, decode_message
 
 _TOPICS = 1_000
 _OPERATIONS = 500

@@ -15,7 +15,7 @@ from bench.report import Plan, median, progress, spread
 from bridgehead.cluster import Cluster
 from bridgehead.kafka_wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest
-from raw_client.asynchronous import AsyncConnection
+from bridgehead.raw_client.asynchronous import AsyncConnection
 
 _DELETE_TOPICS, _METADATA = (20, 6), (3, 12)
 

@@ -20,8 +20,8 @@ from bench.forwarding import check_created, two_addresses
 from bench.report import Plan, progress
 from bridgehead.cluster import Cluster
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from raw_client.asynchronous import AsyncConnection
-from raw_client.codec import create_topics, decode_message
+from bridgehead.raw_client.asynchronous import AsyncConnection
+from bridgehead.raw_client.codec import create_topics, decode_message
 
 _PARTITIONS = 100
 _TOPICS_A_REQUEST = 20

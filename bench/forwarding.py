@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 from bench.report import Plan, median, progress
 from bridgehead.cluster import Cluster
-from raw_client.asynchronous import drive
-from raw_client.codec import create_topics, decode_message
+from bridgehead.raw_client.asynchronous import drive
+from bridgehead.raw_client.codec import create_topics, decode_message
 
 _OUTSTANDING = (1, 32, 256)
 

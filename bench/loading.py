@@ -17,8 +17,8 @@ from bench.report import Plan, progress, spread
 from bridgehead.cluster.java import find_java
 from bridgehead.cluster.node_plan import Ports
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
-from cluster_model.acl_znodes import ACL_PATHS
-from cluster_model.token_znodes import TOKEN_PATHS
+from cluster_model.acls.znodes import ACL_PATHS
+from cluster_model.znodes.tokens import TOKEN_PATHS
 from controller.store.load import load
 from controller.store.zookeeper import ZooKeeperStore
 from event_log.writer import NullEventLog

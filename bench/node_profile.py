@@ -36,8 +36,8 @@ from bridgehead.kafka_wire.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from raw_client.asynchronous import drive
-from raw_client.codec import decode_message, encode_message
+from bridgehead.raw_client.asynchronous import drive
+from bridgehead.raw_client.codec import decode_message, encode_message
 
 _SAMPLES_PER_S: Final = 200
 _SMALL, _BULK_ROUNDS, _TOPICS, _CONNECTIONS = 6_000, 8, 200, 64

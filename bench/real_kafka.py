@@ -31,8 +31,8 @@ from bridgehead.cluster.java import find_java
 from bridgehead.cluster.node_plan import Ports
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest
-from fidelity.real_kafka import kafka_brokers, reason_to_skip
-from raw_client.asynchronous import AsyncConnection
+from bridgehead.raw_client.asynchronous import AsyncConnection
+from tests.fidelity.real_kafka import kafka_brokers, reason_to_skip
 
 _SET = AlterConfigOpType.SET
 _OUTSTANDING = 64

@@ -28,7 +28,7 @@ from bridgehead.cluster import Cluster
 from bridgehead.cluster.java import find_java
 from bridgehead.cluster.node_plan import Ports
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
-from fidelity.real_kafka import kafka_brokers, reason_to_skip
+from tests.fidelity.real_kafka import kafka_brokers, reason_to_skip
 
 _RECORD: Final = bytes(1000)
 _BATCH: Final = bytes(16_000)

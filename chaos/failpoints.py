@@ -13,7 +13,7 @@ from typing import Any, Final
 from controller.services import Sender
 from controller.store.port import Committed, ContentConflictError, Fence
 from controller.store.zookeeper import ZooKeeperStore
-from controller.term import Term
+from controller.term.term import Term
 from envelope.messages import Envelope, EnvelopeReply
 from node.collaborators import Collaborators
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from bridgehead.cluster import ClientHistory
 from bridgehead.kafka_wire.api_key import ApiKey
-from raw_client.asynchronous import ClusterClient
+from bridgehead.raw_client.asynchronous import ClusterClient
 
 
 class RecordedClient:

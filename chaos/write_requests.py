@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from bridgehead.kafka_wire.api_key import ApiKey
-from raw_client.codec import Body, create_topic_body
+from bridgehead.raw_client.codec import Body, create_topic_body
 
 TOPIC: Final = 2
 VALIDATED: Final = "-validated"  # the end of the name of a topic that must never exist

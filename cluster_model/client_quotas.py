@@ -14,12 +14,12 @@ from typing import Final, NamedTuple
 from bridgehead.kafka_wire.config_codes import ConfigType
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.java_order import hash_map_order, java_hash
-from cluster_model.config_types import ConfigException, java_double_text, parse
-from cluster_model.entity_names import sanitize
+from cluster_model.configs.types import ConfigException, java_double_text, parse
 from cluster_model.mutation_rates import MUTATION_RATE
 from cluster_model.records import ConfigResource
 from cluster_model.scram import MECHANISM_NAMES
-from cluster_model.znodes import DEFAULT_ENTITY
+from cluster_model.znodes.entity_names import sanitize
+from cluster_model.znodes.layout import DEFAULT_ENTITY
 
 USER: Final = "user"
 CLIENT_ID: Final = "client-id"

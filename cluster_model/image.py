@@ -14,8 +14,8 @@ from typing import TypeVar, assert_never
 from immutables import Map
 
 from bridgehead.authorizer import ResourcePattern
-from cluster_model.acls import NO_ACLS, AclSet, Entries
-from cluster_model.config_steps import (
+from cluster_model.acls.bindings import NO_ACLS, AclSet, Entries
+from cluster_model.configs.steps import (
     ConfigStep,
     StepKind,
     config_steps,

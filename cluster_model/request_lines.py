@@ -28,9 +28,9 @@ from bridgehead.kafka_wire.messages import (
     sasl_authenticate,
 )
 from bridgehead.kafka_wire.messages.drafted import envelope as drafted_envelope
-from cluster_model.broker_configs.table import config_key
-from cluster_model.config_types import java_double_text
-from cluster_model.topic_configs import TOPIC_CONFIGS
+from cluster_model.configs.broker_configs.table import config_key
+from cluster_model.configs.topic_configs import TOPIC_CONFIGS
+from cluster_model.configs.types import java_double_text
 
 REQUEST_LOGGER: Final = "kafka.request.logger"
 _SECRETS: Final = {

@@ -16,15 +16,15 @@ from bridgehead.kafka_wire.apis import DRAFTED_SPECS
 from cluster_model.image import MetadataImage
 from cluster_model.principal import KafkaPrincipal
 from cluster_model.session_state import SessionLostError, SessionState
-from controller.external_writes import ExternalWrites
-from controller.handle_envelope import EnvelopeHandler
-from controller.loop import ControllerLoop
-from controller.publish import Peer, Publisher
+from controller.envelopes.handle import EnvelopeHandler
+from controller.loop.loop import ControllerLoop
 from controller.services import ControllerState, Sender, Services, Settings
 from controller.store.load import load
 from controller.store.port import ControllerMovedError, Fence, UnknownOutcomeError
 from controller.store.zookeeper import ZooKeeperStore
-from controller.term import Term
+from controller.term.external_writes import ExternalWrites
+from controller.term.publish import Peer, Publisher
+from controller.term.term import Term
 from envelope.messages import ApiRanges, Envelope, EnvelopeReply, Hello
 from event_log.events import BecameActive, ChannelRefused, Resigned
 

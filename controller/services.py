@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Protocol
 
-from cluster_model.authorization import BindAuthorize
+from cluster_model.acls.authorization import BindAuthorize
 from cluster_model.principal import KafkaPrincipal
 from cluster_model.quirks import NO_QUIRKS, Quirks
 from cluster_model.session_state import SessionState
 from controller.apis.base import AdminApi, RandomSource
-from controller.background_jobs import UncleanElection
-from controller.policy_evaluation import Policies
-from controller.publish import Peer
-from controller.request_log import ForwardedRequestLog
+from controller.loop.background_jobs import UncleanElection
+from controller.loop.policy_evaluation import Policies
+from controller.loop.request_log import ForwardedRequestLog
 from controller.store.load import KnownStates
 from controller.store.outcomes import Incarnation
 from controller.store.zookeeper import ZooKeeperStore
+from controller.term.publish import Peer
 from envelope.messages import Hello
 from envelope.principal_serde import PrincipalSerde
 from event_log.writer import EventLog

@@ -19,7 +19,7 @@ _UNKNOWN: Final = -1
 
 
 class RecordDeletion:
-    """See broker_proxy.apis.delete_records. `is_live` returns whether a broker is registered."""
+    """See broker_proxy.apis.records.delete_records. `is_live` returns whether a broker is registered."""
 
     def __init__(self, partitions: Partitions, is_live: Callable[[int], bool]) -> None:
         self._partitions = partitions

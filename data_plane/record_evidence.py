@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
-from cluster_model.znodes import encode_uuid
+from cluster_model.znodes.layout import encode_uuid
 from data_plane.log.partition_log import AppendInfo, PartitionLog
 from data_plane.partition import Partition
 from data_plane.partitions import Partitions

@@ -9,7 +9,7 @@ from data_plane.partition import Partition
 
 
 class ReplicaOffsets:
-    """See OffsetsOfLog in broker_proxy.apis.list_offsets."""
+    """See OffsetsOfLog in broker_proxy.apis.records.list_offsets."""
 
     def __init__(self, partition: Partition, now_ms: int) -> None:
         self._partition = partition

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from cluster_model.config_types import ConfigException, ConfigValue
-from cluster_model.topic_configs import TOPIC_CONFIGS, TopicDefaults
+from cluster_model.configs.topic_configs import TOPIC_CONFIGS, TopicDefaults
+from cluster_model.configs.types import ConfigException, ConfigValue
 from data_plane.records.validation import Rules
 
 _NO_LIMIT: Final = 2**63 - 1

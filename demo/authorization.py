@@ -29,14 +29,14 @@ from bridgehead.kafka_wire.headers import (
     encode_request_header,
 )
 from bridgehead.kafka_wire.json_form import encode_body
+from bridgehead.raw_client.blocking import Connection
+from bridgehead.raw_client.codec import create_topic_body
 from cluster_model.principal import KafkaPrincipal
 from demo.console import DemoFailedError, expect, metrics_of, run_demo, running, title
 from envelope.channel import ControllerChannel
 from envelope.channel_security import ChannelFiles, broker_host, load_security
 from envelope.messages import ChannelClosedError, Envelope, Hello, RequestIdentity
 from envelope.principal_serde import DefaultPrincipalSerde
-from raw_client.blocking import Connection
-from raw_client.codec import create_topic_body
 
 CONTROLLER, HONEST, IMPOSTOR, MALLORY = 1, 2, 3, 9
 CREATE_TOPICS, CREATE_ACLS = 19, 30

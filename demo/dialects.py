@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.table import Table
 
 from bridgehead.cluster import Cluster
+from bridgehead.raw_client.codec import Body, create_topic_body
 from demo.console import expect, run_demo, running, title
 from demo.requests import deletion, first_result, folder_with_code
-from raw_client.codec import Body, create_topic_body
 
 CREATE, DELETE, INCREMENTAL, ENVELOPE, ALTER_TOPICS = 19, 20, 44, 58, 10001
 LISTENERS: Final = ("shipped", "drafted")

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.syntax import Syntax
 
 from bridgehead.cluster import Cluster, ClusterError
+from bridgehead.raw_client.codec import Body, create_topic_body
 from demo.console import DemoFailedError, expect, run_demo, running, table_of, title
 from demo.requests import (
     deletion,
@@ -22,7 +23,6 @@ from demo.requests import (
     folder_with_code,
     more_partitions,
 )
-from raw_client.codec import Body, create_topic_body
 
 CREATE, DELETE, DELETE_RECORDS, CREATE_PARTITIONS = 19, 20, 21, 37
 ALTER_CONFIGS, REASSIGN = 44, 45

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from bridgehead.kafka_wire.errors import ErrorCode
-from raw_client.blocking import call_once
-from raw_client.codec import Body
+from bridgehead.raw_client.blocking import call_once
+from bridgehead.raw_client.codec import Body
 
 
 def first_result(address: str, key: int, version: int, body: Body, **options: Any) -> str:

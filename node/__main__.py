@@ -24,15 +24,15 @@ from bridgehead.cluster import control_socket
 from bridgehead.cluster.data_directory import make_private
 from bridgehead.cluster.properties import format_properties, parse_properties
 from bridgehead.exit_codes import ExitCode
-from broker_proxy.watcher import RegistrationRefusedError
-from cluster_model.broker_configs import InvalidBrokerConfigError
+from broker_proxy.metadata.session import RegistrationRefusedError
+from cluster_model.configs.broker_configs import InvalidBrokerConfigError
 from cluster_model.session_state import ConnectionLostError, ZooKeeperRefusedError
-from cluster_model.znodes import ZnodeContentError
+from cluster_model.znodes.layout import ZnodeContentError
+from node.assembly.parts import Parts, build_parts
 from node.config import NodeConfig, NodeConfigError, read_config
-from node.control_commands import ControlCommands
 from node.environment import AmbiguousVariableError, properties_from
-from node.lifecycle import Node
-from node.parts import Parts, build_parts
+from node.run.control_commands import ControlCommands
+from node.run.lifecycle import Node
 
 BuildParts = Callable[[NodeConfig, Path], Parts]
 _GC_THRESHOLDS = (50_000, 20, 100)

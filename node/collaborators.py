@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from broker_proxy.authentication.authenticator import SaslAuthenticator
-from broker_proxy.forwarding import ForwardingManager
-from broker_proxy.learned_acls import LearnedAcls
-from broker_proxy.server import KafkaServer
-from broker_proxy.watcher import ZooKeeperWatcher
+from broker_proxy.connections.server import KafkaServer
+from broker_proxy.forwarding.manager import ForwardingManager
+from broker_proxy.metadata.learned_acls import LearnedAcls
+from broker_proxy.metadata.session import ZooKeeperWatcher
 from controller.controller import Controller
 from controller.services import Services, Settings
 from controller.store.zookeeper import ZooKeeperStore

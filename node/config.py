@@ -14,25 +14,25 @@ from broker_proxy.authentication.listener_security import (
     read_security,
 )
 from broker_proxy.authentication.sasl_server import SecurityConfigError
-from broker_proxy.logins import Listener
-from broker_proxy.routing import DIALECTS, WITHOUT_DATA_PLANE, RoutingTable
-from cluster_model.bridgehead_configs import (
+from broker_proxy.connections.logins import Listener
+from broker_proxy.requests.routing import DIALECTS, WITHOUT_DATA_PLANE, RoutingTable
+from cluster_model.client import Client
+from cluster_model.configs.bridgehead_configs import (
     BLOCKING,
     ENVELOPE,
     ZOOKEEPER_READ,
     ZOOKEEPER_WRITE,
     BridgeheadConfig,
 )
-from cluster_model.broker_configs import BrokerConfig
-from cluster_model.client import Client
+from cluster_model.configs.broker_configs import BrokerConfig
 from cluster_model.delegation_tokens import TokenSecret
 from cluster_model.inter_broker_protocol import BRIDGE, is_below_the_bridge, level_of
 from cluster_model.principal import ANONYMOUS, KafkaPrincipal
-from cluster_model.znode_access import OPEN_ACCESS, Credential, ZooKeeperAccess
+from cluster_model.znodes.access import OPEN_ACCESS, Credential, ZooKeeperAccess
 from envelope.channel_security import ChannelFiles
-from node.authorization import AuthorizerConfigError, load_authorizer
-from node.replication_listener import NAME as REPLICATION
-from node.replication_listener import listener_properties, needs_listener
+from node.assembly.authorization import AuthorizerConfigError, load_authorizer
+from node.assembly.replication_listener import NAME as REPLICATION
+from node.assembly.replication_listener import listener_properties, needs_listener
 from node.zookeeper_tls import ZooKeeperTls, read_zookeeper_tls
 
 LOOPBACK = "127.0.0.1"
@@ -53,10 +53,12 @@ class NodeConfig:
     advertised: Mapping[str, tuple[str, int]]  # listener name -> host, port (0: as bound)
     security: Mapping[str, ListenerSecurity]  # by listener name
     channel_files: ChannelFiles | None  # None: Envelopes are sent in plain text
-    controller_access: ZooKeeperAccess  # of controller and direct session; node.security adds TLS
-    broker_access: ZooKeeperAccess  # of the broker session; node.security adds TLS
+    controller_access: (
+        ZooKeeperAccess  # of controller and direct session; node.assembly.security adds TLS
+    )
+    broker_access: ZooKeeperAccess  # of the broker session; node.assembly.security adds TLS
     zookeeper_tls: ZooKeeperTls | None  # of all sessions; None: plain text
-    opens_replication_listener: bool = False  # node.replication_listener
+    opens_replication_listener: bool = False  # node.assembly.replication_listener
 
     @property
     def broker_id(self) -> int:

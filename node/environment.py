@@ -14,8 +14,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from cluster_model.bridgehead_configs import BRIDGEHEAD_CONFIGS
-from cluster_model.broker_configs.table import LISTENER_PREFIX, config_key
+from cluster_model.configs.bridgehead_configs import BRIDGEHEAD_CONFIGS
+from cluster_model.configs.broker_configs.table import LISTENER_PREFIX, config_key
 
 PREFIX: Final = "KAFKA_"
 BITNAMI_PREFIX: Final = "KAFKA_CFG_"

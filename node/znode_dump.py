@@ -20,9 +20,9 @@ from typing import Final, cast
 import orjson
 
 from broker_proxy.authentication.sasl_server import SecurityConfigError
-from cluster_model.broker_configs import BrokerConfig
+from cluster_model.configs.broker_configs import BrokerConfig
 from cluster_model.session_state import ConnectionLostError
-from cluster_model.znode_access import OPEN_ACCESS, Credential, ZooKeeperAccess
+from cluster_model.znodes.access import OPEN_ACCESS, Credential, ZooKeeperAccess
 from event_log.commits import DumpLine, content_digest, content_text
 from event_log.evidence import DUMPS
 from node.zookeeper_tls import build_zookeeper_tls, read_zookeeper_tls

@@ -13,7 +13,7 @@ from typing import Final
 
 from broker_proxy.authentication.sasl_server import SecurityConfigError
 from broker_proxy.authentication.tls import TLS_VERSIONS, load_key_pem, pem, pem_of_pkcs12
-from cluster_model.broker_configs import BrokerConfig
+from cluster_model.configs.broker_configs import BrokerConfig
 
 ENABLE: Final = "zookeeper.ssl.client.enable"
 CONNECTION_SOCKET: Final = "zookeeper.clientCnxnSocket"

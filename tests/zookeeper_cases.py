@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from cluster_model.session_state import ConnectionLostError, SessionState
-from cluster_model.znode_operations import Check, Create, Delete, Operation, SetData
+from cluster_model.znodes.operations import Check, Create, Delete, Operation, SetData
 from zookeeper_client.session import NoSuchZnodeError, ZooKeeperSession
 from zookeeper_client.wire import ReadChildren, ReadData, Stat, ZnodeData
 

@@ -8,9 +8,9 @@ from typing import NamedTuple, cast
 from immutables import Map
 
 from bridgehead.authorizer import ResourcePattern
-from cluster_model.acl_znodes import UNREADABLE, AclZnode
-from cluster_model.acls import AclSet, Entries
-from cluster_model.znodes import ZnodeContentError
+from cluster_model.acls.bindings import AclSet, Entries
+from cluster_model.acls.znodes import UNREADABLE, AclZnode
+from cluster_model.znodes.layout import ZnodeContentError
 from zookeeper_client.wire import ReadChildren, ReadData, ReadMany, ZnodeData
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, cast
 
 from cluster_model.records import ConfigResource
-from cluster_model.znodes import ConfigZnode, ZnodeContentError
+from cluster_model.znodes.layout import ConfigZnode, ZnodeContentError
 from zookeeper_client.wire import ReadChildren, ReadData, ReadMany, ZnodeData
 
 

@@ -40,8 +40,8 @@ from cluster_model.session_state import (
     SessionState,
     ZooKeeperRefusedError,
 )
-from cluster_model.znode_access import OPEN_ACCESS, ZooKeeperAccess
-from cluster_model.znode_operations import Create, Operation
+from cluster_model.znodes.access import OPEN_ACCESS, ZooKeeperAccess
+from cluster_model.znodes.operations import Create, Operation
 from zookeeper_client.tls_handler import TlsHandler
 from zookeeper_client.wire import (
     MultiRead,

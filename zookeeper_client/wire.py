@@ -13,8 +13,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple, cast
 
-from cluster_model.znode_access import OPEN, ZnodeAcl
-from cluster_model.znode_operations import Check, Create, Delete, Operation, SetData
+from cluster_model.znodes.access import OPEN, ZnodeAcl
+from cluster_model.znodes.operations import Check, Create, Delete, Operation, SetData
 
 _INT: Final = struct.Struct("!i")
 _LENGTH: Final = _INT.pack

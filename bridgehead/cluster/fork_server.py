@@ -1,10 +1,10 @@
-"""Forks nodes from a process that has already imported their modules (`node.fork_server`).
+"""Forks nodes from a process that has already imported their modules (`node.run.fork_server`).
 
 Imports take most of the time that a node needs to start, and forked nodes share the memory of what
 was imported. For each node the process forks a child, which forks the node and exits. The node is
 then adopted by the supervisor, because the supervisor is a *subreaper*. Only Linux has subreapers.
 The process ends when the cluster has started, to free its memory; a node that starts later is a new
-Python process. If `node.launcher` has forked the supervisor, it has forked this process as well.
+Python process. If `node.run.launcher` has forked the supervisor, it has forked this process as well.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class ForkServer:
     @classmethod
     def start(cls, folder: Path, environment: Mapping[str, str]) -> ForkServer:
         """Start the process for the cluster in `folder`, with the `environment` of the nodes."""
-        return cls(*start_with_socket("node.fork_server", str(folder), environment=environment))
+        return cls(*start_with_socket("node.run.fork_server", str(folder), environment=environment))
 
     def wait_until_ready(self) -> None:
         """Block until the process has imported the modules. If it does not answer, kill it."""

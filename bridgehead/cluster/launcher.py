@@ -1,4 +1,4 @@
-"""Forks the supervisors of a program that starts several clusters (`node.launcher`).
+"""Forks the supervisors of a program that starts several clusters (`node.run.launcher`).
 
 A supervisor that is forked by a process with all modules imported needs a quarter of the processor
 time to start its cluster. But for one cluster alone it is slower, because nothing else runs during
@@ -74,7 +74,9 @@ class _Launcher:
     """The process that forks supervisors, with one environment."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        self._process, self._socket = start_with_socket("node.launcher", environment=environment)
+        self._process, self._socket = start_with_socket(
+            "node.run.launcher", environment=environment
+        )
         self._socket.settimeout(ANSWER_TIMEOUT_S)
         self._owner = os.getpid()
 

@@ -1,1 +1,1 @@
-"""The APIs that a broker answers itself; node/local_apis.py is the registry."""
+"""The APIs that a broker answers itself; node/assembly/local_apis.py is the registry."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol
 from bridgehead.authorizer import Requester
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.headers import RequestHeader
-from cluster_model.authorization import Authorize
+from cluster_model.acls.authorization import Authorize
 from cluster_model.client import Client
 
 

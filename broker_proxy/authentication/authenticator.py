@@ -33,7 +33,7 @@ from bridgehead.kafka_wire.messages.sasl_authenticate import SaslAuthenticateRes
 from bridgehead.kafka_wire.messages.sasl_handshake import SaslHandshakeResponse
 from bridgehead.kafka_wire.primitives import WireError
 from bridgehead.kafka_wire.request_checks import check_request
-from broker_proxy.apis.api_versions import names_software
+from broker_proxy.apis.admin.api_versions import names_software
 from broker_proxy.authentication.sasl_server import (
     NewSaslServer,
     SaslAuthenticationError,

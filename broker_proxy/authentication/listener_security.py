@@ -20,7 +20,7 @@ from broker_proxy.authentication.sasl_server import NewSaslServer, SecurityConfi
 from broker_proxy.authentication.scram import ScramServer, TokenCredentials, UserCredentials
 from broker_proxy.authentication.tls import TlsSettings, build_tls, check_tls
 from broker_proxy.authentication.unsecured_jws import UnsecuredJwsValidator
-from broker_proxy.logins import LoginRequirements
+from broker_proxy.connections.logins import LoginRequirements
 from cluster_model.scram import MECHANISM_NAMES
 
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")

@@ -9,8 +9,8 @@ import logging
 from collections.abc import Mapping
 from typing import Final
 
-from cluster_model.entity_names import desanitize
 from cluster_model.scram import MECHANISM_NAMES, ScramCredential, parse_credential
+from cluster_model.znodes.entity_names import desanitize
 
 _log = logging.getLogger(__name__)
 _NUMBERS: Final = {name: number for number, name in MECHANISM_NAMES.items()}

@@ -12,9 +12,9 @@ from typing import Final
 
 from chaos.bugs import clients, commits, decisions, envelopes, fencing, metadata, records, terms
 from chaos.bugs.bug import Bug, Composition
+from node.assembly.parts import Parts, build_parts
 from node.collaborators import PRODUCTION, Collaborators
 from node.config import NodeConfig
-from node.parts import Parts, build_parts
 
 BUGS: Final[tuple[Bug, ...]] = (
     *fencing.BUGS,

@@ -20,9 +20,9 @@ from bridgehead.authorizer import (
 )
 from bridgehead.kafka_wire.framing import frame
 from broker_proxy.authentication.authenticator import Dispatch, Expired, Outcome, SaslAuthenticator
-from broker_proxy.client_socket import ClientSocket
-from broker_proxy.connection import ClientConnection
-from broker_proxy.server import KafkaServer
+from broker_proxy.connections.client_socket import ClientSocket
+from broker_proxy.connections.connection import ClientConnection
+from broker_proxy.connections.server import KafkaServer
 from chaos.bugs.bug import Bug, config, part
 from node.config import NodeConfig
 

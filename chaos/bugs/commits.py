@@ -13,7 +13,7 @@ from controller.controller import Controller
 from controller.store.outcomes import OutcomeIndex
 from controller.store.port import Committed, ContentConflictError, Fence
 from controller.store.zookeeper import ZooKeeperStore
-from controller.term import Term
+from controller.term.term import Term
 from envelope.messages import RequestIdentity
 
 _NODE_EXISTS: Final = -110  # ZooKeeper's error code

@@ -18,7 +18,7 @@ from controller.controller import Controller
 from controller.services import Sender, Services, Settings
 from controller.store.port import Fence
 from controller.store.zookeeper import ZooKeeperStore
-from controller.term import Term
+from controller.term.term import Term
 from envelope.messages import Envelope, EnvelopeReply
 
 

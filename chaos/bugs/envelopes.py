@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 from bridgehead.kafka_wire.codec import decode_request, encode_request
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.headers import decode_request_header
-from broker_proxy.forwarding import ForwardingManager
+from broker_proxy.forwarding.manager import ForwardingManager
 from chaos.bugs.bug import Bug, KafkaBug, Run, part
 from controller.controller import Controller
 from controller.services import THIS_PROCESS, Sender

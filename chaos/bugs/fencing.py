@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from chaos.bugs.bug import Bug, KafkaBug, Run, part, together
 from cluster_model.session_state import ConnectionLostError, SessionLostError, SessionState
-from cluster_model.znode_operations import Check, Create, Operation, SetData
-from cluster_model.znodes import CommitZnode, ControllerEpochZnode, ControllerZnode
+from cluster_model.znodes.layout import CommitZnode, ControllerEpochZnode, ControllerZnode
+from cluster_model.znodes.operations import Check, Create, Operation, SetData
 from controller.controller import Controller
 from controller.store.port import Committed, ContentConflictError, Fence
 from controller.store.zookeeper import FENCE_OPERATIONS, ZooKeeperStore

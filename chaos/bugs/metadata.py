@@ -9,13 +9,13 @@ from functools import partial
 from typing import Any, Final, cast
 
 from bridgehead.authorizer import ResourcePattern
-from broker_proxy.learned_acls import LearnedAcls
-from broker_proxy.watcher import ZooKeeperWatcher
+from broker_proxy.metadata.learned_acls import LearnedAcls
+from broker_proxy.metadata.session import ZooKeeperWatcher
 from chaos.bugs.bug import Bug, Composition, Run, part, settings
-from cluster_model.acls import Entries
+from cluster_model.acls.bindings import Entries
 from controller.controller import Controller
-from controller.publish import Peer
 from controller.services import Services, Settings
+from controller.term.publish import Peer
 from envelope.channel import ControllerChannel
 from envelope.messages import MetadataUpdate
 

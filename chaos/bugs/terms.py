@@ -9,14 +9,14 @@ from dataclasses import replace
 from typing import Any, Final, cast
 
 from chaos.bugs.bug import Bug, KafkaBug, Run, part, services
-from cluster_model.znode_operations import Delete
-from cluster_model.znodes import ControllerZnode
+from cluster_model.znodes.layout import ControllerZnode
+from cluster_model.znodes.operations import Delete
 from controller.controller import Controller
-from controller.loop import ControllerLoop
+from controller.loop.loop import ControllerLoop
 from controller.services import Sender, Services, Settings
 from controller.store.port import Fence
 from controller.store.zookeeper import ZooKeeperStore
-from controller.term import Term
+from controller.term.term import Term
 from envelope.messages import Envelope, EnvelopeReply
 
 _POLL_S: Final = 0.01

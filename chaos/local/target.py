@@ -24,7 +24,7 @@ from chaos.local.network import ProxiedNetwork
 from chaos.mutant_node import BLOCK, STOP
 from chaos.player import NoProgressError
 from chaos.recorded_fault import recorded_fault
-from cluster_model.znode_operations import Delete
+from cluster_model.znodes.operations import Delete
 from zookeeper_client.session import ZooKeeperSession
 
 _POLL_S: Final = 0.02

@@ -14,7 +14,7 @@ from chaos.simulated.network import Path
 from chaos.simulated.nodes import SimulatedCluster, SimulatedNode
 from chaos.simulated.virtual_time import Process
 from chaos.simulated.zookeeper_session import LostCommit, SimulatedSession
-from cluster_model.znode_operations import Delete
+from cluster_model.znodes.operations import Delete
 
 _POLL_S: Final = 0.05
 _IN_FLIGHT_POLL_S: Final = 0.004

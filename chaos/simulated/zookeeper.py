@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from cluster_model.znode_operations import ANY_VERSION, Check, Create, Delete, Operation, SetData
+from cluster_model.znodes.operations import ANY_VERSION, Check, Create, Delete, Operation, SetData
 from judge.transaction_log import LoggedOperation, Transaction
 from zookeeper_client.wire import (
     BAD_VERSION,

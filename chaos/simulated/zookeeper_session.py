@@ -18,7 +18,7 @@ from chaos.simulated.network import Connection, Network
 from chaos.simulated.virtual_time import Callback, Process, current_process
 from chaos.simulated.zookeeper import ServerSession, ZooKeeperModel
 from cluster_model.session_state import ConnectionLostError, SessionLostError, SessionState
-from cluster_model.znode_operations import Operation
+from cluster_model.znodes.operations import Operation
 from zookeeper_client.session import READS_PER_REQUEST, NoSuchZnodeError, ZooKeeperSession
 from zookeeper_client.wire import (
     MultiResult,

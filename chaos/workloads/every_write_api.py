@@ -18,6 +18,8 @@ from typing import Any, Final
 
 from bridgehead.cluster import ClientHistory
 from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.raw_client.asynchronous import AsyncConnection, PlainLogin
+from bridgehead.raw_client.codec import Body, decode_json, encode_json
 from chaos.workload import UNKNOWN_OUTCOMES, Disturbances, Place, Progress, Workload, pauses
 from chaos.workloads.topics import addresses
 from chaos.write_requests import (
@@ -30,8 +32,6 @@ from chaos.write_requests import (
     deletions,
     renewal,
 )
-from raw_client.asynchronous import AsyncConnection, PlainLogin
-from raw_client.codec import Body, decode_json, encode_json
 
 LISTENER: Final = "SASL_PLAINTEXT"
 LOGIN: Final = PlainLogin("admin", "admin-secret")

@@ -26,10 +26,10 @@ from bridgehead.kafka_wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from bridgehead.raw_client.asynchronous import ClusterClient, PlainLogin
 from chaos.recorded_client import RecordedClient
 from chaos.workload import Place, Progress, Workload
 from chaos.workloads.topics import addresses
-from raw_client.asynchronous import ClusterClient, PlainLogin
 
 USERS: Final = tuple(f"u{number:02}" for number in range(1, 21))
 LISTENER: Final = "SASL_PLAINTEXT"

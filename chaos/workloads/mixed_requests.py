@@ -9,9 +9,9 @@ from typing import Final
 
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.raw_client.asynchronous import ClusterClient
 from chaos.workload import UNKNOWN_OUTCOMES, Place, Workload
 from chaos.workloads.topics import addresses, creation, deletion, differences
-from raw_client.asynchronous import ClusterClient
 
 _CLIENTS: Final = 6
 _RETRY_S: Final = 0.05

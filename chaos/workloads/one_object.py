@@ -26,9 +26,9 @@ from bridgehead.kafka_wire.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from bridgehead.raw_client.asynchronous import ClusterClient
 from chaos.workload import UNKNOWN_OUTCOMES, Place, Workload, pauses
 from chaos.workloads.topics import addresses, creation
-from raw_client.asynchronous import ClusterClient
 
 _NONE: Final = 0
 _TOPIC, _LITERAL, _ANY, _READ, _ALLOW, _APPEND = 2, 3, 1, 3, 3, 2

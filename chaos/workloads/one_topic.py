@@ -12,9 +12,9 @@ from bridgehead.kafka_wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
 )
+from bridgehead.raw_client.asynchronous import ClusterClient
 from chaos.workload import UNKNOWN_OUTCOMES, Place, Workload
 from chaos.workloads.topics import addresses, creation
-from raw_client.asynchronous import ClusterClient
 
 _NONE: Final = 0
 _EXISTS: Final = 36

@@ -18,10 +18,10 @@ from typing import Final
 from bridgehead.cluster import ClientHistory
 from bridgehead.kafka_wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from bridgehead.raw_client.asynchronous import ClusterClient
 from chaos.recorded_client import RecordedClient
 from chaos.workload import Place, Progress, Workload
 from chaos.workloads.topics import addresses
-from raw_client.asynchronous import ClusterClient
 
 METADATA, METADATA_VERSION = 3, 12
 CREATE_TOPICS, CREATE_TOPICS_VERSION = 19, 7

@@ -17,9 +17,9 @@ from bridgehead.kafka_wire.messages.metadata import (
     MetadataRequestTopic,
     MetadataResponse,
 )
+from bridgehead.raw_client.asynchronous import ClusterClient
 from chaos.recorded_client import RecordedClient
 from chaos.workload import UNKNOWN_OUTCOMES, Place, Workload, pauses
-from raw_client.asynchronous import ClusterClient
 
 _CLIENTS: Final = 8
 _AGREED_WITHIN_S: Final = 60.0

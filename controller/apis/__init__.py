@@ -1,1 +1,1 @@
-"""The APIs that the controller decides, one file each; node/admin_apis.py is the registry."""
+"""The APIs that the controller decides, one file each; node/assembly/admin_apis.py is the registry."""

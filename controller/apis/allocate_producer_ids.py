@@ -15,7 +15,7 @@ from bridgehead.kafka_wire.messages.allocate_producer_ids import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
 )
-from cluster_model.authorization import CLUSTER_NAME
+from cluster_model.acls.authorization import CLUSTER_NAME
 from cluster_model.image import MetadataImage
 from cluster_model.records import PRODUCER_IDS_PER_BLOCK, ProducerIdBlockRecord
 from controller.apis.base import AdminApi, Decided, Decision, Outcome, RequestContext, Results

@@ -27,14 +27,14 @@ from bridgehead.kafka_wire.messages.drafted.alter_acls import (
     AlterResourceAcls,
     AlterResourceAclsResult,
 )
-from cluster_model.acl_requests import can_be_stored, parse_creation
-from cluster_model.acls import PATTERN_TYPE_CODES, AclBinding
-from cluster_model.authorization import (
+from cluster_model.acls.authorization import (
     CLUSTER_NAME,
     CLUSTER_OPERATIONS,
     Authorize,
     AuthorizerFailedError,
 )
+from cluster_model.acls.bindings import PATTERN_TYPE_CODES, AclBinding
+from cluster_model.acls.requests import can_be_stored, parse_creation
 from cluster_model.image import MetadataImage
 from cluster_model.records import AclRecord
 from controller.apis.base import DONE, AdminApi, Decided, Decision, Outcome, RequestContext, Results

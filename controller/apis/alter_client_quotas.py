@@ -20,7 +20,7 @@ from bridgehead.kafka_wire.messages.alter_client_quotas import (
     AlterClientQuotasResponse,
     EntryData,
 )
-from cluster_model.authorization import CLUSTER_NAME
+from cluster_model.acls.authorization import CLUSTER_NAME
 from cluster_model.client_quotas import (
     check_stored,
     host_name,

@@ -18,7 +18,7 @@ from bridgehead.kafka_wire.messages.alter_configs import (
     AlterConfigsResourceResponse,
     AlterConfigsResponse,
 )
-from cluster_model.config_operations import Operation
+from cluster_model.configs.operations import Operation
 from controller.apis.config_changes import Change, ConfigApi
 
 

@@ -25,10 +25,10 @@ from bridgehead.kafka_wire.messages.alter_partition import (
     PartitionData,
     TopicData,
 )
-from cluster_model.authorization import CLUSTER_NAME
+from cluster_model.acls.authorization import CLUSTER_NAME
 from cluster_model.image import MetadataImage
 from cluster_model.records import NO_STATE_ZNODE, PartitionRecord, PartitionState, Replicas
-from cluster_model.znodes import encode_uuid
+from cluster_model.znodes.layout import encode_uuid
 from controller.apis.base import DONE, AdminApi, Decided, Decision, Outcome, RequestContext, Results
 from controller.apis.partition_elements import partition_element
 

@@ -19,19 +19,19 @@ from bridgehead.kafka_wire.messages.alter_partition_reassignments import (
     ReassignablePartitionResponse,
     ReassignableTopicResponse,
 )
-from cluster_model.authorization import CLUSTER_NAME
+from cluster_model.acls.authorization import CLUSTER_NAME
 from cluster_model.image import MetadataImage
 from cluster_model.policy_state import targets
 from cluster_model.reassignments import PartitionAssignment, reassigned
 from cluster_model.records import PartitionRecord, Record, Replicas
-from cluster_model.znodes import TopicZnode
+from cluster_model.znodes.layout import TopicZnode
 from controller.apis.base import DONE, AdminApi, Decided, Decision, Outcome, RequestContext, Results
 from controller.apis.partition_elements import (
     by_topic,
     partition_element,
 )
+from controller.apis.policy_check import alteration
 from controller.apis.topic_assignments import invalid_assignment, start_reassignment
-from controller.policy_check import alteration
 
 # The topic's znode shares a multi of at most 900,000 bytes with the first partition's state.
 _ZNODE_BYTES_MAX: Final = 800_000

@@ -31,12 +31,13 @@ from bridgehead.kafka_wire.messages.drafted.alter_topics import (
     AlterTopicsRequest,
     AlterTopicsResponse,
 )
-from cluster_model.authorization import CLUSTER_NAME
+from cluster_model.acls.authorization import CLUSTER_NAME
 from cluster_model.image import MetadataImage, Topic
 from cluster_model.policy_state import targets
 from cluster_model.reassignments import PartitionAssignment, reassigned
 from cluster_model.records import Record, Replicas
 from controller.apis.base import DONE, AdminApi, Decided, Decision, Outcome, RequestContext, Results
+from controller.apis.policy_check import alteration
 from controller.apis.topic_assignments import (
     PARTITIONS_IN_ONE_MULTI,
     invalid_assignment,
@@ -46,7 +47,6 @@ from controller.apis.topic_assignments import (
     start_reassignment,
     too_many_partitions,
 )
-from controller.policy_check import alteration
 
 NOT_DEFINED: Final = -1
 

@@ -20,9 +20,8 @@ from bridgehead.kafka_wire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsResult,
     ScramCredentialUpsertion,
 )
-from cluster_model.authorization import CLUSTER_NAME
+from cluster_model.acls.authorization import CLUSTER_NAME
 from cluster_model.client_quotas import USER_KEYS
-from cluster_model.entity_names import sanitize
 from cluster_model.image import MetadataImage
 from cluster_model.records import ConfigRecord, ConfigResource
 from cluster_model.scram import (
@@ -31,6 +30,7 @@ from cluster_model.scram import (
     MECHANISM_NAMES,
     credential_text,
 )
+from cluster_model.znodes.entity_names import sanitize
 from controller.apis.base import DONE, AdminApi, Decided, Decision, Outcome, RequestContext, Results
 
 _INVALID_ZNODE_NAMES: Final = (".", "..")

@@ -17,11 +17,11 @@ from typing import Any, ClassVar, Final, Protocol
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.apis import error_response
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
-from cluster_model.authorization import Authorize
+from cluster_model.acls.authorization import Authorize
 from cluster_model.client import Client
 from cluster_model.image import MetadataImage
 from cluster_model.records import Record
-from controller.policy_check import MakePolicyCheck
+from controller.apis.policy_check import MakePolicyCheck
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,15 +22,22 @@ from typing import Any, ClassVar, Final
 
 from bridgehead.kafka_wire.config_codes import ConfigType
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode, api_message
-from cluster_model.authorization import CLUSTER_NAME
-from cluster_model.broker_configs import BrokerConfig, EffectiveBrokerConfig
-from cluster_model.broker_configs.dynamic import check_names_and_types, validate_dynamic_configs
-from cluster_model.broker_configs.table import config_key
-from cluster_model.config_operations import Operation, check_shape
-from cluster_model.config_types import ConfigException, InvalidConfigurationException
+from cluster_model.acls.authorization import CLUSTER_NAME
+from cluster_model.configs.broker_configs import BrokerConfig, EffectiveBrokerConfig
+from cluster_model.configs.broker_configs.dynamic import (
+    check_names_and_types,
+    validate_dynamic_configs,
+)
+from cluster_model.configs.broker_configs.table import config_key
+from cluster_model.configs.operations import Operation, check_shape
+from cluster_model.configs.topic_configs import (
+    LastTopicDefaults,
+    TopicDefaults,
+    validate_topic_configs,
+)
+from cluster_model.configs.types import ConfigException, InvalidConfigurationException
 from cluster_model.image import MetadataImage
 from cluster_model.records import ConfigRecord, ConfigResource
-from cluster_model.topic_configs import LastTopicDefaults, TopicDefaults, validate_topic_configs
 from cluster_model.topic_names import path_error
 from controller.apis.base import (
     DONE,
@@ -41,7 +48,7 @@ from controller.apis.base import (
     RequestContext,
     Results,
 )
-from controller.policy_check import AlterBrokerConfigs, MakePolicyCheck, topic_configs
+from controller.apis.policy_check import AlterBrokerConfigs, MakePolicyCheck, topic_configs
 
 TOPIC: Final = 2
 BROKER: Final = 4

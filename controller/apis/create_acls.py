@@ -24,15 +24,15 @@ from bridgehead.kafka_wire.messages.create_acls import (
     CreateAclsRequest,
     CreateAclsResponse,
 )
-from cluster_model.acl_requests import (
+from cluster_model.acls.authorization import CLUSTER_NAME
+from cluster_model.acls.bindings import AclBinding
+from cluster_model.acls.requests import (
     NO_AUTHORIZER,
     Creation,
     can_be_stored,
     has_filter_codes,
     parse_creation,
 )
-from cluster_model.acls import AclBinding
-from cluster_model.authorization import CLUSTER_NAME
 from cluster_model.image import MetadataImage
 from cluster_model.records import AclRecord
 from controller.apis.base import DONE, AdminApi, Decided, Decision, Outcome, RequestContext, Results

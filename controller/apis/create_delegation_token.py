@@ -26,7 +26,7 @@ from cluster_model.delegation_tokens import (
 from cluster_model.image import MetadataImage
 from cluster_model.principal import KafkaPrincipal
 from cluster_model.records import TokenRecord
-from cluster_model.znodes import encode_uuid
+from cluster_model.znodes.layout import encode_uuid
 from controller.apis.base import (
     AdminApi,
     Decided,

@@ -36,6 +36,7 @@ from controller.apis.base import (
     Wait,
     WaitFor,
 )
+from controller.apis.policy_check import alteration
 from controller.apis.topic_assignments import (
     PARTITIONS_IN_ONE_MULTI,
     check_partitions_of_request,
@@ -45,7 +46,6 @@ from controller.apis.topic_assignments import (
     place_partitions,
     too_many_partitions,
 )
-from controller.policy_check import alteration
 
 
 class CreatePartitions(AdminApi):

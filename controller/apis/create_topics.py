@@ -32,8 +32,8 @@ from bridgehead.kafka_wire.messages.create_topics import (
     CreateTopicsResponse,
 )
 from bridgehead.kafka_wire.messages.drafted import create_topics as drafted
-from cluster_model.authorization import CLUSTER_NAME
-from cluster_model.broker_configs import BrokerConfig
+from cluster_model.acls.authorization import CLUSTER_NAME
+from cluster_model.configs.broker_configs import BrokerConfig
 from cluster_model.image import MetadataImage
 from cluster_model.placement import BrokerOrder, MixedRacksError, assign_replicas
 from cluster_model.quirks import UNUSABLE_ASSIGNMENT_ACCEPTED, quirks_of
@@ -58,6 +58,7 @@ from controller.apis.base import (
     Wait,
     WaitFor,
 )
+from controller.apis.policy_check import MakePolicyCheck, creation
 from controller.apis.topic_assignments import (
     PARTITIONS_IN_ONE_MULTI,
     check_partitions_of_request,
@@ -68,7 +69,6 @@ from controller.apis.topic_assignments import (
     too_many_partitions,
     usable_assignment,
 )
-from controller.policy_check import MakePolicyCheck, creation
 
 DEFAULT: Final = -1
 _SHOWS_CONFIGS_FROM: Final = 5

@@ -25,15 +25,15 @@ from bridgehead.kafka_wire.messages.delete_acls import (
     DeleteAclsRequest,
     DeleteAclsResponse,
 )
-from cluster_model.acl_requests import parse_filter
-from cluster_model.acls import (
+from cluster_model.acls.authorization import OPERATION_CODES
+from cluster_model.acls.bindings import (
     PATTERN_TYPE_CODES,
     PERMISSION_CODES,
     RESOURCE_TYPE_CODES,
     AclFilter,
     Entries,
 )
-from cluster_model.authorization import OPERATION_CODES
+from cluster_model.acls.requests import parse_filter
 from cluster_model.image import MetadataImage
 from cluster_model.records import AclRecord
 from controller.apis.base import AdminApi, Decided, Decision, Outcome, RequestContext, Results

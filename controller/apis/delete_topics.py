@@ -28,11 +28,11 @@ from bridgehead.kafka_wire.messages.delete_topics import (
     DeleteTopicsResponse,
 )
 from bridgehead.kafka_wire.messages.drafted import delete_topics as drafted
-from cluster_model.broker_configs import BrokerConfig
+from cluster_model.configs.broker_configs import BrokerConfig
 from cluster_model.image import MetadataImage
 from cluster_model.quirks import DELETE_BY_ID_TELLS_EXISTENCE, quirks_of
 from cluster_model.records import DeletionMarkerRecord
-from cluster_model.znodes import encode_uuid
+from cluster_model.znodes.layout import encode_uuid
 from controller.apis.base import (
     DONE,
     AdminApi,
@@ -44,7 +44,7 @@ from controller.apis.base import (
     Wait,
     WaitFor,
 )
-from controller.policy_check import deletion
+from controller.apis.policy_check import deletion
 
 NO_ID: Final = bytes(16)
 _BY_ID_FROM: Final = 6

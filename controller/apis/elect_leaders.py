@@ -23,7 +23,7 @@ from bridgehead.kafka_wire.messages.elect_leaders import (
     PartitionResult,
     ReplicaElectionResult,
 )
-from cluster_model.authorization import CLUSTER_NAME
+from cluster_model.acls.authorization import CLUSTER_NAME
 from cluster_model.elections import elect_preferred, elect_unclean
 from cluster_model.image import MetadataImage, Topic
 from cluster_model.records import PartitionRecord, PartitionState

@@ -13,14 +13,14 @@ from bridgehead.kafka_wire.messages.incremental_alter_configs import (
     AlterConfigsResourceResponse,
     IncrementalAlterConfigsResponse,
 )
-from cluster_model.broker_configs.table import BROKER_CONFIGS
-from cluster_model.config_operations import (
+from cluster_model.configs.broker_configs.table import BROKER_CONFIGS
+from cluster_model.configs.operations import (
     Operation,
     apply_operations,
     check_operation_types,
 )
-from cluster_model.config_types import ConfigKey
-from cluster_model.topic_configs import TOPIC_CONFIGS
+from cluster_model.configs.topic_configs import TOPIC_CONFIGS
+from cluster_model.configs.types import ConfigKey
 from controller.apis.config_changes import BROKER, Change, ConfigApi
 
 

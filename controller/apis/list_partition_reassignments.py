@@ -17,7 +17,7 @@ from bridgehead.kafka_wire.messages.list_partition_reassignments import (
     OngoingPartitionReassignment,
     OngoingTopicReassignment,
 )
-from cluster_model.authorization import CLUSTER_NAME
+from cluster_model.acls.authorization import CLUSTER_NAME
 from cluster_model.image import MetadataImage
 from cluster_model.reassignments import PartitionAssignment, reassignments
 from controller.apis.base import AdminApi, Decision, Outcome, RequestContext, Results

@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.messages.create_topics import CreatableTopicConfigs
 from bridgehead.kafka_wire.schema import FixedList
-from cluster_model.broker_configs import EffectiveBrokerConfig
-from cluster_model.config_types import ConfigEntry, ConfigException
-from cluster_model.topic_configs import (
+from cluster_model.configs.broker_configs import EffectiveBrokerConfig
+from cluster_model.configs.topic_configs import (
     TopicDefaults,
     effective_topic_configs,
     validate_topic_configs,
 )
+from cluster_model.configs.types import ConfigEntry, ConfigException
 
 
 class TopicConfigRules:

@@ -20,7 +20,7 @@ from bridgehead.kafka_wire.messages.update_features import (
     UpdateFeaturesRequest,
     UpdateFeaturesResponse,
 )
-from cluster_model.authorization import CLUSTER_NAME
+from cluster_model.acls.authorization import CLUSTER_NAME
 from cluster_model.image import MetadataImage
 from controller.apis.base import AdminApi, Decided, Decision, Outcome, RequestContext, Results
 

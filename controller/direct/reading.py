@@ -9,7 +9,7 @@ from cluster_model.image import MetadataImage
 from cluster_model.records import ConfigResource
 from cluster_model.topic_names import has_valid_path
 from controller.apis.config_changes import BROKER, CLUSTER_DEFAULT, TOPIC, broker_id_of
-from controller.pending_request import PendingRequest
+from controller.loop.pending_request import PendingRequest
 from controller.store.load import load, load_topics
 from zookeeper_client.acl_reading import read_acls
 from zookeeper_client.config_reading import read_configs, read_some_configs

@@ -19,8 +19,8 @@ from cluster_model.session_state import (
     SessionState,
     ZooKeeperRefusedError,
 )
-from cluster_model.znode_access import ZooKeeperAccess
-from cluster_model.znode_operations import Create, Operation, SetData
+from cluster_model.znodes.access import ZooKeeperAccess
+from cluster_model.znodes.operations import Create, Operation, SetData
 from controller.store.port import ContentConflictError, UnknownOutcomeError
 from event_log.events import SessionLost, SessionOpened
 from event_log.writer import EventLog

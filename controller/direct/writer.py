@@ -15,15 +15,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
-from cluster_model.acls import AclSet
-from cluster_model.authorization import BindAuthorize
+from cluster_model.acls.authorization import BindAuthorize
+from cluster_model.acls.bindings import AclSet
 from cluster_model.image import MetadataImage
 from cluster_model.session_state import ConnectionLostError
-from cluster_model.znode_operations import Operation
+from cluster_model.znodes.operations import Operation
 from controller.apis.base import Decision, Results
 from controller.direct.reading import read_image
-from controller.host_names import resolve_hosts
-from controller.pending_request import (
+from controller.envelopes.host_names import resolve_hosts
+from controller.loop.pending_request import (
     TOO_LARGE,
     PendingRequest,
     error_codes,
@@ -31,7 +31,7 @@ from controller.pending_request import (
     fits_in_multi,
     request_decided,
 )
-from controller.policy_evaluation import Policies, PolicyEvaluation
+from controller.loop.policy_evaluation import Policies, PolicyEvaluation
 from controller.store.outcomes import RequestOutcomes, encode_outcomes
 from controller.store.plan import plan_operations
 from controller.store.port import ContentConflictError, UnknownOutcomeError

@@ -21,7 +21,7 @@ from immutables import Map
 from cluster_model.image import BrokerRegistration, MetadataImage, Topic, index_collisions
 from cluster_model.mutation_rates import mutation_rate
 from cluster_model.records import NO_STATE, ConfigResource, PartitionState, ProducerIds
-from cluster_model.znodes import (
+from cluster_model.znodes.layout import (
     BrokerIdZnode,
     DeletionMarkerZnode,
     NodeZnode,

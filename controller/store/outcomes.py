@@ -13,14 +13,14 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from bridgehead.kafka_wire.errors import ErrorCode
-from cluster_model.znode_operations import Create, Delete, Operation, SetData
-from cluster_model.znodes import (
+from cluster_model.znodes.layout import (
     FloorZnode,
     OutcomeZnode,
     ZnodeContentError,
     decode_uuid,
     encode_uuid,
 )
+from cluster_model.znodes.operations import Create, Delete, Operation, SetData
 from controller.apis.base import Outcome
 from envelope.messages import RequestIdentity
 

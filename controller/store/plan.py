@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import assert_never
 
-from cluster_model.acl_znodes import AclChangeZnode, AclZnode
-from cluster_model.config_steps import StepKind, config_steps
+from cluster_model.acls.znodes import AclChangeZnode, AclZnode
+from cluster_model.configs.steps import StepKind, config_steps
 from cluster_model.image import MetadataImage, Topic
 from cluster_model.records import (
     AclRecord,
@@ -26,9 +26,7 @@ from cluster_model.records import (
     TopicRemovalRecord,
     topic_of,
 )
-from cluster_model.token_znodes import TokenChangeZnode, TokenZnode
-from cluster_model.znode_operations import ANY_VERSION, Create, Delete, Operation, SetData
-from cluster_model.znodes import (
+from cluster_model.znodes.layout import (
     ConfigChangeZnode,
     ConfigZnode,
     DeletionMarkerZnode,
@@ -36,6 +34,8 @@ from cluster_model.znodes import (
     ProducerIdBlockZnode,
     TopicZnode,
 )
+from cluster_model.znodes.operations import ANY_VERSION, Create, Delete, Operation, SetData
+from cluster_model.znodes.tokens import TokenChangeZnode, TokenZnode
 
 
 def plan_operations(records: Iterable[Record], image: MetadataImage) -> list[Operation]:

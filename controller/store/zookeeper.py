@@ -13,9 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from cluster_model.session_state import ConnectionLostError, SessionLostError, SessionState
-from cluster_model.znode_access import OPEN_ACCESS, ZooKeeperAccess
-from cluster_model.znode_operations import Check, Create, Operation, SetData
-from cluster_model.znodes import (
+from cluster_model.znodes.access import OPEN_ACCESS, ZooKeeperAccess
+from cluster_model.znodes.layout import (
     BRIDGEHEAD_PATHS,
     START_UP_PATHS,
     ClusterIdZnode,
@@ -24,6 +23,7 @@ from cluster_model.znodes import (
     ControllerZnode,
     OutcomeZnode,
 )
+from cluster_model.znodes.operations import Check, Create, Operation, SetData
 from controller.store.port import (
     Committed,
     ContentConflictError,

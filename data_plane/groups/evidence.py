@@ -12,7 +12,7 @@ from typing import Final
 
 from bridgehead.kafka_wire.errors import ApiError
 from cluster_model.topic_names import GROUP_METADATA_TOPIC
-from cluster_model.znodes import encode_uuid
+from cluster_model.znodes.layout import encode_uuid
 from data_plane.groups.group import Group
 from data_plane.groups.table import Committed, Removed
 from data_plane.partition import Partition

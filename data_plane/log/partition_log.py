@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
-from cluster_model.znodes import encode_uuid
+from cluster_model.znodes.layout import encode_uuid
 from data_plane.log.checkpoints import LEADER_EPOCHS, PARTITION_METADATA, LogName, write_epochs
 from data_plane.log.epochs import LeaderEpochs
 from data_plane.log.open_files import OpenFiles, flush_all, replace_file

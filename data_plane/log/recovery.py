@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from cluster_model.znodes import decode_uuid
+from cluster_model.znodes.layout import decode_uuid
 from data_plane.log.checkpoints import LEADER_EPOCHS, PARTITION_METADATA, LogName, read_epochs
 from data_plane.log.epochs import LeaderEpochs
 from data_plane.log.open_files import OpenFiles

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from raw_client.codec import topic_body
+from bridgehead.raw_client.codec import topic_body
 from tests.integration.authorization_row import (
     CLUSTER_DENIED,
     NOT_DENIED,

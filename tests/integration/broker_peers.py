@@ -27,21 +27,22 @@ from bridgehead.kafka_wire.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from broker_proxy.admission import Admission
-from broker_proxy.apis.api_versions import ApiVersions
+from bridgehead.raw_client.asynchronous import AsyncConnection
+from broker_proxy.apis.admin.api_versions import ApiVersions
+from broker_proxy.apis.admin.envelope import Envelope as ClientEnvelope
 from broker_proxy.apis.base import ClientRequest
-from broker_proxy.apis.envelope import Envelope as ClientEnvelope
-from broker_proxy.client_socket import ConnectionServices, Limits
-from broker_proxy.connection_quotas import ConnectionQuotas
-from broker_proxy.connection_rates import ConnectionRates
-from broker_proxy.dispatch import Dispatcher
-from broker_proxy.forwarding import ForwardingManager, Target
-from broker_proxy.logins import Listener, LoginRequirements, Logins
-from broker_proxy.request_log import RequestLog
-from broker_proxy.request_memory import RequestMemory
-from broker_proxy.routing import DIALECTS
-from broker_proxy.server import KafkaServer
-from cluster_model.authorization import allow_everything
+from broker_proxy.connections.admission import Admission
+from broker_proxy.connections.client_socket import ConnectionServices, Limits
+from broker_proxy.connections.connection_quotas import ConnectionQuotas
+from broker_proxy.connections.connection_rates import ConnectionRates
+from broker_proxy.connections.logins import Listener, LoginRequirements, Logins
+from broker_proxy.connections.request_log import RequestLog
+from broker_proxy.connections.request_memory import RequestMemory
+from broker_proxy.connections.server import KafkaServer
+from broker_proxy.forwarding.manager import ForwardingManager, Target
+from broker_proxy.requests.dispatch import Dispatcher
+from broker_proxy.requests.routing import DIALECTS
+from cluster_model.acls.authorization import allow_everything
 from envelope.channel import ControllerChannel
 from envelope.messages import Envelope, EnvelopeReply, Hello
 from envelope.principal_serde import DefaultPrincipalSerde
@@ -49,7 +50,6 @@ from envelope.server import BrokerPeer, EnvelopeServer, serve_envelopes
 from event_log.events import Event
 from event_log.text_log import Level, TextLog
 from metrics.node_metrics import NodeMetrics
-from raw_client.asynchronous import AsyncConnection
 
 API_VERSIONS = encode_request_header(RequestHeader(18, 0, 7, "c"))
 ANSWER_BYTES = 14 + 6 * len(DIALECTS["shipped"])  # the response to API_VERSIONS

@@ -13,8 +13,8 @@ from bridgehead.kafka_wire.headers import (
     RequestHeader,
     encode_request_header,
 )
-from raw_client.blocking import CLOSED, Connection, call_once
-from raw_client.codec import topic_body
+from bridgehead.raw_client.blocking import CLOSED, Connection, call_once
+from bridgehead.raw_client.codec import topic_body
 
 METADATA, ALTER_CONFIGS, INCREMENTAL, QUOTAS = 3, 33, 44, 49
 # Properties of brokers with a listener for each dialect.

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from cluster_model.session_state import SessionState
-from cluster_model.znode_operations import Operation
+from cluster_model.znodes.operations import Operation
 from controller.store.port import Committed, Fence
 from controller.store.zookeeper import ZooKeeperStore
 from event_log.writer import NullEventLog

@@ -12,7 +12,7 @@ import pytest
 
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
 from bridgehead.kafka_wire.apis import API_SPECS
-from fidelity.real_kafka import kafka_brokers, reason_to_skip
+from tests.fidelity.real_kafka import kafka_brokers, reason_to_skip
 from tests.integration.client_methods.ours import Ours, OursAsync
 from tests.integration.test_every_admin_method import FEW, public
 

@@ -10,17 +10,17 @@ import pytest
 from bridgehead.authorizer import AccessControlEntry, ResourcePattern
 from bridgehead.cluster import Cluster
 from bridgehead.kafka_wire.apis import Route
-from broker_proxy.routing import SHIPPED, WITHOUT_DATA_PLANE
-from cluster_model.acl_authorizer import CLASS_NAME
-from cluster_model.acls import (
+from bridgehead.raw_client.blocking import Connection
+from bridgehead.raw_client.codec import topic_body
+from broker_proxy.requests.routing import SHIPPED, WITHOUT_DATA_PLANE
+from cluster_model.acls.authorization import CLUSTER_NAME, OPERATION_CODES
+from cluster_model.acls.authorizer import CLASS_NAME
+from cluster_model.acls.bindings import (
     PATTERN_TYPE_CODES,
     PERMISSION_CODES,
     RESOURCE_TYPE_CODES,
     AclBinding,
 )
-from cluster_model.authorization import CLUSTER_NAME, OPERATION_CODES
-from raw_client.blocking import Connection
-from raw_client.codec import topic_body
 from tests.integration.authorization_matrix import ROWS
 from tests.integration.authorization_row import Row
 from tests.integration.token_clients import CREATE, Client, logs_in

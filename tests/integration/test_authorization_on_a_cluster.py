@@ -9,13 +9,13 @@ from typing import Any, Final, NamedTuple
 
 from bridgehead.authorizer import AccessControlEntry, ResourcePattern
 from bridgehead.cluster import Cluster
-from cluster_model.acl_authorizer import CLASS_NAME
-from cluster_model.acl_znodes import AclChangeZnode, AclZnode
+from bridgehead.raw_client.blocking import Connection
+from bridgehead.raw_client.codec import create_topic_body
+from cluster_model.acls.authorizer import CLASS_NAME
+from cluster_model.acls.znodes import AclChangeZnode, AclZnode
 from judge.evidence.run_lookup import read_run
 from judge.history import History
 from judge.verdicts import Verdict, judge, worst
-from raw_client.blocking import Connection
-from raw_client.codec import create_topic_body
 from tests.integration.kazoo_clients import kazoo_client
 from tests.integration.waiting import wait_until
 

@@ -9,9 +9,9 @@ from collections.abc import AsyncIterator
 import pytest
 from kazoo.client import KazooClient
 
-from broker_proxy.watcher import Callbacks, ZooKeeperWatcher
+from broker_proxy.metadata.session import Callbacks, ZooKeeperWatcher
 from cluster_model.image import BrokerRegistration, Endpoint
-from cluster_model.znodes import NodeAddress
+from cluster_model.znodes.layout import NodeAddress
 from event_log.events import BrokerRegistered, Event, SessionOpened
 from tests.integration.broker_peers import until
 from tests.integration.conftest import ZooKeeperForTest

@@ -16,7 +16,7 @@ from bridgehead.kafka_wire.codec import decode_response
 from bridgehead.kafka_wire.headers import (
     decode_response_header,
 )
-from broker_proxy.routing import DIALECTS
+from broker_proxy.requests.routing import DIALECTS
 from envelope.server import serve_envelopes
 from tests.integration.broker_peers import (
     API_VERSIONS,

@@ -11,12 +11,12 @@ from bridgehead.application import module_command
 from bridgehead.cluster import Cluster
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.framing import frame
+from bridgehead.raw_client.blocking import Connection
+from bridgehead.raw_client.codec import create_topics, encode_json
 from cluster_model.principal import KafkaPrincipal
 from envelope.channel import ControllerChannel
 from envelope.messages import Envelope, Hello, RequestIdentity
 from envelope.principal_serde import DefaultPrincipalSerde
-from raw_client.blocking import Connection
-from raw_client.codec import create_topics, encode_json
 from tests.integration.judged_runs import failed, judged
 
 FORWARDER = 2  # Broker 1 is the controller.

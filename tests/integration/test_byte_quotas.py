@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from bridgehead.cluster import Cluster
-from raw_client.blocking import Connection
+from bridgehead.raw_client.blocking import Connection
 
 METADATA, ALTER_QUOTAS = 3, 49
 RATE = 100_000

@@ -21,11 +21,11 @@ from bridgehead.cluster import Cluster
 from bridgehead.kafka_wire.codec import decode_request, decode_response
 from bridgehead.kafka_wire.headers import decode_request_header, decode_response_header
 from bridgehead.kafka_wire.messages.envelope import EnvelopeResponse
-from cluster_model.acl_authorizer import CLASS_NAME
+from bridgehead.raw_client.blocking import CLOSED, Connection
+from cluster_model.acls.authorizer import CLASS_NAME
 from judge.evidence.run_lookup import read_run
 from judge.history import History
 from judge.verdicts import Verdict, judge, worst
-from raw_client.blocking import CLOSED, Connection
 from tests.integration.secured import Secured
 
 DATA: Final = Path(__file__).parents[1] / "data" / "client_envelopes.jsonl.gz"

@@ -20,13 +20,13 @@ from bridgehead.application import module_command
 from bridgehead.cluster import Cluster
 from bridgehead.cluster.java import find_java
 from bridgehead.cluster.properties import parse_properties
+from bridgehead.raw_client.blocking import Connection
+from bridgehead.raw_client.codec import create_topics, decode_message
 from chaos.clocked_node import libfaketime, set_clock
 from judge.evidence.run_lookup import read_run
 from judge.history import History
 from judge.verdicts import Verdict, judge, worst
-from node.authorization import AUTHORIZER_CLASS
-from raw_client.blocking import Connection
-from raw_client.codec import create_topics, decode_message
+from node.assembly.authorization import AUTHORIZER_CLASS
 from tests.integration.token_clients import Client
 from tests.integration.waiting import wait_until
 

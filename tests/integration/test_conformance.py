@@ -36,10 +36,10 @@ from bridgehead.kafka_wire.messages.create_topics import (
 from bridgehead.kafka_wire.messages.delete_topics import DeletableTopicResult, DeleteTopicsResponse
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from bridgehead.kafka_wire.schema import Array, fields_of
-from broker_proxy.routing import DIALECTS, WITHOUT_DATA_PLANE, route
+from bridgehead.raw_client.blocking import CLOSED, Connection
+from bridgehead.raw_client.codec import decode_json, encode_message
+from broker_proxy.requests.routing import DIALECTS, WITHOUT_DATA_PLANE, route
 from cluster_model.topic_names import INTERNAL_TOPICS
-from raw_client.blocking import CLOSED, Connection
-from raw_client.codec import decode_json, encode_message
 from tests.integration.conformance.case import (
     COORDINATORS,
     CaseRequest,

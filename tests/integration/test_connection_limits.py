@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import Final
 
-from raw_client.blocking import CLOSED, Connection
-from raw_client.codec import encode_json
+from bridgehead.raw_client.blocking import CLOSED, Connection
+from bridgehead.raw_client.codec import encode_json
 from tests.integration.conftest import StartCluster
 
 WITHIN_S: Final = 60

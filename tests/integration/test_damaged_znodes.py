@@ -23,10 +23,10 @@ from kazoo.exceptions import NodeExistsError, NoNodeError
 from bridgehead.cluster import Cluster
 from bridgehead.cluster.control_socket import call
 from bridgehead.cluster.errors import ClusterError
+from bridgehead.raw_client.blocking import Connection
 from judge.evidence.run_lookup import read_run
 from judge.history import History
 from judge.verdicts import Verdict, judge
-from raw_client.blocking import Connection
 
 SESSION_TIMEOUT_S = 3
 WITHIN_S = 30

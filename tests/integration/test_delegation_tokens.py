@@ -16,7 +16,7 @@ from bridgehead.cluster import Cluster
 from bridgehead.cluster.properties import parse_properties
 from bridgehead.kafka_wire.errors import ErrorCode
 from cluster_model.delegation_tokens import TokenSecret
-from node.authorization import AUTHORIZER_CLASS
+from node.assembly.authorization import AUTHORIZER_CLASS
 from tests.integration.kazoo_clients import kazoo_client
 from tests.integration.token_clients import (
     EXPIRE,

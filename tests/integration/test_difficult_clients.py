@@ -13,8 +13,8 @@ from contextlib import suppress
 import pytest
 
 from bridgehead.kafka_wire.framing import frame
-from broker_proxy.connection_quotas import ConnectionLimits
-from raw_client.asynchronous import AsyncConnection
+from bridgehead.raw_client.asynchronous import AsyncConnection
+from broker_proxy.connections.connection_quotas import ConnectionLimits
 from tests.integration.broker_peers import (
     ANSWER_BYTES,
     API_VERSIONS,
@@ -120,7 +120,7 @@ async def test_large_requests_share_the_memory_and_are_all_answered() -> None:
 async def test_clients_are_not_closed_because_the_brokers_event_loop_is_delayed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("broker_proxy.server._MEMORY_CHECK_S", 0.1)
+    monkeypatch.setattr("broker_proxy.connections.server._MEMORY_CHECK_S", 0.1)
     async with running(frame_bytes_max=1_000_000) as (broker, _):
         data = frame(create(1, *(f"{'x' * 30_000}{each}" for each in range(30))))
         clients = [await broker.connect() for _ in range(2)]

@@ -10,10 +10,10 @@ from typing import Final
 
 import pytest
 
+from bridgehead.raw_client.blocking import Connection
 from judge.evidence.run_lookup import read_run
 from judge.history import History
 from judge.verdicts import Verdict, judge
-from raw_client.blocking import Connection
 from tests.integration.conftest import StartCluster
 from tests.integration.test_upgrade import MUTANT_NODE, OLD, set_quota
 

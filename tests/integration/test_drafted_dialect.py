@@ -20,9 +20,9 @@ from bridgehead.kafka_wire.headers import (
 )
 from bridgehead.kafka_wire.json_form import encode_body
 from bridgehead.kafka_wire.messages.envelope import EnvelopeRequest
+from bridgehead.raw_client.blocking import CLOSED, Connection
 from cluster_model.principal import KafkaPrincipal
 from envelope.principal_serde import DefaultPrincipalSerde
-from raw_client.blocking import CLOSED, Connection
 from tests.integration.drafted_listeners import (
     BOTH_DIALECTS,
     BUMPED,

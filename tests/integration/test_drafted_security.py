@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from bridgehead.cluster import Cluster
-from cluster_model.acl_authorizer import CLASS_NAME
-from raw_client.blocking import Connection
+from bridgehead.raw_client.blocking import Connection
+from cluster_model.acls.authorizer import CLASS_NAME
 from tests.integration.drafted_listeners import ACL, ACL_FILTER, BOTH_DIALECTS, error_codes
 from tests.integration.test_forwarding_counts import metrics_of
 

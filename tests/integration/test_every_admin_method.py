@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bridgehead.cluster import Cluster
-from broker_proxy.routing import SHIPPED
+from broker_proxy.requests.routing import SHIPPED
 from tests.integration.client_methods import CLIENTS
 
 FEW = {

@@ -14,8 +14,8 @@ import pytest
 
 from bridgehead.cluster import Cluster
 from bridgehead.kafka_wire.api_key import ApiKey
-from raw_client.asynchronous import AsyncConnection
-from raw_client.codec import Body, create_topic_body, decode_json, encode_json
+from bridgehead.raw_client.asynchronous import AsyncConnection
+from bridgehead.raw_client.codec import Body, create_topic_body, decode_json, encode_json
 
 ROOT = Path(__file__).parents[2]
 ROW = re.compile(r"^\| \[(.+?)\]\(.+?\) \| .+? \| `bridgehead (.+?)` \| (.+?) \|$", re.MULTILINE)

@@ -15,10 +15,10 @@ from bridgehead.application import module_command
 from bridgehead.cluster import Cluster
 from bridgehead.cluster.properties import parse_properties
 from bridgehead.kafka_wire.framing import frame
+from bridgehead.raw_client.blocking import CLOSED, Connection
+from bridgehead.raw_client.codec import create_topic_body, decode_json, encode_json
 from judge.properties.no_request_on_expired_credential import RECORDED_LATER_MS_MAX
 from judge.verdicts import Verdict
-from raw_client.blocking import CLOSED, Connection
-from raw_client.codec import create_topic_body, decode_json, encode_json
 from tests.integration.judged_runs import failed, judged
 from tests.integration.kazoo_clients import kazoo_client
 from tests.integration.login_clients import unsecured_token

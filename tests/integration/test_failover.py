@@ -13,9 +13,9 @@ from kazoo.client import KazooClient
 from bridgehead.cluster import Cluster
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest
-from cluster_model.znodes import decode_uuid
-from raw_client.asynchronous import AsyncConnection
-from raw_client.codec import create_topics, decode_message
+from bridgehead.raw_client.asynchronous import AsyncConnection
+from bridgehead.raw_client.codec import create_topics, decode_message
+from cluster_model.znodes.layout import decode_uuid
 from tests.integration.kazoo_clients import kazoo_client
 
 SESSION_TIMEOUT_S = 2.0

@@ -17,9 +17,9 @@ from bridgehead.cluster.control_socket import short_address
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest
 from bridgehead.kafka_wire.primitives import WireError
+from bridgehead.raw_client.asynchronous import AsyncConnection
+from bridgehead.raw_client.codec import create_topics, decode_message
 from judge.verdicts import Verdict
-from raw_client.asynchronous import AsyncConnection
-from raw_client.codec import create_topics, decode_message
 from tests.integration.judged_runs import judged
 from tests.integration.test_zombie_controller import events
 

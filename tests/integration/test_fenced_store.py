@@ -10,13 +10,13 @@ import pytest
 from kazoo.client import KazooClient
 
 from cluster_model.session_state import SessionState
-from cluster_model.znode_operations import Create, SetData
-from cluster_model.znodes import (
+from cluster_model.znodes.layout import (
     BRIDGEHEAD_PATHS,
     START_UP_PATHS,
     ControllerZnode,
     OutcomeZnode,
 )
+from cluster_model.znodes.operations import Create, SetData
 from controller.store.port import (
     ContentConflictError,
     ControllerMovedError,

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from bridgehead.cluster.properties import parse_properties
-from fidelity.known_differences import KNOWN_DIFFERENCES
-from fidelity.replay import CLOSED, Report, comparable, load_cases, replay
+from tests.fidelity.known_differences import KNOWN_DIFFERENCES
+from tests.fidelity.replay import CLOSED, Report, comparable, load_cases, replay
 from tests.integration.conftest import StartCluster
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from bridgehead.cluster import Cluster
-from raw_client.blocking import Connection
-from raw_client.codec import create_topic_body
+from bridgehead.raw_client.blocking import Connection
+from bridgehead.raw_client.codec import create_topic_body
 from tests.integration.admin_clients import ConfluentAdmin
 from tests.integration.conftest import StartCluster
 

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from bridgehead.cluster import Cluster
+from bridgehead.raw_client.blocking import Connection
+from bridgehead.raw_client.codec import create_topic_body
 from metrics.names import CLIENT_SOFTWARE, ENVELOPES_REFUSED
-from raw_client.blocking import Connection
-from raw_client.codec import create_topic_body
 from tests.integration.test_forwarding_counts import metrics_at, metrics_of
 from tests.integration.waiting import wait_until
 

@@ -27,7 +27,7 @@ from confluent_kafka.admin import (
 from bridgehead.cluster import Cluster, ClusterError
 from bridgehead.cluster.client import ClusterClient
 from bridgehead.cluster.upgrade import LEVEL
-from raw_client.blocking import Connection
+from bridgehead.raw_client.blocking import Connection
 
 ADMIN = ("admin", "admin-secret")
 OPTIONS: dict[str, Any] = {

@@ -16,9 +16,9 @@ from bridgehead.kafka_wire.framing import frame
 from bridgehead.kafka_wire.messages.api_versions import ApiVersionsRequest
 from bridgehead.kafka_wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest
-from broker_proxy.routing import SHIPPED
-from raw_client.asynchronous import AsyncConnection
-from raw_client.codec import create_topics, decode_message, encode_message
+from bridgehead.raw_client.asynchronous import AsyncConnection
+from bridgehead.raw_client.codec import create_topics, decode_message, encode_message
+from broker_proxy.requests.routing import SHIPPED
 
 WORKERS = 48
 SEED = 590

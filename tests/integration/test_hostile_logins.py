@@ -16,9 +16,9 @@ from contextlib import ExitStack, asynccontextmanager, suppress
 import psutil
 import pytest
 
-from broker_proxy.server import UNAUTHENTICATED_MAX
-from raw_client.blocking import CLOSED, Connection
-from raw_client.codec import encode_json
+from bridgehead.raw_client.blocking import CLOSED, Connection
+from bridgehead.raw_client.codec import encode_json
+from broker_proxy.connections.server import UNAUTHENTICATED_MAX
 from tests.integration.login_clients import LOGINS
 from tests.integration.secured import Secured
 from tests.integration.waiting import wait_until

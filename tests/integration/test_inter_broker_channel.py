@@ -20,13 +20,13 @@ import trustme
 
 from bridgehead.cluster import Cluster
 from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.raw_client.blocking import Connection
+from bridgehead.raw_client.codec import create_topics, decode_message
 from cluster_model.principal import KafkaPrincipal
 from envelope.channel import ControllerChannel
 from envelope.channel_security import ChannelFiles, broker_host, load_security
 from envelope.messages import ChannelClosedError, Envelope, Hello, RequestIdentity
 from envelope.principal_serde import DefaultPrincipalSerde
-from raw_client.blocking import Connection
-from raw_client.codec import create_topics, decode_message
 from tests.integration.admin_clients import ConfluentAdmin
 
 BROKERS = (1, 2, 3)

@@ -23,8 +23,8 @@ from bridgehead.kafka_wire.messages.describe_configs import (
 )
 from bridgehead.kafka_wire.messages.find_coordinator import FindCoordinatorRequest
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from raw_client.blocking import Connection
-from raw_client.codec import decode_json, encode_message
+from bridgehead.raw_client.blocking import Connection
+from bridgehead.raw_client.codec import decode_json, encode_message
 from tests.integration.conftest import StartCluster
 from tests.integration.test_forwarding_counts import events_of, metrics_of
 from tests.integration.waiting import wait_until

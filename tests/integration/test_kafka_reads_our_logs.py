@@ -11,7 +11,7 @@ import pytest
 from bridgehead.cluster.java import find_java
 from data_plane.records.batch import NewRecord, encode_batch
 from data_plane.records.compression import Codec
-from fidelity.real_kafka import jars, reason_to_skip
+from tests.fidelity.real_kafka import jars, reason_to_skip
 from tests.unit.data_plane.logs import NOW, TOPIC_ID, directories
 
 pytestmark = [pytest.mark.kafka, pytest.mark.long]

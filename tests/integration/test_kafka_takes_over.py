@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
-from fidelity.real_kafka import kafka_brokers, reason_to_skip
+from tests.fidelity.real_kafka import kafka_brokers, reason_to_skip
 from tests.integration.admin_clients import ConfluentAdmin
 from tests.integration.conftest import StartCluster, ZooKeeperForTest
 from tests.integration.kazoo_clients import kazoo_client

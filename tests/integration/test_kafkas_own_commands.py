@@ -11,9 +11,9 @@ import pytest
 
 from bridgehead.cluster import Cluster
 from bridgehead.cluster.java import find_java
-from fidelity.real_kafka import jars, reason_to_skip
-from raw_client.blocking import Connection
-from raw_client.codec import create_topics
+from bridgehead.raw_client.blocking import Connection
+from bridgehead.raw_client.codec import create_topics
+from tests.fidelity.real_kafka import jars, reason_to_skip
 
 pytestmark = [pytest.mark.kafka, pytest.mark.long]
 

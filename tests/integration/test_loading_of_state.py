@@ -13,7 +13,7 @@ from kazoo.client import KazooClient
 
 from bench.large_state import write
 from bridgehead.authorizer import AccessControlEntry, ResourcePattern
-from cluster_model.acl_znodes import ACL_PATHS, UNREADABLE, AclZnode
+from cluster_model.acls.znodes import ACL_PATHS, UNREADABLE, AclZnode
 from cluster_model.delegation_tokens import DelegationToken
 from cluster_model.image import MetadataImage
 from cluster_model.principal import KafkaPrincipal
@@ -27,9 +27,9 @@ from cluster_model.records import (
     TokenRecord,
     TokenRemovalRecord,
 )
-from cluster_model.token_znodes import TOKEN_PATHS
-from cluster_model.znode_operations import SetData
-from cluster_model.znodes import BRIDGEHEAD_PATHS, START_UP_PATHS, encode_uuid
+from cluster_model.znodes.layout import BRIDGEHEAD_PATHS, START_UP_PATHS, encode_uuid
+from cluster_model.znodes.operations import SetData
+from cluster_model.znodes.tokens import TOKEN_PATHS
 from controller.store.load import Loaded, load
 from controller.store.plan import plan_operations
 from controller.store.zookeeper import ZooKeeperStore

@@ -12,8 +12,8 @@ import pytest
 
 from bridgehead.cluster import Cluster
 from bridgehead.kafka_wire.api_key import ApiKey
-from raw_client.blocking import Connection
-from raw_client.codec import encode_json, topic_body
+from bridgehead.raw_client.blocking import Connection
+from bridgehead.raw_client.codec import encode_json, topic_body
 from tests.integration.secured import jaas
 
 PROPERTIES = {

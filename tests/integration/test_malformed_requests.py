@@ -19,8 +19,8 @@ from bridgehead.kafka_wire.headers import (
     encode_request_header,
 )
 from bridgehead.kafka_wire.json_form import decode_body
-from broker_proxy.routing import WITHOUT_DATA_PLANE
-from raw_client.blocking import CLOSED, Connection
+from bridgehead.raw_client.blocking import CLOSED, Connection
+from broker_proxy.requests.routing import WITHOUT_DATA_PLANE
 from tests.integration.conftest import StartCluster
 
 DATA: Final = Path(__file__).parents[1] / "data"

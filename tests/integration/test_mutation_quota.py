@@ -6,8 +6,8 @@ import time
 from typing import Any
 
 from bridgehead.cluster import Cluster
-from raw_client.blocking import Connection
-from raw_client.codec import topic_body
+from bridgehead.raw_client.blocking import Connection
+from bridgehead.raw_client.codec import topic_body
 from tests.integration.conftest import StartCluster
 
 CREATE_TOPICS, ALTER_QUOTAS, API_VERSIONS = 19, 49, 18

@@ -25,11 +25,11 @@ from bridgehead.kafka_wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from bridgehead.raw_client.asynchronous import AsyncConnection
+from bridgehead.raw_client.codec import decode_message, encode_message
 from judge.evidence.run_lookup import read_run
 from judge.history import History
 from judge.verdicts import Verdict, judge, worst
-from raw_client.asynchronous import AsyncConnection
-from raw_client.codec import decode_message, encode_message
 
 _TOPICS = ("a.b", "a_b", "c", "d", "e", "f", "g", "h", "i", "_j")
 _REQUESTS = 300

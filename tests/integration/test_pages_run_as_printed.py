@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from docs.first_hour import TOOLS, Follower, clean_environment, shell
+from tools.first_hour import TOOLS, Follower, clean_environment, shell
 
 # The pages, each with the sections whose blocks are not run here.
 # For each such section, tests/unit/docs/test_examples_are_run.py names the test that runs the

@@ -12,12 +12,12 @@ import pytest
 
 from bridgehead.application import module_command
 from bridgehead.cluster import Cluster, ClusterError
+from bridgehead.raw_client.asynchronous import drive
+from bridgehead.raw_client.blocking import call_once
+from bridgehead.raw_client.codec import create_topics, decode_message, topic_body
 from judge.evidence.run_lookup import read_run
 from judge.history import History
 from judge.verdicts import Verdict, judge, worst
-from raw_client.asynchronous import drive
-from raw_client.blocking import call_once
-from raw_client.codec import create_topics, decode_message, topic_body
 from tests.integration.conftest import StartCluster
 
 NONE, VIOLATION, UNKNOWN, TIMED_OUT = 0, 44, -1, 7

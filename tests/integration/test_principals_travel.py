@@ -11,8 +11,8 @@ import pytest
 from bridgehead.cluster import Cluster
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ErrorCode
-from raw_client.blocking import Connection
-from raw_client.codec import create_topic_body
+from bridgehead.raw_client.blocking import Connection
+from bridgehead.raw_client.codec import create_topic_body
 from tests.integration.secured import PACKAGE, Secured
 from tests.integration.waiting import wait_until
 

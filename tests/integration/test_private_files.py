@@ -19,7 +19,7 @@ from bridgehead.cluster.client import ClusterClient
 from bridgehead.cluster.client_history import ClientHistory
 from bridgehead.cluster.node_plan import Ports
 from bridgehead.kafka_wire.apis import ApiKey
-from raw_client.blocking import Connection
+from bridgehead.raw_client.blocking import Connection
 from tests.integration.conftest import ZooKeeperForTest
 from tests.integration.kazoo_clients import kazoo_client
 from tests.integration.private_files import holders, open_to_others

@@ -13,7 +13,7 @@ import pytest
 
 from bridgehead.cluster import Cluster
 from bridgehead.pytest_plugin import cluster_options
-from raw_client.blocking import call_once
+from bridgehead.raw_client.blocking import call_once
 
 DIALECT = "listener.name.plaintext.bridgehead.dialect"
 METADATA, CREATE_TOPICS = 3, 19

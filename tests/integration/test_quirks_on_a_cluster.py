@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from bridgehead.cluster import Cluster
-from raw_client.blocking import call_once
-from raw_client.codec import encode_json, topic_body
+from bridgehead.raw_client.blocking import call_once
+from bridgehead.raw_client.codec import encode_json, topic_body
 from tests.integration.conftest import StartCluster
 from tests.integration.waiting import wait_until
 

@@ -14,7 +14,7 @@ from confluent_kafka.admin._scram import (
 )
 
 from bridgehead.cluster import Cluster
-from raw_client.blocking import call_once
+from bridgehead.raw_client.blocking import call_once
 from tests.integration.conftest import StartCluster
 from tests.integration.kazoo_clients import kazoo_client
 

@@ -24,7 +24,7 @@ from bridgehead.kafka_wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
 )
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from raw_client.asynchronous import AsyncConnection
+from bridgehead.raw_client.asynchronous import AsyncConnection
 from tests.integration.waiting import wait_until
 
 CREATE, METADATA, ALTER, LIST, ELECT = (19, 5), (3, 8), (45, 0), (46, 0), (43, 2)

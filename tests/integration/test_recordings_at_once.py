@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from fidelity.replay import Replay, Step, load_cases
+from tests.fidelity.replay import Replay, Step, load_cases
 from tests.integration.conftest import StartCluster
 
 RECORDING = Path(__file__).parent.parent / "recordings" / "forwarded-open.jsonl.gz"

@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from bridgehead.cluster import Cluster
-from raw_client.blocking import Connection
+from bridgehead.raw_client.blocking import Connection
 
 PROPERTIES = {"bridgehead.data.plane": "true"}
 DESCRIBE_PRODUCERS = 61

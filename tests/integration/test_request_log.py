@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from bridgehead.cluster import Cluster
-from raw_client.blocking import call_once
-from raw_client.codec import create_topic_body
+from bridgehead.raw_client.blocking import call_once
+from bridgehead.raw_client.codec import create_topic_body
 from tests.integration.conftest import StartCluster
 
 LINE = re.compile(

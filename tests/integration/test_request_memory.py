@@ -13,7 +13,7 @@ import pytest
 
 from bridgehead.cluster import Cluster
 from bridgehead.kafka_wire.framing import FRAME_BYTES_MAX
-from raw_client.blocking import Connection
+from bridgehead.raw_client.blocking import Connection
 from tests.integration.secured import Secured
 
 ATTACKERS = 100

@@ -20,10 +20,10 @@ from bridgehead.cli.tools import TOOLS, connection
 from bridgehead.cluster import Cluster
 from bridgehead.exit_codes import ExitCode
 from bridgehead.schema_version import SCHEMA_VERSION
-from fidelity.compare_tools import differences
-from fidelity.record_tools import LOGIN, MAIN_CLASSES, PROPERTIES
-from fidelity.tool_differences import TOOL_DIFFERENCES, as_ours
-from fidelity.tool_recordings import load_session
+from tests.fidelity.compare_tools import differences
+from tests.fidelity.record_tools import LOGIN, MAIN_CLASSES, PROPERTIES
+from tests.fidelity.tool_differences import TOOL_DIFFERENCES, as_ours
+from tests.fidelity.tool_recordings import load_session
 
 RECORDINGS = Path(__file__).parent.parent / "recordings" / "tools"
 TOOLS_PAGE = Path(__file__).parent.parent.parent / "docs" / "tools.md"

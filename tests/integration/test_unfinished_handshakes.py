@@ -12,7 +12,7 @@ from broker_proxy.authentication.authenticator import Mechanism
 from broker_proxy.authentication.plain import PlainServer
 from broker_proxy.authentication.principals import DefaultPrincipalBuilder
 from broker_proxy.authentication.ssl_principal_mapper import SslPrincipalMapper
-from broker_proxy.logins import LoginRequirements
+from broker_proxy.connections.logins import LoginRequirements
 from event_log.events import AuthenticationFailed, Disconnected
 from tests.integration.broker_peers import Broker, until
 from tests.unit.broker_proxy.authentication.clients import authenticate, handshake

@@ -20,11 +20,11 @@ from kazoo.client import KazooClient
 from bridgehead.application import module_command
 from bridgehead.cluster import ClientHistory, Cluster
 from bridgehead.cluster.errors import ClusterError
+from bridgehead.raw_client.blocking import CLOSED, Connection
+from bridgehead.raw_client.codec import create_topic_body, encode_json
 from judge.evidence.run_lookup import read_run
 from judge.history import Event, History, boot_of, is_below
 from judge.verdicts import Judgement, Verdict, judge
-from raw_client.blocking import CLOSED, Connection
-from raw_client.codec import create_topic_body, encode_json
 from tests.integration.admin_clients import ConfluentAdmin, KafkaPythonAdmin
 from tests.integration.conftest import StartCluster
 from tests.integration.kazoo_clients import kazoo_client

@@ -14,8 +14,8 @@ import pytest
 
 from bridgehead.cluster import Cluster
 from bridgehead.kafka_wire.errors import ErrorCode
-from raw_client.blocking import call_once
-from raw_client.codec import topic_body
+from bridgehead.raw_client.blocking import call_once
+from bridgehead.raw_client.codec import topic_body
 from tests.integration.waiting import wait_until
 
 LIST_OFFSETS, METADATA, FIND_COORDINATOR, CREATE_TOPICS, DESCRIBE_CONFIGS = 2, 3, 10, 19, 32

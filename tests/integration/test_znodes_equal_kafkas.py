@@ -19,7 +19,7 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
 from bridgehead.cluster import Cluster
-from fidelity.replay import load_cases, replay
+from tests.fidelity.replay import load_cases, replay
 from tests.integration.admin_clients import ConfluentAdmin
 from tests.integration.conftest import StartCluster
 from tests.integration.kazoo_clients import kazoo_client

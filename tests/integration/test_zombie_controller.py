@@ -15,9 +15,9 @@ import pytest
 
 from bridgehead.application import module_command
 from bridgehead.cluster import Cluster
+from bridgehead.raw_client.asynchronous import AsyncConnection
+from bridgehead.raw_client.codec import create_topics
 from judge.transaction_log import read_transactions
-from raw_client.asynchronous import AsyncConnection
-from raw_client.codec import create_topics
 
 SESSION_TIMEOUT_S = 2.0
 PROPERTIES = {"zookeeper.session.timeout.ms": str(int(SESSION_TIMEOUT_S * 1000))}

@@ -12,9 +12,9 @@ from kazoo.security import OPEN_ACL_UNSAFE
 
 from bridgehead.cluster import Cluster
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
-from cluster_model.znode_access import Credential
-from raw_client.blocking import Connection
-from raw_client.codec import create_topics, decode_message
+from bridgehead.raw_client.blocking import Connection
+from bridgehead.raw_client.codec import create_topics, decode_message
+from cluster_model.znodes.access import Credential
 from tests.integration.kazoo_clients import kazoo_client
 
 CONTROLLER, BROKER = Credential("controller", "write-secret"), Credential("broker", "read-secret")

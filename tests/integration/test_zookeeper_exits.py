@@ -23,10 +23,10 @@ from bridgehead.application import module_command, module_environment
 from bridgehead.cluster import Cluster, ClusterError
 from bridgehead.cluster.client import ClusterClient
 from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.raw_client.blocking import call_once
 from judge.evidence.run_lookup import read_run
 from judge.history import History
 from judge.verdicts import Verdict, judge, worst
-from raw_client.blocking import call_once
 from tests.integration.conftest import StartCluster
 from tests.integration.waiting import wait_until
 

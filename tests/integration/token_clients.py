@@ -6,7 +6,7 @@ import base64
 from typing import Any, Final
 
 from bridgehead.cluster import Cluster
-from raw_client.blocking import Connection
+from bridgehead.raw_client.blocking import Connection
 from tests.unit.broker_proxy.authentication.clients import ScramClient
 
 CREATE, RENEW, EXPIRE, DESCRIBE = 38, 39, 40, 41

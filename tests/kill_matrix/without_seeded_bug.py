@@ -8,7 +8,7 @@ from typing import Final
 WITHOUT_SEEDED_BUG: Final[Mapping[str, str]] = {
     "D4": "D3 already finds a request that a node commits twice. D4 checks the same, but only for "
     "requests and client operations without a definite response",
-    "K2": "the function in broker_proxy/dispatch.py that returns a response also records it. "
+    "K2": "the function in broker_proxy/requests/dispatch.py that returns a response also records it. "
     "Seeded bugs replace only the parts that node/collaborators.py lists, so no seeded bug can "
     "omit the event",
     "K3": "K3 judges the event logs, not nodes. Golden histories violate it",

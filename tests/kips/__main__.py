@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bridgehead.exit_codes import ExitCode
-from docs.kip_rows import Row, rows
 from tests.kips.proof import Proof, Verdict
 from tests.kips.registry import MUTANTS, WITHOUT
 from tests.kips.tree import Tree
+from tools.kip_rows import Row, rows
 
 
 def main() -> int:

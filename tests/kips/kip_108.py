@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.kips.mutant import Mutant
 
-POLICIES = "node/policies.py"
-EVALUATION = "controller/policy_evaluation.py"
+POLICIES = "node/assembly/policies.py"
+EVALUATION = "controller/loop/policy_evaluation.py"
 CREATE_TOPICS = "controller/apis/create_topics.py"
 CREATE_TOPICS_MESSAGE = "bridgehead/kafka_wire/messages/create_topics.py"
 
@@ -111,13 +111,13 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         ("108.17",),
-        "node/policy_runner.py",
+        "node/assembly/policy_runner.py",
         "            async with asyncio.timeout(timeout_ms / 1000):\n",
         "            async with asyncio.timeout(timeout_ms / 100):\n",
     ),
     Mutant(
         ("108.17",),
-        "node/policy_runner.py",
+        "node/assembly/policy_runner.py",
         "    except BaseException as anything:",
         "    except ValueError as anything:",
     ),
@@ -129,7 +129,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         ("108.9",),
-        "controller/policy_evaluation.py",
+        "controller/loop/policy_evaluation.py",
         "        cluster = ImageClusterState(self.image)\n"
         "        for key, check in self.checks.items():",
         "        cluster = ImageClusterState(self.image)\n"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from tests.kips.mutant import Mutant
 
-POLICIES = "node/policies.py"
-CHECK = "controller/policy_check.py"
+POLICIES = "node/assembly/policies.py"
+CHECK = "controller/apis/policy_check.py"
 POLICY_STATE = "cluster_model/policy_state.py"
-EVALUATION = "controller/policy_evaluation.py"
+EVALUATION = "controller/loop/policy_evaluation.py"
 CREATE_TOPICS = "controller/apis/create_topics.py"
 DELETE_TOPICS = "controller/apis/delete_topics.py"
-DELETE_RECORDS = "broker_proxy/apis/delete_records.py"
-RECORDS_POLICY = "broker_proxy/apis/records_policy.py"
+DELETE_RECORDS = "broker_proxy/apis/records/delete_records.py"
+RECORDS_POLICY = "broker_proxy/apis/records/records_policy.py"
 DRAFTED = "bridgehead/kafka_wire/messages/drafted"
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -194,7 +194,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         ("201.25",),
-        "node/policy_runner.py",
+        "node/assembly/policy_runner.py",
         "return ApiError(ErrorCode.POLICY_VIOLATION, str(raised) or None)",
         "return ApiError(ErrorCode.POLICY_VIOLATION, None)",
     ),

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from tests.kips.mutant import Mutant
 
-ROUTING = "broker_proxy/routing.py"
+ROUTING = "broker_proxy/requests/routing.py"
 CREATE_TOPICS = "controller/apis/create_topics.py"
 DELETE_TOPICS = "controller/apis/delete_topics.py"
 ALTER_TOPICS = "controller/apis/alter_topics.py"
 ALTER_ACLS = "controller/apis/alter_acls.py"
-LIST_ACLS = "broker_proxy/apis/list_acls.py"
-METADATA = "broker_proxy/apis/metadata.py"
-IMAGE_WAITS = "controller/image_waits.py"
-RESPONSES = "controller/delayed_responses.py"
+LIST_ACLS = "broker_proxy/apis/admin/list_acls.py"
+METADATA = "broker_proxy/apis/admin/metadata.py"
+IMAGE_WAITS = "controller/loop/image_waits.py"
+RESPONSES = "controller/loop/delayed_responses.py"
 MESSAGES = "bridgehead/kafka_wire/messages"
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -52,7 +52,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         ("4.7",),
-        "broker_proxy/dispatch.py",
+        "broker_proxy/requests/dispatch.py",
         "return self._error(request, message, ErrorCode.NOT_CONTROLLER, None)",
         "return self._error(request, message, ErrorCode.INVALID_REQUEST, None)",
     ),
@@ -491,25 +491,25 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         ("4.82",),
-        "broker_proxy/apis/api_versions.py",
+        "broker_proxy/apis/admin/api_versions.py",
         "            if lowest <= highest:\n",
         "            if lowest <= highest and key < 10000:\n",
     ),
     Mutant(
         ("4.84",),
-        "node/authorization.py",
+        "node/assembly/authorization.py",
         "factory = AclAuthorizer if name == CLASS_NAME else _find(name)",
         "factory = AclAuthorizer",
     ),
     Mutant(
         ("4.21", "4.25", "4.69"),
-        "controller/handle_envelope.py",
+        "controller/envelopes/handle.py",
         "        _log_invalid_elements(pending)\n",
         "",
     ),
     Mutant(
         ("4.88",),
-        "controller/loop.py",
+        "controller/loop/loop.py",
         "            self._jobs.append(delete_topics(lambda: self.image, marked))\n",
         "            pass\n",
     ),
@@ -534,7 +534,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         ("4.81",),
-        "controller/publish.py",
+        "controller/term/publish.py",
         "list(changed_parts(before, image, changed, self._controller_id))",
         "list(changed_parts(before, image, frozenset(), self._controller_id))",
     ),
@@ -546,7 +546,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         ("4.95",),
-        "cluster_model/authorization.py",
+        "cluster_model/acls/authorization.py",
         '                _log.exception("the authorizer failed on',
         '                _log.debug("the authorizer failed on',
     ),

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from tests.kips.mutant import Mutant
 
-ROUTING = "broker_proxy/routing.py"
+ROUTING = "broker_proxy/requests/routing.py"
 APIS = "bridgehead/kafka_wire/apis.py"
-FORWARDING = "broker_proxy/forwarding.py"
-DISPATCH = "broker_proxy/dispatch.py"
-RETRY = "broker_proxy/forwarding_retry.py"
+FORWARDING = "broker_proxy/forwarding/manager.py"
+DISPATCH = "broker_proxy/requests/dispatch.py"
+RETRY = "broker_proxy/forwarding/retry.py"
 CREATE_TOPICS = "controller/apis/create_topics.py"
-HANDLE = "controller/handle_envelope.py"
+HANDLE = "controller/envelopes/handle.py"
 METRICS = "metrics/node_metrics.py"
 DRAFTED = "bridgehead/kafka_wire/messages/drafted"
 
 MUTANTS = (
     Mutant(
         ("590.2",),
-        "controller/loop.py",
+        "controller/loop/loop.py",
         "        multis = list(split_into_multis(entries))\n",
         "        multis = list(split_into_multis(entries))\n"
         "        for pending, decided, _ in entries:\n"
@@ -131,20 +131,20 @@ MUTANTS = (
     ),
     Mutant(
         ("590.20",),
-        "broker_proxy/apis/find_coordinator.py",
+        "broker_proxy/apis/groups/find_coordinator.py",
         "            self.auto_topics.create_internal(request, topic)\n"
         "            return ErrorCode.COORDINATOR_NOT_AVAILABLE, _NO_NODE\n",
         "            return ErrorCode.COORDINATOR_NOT_AVAILABLE, _NO_NODE\n",
     ),
     Mutant(
         ("590.21",),
-        "broker_proxy/apis/metadata.py",
+        "broker_proxy/apis/admin/metadata.py",
         "if self._auto_create is not None and message.allow_auto_topic_creation:",
         "if False:",
     ),
     Mutant(
         ("590.22",),
-        "broker_proxy/apis/find_coordinator.py",
+        "broker_proxy/apis/groups/find_coordinator.py",
         "if request.client.dialect == _DRAFTED and message.key_type != _SHARE:",
         "if False:",
     ),
@@ -168,14 +168,14 @@ MUTANTS = (
     ),
     Mutant(
         ("590.23",),
-        "broker_proxy/auto_topics.py",
+        "broker_proxy/forwarding/auto_topics.py",
         "bypass_policy=not INTERNAL_TOPICS.isdisjoint(names),",
         "bypass_policy=False,",
     ),
     # The request that creates topics for a Metadata request lacks `bypass_policy`.
     Mutant(
         ("590.23",),
-        "broker_proxy/auto_topics.py",
+        "broker_proxy/forwarding/auto_topics.py",
         "bypass_policy=not INTERNAL_TOPICS.isdisjoint(names),",
         "bypass_policy=client != cause.client and not INTERNAL_TOPICS.isdisjoint(names),",
     ),
@@ -244,38 +244,38 @@ MUTANTS = (
     ),
     Mutant(
         ("590.34",),
-        "broker_proxy/apis/envelope.py",
+        "broker_proxy/apis/admin/envelope.py",
         'if not authorize("CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME):',
         "if False:",
     ),
     Mutant(
         ("590.34",),
-        "controller/open_envelope.py",
+        "controller/envelopes/open.py",
         "    if not is_authorized(sender):\n",
         "    if False:\n",
     ),
     # The API does not check the listener.
     Mutant(
         ("590.36",),
-        "broker_proxy/apis/envelope.py",
+        "broker_proxy/apis/admin/envelope.py",
         "if listener != self._between_brokers:",
         "if False:",
     ),
     Mutant(
         ("590.37",),
-        "controller/pending_request.py",
+        "controller/loop/pending_request.py",
         "authorize=bind_authorize(self.client.requester(key, version), acls),",
         "authorize=lambda *_, **__: True,",
     ),
     Mutant(
         ("590.35",),
-        "broker_proxy/apis/envelope.py",
+        "broker_proxy/apis/admin/envelope.py",
         "            raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)\n",
         "            raise ApiError(ErrorCode.NOT_CONTROLLER)\n",
     ),
     Mutant(
         ("590.36",),
-        "broker_proxy/apis/envelope.py",
+        "broker_proxy/apis/admin/envelope.py",
         "        if listener != self._between_brokers:  # 1, 2\n",
         "        if self._between_brokers is None:\n",
     ),
@@ -301,7 +301,7 @@ MUTANTS = (
     ),
     Mutant(
         ("590.43",),
-        "node/security.py",
+        "node/assembly/security.py",
         "    if config.forwards:\n        raise NodeConfigError(\n",
         "    if False:\n        raise NodeConfigError(\n",
     ),
@@ -350,7 +350,7 @@ MUTANTS = (
     ),
     Mutant(
         ("590.48",),
-        "node/local_apis.py",
+        "node/assembly/local_apis.py",
         "        if error is ErrorCode.CLUSTER_AUTHORIZATION_FAILED:\n",
         "        if False:\n",
     ),
@@ -404,19 +404,19 @@ MUTANTS = (
     ),
     Mutant(
         ("590.57",),
-        "controller/open_envelope.py",
+        "controller/envelopes/open.py",
         "        host=host_text(envelope.client_address),\n",
         '        host="127.0.0.9",\n',
     ),
     Mutant(
         ("590.58",),
-        "broker_proxy/apis/envelope.py",
+        "broker_proxy/apis/admin/envelope.py",
         "raise _RefusedError(ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE, str(error))",
         "raise _RefusedError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, str(error))",
     ),
     Mutant(
         ("590.60",),
-        "broker_proxy/applied_metadata.py",
+        "broker_proxy/metadata/applied_metadata.py",
         "                    self._then = self._then or then\n",
         "",
     ),
@@ -433,7 +433,7 @@ MUTANTS = (
     ),
     Mutant(
         ("590.3", "4.81"),
-        "broker_proxy/watcher.py",
+        "broker_proxy/metadata/session.py",
         "self._callbacks.config_changed(resource, stored.configs.get(resource, {}))",
         "stored.configs.get(resource, {})",
     ),

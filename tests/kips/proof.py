@@ -9,10 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from enum import Enum
 from typing import TypeVar
 
-from docs.kip_rows import Row
 from tests.kips.mutant import Mutant
 from tests.kips.pytest_run import ERROR, FAILED, PASSED, interrupt, run_tests
 from tests.kips.tree import Tree
+from tools.kip_rows import Row
 
 MUTATED_LIMIT_S = 240.0
 UNMUTATED_LIMIT_S = 600.0

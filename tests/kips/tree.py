@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from docs.kip_rows import ROOT
 from tests.kips.mutant import Mutant
+from tools.kip_rows import ROOT
 
 # `.venv` is shared. The others are not part of the project.
 NOT_COPIED = (".venv", ".git", ".*_cache", ".hypothesis", ".bridgehead", ".demo*", "build", "dist")

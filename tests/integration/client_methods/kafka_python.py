@@ -12,7 +12,7 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
-from broker_proxy.routing import SHIPPED
+from broker_proxy.requests.routing import SHIPPED
 from tests.integration.client_methods.waiting import (
     CLIENT_METRICS,
     DESCRIBE_QUORUM,

@@ -12,7 +12,7 @@ import pytest
 from bridgehead import admin
 from bridgehead.admin import ErrorCode, KafkaError, TopicPartition
 from bridgehead.kafka_wire.api_key import ApiKey
-from broker_proxy.routing import SHIPPED
+from broker_proxy.requests.routing import SHIPPED
 from tests.integration.client_methods.waiting import Reason, fresh, known_everywhere, soon
 from tests.integration.waiting import wait_until
 

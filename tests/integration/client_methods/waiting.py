@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, TypeVar
 
-from raw_client.blocking import Connection
+from bridgehead.raw_client.blocking import Connection
 from tests.integration.waiting import wait_until
 
 T = TypeVar("T")

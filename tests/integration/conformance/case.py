@@ -21,8 +21,8 @@ from bridgehead.kafka_wire.apis import API_SPECS
 from bridgehead.kafka_wire.codec import decode_response, encode_response
 from bridgehead.kafka_wire.headers import decode_response_header
 from bridgehead.kafka_wire.schema import Array, fields_of
-from broker_proxy.coordinators import partition_of
-from fidelity.replay import FREE
+from broker_proxy.apis.groups.coordinators import partition_of
+from tests.fidelity.replay import FREE
 
 # Two keys of equal length, one in each of the two partitions of an internal topic.
 KEYS: Final = ("coordinated-g", "coordinated-h")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from raw_client.codec import topic_body
+from bridgehead.raw_client.codec import topic_body
 from tests.integration.conformance.case import Case, Topic
 
 LARGER_FACTOR = "Replication factor: 4 larger than available brokers: 3."

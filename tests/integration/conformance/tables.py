@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Final
 
 from bridgehead.kafka_wire.api_key import ApiKey
-from broker_proxy.routing import WITHOUT_DATA_PLANE
+from broker_proxy.requests.routing import WITHOUT_DATA_PLANE
 from tests.integration.conformance.case import Case
 
 # Envelope has no cases, because only the controller accepts it;

@@ -6,8 +6,8 @@ import judge.__main__ as judge_command
 import judge.evidence.__main__ as evidence_command
 from bridgehead.exit_codes import MEANINGS, ExitCode
 from bridgehead.schema_version import SCHEMA_VERSION
-from docs.generate_reference import command_names, commands_page
 from judge.verdicts import Verdict, exit_code
+from tools.generate_reference import command_names, commands_page
 
 
 def test_every_code_has_a_meaning() -> None:

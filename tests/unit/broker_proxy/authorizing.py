@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from broker_proxy.apis.base import AuthorizeFor
-from cluster_model.authorization import Authorize
+from cluster_model.acls.authorization import Authorize
 
 Rule = Callable[[str, str, str], bool]  # (operation, resource type, resource name)
 

@@ -15,10 +15,10 @@ from immutables import Map
 
 from bridgehead.kafka_wire.codec import encode_request, encode_response
 from bridgehead.kafka_wire.json_form import decode_body
+from broker_proxy.apis.admin.cluster_view import ClusterView
 from broker_proxy.apis.base import LocalApi
-from broker_proxy.apis.cluster_view import ClusterView
-from broker_proxy.coordinators import Coordinators
-from broker_proxy.metadata_cache import MetadataCache
+from broker_proxy.apis.groups.coordinators import Coordinators
+from broker_proxy.metadata.cache import MetadataCache
 from cluster_model.elections import elect_new
 from cluster_model.image import BrokerRegistration, Endpoint, MetadataImage
 from cluster_model.records import PartitionRecord, TopicRecord, TopicRemovalRecord

@@ -9,10 +9,10 @@ from typing import Any, cast
 from immutables import Map
 
 from bridgehead.authorizer import AccessControlEntry, ResourcePattern
-from broker_proxy.acl_follower import AclFollower
-from broker_proxy.learned_acls import LearnedAcls
-from cluster_model.acl_znodes import AclChangeZnode, AclZnode
-from cluster_model.acls import AclSet, Entries
+from broker_proxy.metadata.acl_follower import AclFollower
+from broker_proxy.metadata.learned_acls import LearnedAcls
+from cluster_model.acls.bindings import AclSet, Entries
+from cluster_model.acls.znodes import AclChangeZnode, AclZnode
 from zookeeper_client.acl_reading import StoredAcls
 from zookeeper_client.session import ZooKeeperSession
 from zookeeper_client.wire import Read, ReadChildren, Stat, ZnodeData

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from broker_proxy.admission import WAITING_MAX, Admission
-from broker_proxy.connection_quotas import ConnectionLimits, ConnectionQuotas
-from broker_proxy.connection_rates import ConnectionRates
+from broker_proxy.connections.admission import WAITING_MAX, Admission
+from broker_proxy.connections.connection_quotas import ConnectionLimits, ConnectionQuotas
+from broker_proxy.connections.connection_rates import ConnectionRates
 
 
 class Socket(asyncio.Transport):

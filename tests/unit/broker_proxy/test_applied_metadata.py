@@ -7,9 +7,9 @@ from functools import partial
 
 import pytest
 
-from broker_proxy.applied_metadata import AppliedMetadata, Membership, NewestZxid, ReadGate
-from broker_proxy.forwarding import Forwarded
-from broker_proxy.forwarding_retry import Step
+from broker_proxy.forwarding.manager import Forwarded
+from broker_proxy.forwarding.retry import Step
+from broker_proxy.metadata.applied_metadata import AppliedMetadata, Membership, NewestZxid, ReadGate
 from cluster_model.session_state import ConnectionLostError
 from tests.unit.broker_proxy.client_requests import a_client
 

@@ -15,12 +15,12 @@ from bridgehead.kafka_wire.messages.create_topics import (
     CreateTopicsResponse,
 )
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from broker_proxy.apis.admin.metadata import Metadata
 from broker_proxy.apis.base import ClientRequest
-from broker_proxy.apis.metadata import Metadata
-from broker_proxy.auto_topics import IN_FLIGHT_MAX, AutoTopics
-from broker_proxy.forwarding import Forwarded
-from broker_proxy.forwarding_retry import Step
-from cluster_model.broker_configs import BrokerConfig, EffectiveBrokerConfig
+from broker_proxy.forwarding.auto_topics import IN_FLIGHT_MAX, AutoTopics
+from broker_proxy.forwarding.manager import Forwarded
+from broker_proxy.forwarding.retry import Step
+from cluster_model.configs.broker_configs import BrokerConfig, EffectiveBrokerConfig
 from cluster_model.principal import KafkaPrincipal
 from event_log.events import Event, TopicsAutoCreated
 from tests.unit.broker_proxy.authorizing import authorize_every_client

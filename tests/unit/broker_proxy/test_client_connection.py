@@ -12,8 +12,12 @@ from bridgehead.kafka_wire.headers import (
 )
 from bridgehead.kafka_wire.primitives import WireError
 from broker_proxy.apis.base import ClientConnectionInfo
-from broker_proxy.connection import FRAMES_QUEUED_MAX, QUEUED_BYTES_MAX, ClientConnection
-from broker_proxy.request_memory import Held
+from broker_proxy.connections.connection import (
+    FRAMES_QUEUED_MAX,
+    QUEUED_BYTES_MAX,
+    ClientConnection,
+)
+from broker_proxy.connections.request_memory import Held
 from tests.unit.broker_proxy.client_requests import a_client
 
 

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from broker_proxy.client_quotas import ClientQuotas
-from broker_proxy.thread_time import Timed
+from broker_proxy.requests.client_quotas import ClientQuotas
+from broker_proxy.requests.thread_time import Timed
 from cluster_model.principal import KafkaPrincipal
 from cluster_model.records import ConfigResource
 from tests.unit.broker_proxy.client_requests import a_client

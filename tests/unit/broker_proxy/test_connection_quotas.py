@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from broker_proxy.connection_quotas import ConnectionLimits, ConnectionQuotas
-from cluster_model.broker_configs import BrokerConfig, EffectiveBrokerConfig
+from broker_proxy.connections.connection_quotas import ConnectionLimits, ConnectionQuotas
+from cluster_model.configs.broker_configs import BrokerConfig, EffectiveBrokerConfig
 from cluster_model.host_text import host_text
 from metrics.windows import Average
 

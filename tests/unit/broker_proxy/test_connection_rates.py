@@ -6,7 +6,7 @@ further connection, but only after a second.
 
 from __future__ import annotations
 
-from broker_proxy.connection_rates import ConnectionRates
+from broker_proxy.connections.connection_rates import ConnectionRates
 
 KEY = "connection_creation_rate"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bridgehead.kafka_wire.messages.produce import LeaderIdAndEpoch, NodeEndpoint
-from broker_proxy.apis.current_leaders import Moved, name_leaders
+from broker_proxy.apis.records.current_leaders import Moved, name_leaders
 from tests.unit.broker_proxy.coordinating_broker import CoordinatingBroker
 
 

@@ -6,8 +6,8 @@ from bridgehead.kafka_wire.messages.describe_delegation_token import (
     DescribeDelegationTokenOwner,
     DescribeDelegationTokenRequest,
 )
-from broker_proxy.apis.describe_delegation_token import DescribeDelegationToken
-from broker_proxy.token_cache import TokenCache
+from broker_proxy.apis.admin.describe_delegation_token import DescribeDelegationToken
+from broker_proxy.metadata.token_cache import TokenCache
 from cluster_model.delegation_tokens import DelegationToken, TokenSecret
 from cluster_model.principal import KafkaPrincipal
 from tests.unit.broker_proxy.authorizing import authorize_every_client

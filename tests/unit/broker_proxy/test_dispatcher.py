@@ -38,8 +38,8 @@ from bridgehead.kafka_wire.messages.describe_cluster import (
 )
 from bridgehead.kafka_wire.messages.fetch import FetchRequest, ReplicaState
 from broker_proxy.apis.base import ClientRequest
-from broker_proxy.dispatch import Dispatcher
-from broker_proxy.forwarding import ForwardingManager, Target
+from broker_proxy.forwarding.manager import ForwardingManager, Target
+from broker_proxy.requests.dispatch import Dispatcher
 from envelope.messages import Envelope, EnvelopeReply
 from envelope.principal_serde import DefaultPrincipalSerde
 from event_log.events import Answered, Event, RequestReceived

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bridgehead.kafka_wire.apis import DRAFTED_SPECS, Route
-from broker_proxy.routing import DIALECTS, SHIPPED, route
+from broker_proxy.requests.routing import DIALECTS, SHIPPED, route
 
 DRAFTED = DIALECTS["drafted"]
 FORWARD, LOCAL, NOT_CONTROLLER = Route.FORWARD, Route.LOCAL, Route.NOT_CONTROLLER

@@ -16,10 +16,10 @@ from bridgehead.kafka_wire.messages.describe_log_dirs import (
     DescribableLogDirTopic,
     DescribeLogDirsRequest,
 )
-from broker_proxy.apis.delete_records import DeleteRecords
-from broker_proxy.apis.describe_log_dirs import DescribeLogDirs
-from broker_proxy.log_dirs import LogDirs, log_dirs_of
-from cluster_model.broker_configs import BrokerConfig, EffectiveBrokerConfig
+from broker_proxy.apis.admin.describe_log_dirs import DescribeLogDirs
+from broker_proxy.apis.admin.log_dirs import LogDirs, log_dirs_of
+from broker_proxy.apis.records.delete_records import DeleteRecords
+from cluster_model.configs.broker_configs import BrokerConfig, EffectiveBrokerConfig
 from tests.unit.broker_proxy.authorizing import authorize_every_client
 from tests.unit.broker_proxy.coordinating_broker import CoordinatingBroker
 

@@ -14,7 +14,7 @@ from bridgehead.kafka_wire.messages.fetch import (
     ForgottenTopic,
     PartitionData,
 )
-from broker_proxy.fetch_sessions import Context, FetchSessions, TopicPartition
+from broker_proxy.apis.records.fetch_sessions import Context, FetchSessions, TopicPartition
 
 VERSION = 12
 

@@ -22,8 +22,8 @@ from bridgehead.kafka_wire.messages.fetch import (
     PartitionData,
     ReplicaState,
 )
-from broker_proxy.apis.fetch import Fetch
-from broker_proxy.fetch_sessions import FetchSessions
+from broker_proxy.apis.records.fetch import Fetch
+from broker_proxy.apis.records.fetch_sessions import FetchSessions
 from data_plane.partition import Partition
 from data_plane.partitions import Partitions
 from data_plane.record_deletion import RecordDeletion

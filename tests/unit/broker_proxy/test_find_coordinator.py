@@ -9,10 +9,10 @@ import pytest
 from bridgehead.kafka_wire.messages.describe_groups import DescribeGroupsRequest
 from bridgehead.kafka_wire.messages.find_coordinator import FindCoordinatorRequest
 from broker_proxy.apis.base import ClientRequest
-from broker_proxy.apis.describe_groups import DescribeGroups
-from broker_proxy.apis.find_coordinator import FindCoordinator
-from broker_proxy.apis.group_ports import NoGroups
-from broker_proxy.coordinators import partition_of
+from broker_proxy.apis.groups.coordinators import partition_of
+from broker_proxy.apis.groups.describe_groups import DescribeGroups
+from broker_proxy.apis.groups.find_coordinator import FindCoordinator
+from broker_proxy.apis.groups.group_ports import NoGroups
 from tests.unit.broker_proxy.authorizing import authorize_every_client
 from tests.unit.broker_proxy.coordinating_broker import CoordinatingBroker
 

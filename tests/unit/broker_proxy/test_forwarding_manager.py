@@ -7,8 +7,8 @@ import time
 
 from bridgehead.kafka_wire.errors import ErrorCode
 from broker_proxy.apis.base import ClientRequest
-from broker_proxy.forwarding import ForwardingManager, Target
-from broker_proxy.forwarding_retry import Step
+from broker_proxy.forwarding.manager import ForwardingManager, Target
+from broker_proxy.forwarding.retry import Step
 from cluster_model.principal import KafkaPrincipal
 from envelope.messages import ChannelClosedError, Envelope, EnvelopeReply
 from envelope.principal_serde import DefaultPrincipalSerde

@@ -18,13 +18,13 @@ from bridgehead.kafka_wire.messages import (
     describe_producers,
     offset_fetch,
 )
-from broker_proxy.apis.alter_replica_log_dirs import AlterReplicaLogDirs
-from broker_proxy.apis.describe_log_dirs import DescribeLogDirs
-from broker_proxy.apis.describe_producers import DescribeProducers
-from broker_proxy.apis.group_ports import NoGroups
-from broker_proxy.apis.offset_fetch import OffsetFetch
-from broker_proxy.log_dirs import LogDirs
-from broker_proxy.routing import DIALECTS
+from broker_proxy.apis.admin.alter_replica_log_dirs import AlterReplicaLogDirs
+from broker_proxy.apis.admin.describe_log_dirs import DescribeLogDirs
+from broker_proxy.apis.admin.log_dirs import LogDirs
+from broker_proxy.apis.groups.group_ports import NoGroups
+from broker_proxy.apis.groups.offset_fetch import OffsetFetch
+from broker_proxy.apis.records.describe_producers import DescribeProducers
+from broker_proxy.requests.routing import DIALECTS
 from tests.unit.broker_proxy.authorizing import authorize_every_client
 from tests.unit.broker_proxy.coordinating_broker import CoordinatingBroker
 

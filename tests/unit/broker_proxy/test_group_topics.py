@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import cast
 
 from bridgehead.kafka_wire.errors import ErrorCode
-from broker_proxy.apis.group_topics import check_topics
-from broker_proxy.coordinators import Coordinators
-from cluster_model.authorization import allow_everything
+from broker_proxy.apis.groups.coordinators import Coordinators
+from broker_proxy.apis.groups.group_topics import check_topics
+from cluster_model.acls.authorization import allow_everything
 
 
 class Partition(int):

@@ -16,8 +16,8 @@ from bridgehead.kafka_wire.messages.list_offsets import (
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
-from broker_proxy.apis.list_offsets import ListOffsets
-from broker_proxy.metadata_cache import MetadataCache
+from broker_proxy.apis.records.list_offsets import ListOffsets
+from broker_proxy.metadata.cache import MetadataCache
 from cluster_model.image import BrokerRegistration, MetadataImage
 from cluster_model.records import PartitionRecord, PartitionState, TopicRecord
 from tests.unit.broker_proxy.authorizing import Rule, authorize_every_client

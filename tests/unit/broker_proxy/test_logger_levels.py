@@ -6,7 +6,7 @@ import logging
 from pathlib import Path
 
 import node.__main__
-from broker_proxy.logger_levels import LoggerLevels
+from broker_proxy.apis.admin.logger_levels import LoggerLevels
 
 ROOT = Path(node.__main__.__file__).parents[1]
 

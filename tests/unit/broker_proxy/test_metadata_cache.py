@@ -9,7 +9,7 @@ from immutables import Map
 
 from bridgehead.kafka_wire.codec import encode_request
 from bridgehead.kafka_wire.messages.update_metadata import UpdateMetadataRequest
-from broker_proxy.metadata_cache import MetadataCache
+from broker_proxy.metadata.cache import MetadataCache
 from cluster_model.image import BrokerRegistration, Endpoint, MetadataImage
 from cluster_model.records import (
     AssignmentRecord,

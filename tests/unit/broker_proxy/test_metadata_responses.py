@@ -14,13 +14,13 @@ from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.messages.api_versions import ApiVersionsRequest
 from bridgehead.kafka_wire.messages.describe_cluster import DescribeClusterRequest
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from broker_proxy.apis.api_versions import ApiVersions
+from broker_proxy.apis.admin.api_versions import ApiVersions
+from broker_proxy.apis.admin.cluster_view import ClusterView
+from broker_proxy.apis.admin.describe_cluster import DescribeCluster
+from broker_proxy.apis.admin.metadata import Metadata
 from broker_proxy.apis.base import ClientRequest
-from broker_proxy.apis.cluster_view import ClusterView
-from broker_proxy.apis.describe_cluster import DescribeCluster
-from broker_proxy.apis.metadata import Metadata
-from broker_proxy.metadata_cache import MetadataCache
-from cluster_model.authorization import Authorize
+from broker_proxy.metadata.cache import MetadataCache
+from cluster_model.acls.authorization import Authorize
 from cluster_model.image import BrokerRegistration, Endpoint, MetadataImage
 from cluster_model.records import PartitionRecord, PartitionState, TopicRecord
 from cluster_model.scala_order import (

@@ -18,8 +18,8 @@ from bridgehead.kafka_wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from broker_proxy.apis.base import ClientConnectionInfo, ClientRequest
-from broker_proxy.connection import ClientConnection
-from broker_proxy.overlapping_writes import OverlappingWrites
+from broker_proxy.connections.connection import ClientConnection
+from broker_proxy.connections.overlapping_writes import OverlappingWrites
 from cluster_model.client import Client
 
 

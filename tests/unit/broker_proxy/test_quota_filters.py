@@ -12,9 +12,9 @@ from bridgehead.kafka_wire.messages.describe_client_quotas import (
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
 )
-from broker_proxy.apis.describe_client_quotas import DescribeClientQuotas
-from cluster_model.entity_names import sanitize
+from broker_proxy.apis.admin.describe_client_quotas import DescribeClientQuotas
 from cluster_model.records import ConfigResource
+from cluster_model.znodes.entity_names import sanitize
 from tests.unit.broker_proxy.authorizing import authorize_every_client
 from tests.unit.broker_proxy.client_requests import a_request
 

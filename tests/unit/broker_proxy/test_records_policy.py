@@ -19,14 +19,14 @@ from bridgehead.kafka_wire.messages.delete_records import (
 from bridgehead.kafka_wire.messages.drafted import delete_records as drafted
 from bridgehead.policy import ClusterState, KafkaPrincipal, TopicState
 from broker_proxy.apis.base import ClientRequest
-from broker_proxy.apis.delete_records import DeleteRecords, EmptyLogs
-from broker_proxy.apis.records_policy import RecordsPolicy
-from cluster_model.broker_configs import EffectiveBrokerConfig
+from broker_proxy.apis.records.delete_records import DeleteRecords, EmptyLogs
+from broker_proxy.apis.records.records_policy import RecordsPolicy
+from cluster_model.configs.broker_configs import EffectiveBrokerConfig
 from cluster_model.image import MetadataImage, Topic
 from cluster_model.principal import ANONYMOUS
 from cluster_model.principal import KafkaPrincipal as Principal
 from cluster_model.records import ConfigResource
-from controller.policy_check import ImageClusterState
+from controller.apis.policy_check import ImageClusterState
 from tests.unit.broker_proxy.client_requests import a_request
 from tests.unit.broker_proxy.coordinating_broker import CoordinatingBroker
 from tests.unit.controller.topic_decisions import config

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from broker_proxy.registration import Registration
+from broker_proxy.metadata.registration import Registration
 from cluster_model.image import BrokerRegistration, Endpoint
-from cluster_model.znode_operations import Create, Delete, Operation, SetData
-from cluster_model.znodes import NodeAddress
+from cluster_model.znodes.layout import NodeAddress
+from cluster_model.znodes.operations import Create, Delete, Operation, SetData
 from zookeeper_client.wire import Stat
 
 OWN, OTHER = 2**63 + 5, 7  # ZooKeeper's stats have signed ids

@@ -37,7 +37,7 @@ from bridgehead.kafka_wire.messages.create_topics import (
     CreateTopicsResponse,
 )
 from bridgehead.kafka_wire.schema import BYTES, Array, fields_of
-from broker_proxy.routing import DIALECTS
+from broker_proxy.requests.routing import DIALECTS
 from cluster_model.request_lines import (
     _SECRETS,
     CompletedRequest,

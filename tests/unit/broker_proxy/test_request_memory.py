@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from broker_proxy.request_memory import PROGRESS_BYTES, SMALL_FRAME_BYTES, Held, RequestMemory
+from broker_proxy.connections.request_memory import (
+    PROGRESS_BYTES,
+    SMALL_FRAME_BYTES,
+    Held,
+    RequestMemory,
+)
 
 MB = 1024 * 1024
 LIMIT = 10 * MB

@@ -7,8 +7,8 @@ import pytest
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.apis import API_SPECS, Route
 from bridgehead.kafka_wire.errors import ErrorCode
-from broker_proxy.forwarding_retry import Step, after_broken_channel, after_reply
-from broker_proxy.routing import WITHOUT_DATA_PLANE, route
+from broker_proxy.forwarding.retry import Step, after_broken_channel, after_reply
+from broker_proxy.requests.routing import WITHOUT_DATA_PLANE, route
 from envelope.messages import EnvelopeReply
 
 LOCAL, FORWARD, NOT_CONTROLLER = Route.LOCAL, Route.FORWARD, Route.NOT_CONTROLLER

@@ -10,10 +10,10 @@ from unittest.mock import AsyncMock, Mock, call
 
 import pytest
 
-from broker_proxy.watcher import Callbacks, ControllerAddress, ZooKeeperWatcher
+from broker_proxy.metadata.session import Callbacks, ControllerAddress, ZooKeeperWatcher
 from cluster_model.records import ConfigResource
 from cluster_model.session_state import ConnectionLostError, SessionState
-from cluster_model.znodes import (
+from cluster_model.znodes.layout import (
     ConfigChangeZnode,
     ConfigZnode,
     ControllerZnode,

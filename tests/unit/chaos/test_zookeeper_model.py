@@ -10,7 +10,7 @@ from chaos.simulated.network import NetworkLoop
 from chaos.simulated.virtual_time import virtual_host
 from chaos.simulated.zookeeper import ZooKeeperModel
 from chaos.simulated.zookeeper_session import SimulatedSession, ZooKeeperService
-from cluster_model.znode_operations import ANY_VERSION, Check, Create, SetData
+from cluster_model.znodes.operations import ANY_VERSION, Check, Create, SetData
 from tests.zookeeper_cases import EXPECTED, Case
 from zookeeper_client.wire import encode_operation, open_acl
 

@@ -19,8 +19,8 @@ from bridgehead.authorizer import (
     Requester,
     ResourcePattern,
 )
-from cluster_model.acl_authorizer import AclAuthorizer, super_users_of
-from cluster_model.acls import AclSet
+from cluster_model.acls.authorizer import AclAuthorizer, super_users_of
+from cluster_model.acls.bindings import AclSet
 from cluster_model.principal import KafkaPrincipal
 
 HOST = "10.0.0.5"

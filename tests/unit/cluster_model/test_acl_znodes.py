@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridgehead.authorizer import AccessControlEntry, ResourcePattern
-from cluster_model.acl_znodes import ACL_PATHS, AclChangeZnode, AclZnode, is_valid_znode_name
-from cluster_model.acls import OPERATIONS, AclSet
+from cluster_model.acls.bindings import OPERATIONS, AclSet
+from cluster_model.acls.znodes import ACL_PATHS, AclChangeZnode, AclZnode, is_valid_znode_name
 from cluster_model.image import MetadataImage
 from cluster_model.records import AclRecord
-from cluster_model.znode_operations import Create, Delete, SetData
-from cluster_model.znodes import ZnodeContentError
+from cluster_model.znodes.layout import ZnodeContentError
+from cluster_model.znodes.operations import Create, Delete, SetData
 from controller.store.plan import plan_operations
 
 RECORDINGS = Path(__file__).parents[2] / "recordings"

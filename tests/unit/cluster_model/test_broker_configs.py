@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 
 from bridgehead.kafka_wire.config_codes import ConfigSource, ConfigType
-from cluster_model.bridgehead_configs import (
+from cluster_model.configs.bridgehead_configs import (
     BridgeheadConfig,
     bridgehead_config_errors,
 )
-from cluster_model.broker_configs import (
+from cluster_model.configs.broker_configs import (
     BrokerConfig,
     EffectiveBrokerConfig,
     InvalidBrokerConfigError,
 )
-from cluster_model.config_types import Synonym
+from cluster_model.configs.topic_configs import TopicDefaults, effective_topic_configs
+from cluster_model.configs.types import Synonym
 from cluster_model.quirks import KNOWN_QUIRKS
-from cluster_model.topic_configs import TopicDefaults, effective_topic_configs
 
 LIVE = Path(__file__).parents[2] / "data" / "describe_broker_3.9.1.jsonl.gz"
 

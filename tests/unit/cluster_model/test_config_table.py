@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.config_table import read_config_table
-from cluster_model.config_types import ConfigException, ConfigKey
+from cluster_model.configs.table import read_config_table
+from cluster_model.configs.types import ConfigException, ConfigKey
 
 HEADER = "name\ttype\tdefault\tvalid values\tnote\tdocumentation"
 ROW = "log.roll.ms\tlong\tnull\t[1,...]\tx\tMaximum age."

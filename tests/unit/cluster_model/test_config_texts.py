@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 from bridgehead.kafka_wire.config_codes import ConfigType
-from cluster_model.broker_configs import BrokerConfig, EffectiveBrokerConfig
-from cluster_model.broker_configs.dynamic import validate_dynamic_configs
-from cluster_model.config_types import (
+from cluster_model.configs.broker_configs import BrokerConfig, EffectiveBrokerConfig
+from cluster_model.configs.broker_configs.dynamic import validate_dynamic_configs
+from cluster_model.configs.topic_configs import TopicDefaults, validate_topic_configs
+from cluster_model.configs.types import (
     ConfigException,
     InvalidConfigurationException,
     java_double_text,
     parse,
     render,
 )
-from cluster_model.topic_configs import TopicDefaults, validate_topic_configs
 
 ROWS = Path(__file__).parents[2] / "data" / "config_errors.jsonl"
 BROKER = EffectiveBrokerConfig.of(BrokerConfig.from_properties({"broker.id": "1"}))

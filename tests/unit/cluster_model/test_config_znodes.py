@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from cluster_model.image import MetadataImage
 from cluster_model.records import ConfigRecord, ConfigResource
-from cluster_model.znode_operations import Create, Delete, Operation, SetData
-from cluster_model.znodes import (
+from cluster_model.znodes.layout import (
     START_UP_PATHS,
     ConfigZnode,
     ControllerEpochZnode,
     ZnodeContentError,
 )
+from cluster_model.znodes.operations import Create, Delete, Operation, SetData
 from controller.store.load import load
 from controller.store.plan import plan_operations
 from zookeeper_client.config_reading import read_some_configs

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bridgehead.kafka_wire.apis import Route
-from broker_proxy.routing import WITHOUT_DATA_PLANE, route
-from cluster_model.broker_configs.static import InvalidBrokerConfigError
+from broker_proxy.requests.routing import WITHOUT_DATA_PLANE, route
+from cluster_model.configs.broker_configs.static import InvalidBrokerConfigError
 from cluster_model.direct_writes import WRITTEN_BY_BROKERS
 from cluster_model.inter_broker_protocol import BRIDGE, LEVELS, is_below_the_bridge, level_of
 from node.config import NodeConfigError, read_config

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cluster_model.znode_access import OPEN, Credential, ZnodeAcl, ZooKeeperAccess
+from cluster_model.znodes.access import OPEN, Credential, ZnodeAcl, ZooKeeperAccess
 from node.config import NodeConfigError, read_config
 
 GOOD = "broker.id=1\nzookeeper.connect=127.0.0.1:2181\n"

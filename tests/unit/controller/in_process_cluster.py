@@ -22,38 +22,38 @@ from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.headers import decode_request_header, encode_response_header
 from bridgehead.kafka_wire.primitives import WireError
 from bridgehead.kafka_wire.request_checks import check_request
-from broker_proxy.apis.alter_configs_split import (
+from bridgehead.raw_client.blocking import CLOSED
+from broker_proxy.apis.admin.alter_configs_split import (
     AlterConfigsSplit,
     ConfigChecks,
     IncrementalAlterConfigsSplit,
 )
-from broker_proxy.apis.api_versions import ApiVersions
+from broker_proxy.apis.admin.api_versions import ApiVersions
+from broker_proxy.apis.admin.cluster_view import ClusterView
+from broker_proxy.apis.admin.describe_acls import DescribeAcls
+from broker_proxy.apis.admin.describe_client_quotas import DescribeClientQuotas
+from broker_proxy.apis.admin.describe_cluster import DescribeCluster
+from broker_proxy.apis.admin.describe_configs import DescribeConfigs
+from broker_proxy.apis.admin.describe_delegation_token import DescribeDelegationToken
+from broker_proxy.apis.admin.describe_user_scram_credentials import DescribeUserScramCredentials
+from broker_proxy.apis.admin.logger_levels import LoggerLevels
+from broker_proxy.apis.admin.metadata import Metadata
 from broker_proxy.apis.base import ClientRequest, LocalApi, SplitApi
-from broker_proxy.apis.cluster_view import ClusterView
-from broker_proxy.apis.delete_records import DeleteRecords
-from broker_proxy.apis.describe_acls import DescribeAcls
-from broker_proxy.apis.describe_client_quotas import DescribeClientQuotas
-from broker_proxy.apis.describe_cluster import DescribeCluster
-from broker_proxy.apis.describe_configs import DescribeConfigs
-from broker_proxy.apis.describe_delegation_token import DescribeDelegationToken
-from broker_proxy.apis.describe_user_scram_credentials import DescribeUserScramCredentials
-from broker_proxy.apis.metadata import Metadata
-from broker_proxy.logger_levels import LoggerLevels
-from broker_proxy.metadata_cache import MetadataCache
-from broker_proxy.token_cache import TokenCache
-from cluster_model.broker_configs import EffectiveBrokerConfig
+from broker_proxy.apis.records.delete_records import DeleteRecords
+from broker_proxy.metadata.cache import MetadataCache
+from broker_proxy.metadata.token_cache import TokenCache
+from cluster_model.configs.broker_configs import EffectiveBrokerConfig
 from cluster_model.direct_writes import WRITTEN_BY_BROKERS
 from cluster_model.image import BrokerRegistration, Endpoint, MetadataImage
 from cluster_model.principal import ANONYMOUS, KafkaPrincipal
 from cluster_model.records import ConfigResource, Record, TopicRemovalRecord
 from cluster_model.update_metadata import full_parts
 from controller.apis.base import Results, WaitFor
-from controller.background_jobs import complete_reassignments
+from controller.loop.background_jobs import complete_reassignments
 from envelope.messages import MetadataUpdate
-from node.admin_apis import build_admin_apis
-from node.authorization import Authorization
+from node.assembly.admin_apis import build_admin_apis
+from node.assembly.authorization import Authorization
 from node.config import read_config
-from raw_client.blocking import CLOSED
 from tests.unit.broker_proxy.client_requests import a_request
 from tests.unit.controller.request_contexts import a_context
 

@@ -9,15 +9,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from bridgehead.kafka_wire.errors import ErrorCode
-from cluster_model.authorization import no_authorizer
+from cluster_model.acls.authorization import no_authorizer
 from cluster_model.image import MetadataImage
 from cluster_model.principal import ANONYMOUS, KafkaPrincipal
-from cluster_model.znode_operations import Create, Delete, Operation, SetData
+from cluster_model.znodes.operations import Create, Delete, Operation, SetData
 from controller.apis.base import AdminApi
-from controller.loop import ControllerLoop, LoopCallbacks
-from controller.mutation_quotas import MutationQuotas
-from controller.pending_request import PendingRequest, error_codes
-from controller.policy_evaluation import PolicyCall, Results
+from controller.loop.loop import ControllerLoop, LoopCallbacks
+from controller.loop.mutation_quotas import MutationQuotas
+from controller.loop.pending_request import PendingRequest, error_codes
+from controller.loop.policy_evaluation import PolicyCall, Results
 from controller.store.outcomes import OutcomeIndex
 from controller.store.port import (
     Committed,
@@ -28,7 +28,7 @@ from controller.store.port import (
 )
 from envelope.messages import EnvelopeReply, RequestIdentity
 from event_log.writer import NullEventLog
-from node.policy_runner import SERIES_S
+from node.assembly.policy_runner import SERIES_S
 from tests.unit.controller.request_contexts import a_client, a_pending_request
 from tests.unit.controller.topic_decisions import image
 from zookeeper_client.wire import NO_NODE, NODE_EXISTS, encode_operation, open_acl

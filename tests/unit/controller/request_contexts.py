@@ -9,7 +9,7 @@ from typing import Any
 from bridgehead.kafka_wire.headers import RequestHeader
 from cluster_model.client import Client
 from controller.apis.base import RequestContext
-from controller.pending_request import PendingRequest
+from controller.loop.pending_request import PendingRequest
 from envelope.messages import RequestIdentity
 from tests.unit.broker_proxy.authorizing import Rule, authorize_by
 

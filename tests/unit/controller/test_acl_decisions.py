@@ -9,7 +9,7 @@ from bridgehead.authorizer import AccessControlEntry, ResourcePattern
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.messages.create_acls import AclCreation, CreateAclsRequest
 from bridgehead.kafka_wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
-from cluster_model.acls import AclSet
+from cluster_model.acls.bindings import AclSet
 from cluster_model.image import MetadataImage
 from controller.apis.base import Outcome, RequestContext, Results
 from controller.apis.create_acls import CreateAcls

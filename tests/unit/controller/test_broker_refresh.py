@@ -15,7 +15,7 @@ from cluster_model.records import Record, TopicRemovalRecord
 from controller.services import Settings
 from controller.store.outcomes import OutcomeIndex
 from controller.store.port import Fence
-from controller.term import Term
+from controller.term.term import Term
 
 
 class EmptyStore:
@@ -113,7 +113,7 @@ async def test_a_reload_notices_that_a_broker_has_registered_again() -> None:
     term = a_term(EmptyStore(), publisher, before)
     loaded = SimpleNamespace(image=after)
     with (
-        patch("controller.term.load", AsyncMock(return_value=loaded)),
+        patch("controller.term.term.load", AsyncMock(return_value=loaded)),
         patch.object(term, "_start_topic_jobs"),
         patch.object(term.loop._responses, "brokers_changed") as brokers_changed,
     ):
@@ -138,7 +138,7 @@ async def test_a_reload_overtakes_the_actions_that_are_queued() -> None:
 
     term = a_term(EmptyStore())
     term.loop.schedule(earlier)
-    with patch("controller.term.load", load), patch.object(term, "_start_topic_jobs"):
+    with patch("controller.term.term.load", load), patch.object(term, "_start_topic_jobs"):
         term._reload()
         await run_until_idle(term)
     assert done == ["reload", "earlier"]

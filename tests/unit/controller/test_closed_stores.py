@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cluster_model.session_state import ConnectionLostError, SessionLostError, SessionState
-from cluster_model.znode_access import OPEN_ACCESS
+from cluster_model.znodes.access import OPEN_ACCESS
 from controller.direct.session import DirectSession
 from controller.store.port import Fence, UnknownOutcomeError
 from controller.store.zookeeper import ZooKeeperStore

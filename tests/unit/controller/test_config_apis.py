@@ -12,19 +12,19 @@ from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.messages import alter_configs as legacy
 from bridgehead.kafka_wire.messages import describe_configs as describe
 from bridgehead.kafka_wire.messages import incremental_alter_configs as incremental
-from broker_proxy.apis.alter_configs_split import (
+from broker_proxy.apis.admin.alter_configs_split import (
     AlterConfigsSplit,
     ConfigChecks,
     IncrementalAlterConfigsSplit,
 )
+from broker_proxy.apis.admin.describe_configs import DescribeConfigs
+from broker_proxy.apis.admin.logger_levels import LoggerLevels
 from broker_proxy.apis.base import ClientRequest, NeverAnsweredError
-from broker_proxy.apis.describe_configs import DescribeConfigs
-from broker_proxy.logger_levels import LoggerLevels
-from cluster_model.broker_configs import BrokerConfig, EffectiveBrokerConfig
-from cluster_model.broker_configs.table import BROKER_CONFIGS
-from cluster_model.config_operations import Operation, apply_operations
+from cluster_model.configs.broker_configs import BrokerConfig, EffectiveBrokerConfig
+from cluster_model.configs.broker_configs.table import BROKER_CONFIGS
+from cluster_model.configs.operations import Operation, apply_operations
+from cluster_model.configs.topic_configs import TOPIC_CONFIGS
 from cluster_model.quirks import ALTER_CONFIGS_DUPLICATE_HANGS
-from cluster_model.topic_configs import TOPIC_CONFIGS
 from controller.apis.incremental_alter_configs import IncrementalAlterConfigs
 from tests.unit.broker_proxy.authorizing import authorize_every_client
 from tests.unit.broker_proxy.client_requests import a_request

@@ -14,11 +14,11 @@ from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.messages.drafted.alter_acls import AlterAclsRequest
 from cluster_model.image import MetadataImage
 from cluster_model.records import ConfigRecord, ConfigResource, Record
-from cluster_model.znode_operations import Create
+from cluster_model.znodes.operations import Create
 from controller.apis.alter_acls import AlterAcls
 from controller.apis.base import DONE, Decided, Decision, Outcome, Results
-from controller.loop import MULTIS_IN_FLIGHT_MAX, OPERATIONS_PER_MULTI
-from controller.pending_request import PendingRequest
+from controller.loop.loop import MULTIS_IN_FLIGHT_MAX, OPERATIONS_PER_MULTI
+from controller.loop.pending_request import PendingRequest
 from controller.store.outcomes import decode_outcomes
 from controller.store.port import (
     Committed,

@@ -13,8 +13,8 @@ from bridgehead.kafka_wire.errors import ErrorCode
 from cluster_model.image import BrokerRegistration, MetadataImage
 from cluster_model.records import NO_LEADER, PartitionRecord, PartitionState, TopicRecord
 from controller.apis.base import Outcome, Wait, WaitFor
-from controller.delayed_responses import AppliedZxids, DelayedResponses
-from controller.pending_request import PendingRequest
+from controller.loop.delayed_responses import AppliedZxids, DelayedResponses
+from controller.loop.pending_request import PendingRequest
 from tests.unit.controller.request_contexts import a_pending_request
 from tests.unit.controller.transcripts import topic_id
 

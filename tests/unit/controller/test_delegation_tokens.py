@@ -17,7 +17,7 @@ from bridgehead.kafka_wire.messages.create_delegation_token import (
 )
 from bridgehead.kafka_wire.messages.expire_delegation_token import ExpireDelegationTokenRequest
 from bridgehead.kafka_wire.messages.renew_delegation_token import RenewDelegationTokenRequest
-from broker_proxy.token_cache import TokenCache
+from broker_proxy.metadata.token_cache import TokenCache
 from cluster_model.delegation_tokens import (
     DelegationToken,
     TokenIndex,
@@ -26,14 +26,14 @@ from cluster_model.delegation_tokens import (
 )
 from cluster_model.image import MetadataImage
 from cluster_model.principal import ANONYMOUS, KafkaPrincipal
-from cluster_model.token_znodes import TokenZnode
-from cluster_model.znode_operations import Create, Delete, SetData
+from cluster_model.znodes.operations import Create, Delete, SetData
+from cluster_model.znodes.tokens import TokenZnode
 from controller.apis.base import AdminApi, Outcome, Results
 from controller.apis.create_delegation_token import CreateDelegationToken
 from controller.apis.expire_delegation_token import ExpireDelegationToken
 from controller.apis.renew_delegation_token import RenewDelegationToken
 from controller.apis.token_changes import TokenFinder
-from controller.background_jobs import remove_expired_tokens
+from controller.loop.background_jobs import remove_expired_tokens
 from controller.store.outcomes import RequestOutcomes, decode_outcomes, encode_outcomes
 from controller.store.plan import plan_operations
 from envelope.messages import RequestIdentity

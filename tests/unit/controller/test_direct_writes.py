@@ -11,16 +11,16 @@ import pytest
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.messages import incremental_alter_configs as incremental
-from cluster_model.acls import NO_ACLS
-from cluster_model.authorization import no_authorizer
-from cluster_model.broker_configs import BrokerConfig
+from cluster_model.acls.authorization import no_authorizer
+from cluster_model.acls.bindings import NO_ACLS
+from cluster_model.configs.broker_configs import BrokerConfig
 from cluster_model.image import MetadataImage
 from cluster_model.records import ConfigRecord, ConfigResource
-from cluster_model.znode_operations import Create, Operation, SetData
+from cluster_model.znodes.operations import Create, Operation, SetData
 from controller.apis.base import DONE, Decided
 from controller.apis.incremental_alter_configs import IncrementalAlterConfigs
 from controller.direct.writer import DirectServices, DirectWriter
-from controller.pending_request import PendingRequest
+from controller.loop.pending_request import PendingRequest
 from controller.store.plan import plan_operations
 from controller.store.port import ContentConflictError, UnknownOutcomeError
 from event_log.writer import NullEventLog

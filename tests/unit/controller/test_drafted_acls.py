@@ -14,9 +14,9 @@ from bridgehead.kafka_wire.messages.drafted.alter_acls import (
     AlterResourceAcls,
 )
 from bridgehead.kafka_wire.messages.drafted.list_acls import Acl, ListAclsRequest
-from broker_proxy.apis.list_acls import ListAcls
-from cluster_model.acls import AclSet
-from cluster_model.authorization import CLUSTER_OPERATIONS
+from broker_proxy.apis.admin.list_acls import ListAcls
+from cluster_model.acls.authorization import CLUSTER_OPERATIONS
+from cluster_model.acls.bindings import AclSet
 from cluster_model.image import MetadataImage
 from cluster_model.principal import KafkaPrincipal
 from cluster_model.records import AclRecord

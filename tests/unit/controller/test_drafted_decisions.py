@@ -12,7 +12,7 @@ from bridgehead.kafka_wire.messages import alter_configs as replacing
 from bridgehead.kafka_wire.messages import incremental_alter_configs as changing
 from bridgehead.kafka_wire.messages.drafted.create_topics import CreateTopicsRequest
 from chaos.bugs.decisions import honour_client_bypass
-from cluster_model.broker_configs import BrokerConfig
+from cluster_model.configs.broker_configs import BrokerConfig
 from controller.apis.alter_configs import AlterConfigs
 from controller.apis.base import AdminApi
 from controller.apis.incremental_alter_configs import IncrementalAlterConfigs

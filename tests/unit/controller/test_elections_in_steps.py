@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from cluster_model.image import MetadataImage
 from cluster_model.records import PartitionRecord, PartitionState, Record, TopicRecord
-from controller.background_jobs import Elections, elect_leaders
+from controller.loop.background_jobs import Elections, elect_leaders
 from tests.unit.controller.topic_decisions import image
 
 CLEAN = Elections(lambda _image, _topic: False)

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import get_args
 
 from bridgehead.authorizer import AccessControlEntry, Permission, ResourcePattern
-from cluster_model.acl_znodes import AclZnode
+from cluster_model.acls.znodes import AclZnode
 from cluster_model.records import ConfigResource
 from cluster_model.session_state import ConnectionLostError
-from controller.external_writes import ExternalWrites
+from controller.term.external_writes import ExternalWrites
 from tests.unit.controller.loop_bench import Term
 from tests.unit.controller.test_direct_writes import Znodes
 from tests.unit.controller.topic_decisions import image

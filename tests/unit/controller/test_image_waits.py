@@ -10,8 +10,8 @@ import pytest
 from cluster_model.image import MetadataImage
 from cluster_model.records import PartitionRecord, PartitionState, TopicRecord, TopicRemovalRecord
 from controller.apis.base import Wait, WaitFor
-from controller.image_waits import ImageWaits
-from controller.pending_request import PendingRequest
+from controller.loop.image_waits import ImageWaits
+from controller.loop.pending_request import PendingRequest
 from tests.unit.controller.request_contexts import a_pending_request
 from tests.unit.controller.topic_decisions import ID
 

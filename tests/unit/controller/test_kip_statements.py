@@ -8,6 +8,7 @@ from typing import Any
 from bridgehead.kafka_wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from bridgehead.kafka_wire.messages.drafted.alter_acls import AlterAclsRequest
 from bridgehead.policy import ClusterState, KafkaPrincipal
+from bridgehead.raw_client.codec import decode_json, encode_json
 from cluster_model.image import MetadataImage
 from cluster_model.principal import ANONYMOUS
 from cluster_model.principal import KafkaPrincipal as Principal
@@ -15,9 +16,8 @@ from cluster_model.records import TopicRecord
 from controller.apis.alter_acls import AlterAcls
 from controller.apis.base import WaitFor
 from controller.apis.delete_topics import DeleteTopics
+from controller.apis.policy_check import ImageClusterState
 from controller.apis.topic_assignments import PARTITIONS_IN_ONE_MULTI
-from controller.policy_check import ImageClusterState
-from raw_client.codec import decode_json, encode_json
 from tests.unit.controller import test_drafted_acls
 from tests.unit.controller.in_process_cluster import InProcessCluster
 from tests.unit.controller.loop_bench import Term

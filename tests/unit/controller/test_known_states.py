@@ -15,11 +15,11 @@ import pytest
 
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.codec import encode_request
-from broker_proxy.metadata_cache import MetadataCache
+from broker_proxy.metadata.cache import MetadataCache
 from cluster_model.image import BrokerRegistration, Endpoint, Topic
 from cluster_model.records import PartitionState
 from cluster_model.update_metadata import full_parts
-from cluster_model.znodes import BrokerIdZnode, PartitionZnode, TopicZnode
+from cluster_model.znodes.layout import BrokerIdZnode, PartitionZnode, TopicZnode
 from controller.controller import Controller
 from controller.services import Services, Settings
 from controller.store.load import first_difference, load

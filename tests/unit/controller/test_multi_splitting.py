@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bridgehead.kafka_wire.errors import ErrorCode
 from controller.apis.base import DONE, Decided, Outcome
-from controller.pending_request import (
+from controller.loop.pending_request import (
     Entry,
     PendingRequest,
     fits_in_multi,

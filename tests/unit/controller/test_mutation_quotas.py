@@ -27,7 +27,7 @@ from cluster_model.scala_order import mutable_hash_order
 from controller.apis.base import DONE, Decided
 from controller.apis.create_partitions import CreatePartitions
 from controller.apis.delete_topics import DeleteTopics
-from controller.mutation_quotas import Charges, MutationQuotas
+from controller.loop.mutation_quotas import Charges, MutationQuotas
 from tests.unit.controller.loop_bench import Term
 from tests.unit.controller.topic_decisions import (
     config,

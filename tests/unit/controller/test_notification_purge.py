@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, cast
 
-from cluster_model.acl_znodes import AclChangeZnode
-from cluster_model.znode_operations import Delete
-from controller.notifications import EXPIRE_AFTER_MS, expired, purge_notifications
+from cluster_model.acls.znodes import AclChangeZnode
+from cluster_model.znodes.operations import Delete
+from controller.term.notifications import EXPIRE_AFTER_MS, expired, purge_notifications
 from zookeeper_client.wire import Read, ReadChildren, ReadResult, Stat, ZnodeData
 
 PARENT = AclChangeZnode.parents[0]

@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridgehead.kafka_wire.errors import ErrorCode
-from cluster_model.znode_operations import Create, Delete, SetData
-from cluster_model.znodes import FloorZnode, OutcomeZnode, ZnodeContentError
+from cluster_model.znodes.layout import FloorZnode, OutcomeZnode, ZnodeContentError
+from cluster_model.znodes.operations import Create, Delete, SetData
 from controller.apis.base import DONE, Outcome
-from controller.outcome_pruning import OutcomePruner
 from controller.store.outcomes import (
     PRUNED_PER_MULTI_MAX,
     OutcomeIndex,
@@ -20,6 +19,7 @@ from controller.store.outcomes import (
     decode_outcomes,
     encode_outcomes,
 )
+from controller.term.outcome_pruning import OutcomePruner
 from envelope.messages import RequestIdentity
 
 PATH = OutcomeZnode.path(1)

@@ -19,15 +19,15 @@ from bridgehead.policy import ClusterState, PolicyViolationException
 from bridgehead.policy.limits import TopicLimits
 from cluster_model.image import MetadataImage
 from cluster_model.records import ConfigRecord, ConfigResource
-from controller import policy_evaluation
 from controller.apis.base import Decision
 from controller.apis.create_acls import CreateAcls
 from controller.apis.create_partitions import CreatePartitions
-from controller.pending_request import PendingRequest
-from controller.policy_evaluation import PolicyEvaluation
+from controller.loop import policy_evaluation
+from controller.loop.pending_request import PendingRequest
+from controller.loop.policy_evaluation import PolicyEvaluation
 from controller.store.port import Committed, ContentConflictError, Fence
 from envelope.messages import EnvelopeReply
-from node.policy_runner import SERIES_S
+from node.assembly.policy_runner import SERIES_S
 from tests.unit.controller.loop_bench import MemoryStore, Term
 from tests.unit.controller.topic_decisions import (
     create_topics,

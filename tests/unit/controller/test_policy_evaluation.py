@@ -28,12 +28,12 @@ from bridgehead.policy.limits import TopicLimits
 from chaos.bugs.decisions import skip_policy_on_retry
 from cluster_model.principal import KafkaPrincipal as Principal
 from cluster_model.records import DeletionMarkerRecord
-from controller import policy_evaluation
 from controller.apis.alter_partition_reassignments import AlterPartitionReassignments
 from controller.apis.base import Results
 from controller.apis.create_partitions import CreatePartitions
 from controller.apis.delete_topics import DeleteTopics
-from controller.policy_check import ImageClusterState
+from controller.apis.policy_check import ImageClusterState
+from controller.loop import policy_evaluation
 from controller.store.outcomes import RequestOutcomes
 from envelope.messages import RequestIdentity
 from tests.unit.controller.loop_bench import MemoryStore, Term

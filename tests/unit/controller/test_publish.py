@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from immutables import Map
 
-from broker_proxy.metadata_cache import MetadataCache
+from broker_proxy.metadata.cache import MetadataCache
 from cluster_model import update_metadata
 from cluster_model.image import BrokerRegistration, MetadataImage
 from cluster_model.records import (
@@ -21,7 +21,7 @@ from cluster_model.records import (
     TopicRecord,
     TopicRemovalRecord,
 )
-from controller.publish import Publisher
+from controller.term.publish import Publisher
 from envelope.messages import MetadataUpdate
 
 NAMES = ("a", "b", "c", "d", "e")

@@ -25,10 +25,10 @@ from bridgehead.kafka_wire.messages.offset_fetch import (
     OffsetFetchRequestGroup,
 )
 from bridgehead.kafka_wire.messages.update_features import UpdateFeaturesResponse
+from broker_proxy.apis.admin.describe_user_scram_credentials import DescribeUserScramCredentials
 from broker_proxy.apis.base import NeverAnsweredError
-from broker_proxy.apis.describe_user_scram_credentials import DescribeUserScramCredentials
-from broker_proxy.apis.group_ports import NoGroups
-from broker_proxy.apis.offset_fetch import OffsetFetch
+from broker_proxy.apis.groups.group_ports import NoGroups
+from broker_proxy.apis.groups.offset_fetch import OffsetFetch
 from cluster_model import quirks
 from cluster_model.quirks import (
     DELETE_BY_ID_TELLS_EXISTENCE,

@@ -18,14 +18,14 @@ from bridgehead.kafka_wire.messages.alter_user_scram_credentials import (
     ScramCredentialUpsertion,
 )
 from cluster_model.client_quotas import in_hash_order
-from cluster_model.entity_names import desanitize, sanitize
 from cluster_model.image import MetadataImage
 from cluster_model.records import ConfigRecord, ConfigResource
 from cluster_model.scram import credential_iterations, credential_text
+from cluster_model.znodes.entity_names import desanitize, sanitize
 from controller.apis.alter_client_quotas import host_names
 from controller.apis.alter_user_scram_credentials import AlterUserScramCredentials
 from controller.apis.base import DONE, Outcome, Results
-from controller.host_names import HOSTS_MAX, resolvable
+from controller.envelopes.host_names import HOSTS_MAX, resolvable
 from controller.store.outcomes import RequestOutcomes, encode_outcomes
 from envelope.messages import RequestIdentity
 from tests.unit.comparisons import CountedName
@@ -206,8 +206,8 @@ async def test_host_lookups_are_limited(monkeypatch: pytest.MonkeyPatch) -> None
             await asyncio.get_running_loop().create_future()
         return name != "unknown"
 
-    monkeypatch.setattr("controller.host_names._has_address", look_up)
-    monkeypatch.setattr("controller.host_names.WITHIN_S", 0.01)
+    monkeypatch.setattr("controller.envelopes.host_names._has_address", look_up)
+    monkeypatch.setattr("controller.envelopes.host_names.WITHIN_S", 0.01)
     found = await resolvable(["good", "unknown", "%3A%3A1", "a b", "good", "slow", "late"])
     assert found == {"good"}
     assert resolved == ["good", "unknown", "slow"]

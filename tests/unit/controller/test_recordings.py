@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import pytest
 
-from cluster_model.znodes import ConfigZnode
-from fidelity.replay import Replay, Report, load_cases
+from cluster_model.znodes.layout import ConfigZnode
+from tests.fidelity.replay import Replay, Report, load_cases
 from tests.unit.controller.in_process_cluster import BROKERS, InProcessCluster
 
 RECORDINGS: Final = Path(__file__).parents[2] / "recordings"

@@ -12,9 +12,9 @@ from cluster_model.records import (
     Record,
     TopicRecord,
 )
-from controller.background_jobs import delete_topics
-from controller.loop import OPERATIONS_PER_MULTI
-from controller.pending_request import topics_of
+from controller.loop.background_jobs import delete_topics
+from controller.loop.loop import OPERATIONS_PER_MULTI
+from controller.loop.pending_request import topics_of
 from controller.store.plan import plan_multis
 from tests.unit.controller.topic_decisions import image
 

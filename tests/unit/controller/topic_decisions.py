@@ -12,7 +12,7 @@ from bridgehead.kafka_wire.messages.create_topics import (
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
-from cluster_model.broker_configs import BrokerConfig, EffectiveBrokerConfig
+from cluster_model.configs.broker_configs import BrokerConfig, EffectiveBrokerConfig
 from cluster_model.image import BrokerRegistration, MetadataImage
 from cluster_model.records import (
     TopicRecord,

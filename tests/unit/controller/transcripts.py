@@ -47,7 +47,7 @@ from bridgehead.kafka_wire.messages import list_partition_reassignments as listi
 from bridgehead.kafka_wire.messages import update_features as features
 from bridgehead.kafka_wire.messages.delete_topics import DeleteTopicState
 from bridgehead.kafka_wire.messages.drafted import alter_topics, delete_topics
-from cluster_model.broker_configs import EffectiveBrokerConfig
+from cluster_model.configs.broker_configs import EffectiveBrokerConfig
 from cluster_model.elections import elect_new
 from cluster_model.image import BrokerRegistration, MetadataImage
 from cluster_model.records import (
@@ -61,8 +61,8 @@ from cluster_model.records import (
     TopicRemovalRecord,
 )
 from controller.apis.base import AdminApi, Decision, Outcome, RequestContext, Results, WaitFor
-from controller.background_jobs import Elections, complete_reassignments, elect_leaders
-from node.admin_apis import build_admin_apis
+from controller.loop.background_jobs import Elections, complete_reassignments, elect_leaders
+from node.assembly.admin_apis import build_admin_apis
 from node.config import read_config
 from tests.unit.controller.request_contexts import a_context
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cluster_model.broker_configs import BrokerConfig, EffectiveBrokerConfig
-from cluster_model.topic_configs import TopicDefaults
+from cluster_model.configs.broker_configs import BrokerConfig, EffectiveBrokerConfig
+from cluster_model.configs.topic_configs import TopicDefaults
 from data_plane.log.log_directories import LogDirectories
 from data_plane.records.batch import NewRecord, encode_batch
 from data_plane.settings import TopicSettings

@@ -67,7 +67,7 @@ def append(partition: Partition, *values: bytes) -> None:
 
 
 def answer(leader: Partition, request: FetchRequest) -> FetchResponse:
-    """Return the leader's response: a model of `broker_proxy.apis.fetch` for one partition."""
+    """Return the leader's response: a model of `broker_proxy.apis.records.fetch` for one partition."""
     ((wanted,),) = (topic.partitions for topic in request.topics)
     data = PartitionData(wanted.partition, high_watermark=-1, records=b"")
     _fill(leader, request.replica_id, wanted, data)

@@ -245,7 +245,7 @@ def test_converted_records_are_padded_to_the_size_before_the_conversion() -> Non
 def test_old_consumers_get_an_error_for_zstd() -> None:
     data = encode_batch(RECORDS, codec=Codec.ZSTD)
     assert for_version(10, data, 0) == data
-    # In versions 4 to 9 the topic's compression.type decides (broker_proxy/apis/fetch.py).
+    # In versions 4 to 9 the topic's compression.type decides (broker_proxy/apis/records/fetch.py).
     assert for_version(4, data, 0) == data
     for version in (0, 3):
         with pytest.raises(ApiError) as refused:

@@ -12,8 +12,8 @@ import pytest
 from bridgehead.authorizer import Operation, ResourceType
 from bridgehead.kafka_wire.apis import API_SPECS, DRAFTED_SPECS, UNSERVED
 from bridgehead.kafka_wire.errors import ErrorCode
-from docs.generate import apis_page, possible_errors
-from docs.reachable_code import ROOT, rights_and_errors
+from tools.generate import apis_page, possible_errors
+from tools.reachable_code import ROOT, rights_and_errors
 
 SERVED = [spec for spec in DRAFTED_SPECS.values() if spec.route is not None]
 EVERY_RIGHT = ("ALL", "CLUSTER")  # the code checks each operation that ALL stands for

@@ -7,9 +7,9 @@ from functools import cache
 
 import pytest
 
-from docs.generate import FOLDER, PAGES
 from event_log import events
 from metrics.names import METRICS, Dialect, exposed_names
+from tools.generate import FOLDER, PAGES
 
 
 @cache

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.first_hour import PAGES, TOOLS, Block, Follower, PageFailedError, blocks, recipe
+from tools.first_hour import PAGES, TOOLS, Block, Follower, PageFailedError, blocks, recipe
 
 ROOT = Path(__file__).parents[3]
 LINES_OF_README_MAX = 150

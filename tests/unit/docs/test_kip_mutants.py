@@ -9,9 +9,9 @@ from collections import Counter
 
 import pytest
 
-from docs.kip_rows import ROOT, rows
 from tests.kips.mutant import Mutant
 from tests.kips.registry import MUTANTS, WITHOUT
+from tools.kip_rows import ROOT, rows
 
 BY_NUMBER = {row.number: row for row in rows()}
 

@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from docs.kip_rows import IMPLEMENTED, ROOT, Row, rows
+from tools.kip_rows import IMPLEMENTED, ROOT, Row, rows
 
 DIALECTS = {*IMPLEMENTED, "-"}
 LEAST_ROWS = {"590": 45, "201": 45, "108": 18, "4": 70, "117": 20}  # by KIP

@@ -12,7 +12,7 @@ from bridgehead.cluster import broker_certificates
 from bridgehead.cluster.broker_certificates import makes_certificates
 from bridgehead.cluster.settings import ClusterSettings
 from cluster_model.principal import ANONYMOUS, KafkaPrincipal
-from controller.open_envelope import check_sender
+from controller.envelopes.open import check_sender
 from envelope.channel_security import (
     ChannelFiles,
     ChannelSecurityError,

@@ -13,7 +13,7 @@ from data_plane.records.batch import (
     parse_header,
 )
 from data_plane.records.compression import Codec
-from fidelity.canonical_records import canonical_records
+from tests.fidelity.canonical_records import canonical_records
 
 RECORDS = [NewRecord(1000 + number, b"k", b"value" * number) for number in range(3)]
 

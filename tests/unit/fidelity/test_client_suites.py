@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fidelity.client_suites.page import Run, page
-from fidelity.client_suites.reasons import BRIDGEHEAD, KAFKA, ROWS, Row
-from fidelity.client_suites.running import Result, parse_report
-from fidelity.client_suites.suites import SUITES
-from fidelity.client_suites.verdicts import Judged, judge, stale_rows
+from tests.fidelity.client_suites.page import Run, page
+from tests.fidelity.client_suites.reasons import BRIDGEHEAD, KAFKA, ROWS, Row
+from tests.fidelity.client_suites.running import Result, parse_report
+from tests.fidelity.client_suites.suites import SUITES
+from tests.fidelity.client_suites.verdicts import Judged, judge, stale_rows
 
 REPORT = """<testsuites><testsuite>
 <testcase file="a/test_x.py" name="test_good"/>

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from fidelity.live_comparison import LiveReplay, main
-from fidelity.random_cases import random_cases
-from fidelity.replay import Report, Step
+from tests.fidelity.live_comparison import LiveReplay, main
+from tests.fidelity.random_cases import random_cases
+from tests.fidelity.replay import Report, Step
 
 
 class Kafka:

@@ -9,9 +9,9 @@ from bridgehead.kafka_wire.apis import API_SPECS
 from bridgehead.kafka_wire.codec import decode_request
 from bridgehead.kafka_wire.headers import decode_request_header
 from bridgehead.kafka_wire.schema import Array, fields_of
-from broker_proxy.routing import WITHOUT_DATA_PLANE
-from fidelity.random_cases import APIS, random_cases
-from fidelity.random_values import POOLS
+from broker_proxy.requests.routing import WITHOUT_DATA_PLANE
+from tests.fidelity.random_cases import APIS, random_cases
+from tests.fidelity.random_values import POOLS
 
 ENVELOPE = 58  # recorded separately, for each kind of sender: tests/data/client_envelopes.jsonl.gz
 

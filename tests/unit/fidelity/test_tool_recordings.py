@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fidelity.tool_differences import as_ours
-from fidelity.tool_recordings import (
+from tests.fidelity.tool_differences import as_ours
+from tests.fidelity.tool_recordings import (
     FOLDER,
     Output,
     load_session,

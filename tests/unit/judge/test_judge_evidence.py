@@ -16,10 +16,10 @@ from typing import Any
 import orjson
 import pytest
 
-from cluster_model.acl_znodes import ACL_PATHS
+from cluster_model.acls.znodes import ACL_PATHS
 from cluster_model.direct_writes import DIRECT_PARENT
-from cluster_model.token_znodes import TOKEN_PATHS
-from cluster_model.znodes import BRIDGEHEAD_PATHS, START_UP_PATHS
+from cluster_model.znodes.layout import BRIDGEHEAD_PATHS, START_UP_PATHS
+from cluster_model.znodes.tokens import TOKEN_PATHS
 from event_log.commits import START_UP
 from event_log.evidence import MANIFEST, RunDescription
 from judge.__main__ import main

@@ -9,12 +9,16 @@ import pytest
 
 from bridgehead.authorizer import Acls, Action, Operation, Requester, ResourceType, Verdict
 from broker_proxy.apis.base import ClientRequest
-from cluster_model.acls import NO_ACLS
-from cluster_model.authorization import TOPIC_OPERATIONS, authorized_operations, cached_authorize
+from cluster_model.acls.authorization import (
+    TOPIC_OPERATIONS,
+    authorized_operations,
+    cached_authorize,
+)
+from cluster_model.acls.bindings import NO_ACLS
 from cluster_model.principal import KafkaPrincipal
 from event_log.text_log import Level, TextLog
-from node.authorization import Authorization, load_authorizer
-from node.authorizer_log import AuthorizerLog
+from node.assembly.authorization import Authorization, load_authorizer
+from node.assembly.authorizer_log import AuthorizerLog
 from tests.unit.broker_proxy.authorizing import authorize_by
 from tests.unit.broker_proxy.client_requests import a_request
 

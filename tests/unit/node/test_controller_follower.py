@@ -9,11 +9,11 @@ from typing import Any, cast
 import pytest
 
 from bridgehead.kafka_wire.errors import ErrorCode
-from broker_proxy.watcher import ControllerAddress
+from broker_proxy.metadata.session import ControllerAddress
 from cluster_model.principal import ANONYMOUS
-from cluster_model.znodes import NodeAddress
+from cluster_model.znodes.layout import NodeAddress
 from controller.services import ControllerState
-from node.controller_follower import ControllerFollower, LocalLink
+from node.assembly.controller_follower import ControllerFollower, LocalLink
 
 ME, OTHER = ControllerAddress(1, None), ControllerAddress(2, None)
 

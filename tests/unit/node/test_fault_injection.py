@@ -21,7 +21,7 @@ from bridgehead.kafka_wire.messages.offset_fetch import (
     OffsetFetchRequestTopics,
 )
 from bridgehead.kafka_wire.messages.produce import ProduceRequest, TopicProduceData
-from node.fault_injection import topics_of
+from node.assembly.fault_injection import topics_of
 
 TOPIC_TYPE, BROKER_TYPE = 2, 4
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from broker_proxy.metadata_cache import CachedTopic
-from node.known_topic_ids import KnownTopicIds
+from broker_proxy.metadata.cache import CachedTopic
+from node.assembly.known_topic_ids import KnownTopicIds
 
 OLD, NEW = b"o" * 16, b"n" * 16
 

@@ -8,15 +8,15 @@ import pytest
 
 from bridgehead.cluster.broker_certificates import files_of, make_certificates
 from broker_proxy.authentication.principals import AuthenticationContext
-from cluster_model.acl_authorizer import CLASS_NAME
+from cluster_model.acls.authorizer import CLASS_NAME
 from cluster_model.principal import KafkaPrincipal
 from envelope.principal_serde import (
     CustomPrincipalSerde,
     DefaultPrincipalSerde,
     FakePrincipalSerde,
 )
+from node.assembly.security import build_serde
 from node.config import NodeConfigError, read_config
-from node.security import build_serde
 
 GOOD = "broker.id=1\nzookeeper.connect=127.0.0.1:2181\n"
 

@@ -18,9 +18,13 @@ from bridgehead.policy import (
     RequestedTopicState,
 )
 from cluster_model.principal import ANONYMOUS
-from controller.policy_check import AlterBrokerConfigs, AlterTopicConfigs, PolicyCheck, creation
-from node.config import NodeConfigError
-from node.policies import (
+from controller.apis.policy_check import (
+    AlterBrokerConfigs,
+    AlterTopicConfigs,
+    PolicyCheck,
+    creation,
+)
+from node.assembly.policies import (
     ALTER,
     CREATE,
     MANAGEMENT,
@@ -29,6 +33,7 @@ from node.policies import (
     load_policies,
     load_record_policies,
 )
+from node.config import NodeConfigError
 
 HERE = __name__
 

@@ -12,8 +12,8 @@ import pytest
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.policy import PolicyViolationException
-from node import policy_runner
-from node.policy_runner import CALLS_MAX, PolicyRunner
+from node.assembly import policy_runner
+from node.assembly.policy_runner import CALLS_MAX, PolicyRunner
 
 
 def violate() -> None:

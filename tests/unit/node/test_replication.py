@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from data_plane.partitions import Partitions
-from node.replication import Replication
+from node.assembly.replication import Replication
 
 
 @pytest.mark.parametrize(

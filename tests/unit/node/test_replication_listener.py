@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from envelope.channel_security import ChannelFiles
-from node.replication_listener import listener_properties
+from node.assembly.replication_listener import listener_properties
 
 
 def test_text_around_the_certificates_may_have_any_characters(tmp_path: Path) -> None:

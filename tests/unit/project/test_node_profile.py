@@ -9,7 +9,7 @@ RUN = "run_forever (asyncio/base_events.py:603)"
 
 
 def test_a_sample_belongs_to_its_innermost_known_frame() -> None:
-    decide = "ControllerLoop._decide (controller/loop.py:250)"
+    decide = "ControllerLoop._decide (controller/loop/loop.py:250)"
     append = "FileEventLog.append (event_log/writer.py:80)"
     counts = shares([f"{RUN};{decide} 3", f"{RUN};{decide};{append} 2", f"{RUN} 1"])
     assert counts == {"9 decide": 3, "evidence": 2, "event loop, sockets, other": 1}
@@ -21,7 +21,9 @@ def test_threads_that_wait_are_not_counted() -> None:
     handler = "TlsHandler.select (zookeeper_client/tls_handler.py:58)"
     assert not shares([f"{handler};_wait (zookeeper_client/tls_handler.py:77) 9"])
     assert not shares(["Thread.run (threading.py:982);_worker (concurrent/futures/thread.py:81) 9"])
-    assert not shares(["Thread.run (threading.py:982);_Worker._work (node/policy_runner.py:99) 9"])
+    assert not shares(
+        ["Thread.run (threading.py:982);_Worker._work (node/assembly/policy_runner.py:99) 9"]
+    )
 
 
 def test_every_path_of_a_step_exists() -> None:

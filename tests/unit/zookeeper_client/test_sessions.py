@@ -13,7 +13,7 @@ from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.connection import ConnectionHandler
 
 import zookeeper_client.session
-from broker_proxy.watcher import ZooKeeperWatcher
+from broker_proxy.metadata.session import ZooKeeperWatcher
 from cluster_model.session_state import ConnectionLostError, SessionState
 from controller.store.zookeeper import ZooKeeperStore
 from event_log.writer import NullEventLog

@@ -7,7 +7,7 @@ cannot be made from an enum.
 from __future__ import annotations
 
 from bridgehead.admin import AclOperation
-from cluster_model.authorization import OPERATION_CODES
+from cluster_model.acls.authorization import OPERATION_CODES
 
 
 def test_both_sides_have_the_same_operations() -> None:

@@ -1,0 +1,35 @@
+"""DeleteGroups, key 42, versions 0 to 2: the coordinator deletes groups without members."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.kafka_wire.messages.delete_groups import (
+    DeletableGroupResult,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+)
+from broker_proxy.apis.base import AuthorizeFor, ClientRequest
+from broker_proxy.apis.groups.group_ports import StoredGroups
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteGroups:
+    """Answers DeleteGroups requests."""
+
+    groups: StoredGroups
+    authorize_for: AuthorizeFor
+    api_key: ClassVar[ApiKey] = ApiKey.DELETE_GROUPS
+
+    async def handle(self, request: ClientRequest, message: DeleteGroupsRequest) -> Any:
+        """Return one result per group, in the order of the request; duplicates are dropped."""
+        authorize = self.authorize_for(request)
+        errors = dict.fromkeys(message.groups_names, ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        allowed = [each for each in errors if authorize("DELETE", "GROUP", each)]
+        errors.update(self.groups.delete_groups(allowed))
+        return DeleteGroupsResponse(
+            results=[DeletableGroupResult(each, error) for each, error in errors.items()]
+        )

@@ -1,0 +1,52 @@
+"""Checks the partitions in OffsetCommit and OffsetDelete requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from bridgehead.kafka_wire.errors import ErrorCode
+from broker_proxy.apis.groups.coordinators import Coordinators
+from cluster_model.acls.authorization import Authorize
+from data_plane.groups.group import TopicPartition
+
+
+@dataclass(slots=True)
+class CheckedTopics:
+    """The partitions that exist and that the client may read, and the errors of the others."""
+
+    valid: list[TopicPartition] = field(default_factory=list)
+    _rejected: dict[str, list[tuple[int, ErrorCode]]] = field(default_factory=dict)
+
+    def reject(self, topic: str, partitions: Iterable[int], error: ErrorCode) -> None:
+        """Store an error for partitions of one topic."""
+        self._rejected.setdefault(topic, []).extend((each, error) for each in partitions)
+
+    def merged(
+        self, errors: Mapping[TopicPartition, ErrorCode]
+    ) -> Sequence[tuple[str, list[tuple[int, ErrorCode]]]]:
+        """Return the errors by topic: rejected partitions first, as in Kafka."""
+        topics = {name: list(rows) for name, rows in self._rejected.items()}
+        for (name, partition), error in errors.items():
+            topics.setdefault(name, []).append((partition, error))
+        return list(topics.items())
+
+
+def check_topics(
+    wanted: Iterable[tuple[str, Sequence[int]]], authorize: Authorize, known: Coordinators
+) -> CheckedTopics:
+    """Check READ on each topic, then that each partition exists."""
+    checked = CheckedTopics()
+    for topic, partitions in wanted:
+        if not authorize("READ", "TOPIC", topic):
+            checked.reject(topic, partitions, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            continue
+        missing = []
+        for each in partitions:
+            if known.has_partition(topic, each):
+                checked.valid.append((topic, each))
+            else:
+                missing.append(each)
+        if missing:
+            checked.reject(topic, missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    return checked

@@ -1,0 +1,1 @@
+"""APIs about records. A node without a data plane has empty logs."""

@@ -1,0 +1,410 @@
+"""Fetch, key 1, versions 0 to 17: records for consumers and followers (docs/kafka).
+
+The order of checks is that of `KafkaApis.handleFetchRequest`. A response is sent when it has
+`min_bytes`, a diverging epoch or a nearer replica, when reading a log failed, when no log can be
+read, or when `max_wait_ms` has passed. A partition that is unknown or denied does not end the wait
+for the others.
+
+Version notes:
+    0 to 3: record batches of format 2 are converted to an older format. From 3 on: a size limit for
+    the whole response, but its first record batch is always complete. 4: isolation level.
+    7: sessions. 9: the client's leader epoch. 10: zstd. 11: the consumer's rack. 12: diverging
+    epochs. 13: topic ids. 16: the current leader's address.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, NamedTuple
+
+from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.codec import encode_response
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from bridgehead.kafka_wire.messages.fetch import (
+    EpochEndOffset,
+    FetchableTopicResponse,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    NodeEndpoint,
+    PartitionData,
+)
+from broker_proxy.apis.base import AuthorizeFor, ClientRequest
+from broker_proxy.apis.records.current_leaders import Moved, name_leaders
+from broker_proxy.apis.records.fetch_sessions import Context, FetchSessions, TopicPartition
+from broker_proxy.metadata.cache import MetadataCache
+from broker_proxy.requests.client_quotas import ClientQuota
+from data_plane.partition import Partition
+from data_plane.partitions import Partitions
+from data_plane.record_deletion import RecordDeletion
+from data_plane.records.batch import PREFIX_BYTES, parse_prefix
+from data_plane.records.down_conversion import for_version
+from metrics import names
+from metrics.node_metrics import NodeMetrics
+
+_SINGLE_LIMIT_THROUGH: Final = 2  # through this version the first batch may be incomplete
+_ZSTD: Final = "zstd"
+_ZSTD_FROM: Final = 10  # the first version whose consumers know zstd
+_FORMAT_2_FROM: Final = 4
+_FOLLOWERS_SERVE_FROM: Final = 11
+_IDS_FROM: Final = 13
+_REPLICA_STATE_FROM: Final = 15
+_LEADERS_FROM: Final = 16
+_READ_COMMITTED: Final = 1
+_ISOLATION_LEVELS: Final = (0, 1)
+# Errors that occur after the records were read. As in Kafka, `records` is then null.
+_OF_CONVERSION: Final = (ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, ErrorCode.UNSUPPORTED_VERSION)
+_NO_TOPIC: Final = bytes(16)
+_MOVED: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+
+
+class _Wanted(NamedTuple):
+    """One partition to read.
+
+    `name` is None for an unknown topic id or, below version 13, an empty name. `refusal` is an
+    error found without reading a log.
+    """
+
+    key: TopicPartition
+    name: str | None
+    partition: FetchPartition
+    refusal: ErrorCode
+
+
+class _Result(NamedTuple):
+    answers: list[PartitionData]
+    size: int
+    is_final: bool  # respond now: failed read, diverging epoch, nearer replica, or no log to read
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """Answers Fetch requests. `bytes_max` is fetch.max.bytes."""
+
+    cache: MetadataCache
+    partitions: Partitions
+    authorize_for: AuthorizeFor
+    bytes_max: int
+    deletion: RecordDeletion
+    sessions: FetchSessions
+    quota: ClientQuota
+    metrics: NodeMetrics
+    # Whether consumers are sent to an in-sync replica in their rack (KIP-392).
+    is_rack_aware: bool = False
+    api_key: ClassVar[ApiKey] = ApiKey.FETCH
+
+    async def handle(self, request: ClientRequest, message: FetchRequest) -> Any:
+        """Return a result per partition. Incremental responses omit partitions without news."""
+        version = request.header.api_version
+        now_ms = time.monotonic_ns() // 1_000_000
+        try:
+            context = self.sessions.open(message, version, now_ms)
+        except ApiError as refusal:
+            return FetchResponse(error_code=refusal.error)
+        replica = message.replica_id
+        if message.isolation_level not in _ISOLATION_LEVELS:
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # as in Kafka
+        if version >= _REPLICA_STATE_FROM:
+            replica = message.replica_state.replica_id
+        may_read = self._may_read(request, is_follower=replica >= 0)
+        if replica < 0 or not may_read(""):
+            context.unsettle_all()
+        bytes_max = min(message.max_bytes, self.bytes_max)
+        if replica < 0:
+            bytes_max = int(min(bytes_max, self.quota.largest(request.client)))
+        read = _Read(self, message, version, replica, context, may_read, bytes_max)
+        result = await read.when_ready()
+        wanted = read.wanted
+        self.metrics.count(names.FETCH_REQUESTS, len(wanted))
+        response = FetchResponse()
+        if version >= _LEADERS_FROM:
+            response.node_endpoints = name_leaders(
+                self.cache,
+                request.client.listener_name,
+                _moved(wanted, result.answers),
+                NodeEndpoint,
+            )
+        news = [
+            (each.key, answer)
+            for each, answer in zip(wanted, result.answers, strict=True)
+            if context.has_news(each.key, answer)
+        ]
+        response.responses = _by_topic(news)
+        if replica < 0 and (throttle_ms := self._throttle_ms(request, response)):
+            request.progress.throttle_ms = throttle_ms
+            return FetchResponse(throttle_time_ms=throttle_ms, session_id=context.session_id)
+        response.session_id = context.finish(news)
+        if replica >= 0:
+            self._settle(context, replica, wanted, result.answers)
+        else:
+            sent = sum(len(answer.records or b"") for _, answer in news)
+            self.metrics.count(names.BYTES_OUT, sent)
+        return response
+
+    def _throttle_ms(self, request: ClientRequest, response: FetchResponse) -> int:
+        """Charge the response to the quota. As in Kafka, a throttled client gets no records."""
+        if not self.quota.is_enabled:
+            return 0
+        size = len(encode_response(ApiKey.FETCH, request.header.api_version, response))
+        throttle_ms = self.quota.charge(request.client, size)
+        if throttle_ms:
+            self.quota.take_back(request.client, size)
+        return throttle_ms
+
+    def _may_read(self, request: ClientRequest, *, is_follower: bool) -> Callable[[str], bool]:
+        """Return a function that tells whether the client may read a topic.
+
+        A follower may read all topics or none.
+        """
+        authorize = self.authorize_for(request)
+        if is_follower:
+            is_broker = authorize("CLUSTER_ACTION", "CLUSTER", "kafka-cluster")
+            return lambda _name: is_broker
+        return lambda name: authorize("READ", "TOPIC", name)
+
+    def wanted(
+        self,
+        key: TopicPartition,
+        partition: FetchPartition,
+        version: int,
+        may_read: Callable[[str], bool],
+    ) -> _Wanted:
+        """Look up the topic's name and make the checks that need no log."""
+        name = self.cache.topic_name(key.topic_id) if key.topic_id != _NO_TOPIC else key.name
+        refusal = ErrorCode.NONE
+        if not name:
+            by_id = version >= _IDS_FROM
+            no_name = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            return _Wanted(key, None, partition, no_name)
+        known = self.cache.topics.get(name)
+        if not may_read(name):
+            refusal = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        elif known is None or partition.partition not in known.partitions:
+            refusal = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return _Wanted(key, name, partition, refusal)
+
+    def _settle(
+        self,
+        context: Context,
+        replica: int,
+        wanted: Sequence[_Wanted],
+        answers: Sequence[PartitionData],
+    ) -> None:
+        """Settle the partitions of which the follower now has all records (see fetch_sessions)."""
+        for each, answer in zip(wanted, answers, strict=True):
+            if answer.error_code != ErrorCode.NONE or answer.diverging_epoch.end_offset >= 0:
+                continue
+            partition = self.partitions.by_name.get((each.name or "", each.partition.partition))
+            follower = partition.settled(replica) if partition is not None else None
+            if partition is not None and follower is not None:
+                context.settle(each.key, partition, follower)
+
+
+class _Read:
+    """Reads the partitions of one request. Reads again after each change until it has enough."""
+
+    def __init__(
+        self,
+        fetch: Fetch,
+        message: FetchRequest,
+        version: int,
+        replica: int,
+        context: Context,
+        may_read: Callable[[str], bool],
+        bytes_max: int,
+    ) -> None:
+        self.wanted: list[_Wanted] = []
+        self._fetch = fetch
+        self._context = context
+        self._may_read = may_read
+        self._partitions = fetch.partitions
+        self._deletion = fetch.deletion
+        self._brokers = fetch.cache.brokers
+        self._rack = message.rack_id if fetch.is_rack_aware and replica < 0 else ""
+        self._bytes_max = bytes_max
+        self._message = message
+        self._version = version
+        self._replica = replica
+        self._name_changed()
+
+    def _name_changed(self) -> list[_Wanted]:
+        """Add the partitions that have become unsettled since the last call; return them."""
+        known = {each.key for each in self.wanted}
+        more = [
+            self._fetch.wanted(key, partition, self._version, self._may_read)
+            for key, partition in self._context.wanted
+            if key not in known
+        ]
+        self.wanted += more
+        return more
+
+    async def when_ready(self) -> _Result:
+        """Return results once they are enough (see the module), or `max_wait_ms` has passed."""
+        message = self._message
+        result = self._read_all()
+        if self._is_enough(result) or message.max_wait_ms <= 0 or self._context.is_empty:
+            return result
+        deadline = time.monotonic() + message.max_wait_ms / 1000
+        changed = asyncio.Event()
+        watched: list[Partition] = []
+        self._watch(self.wanted, changed, watched)
+        self._context.on_change(changed.set)
+        try:
+            while not self._is_enough(result):
+                remaining = deadline - time.monotonic()
+                if remaining <= 0:
+                    break
+                try:
+                    async with asyncio.timeout(remaining):
+                        await changed.wait()
+                except TimeoutError:
+                    pass
+                changed.clear()
+                self._watch(self._name_changed(), changed, watched)
+                result = self._read_all()
+            return result
+        finally:
+            self._context.on_change(lambda: None)
+            for partition in watched:
+                partition.unwatch(changed.set)
+
+    def _is_enough(self, result: _Result) -> bool:
+        return result.is_final or result.size >= min(self._message.min_bytes, self._bytes_max)
+
+    def _watch(
+        self, wanted: Iterable[_Wanted], changed: asyncio.Event, watched: list[Partition]
+    ) -> None:
+        for each in wanted:
+            found = self._partitions.by_name.get((each.name or "", each.partition.partition))
+            if found is not None and each.refusal is ErrorCode.NONE:
+                found.watch(changed.set)
+                watched.append(found)
+
+    def _read_all(self) -> _Result:
+        answers, size, is_final = [], 0, False
+        whole_first = self._version > _SINGLE_LIMIT_THROUGH
+        for key, name, wanted, error in self.wanted:
+            answer = PartitionData(
+                partition_index=wanted.partition, high_watermark=-1, records=b"",
+                aborted_transactions=None,
+            )  # fmt: skip
+            answers.append(answer)
+            try:
+                if error is not ErrorCode.NONE:
+                    raise ApiError(error)
+                assert name is not None
+                if wanted.partition_max_bytes < 0:
+                    raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # as in Kafka
+                limit = min(wanted.partition_max_bytes, self._bytes_max - size)
+                partition = self._partitions.get(name, wanted.partition)
+                if len({key.topic_id, partition.log.topic_id} - {_NO_TOPIC}) > 1:
+                    # The topic was deleted and created again while the request waited.
+                    raise ApiError(ErrorCode.INCONSISTENT_TOPIC_ID)
+                self._read(partition, wanted, answer, max(limit, 0), whole_first=whole_first)
+            except ApiError as refusal:
+                converts = refusal.error in _OF_CONVERSION
+                was_read = error is ErrorCode.NONE and not converts
+                answer = answers[-1] = PartitionData(
+                    partition_index=wanted.partition, error_code=refusal.error, high_watermark=-1,
+                    records=None if converts else b"",
+                    aborted_transactions=None if was_read else [],
+                )  # fmt: skip
+            count = len(answer.records or b"")
+            whole_first = whole_first and not count
+            size += count
+            diverges = answer.diverging_epoch.end_offset >= 0
+            diverges = diverges or answer.preferred_read_replica >= 0
+            failed = answer.error_code != ErrorCode.NONE and error is ErrorCode.NONE
+            is_final = is_final or diverges or failed
+        reads_none = all(each.refusal is not ErrorCode.NONE for each in self.wanted)
+        return _Result(answers, size, is_final or (reads_none and not self._context.has_settled))
+
+    def _read(
+        self,
+        partition: Partition,
+        wanted: FetchPartition,
+        answer: PartitionData,
+        limit: int,
+        *,
+        whole_first: bool,
+    ) -> None:
+        is_follower = self._replica >= 0
+        if is_follower or self._version < _FOLLOWERS_SERVE_FROM:
+            partition.require_leader(wanted.current_leader_epoch)
+        else:
+            partition.check_epoch(wanted.current_leader_epoch)
+        if is_follower and self._replica not in partition.replicas:
+            raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        log = partition.log
+        offset, mark = wanted.fetch_offset, partition.high_watermark
+        if wanted.last_fetched_epoch >= 0:  # Kafka reads every negative value as no epoch.
+            epoch, end = log.epochs.end_offset(wanted.last_fetched_epoch, log.end_offset)
+            if end < 0 or offset < log.start_offset:
+                raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
+            if epoch != wanted.last_fetched_epoch or end < offset:
+                answer.diverging_epoch = EpochEndOffset(epoch, end)
+                self._describe(answer, partition)
+                return
+        nearer = self._nearer_replica(partition, offset)
+        if nearer is not None:
+            answer.preferred_read_replica = nearer
+            self._describe(answer, partition)
+            return
+        records = log.read(
+            offset, limit, log.end_offset if is_follower else mark, whole_first=whole_first
+        )
+        if is_follower:
+            partition.follower_fetched(self._replica, offset)
+            self._deletion.follower_fetched(partition, self._replica, wanted.log_start_offset)
+        if self._version > _SINGLE_LIMIT_THROUGH and _is_cut(records):
+            records = b""
+        self._describe(answer, partition)
+        if self._version < _ZSTD_FROM and log.settings().values["compression.type"] == _ZSTD:
+            raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+        converts = self._version < _FORMAT_2_FROM and records
+        if converts and not log.settings().values["message.downconversion.enable"]:
+            raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
+        answer.records = for_version(self._version, records, offset)
+
+    def _nearer_replica(self, partition: Partition, offset: int) -> int | None:
+        """Return an in-sync replica in the consumer's rack; None to read from this broker."""
+        if not self._rack or not partition.is_leader or offset > partition.high_watermark:
+            return None
+        live = {each: self._brokers[each] for each in partition.isr if each in self._brokers}
+        near = [each for each, broker in live.items() if broker.rack == self._rack]
+        return None if not near or partition.broker_id in near else near[0]
+
+    def _describe(self, answer: PartitionData, partition: Partition) -> None:
+        answer.high_watermark = partition.high_watermark
+        answer.last_stable_offset = partition.high_watermark  # There are no transactions.
+        answer.log_start_offset = partition.log.start_offset
+        if self._message.isolation_level == _READ_COMMITTED and self._replica < 0:
+            answer.aborted_transactions = []
+
+
+def _moved(wanted: Sequence[_Wanted], answers: Sequence[PartitionData]) -> Iterator[Moved]:
+    for each, answer in zip(wanted, answers, strict=True):
+        if answer.error_code in _MOVED:
+            yield Moved(each.name or "", answer.partition_index, answer.current_leader)
+
+
+def _is_cut(records: bytes) -> bool:
+    """Return whether the first batch is incomplete."""
+    if not records:
+        return False
+    return len(records) < PREFIX_BYTES or len(records) < parse_prefix(records)[1]
+
+
+def _by_topic(
+    answers: Sequence[tuple[TopicPartition, PartitionData]],
+) -> list[FetchableTopicResponse]:
+    """Group adjacent partitions of a topic, in their order."""
+    topics: list[FetchableTopicResponse] = []
+    for (topic_id, name, _), answer in answers:
+        if not topics or (topics[-1].topic_id, topics[-1].topic) != (topic_id, name):
+            topics.append(FetchableTopicResponse(topic_id=topic_id, topic=name, partitions=[]))
+        topics[-1].partitions.append(answer)
+    return topics

@@ -1,0 +1,255 @@
+"""ListOffsets, key 2, versions 0 to 9: answered by the leader of each partition.
+
+Without a data plane every partition is an empty log: its start and end offset are 0, and it has no
+records. With a data plane, consumers see offsets up to the high watermark, and followers see
+offsets up to the log end. The checks and results for empty logs were recorded from Kafka 3.9.1.
+In the response, topics that the client may not describe come last.
+
+Version notes:
+    0: a list of offsets: the first offset of each segment, and the log end. An empty log has one
+       segment, whose time is the creation time of the log.
+    1: one offset with its timestamp; repeated partitions are rejected.
+    2: an isolation level. It has no effect here, because there are no transactions.
+    4: the client's leader epoch.
+    5: a new leader answers OFFSET_NOT_AVAILABLE instead of LEADER_NOT_AVAILABLE.
+    7 to 9: more special timestamps.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Protocol
+
+from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from bridgehead.kafka_wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from broker_proxy.apis.base import AuthorizeFor, ClientRequest
+from broker_proxy.metadata.cache import CachedPartition, MetadataCache
+
+_LATEST: Final = -1
+_EARLIEST: Final = -2
+_MAX_TIMESTAMP: Final = -3
+_EARLIEST_LOCAL: Final = -4
+_LATEST_TIERED: Final = -5
+# Maps each special (negative) timestamp to the first version that supports it.
+_SPECIAL_FROM_VERSION: Final = {_LATEST: 0, _EARLIEST: 0, -3: 7, _EARLIEST_LOCAL: 8, -5: 9}
+_CONSUMER: Final = -1
+_DEBUGGING_CONSUMER: Final = -2  # may query a follower
+_ISOLATION_LEVELS: Final = (0, 1)
+_ANY_EPOCH: Final = -1
+_OFFSET_NOT_AVAILABLE_FROM: Final = 5
+LogName = tuple[str, int]  # topic and partition
+# Returns each log's creation time in milliseconds since 1970; logs that do not exist are omitted.
+LogTimes = Callable[[Sequence[LogName]], Awaitable[Mapping[LogName, int]]]
+
+
+class OffsetsOfLog(Protocol):
+    """What ListOffsets reads from a replica's log."""
+
+    @property
+    def start_offset(self) -> int:
+        """The log start offset."""
+
+    @property
+    def high_watermark(self) -> int:
+        """The high watermark: consumers may read up to it."""
+
+    @property
+    def end_offset(self) -> int:
+        """The log end offset: followers may read up to it."""
+
+    def epoch_start(self) -> int:
+        """Return the first offset of the current leader epoch."""
+
+    def epoch_of_start(self) -> int:
+        """Return the leader epoch at the start of the log; -1 if unknown."""
+
+    def at_time(self, timestamp: int) -> tuple[int, int, int] | None:
+        """Return timestamp, offset and leader epoch of the first record at or after a time."""
+
+    def newest(self) -> tuple[int, int, int] | None:
+        """Return the same values as `at_time`, for the first record with the largest timestamp."""
+
+    def segment_times(self) -> Sequence[tuple[int, int]]:
+        """Return (first offset, time of last change) per segment.
+
+        If the last segment has records, (log end, now) follows.
+        """
+
+
+# Returns the log of a replica; None stands for an empty log. Raises ApiError if the replica is on
+# another broker.
+OffsetsOf = Callable[[str, int], OffsetsOfLog | None]
+
+
+@dataclass(frozen=True, slots=True)
+class ListOffsets:
+    """Answers ListOffsets requests."""
+
+    broker_id: int
+    cache: MetadataCache
+    authorize_for: AuthorizeFor
+    log_times: LogTimes
+    offsets_of: OffsetsOf = lambda _topic, _partition: None  # None: an empty log
+    api_key: ClassVar[ApiKey] = ApiKey.LIST_OFFSETS
+
+    async def handle(self, request: ClientRequest, message: ListOffsetsRequest) -> Any:
+        """Return a result per partition, in the order of the request; denied topics come last."""
+        version = request.header.api_version
+        counts = Counter((t.name, p.partition_index) for t in message.topics for p in t.partitions)
+        times = await self._times(message) if version == 0 else {}
+        answered, denied = [], []
+        for topic in message.topics:
+            if not self.authorize_for(request)("DESCRIBE", "TOPIC", topic.name):
+                error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+                refused = [_refused(partition, error) for partition in topic.partitions]
+                denied.append(ListOffsetsTopicResponse(name=topic.name, partitions=refused))
+                continue
+            results = []
+            for partition in topic.partitions:
+                twice = version > 0 and counts[topic.name, partition.partition_index] > 1
+                answer = self._answer(topic.name, partition, message, version, twice=twice)
+                if version == 0 and answer.error_code == ErrorCode.NONE:
+                    log_name = topic.name, partition.partition_index
+                    log = self.offsets_of(*log_name)
+                    segments = log.segment_times() if log is not None else ()
+                    if not segments and log_name in times:
+                        segments = ((0, times[log_name]),)
+                    answer = _segments(partition, segments, log, message.replica_id)
+                results.append(answer)
+            answered.append(ListOffsetsTopicResponse(name=topic.name, partitions=results))
+        return ListOffsetsResponse(topics=answered + denied)
+
+    async def _times(self, message: ListOffsetsRequest) -> Mapping[LogName, int]:
+        """Return the creation times of the logs that the request queries by timestamp."""
+        logs = {
+            (topic.name, partition.partition_index)
+            for topic in message.topics
+            for partition in topic.partitions
+            if partition.timestamp >= 0 and self.cache.has_topic(topic.name)
+        }
+        return await self.log_times(sorted(logs)) if logs else {}
+
+    def _answer(
+        self,
+        name: str,
+        partition: ListOffsetsPartition,
+        message: ListOffsetsRequest,
+        version: int,
+        *,
+        twice: bool,
+    ) -> ListOffsetsPartitionResponse:
+        if twice:
+            return _refused(partition, ErrorCode.INVALID_REQUEST)
+        if partition.timestamp < 0 and version < _SPECIAL_FROM_VERSION.get(
+            partition.timestamp, version + 1
+        ):
+            return _refused(partition, ErrorCode.UNSUPPORTED_VERSION)
+        replica_id = message.replica_id
+        if replica_id == _CONSUMER and message.isolation_level not in _ISOLATION_LEVELS:
+            return _refused(partition, ErrorCode.UNKNOWN_SERVER_ERROR)  # as in Kafka
+        topic = self.cache.topics.get(name)
+        known = topic.partitions.get(partition.partition_index) if topic is not None else None
+        if known is None:
+            return _refused(partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        error = self._refusal(known, partition.current_leader_epoch, replica_id)
+        if error is not ErrorCode.NONE:
+            return _refused(partition, error)
+        try:
+            log = self.offsets_of(name, partition.partition_index)
+            if log is not None and version > 0:  # `_segments` has the result of version 0.
+                return _of_log(partition, log, message, known.leader_epoch)
+        except ApiError as refusal:
+            is_new = refusal.error == ErrorCode.OFFSET_NOT_AVAILABLE
+            old_version = is_new and version < _OFFSET_NOT_AVAILABLE_FROM
+            return _refused(
+                partition, ErrorCode.LEADER_NOT_AVAILABLE if old_version else refusal.error
+            )
+        result = ListOffsetsPartitionResponse(partition_index=partition.partition_index)
+        if partition.timestamp in (_LATEST, _EARLIEST, _EARLIEST_LOCAL):
+            result.offset = 0
+            # A follower knows only the leader epoch at the end of its log.
+            if partition.timestamp == _LATEST or known.leader == self.broker_id:
+                result.leader_epoch = known.leader_epoch
+        return result
+
+    def _refusal(self, known: CachedPartition, epoch: int, replica_id: int) -> ErrorCode:
+        if self.broker_id not in known.replicas:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if epoch != _ANY_EPOCH and epoch < known.leader_epoch:
+            return ErrorCode.FENCED_LEADER_EPOCH
+        if epoch > known.leader_epoch:
+            return ErrorCode.UNKNOWN_LEADER_EPOCH
+        if known.leader != self.broker_id and replica_id != _DEBUGGING_CONSUMER:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return ErrorCode.NONE
+
+
+def _of_log(
+    partition: ListOffsetsPartition,
+    log: OffsetsOfLog,
+    message: ListOffsetsRequest,
+    leader_epoch: int,
+) -> ListOffsetsPartitionResponse:
+    """Return the offset of a timestamp in a log, like Kafka's `Partition.fetchOffsetForTimestamp`.
+
+    Raises:
+        ApiError: the leader is new, and its high watermark has not reached the start of its epoch
+            yet (OFFSET_NOT_AVAILABLE).
+    """
+    end = log.high_watermark if message.replica_id == _CONSUMER else log.end_offset
+    result = ListOffsetsPartitionResponse(partition_index=partition.partition_index)
+    if partition.timestamp in (_EARLIEST, _EARLIEST_LOCAL):
+        result.offset, result.leader_epoch = log.start_offset, log.epoch_of_start()
+        return result
+    if partition.timestamp == _LATEST_TIERED:
+        return result
+    lags = log.epoch_start() > end
+    if partition.timestamp == _LATEST:
+        if not lags:
+            result.offset, result.leader_epoch = end, leader_epoch
+            return result
+        raise ApiError(ErrorCode.OFFSET_NOT_AVAILABLE)
+    latest = partition.timestamp == _MAX_TIMESTAMP
+    found = log.newest() if latest else log.at_time(partition.timestamp)
+    if found is not None and found[1] < end:
+        result.timestamp, result.offset, result.leader_epoch = found
+    elif lags:
+        raise ApiError(ErrorCode.OFFSET_NOT_AVAILABLE)
+    return result
+
+
+def _segments(
+    partition: ListOffsetsPartition,
+    segments: Sequence[tuple[int, int]],
+    log: OffsetsOfLog | None,
+    replica_id: int,
+) -> ListOffsetsPartitionResponse:
+    """Return version 0's result: the offsets of segments last changed at or before a time."""
+    if partition.max_num_offsets < 0:
+        return _refused(partition, ErrorCode.UNKNOWN_SERVER_ERROR)  # as in Kafka
+    if partition.timestamp == _EARLIEST:
+        found = [segments[0][0]] if segments else [0]
+    elif partition.timestamp == _LATEST:
+        found = [offset for offset, _ in segments] or [0]
+    else:
+        found = [offset for offset, changed in segments if changed <= partition.timestamp]
+    found = sorted(found, reverse=True)[: partition.max_num_offsets]
+    if log is not None and replica_id == _CONSUMER and found and found[0] > log.high_watermark:
+        mark = log.high_watermark
+        found = [mark, *(offset for offset in found if offset <= mark)]
+    return ListOffsetsPartitionResponse(
+        partition_index=partition.partition_index, old_style_offsets=found
+    )
+
+
+def _refused(partition: ListOffsetsPartition, error: ErrorCode) -> ListOffsetsPartitionResponse:
+    return ListOffsetsPartitionResponse(partition_index=partition.partition_index, error_code=error)

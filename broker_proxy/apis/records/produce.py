@@ -1,0 +1,241 @@
+"""Produce, key 0, versions 0 to 11: answered by the leader of each partition.
+
+The order of checks is that of `KafkaApis.handleProduceRequest`. As in Kafka, a partition's result
+has an error message only if individual records were rejected.
+
+Version notes:
+    3: record batches must have format 2, exactly one per partition. 7: zstd. 8: the response lists
+    rejected records. 10: with NOT_LEADER_OR_FOLLOWER, the response names the current leader.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from bridgehead.kafka_wire.messages.produce import (
+    BatchIndexAndErrorMessage,
+    NodeEndpoint,
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from broker_proxy.apis.base import (
+    AuthorizeFor,
+    ClientRequest,
+    ClosedUnansweredError,
+    NoResponseError,
+)
+from broker_proxy.apis.records.current_leaders import Moved, name_leaders
+from broker_proxy.metadata.cache import MetadataCache
+from broker_proxy.requests.client_quotas import ClientQuota
+from cluster_model.topic_names import INTERNAL_TOPICS
+from data_plane.log.partition_log import AppendInfo
+from data_plane.partition import ALL, Partition
+from data_plane.partitions import Partitions
+from data_plane.records.batch import HEADER_BYTES, MAGIC_AT, MAGIC_V2, parse_header
+from data_plane.records.validation import RecordsRejectedError, check_first_batch, check_for_version
+from metrics import names
+from metrics.node_metrics import NodeMetrics
+
+_log = logging.getLogger(__name__)
+_NONE: Final = 0
+_LEADER: Final = 1
+_ADMIN_CLIENT_ID: Final = "__admin_client"  # may append to internal topics
+_LEADER_FROM: Final = 10
+_TOO_LARGE: Final = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
+# Kafka reports no log start offset with these errors.
+_WITHOUT_START: Final = frozenset(
+    {
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A partition whose records are appended. Its `answer` must wait for the in-sync replicas."""
+
+    partition: Partition
+    info: AppendInfo
+    answer: PartitionProduceResponse
+
+
+@dataclass(frozen=True, slots=True)
+class Produce:
+    """Answers Produce requests."""
+
+    cache: MetadataCache
+    partitions: Partitions
+    authorize_for: AuthorizeFor
+    quota: ClientQuota
+    metrics: NodeMetrics
+    api_key: ClassVar[ApiKey] = ApiKey.PRODUCE
+
+    async def handle(self, request: ClientRequest, message: ProduceRequest) -> ProduceResponse:
+        """Append to every partition; with acks=all (-1), wait for the in-sync replicas.
+
+        Raises:
+            NoResponseError: acks=0 and everything was appended.
+            ClosedUnansweredError: acks=0 and an append failed. The producer notices only the closed
+                connection.
+        """
+        _check_first_batches(message)
+        authorize = self.authorize_for(request)
+        name = message.transactional_id
+        if _has_transactional(message) and (
+            name is None or not authorize("WRITE", "TRANSACTIONAL_ID", name)
+        ):
+            raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        response = ProduceResponse(responses=[])
+        waiting: list[_Waiting] = []
+        for topic, partitions in _last_entries(message).items():
+            allowed = authorize("WRITE", "TOPIC", topic)
+            if allowed and self.cache.has_topic(topic):
+                await self.partitions.settings.read(topic)
+            answers = []
+            for data in partitions.values():
+                answer = PartitionProduceResponse(index=data.index, base_offset=-1)
+                answers.append(answer)
+                try:
+                    if not allowed:
+                        raise ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+                    waiting += self._append(request, message.acks, topic, data, answer)
+                except ApiError as error:
+                    _refuse(answer, error)
+            response.responses.append(TopicProduceResponse(topic, answers))
+        if message.acks == ALL and waiting:
+            await self._wait_for_replicas(waiting, message.timeout_ms / 1000)
+        size = len(request.header_bytes) + len(request.body)
+        response.throttle_time_ms = self.quota.charge(request.client, size)
+        request.progress.throttle_ms = response.throttle_time_ms
+        if message.acks == _NONE:
+            _end_without_response(response)
+        if request.header.api_version >= _LEADER_FROM:
+            response.node_endpoints = name_leaders(
+                self.cache, request.client.listener_name, _moved(response), NodeEndpoint
+            )
+        return response
+
+    def _append(
+        self,
+        request: ClientRequest,
+        acks: int,
+        topic: str,
+        data: PartitionProduceData,
+        answer: PartitionProduceResponse,
+    ) -> Iterable[_Waiting]:
+        """Append one partition's records and fill `answer`; return the append to wait for."""
+        known = self.cache.topics.get(topic)
+        if known is None or data.index not in known.partitions:
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        records = data.records or b""
+        check_for_version(request.header.api_version, records)
+        if acks not in (ALL, _NONE, _LEADER):
+            raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS)
+        if topic in INTERNAL_TOPICS and request.client.client_id != _ADMIN_CLIENT_ID:
+            raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION)
+        if _is_transactional(records):
+            raise ApiError(ErrorCode.INVALID_TXN_STATE)  # There are no transactions here.
+        self.metrics.count(names.PRODUCE_REQUESTS)
+        partition = self.partitions.get(topic, data.index)
+        try:
+            info = partition.append(records, acks, self.partitions.now_ms())
+        except ApiError as refusal:
+            if refusal.error in _TOO_LARGE:
+                self.metrics.count(names.BYTES_REJECTED, len(records))
+            elif refusal.error not in _WITHOUT_START:
+                self.metrics.count(names.FAILED_PRODUCE_REQUESTS)
+            if refusal.error not in _WITHOUT_START:
+                answer.log_start_offset = partition.log.start_offset
+            raise
+        if not info.is_duplicate:
+            self.metrics.count(names.BYTES_IN, len(records))
+            self.metrics.count(names.MESSAGES_IN, max(info.last_offset - info.base_offset + 1, 0))
+        answer.base_offset, answer.log_append_time_ms = info.base_offset, info.append_time
+        answer.log_start_offset = partition.log.start_offset
+        return (_Waiting(partition, info, answer),) if info.last_offset >= 0 else ()
+
+    async def _wait_for_replicas(self, waiting: list[_Waiting], timeout_s: float) -> None:
+        """Wait until all in-sync replicas have the records, but at most `timeout_s`."""
+        futures = [each.partition.committed(each.info.last_offset) for each in waiting]
+        if not all(future.done() for future in futures):
+            await asyncio.wait(futures, timeout=max(timeout_s, 0))
+        for each, future in zip(waiting, futures, strict=True):
+            error = future.result() if future.done() else ErrorCode.REQUEST_TIMED_OUT
+            future.cancel()
+            if error is ErrorCode.NONE:
+                self.partitions.acknowledged(each.partition, each.info)
+            else:
+                each.answer.error_code, each.answer.base_offset = error, -1
+
+
+def _last_entries(message: ProduceRequest) -> dict[str, dict[int, PartitionProduceData]]:
+    """Return the data by topic and partition. As in Kafka, a partition's last entry counts.
+
+    Kafka differs if the version does not permit the records of an entry: it answers with the error
+    of this entry, and appends the last of the others (`produce-repeated-partition` in
+    docs/differences.md).
+    """
+    found: dict[str, dict[int, PartitionProduceData]] = {}
+    for topic in message.topic_data:
+        found.setdefault(topic.name, {}).update((each.index, each) for each in topic.partition_data)
+    return found
+
+
+def _check_first_batches(message: ProduceRequest) -> None:
+    """Check the first batch of each partition; as in Kafka, a damaged one fails the request."""
+    for topic in message.topic_data:
+        for partition in topic.partition_data:
+            check_first_batch(partition.records or b"")
+
+
+def _has_transactional(message: ProduceRequest) -> bool:
+    return any(
+        _is_transactional(partition.records or b"")
+        for topic in message.topic_data
+        for partition in topic.partition_data
+    )
+
+
+def _is_transactional(records: bytes) -> bool:
+    if len(records) < HEADER_BYTES or records[MAGIC_AT] != MAGIC_V2:
+        return False
+    return parse_header(records).is_transactional
+
+
+def _refuse(answer: PartitionProduceResponse, refusal: ApiError) -> None:
+    answer.error_code, answer.base_offset = refusal.error, -1
+    if isinstance(refusal, RecordsRejectedError):
+        answer.error_message = refusal.message
+        answer.record_errors = [BatchIndexAndErrorMessage(*each) for each in refusal.records]
+
+
+def _moved(response: ProduceResponse) -> Iterator[Moved]:
+    for topic in response.responses:
+        for answer in topic.partition_responses:
+            if answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                yield Moved(topic.name, answer.index, answer.current_leader)
+
+
+def _end_without_response(response: ProduceResponse) -> None:
+    failed = [
+        f"{topic.name}-{answer.index} {ErrorCode(answer.error_code).name}"
+        for topic in response.responses
+        for answer in topic.partition_responses
+        if answer.error_code != ErrorCode.NONE
+    ]
+    if failed:
+        raise ClosedUnansweredError(f"Produce with acks=0 failed: {', '.join(failed)}")
+    raise NoResponseError

@@ -1,0 +1,1 @@
+"""Sockets of clients: listeners, limits, request order, logins."""

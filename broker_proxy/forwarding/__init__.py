@@ -1,0 +1,1 @@
+"""Sends requests to the active controller and repeats them."""

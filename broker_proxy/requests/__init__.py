@@ -1,0 +1,1 @@
+"""From a decoded header to a response: routing, dispatch, quotas."""

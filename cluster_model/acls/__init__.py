@@ -1,0 +1,1 @@
+"""ACLs: bindings, requests, the built-in authorizer, their znodes."""

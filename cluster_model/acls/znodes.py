@@ -1,0 +1,156 @@
+"""The znodes of ACLs, as Kafka's AclAuthorizer writes them (docs/kafka/znodes.md#acl-znodes).
+
+One class per kind of znode, as in `cluster_model.znodes.layout`. Names are not escaped: a resource whose
+name is not a valid znode name cannot have ACLs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, get_args
+
+import orjson
+
+from bridgehead.authorizer import (
+    AccessControlEntry,
+    AclOperation,
+    PatternType,
+    Permission,
+    ResourcePattern,
+    ResourceType,
+)
+from cluster_model.acls.bindings import OPERATIONS, PERMISSIONS, Entries
+from cluster_model.topic_names import path_error
+from cluster_model.znodes.layout import ZnodeContentError
+
+_PARENTS: Final[dict[PatternType, str]] = {
+    "LITERAL": "/kafka-acl",
+    "PREFIXED": "/kafka-acl-extended/prefixed",
+}
+# Replaces the entries of an invalid znode. They may have contained a DENY, so this entry denies
+# everyone except super users. Deleting it, or creating an entry for the pattern, repairs the znode.
+UNREADABLE: Final[Entries] = (AccessControlEntry("User:*", "*", "ALL", "DENY"),)
+
+
+def camel_case(word: str) -> str:
+    """Return `DESCRIBE_CONFIGS` as `DescribeConfigs`, Kafka's form in znodes and logs."""
+    return "".join(part.capitalize() for part in word.split("_"))
+
+
+_TYPE_NAMES: Final[dict[ResourceType, str]] = {w: camel_case(w) for w in get_args(ResourceType)}
+_OPERATIONS: Final[dict[str, AclOperation]] = {camel_case(w): w for w in OPERATIONS.values()}
+_PERMISSIONS: Final[dict[str, Permission]] = {camel_case(w): w for w in PERMISSIONS.values()}
+
+
+def is_valid_znode_name(name: str) -> bool:
+    """Return whether ZooKeeper accepts a znode with this name."""
+    return name != "" and "/" not in name and path_error(f"/{name}") is None
+
+
+class AclZnode:
+    """ACLs of a pattern: /kafka-acl/<Type>/<name> or /kafka-acl-extended/prefixed/<Type>/<name>."""
+
+    @staticmethod
+    def parents() -> Iterator[tuple[ResourceType, PatternType, str]]:
+        """Yield the parent path of each kind of pattern."""
+        for pattern_type, parent in _PARENTS.items():
+            for resource_type, name in _TYPE_NAMES.items():
+                yield resource_type, pattern_type, f"{parent}/{name}"
+
+    @staticmethod
+    def path(pattern: ResourcePattern) -> str:
+        """Return the path of one pattern."""
+        parent = _PARENTS[pattern.pattern_type]
+        return f"{parent}/{_TYPE_NAMES[pattern.resource_type]}/{pattern.name}"
+
+    @staticmethod
+    def encode(entries: Sequence[AccessControlEntry]) -> bytes:
+        """Return the content, version 1; a pattern without entries has no znode."""
+        acls = [
+            {
+                "principal": entry.principal,
+                "permissionType": camel_case(entry.permission),
+                "host": entry.host,
+                "operation": camel_case(entry.operation),
+            }
+            for entry in entries
+        ]
+        return orjson.dumps({"acls": acls, "version": 1})
+
+    @staticmethod
+    def decode(path: str, data: bytes | None) -> Entries:
+        """Return the entries; without data there are none."""
+        if not data:
+            return ()
+        try:
+            value = orjson.loads(data)
+            if value["version"] != 1:
+                raise ValueError(f"version {value['version']}")
+            # Without duplicates, in the stored order.
+            return tuple(dict.fromkeys(_entry(acl) for acl in value["acls"]))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ZnodeContentError(f"{path}: {error!r}") from None
+
+
+def _entry(acl: Any) -> AccessControlEntry:
+    principal, host = acl["principal"], acl["host"]
+    if not isinstance(principal, str) or not isinstance(host, str):
+        raise TypeError("a principal or a host is not a string")
+    return AccessControlEntry(
+        principal, host, _OPERATIONS[acl["operation"]], _PERMISSIONS[acl["permissionType"]]
+    )
+
+
+class AclChangeZnode:
+    """Change notifications in /kafka-acl-changes (literal) or /kafka-acl-extended-changes."""
+
+    literal: Final = "/kafka-acl-changes"
+    extended: Final = "/kafka-acl-extended-changes"
+    parents: Final = (literal, extended)
+
+    @classmethod
+    def prefix(cls, pattern: ResourcePattern) -> str:
+        """Return the path of a sequential znode, without the number."""
+        parent = cls.literal if pattern.pattern_type == "LITERAL" else cls.extended
+        return f"{parent}/acl_changes_"
+
+    @staticmethod
+    def encode(pattern: ResourcePattern) -> bytes:
+        """Return the content: text for a literal pattern, JSON for a prefixed one."""
+        if pattern.pattern_type == "LITERAL":
+            return f"{pattern.resource_type}:{pattern.name}".encode()
+        return orjson.dumps(
+            {
+                "version": 1,
+                "resourceType": pattern.resource_type,
+                "name": pattern.name,
+                "patternType": pattern.pattern_type,
+            }
+        )
+
+    @classmethod
+    def decode(cls, parent: str, data: bytes | None) -> ResourcePattern:
+        """Return the pattern; its resource type may have any spelling that Kafka accepts."""
+        try:
+            if parent == cls.literal:
+                word, _, name = (data or b"").decode().partition(":")
+                return ResourcePattern(_resource_type(word), "LITERAL", name)
+            value = orjson.loads(data or b"")
+            if value["patternType"] not in _PARENTS:
+                raise ValueError(f"unknown pattern type {value['patternType']}")
+            resource_type = _resource_type(value["resourceType"])
+            return ResourcePattern(resource_type, value["patternType"], str(value["name"]))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ZnodeContentError(f"{parent}: {error!r}") from None
+
+
+def _resource_type(word: str) -> ResourceType:
+    spelled = {name.upper(): resource_type for resource_type, name in _TYPE_NAMES.items()}
+    return spelled[word.replace("_", "").upper()]
+
+
+# Kafka's AclAuthorizer creates these paths. Without an authorizer they do not exist.
+ACL_PATHS: Final = (
+    *(path for _, _, path in AclZnode.parents()),
+    *AclChangeZnode.parents,
+)

@@ -1,0 +1,1 @@
+"""Configs of topics and brokers: tables, types, validation, effective values."""

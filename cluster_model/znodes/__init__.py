@@ -1,0 +1,1 @@
+"""The znodes of Kafka's layout: paths, contents, access."""

@@ -1,0 +1,1 @@
+"""Receives Envelopes: checks, host names, responses."""

@@ -1,0 +1,1 @@
+"""The single writer, and the state of the requests in it."""

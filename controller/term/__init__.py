@@ -1,0 +1,1 @@
+"""One term of the active controller: the loop and its background work."""

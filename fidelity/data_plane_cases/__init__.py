@@ -1,1 +1,0 @@
-"""Requests for records and groups that `fidelity.record_data_plane` sends to a live Kafka."""

@@ -1,0 +1,1 @@
+"""Builds the parts of a node from its properties."""

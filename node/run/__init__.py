@@ -1,0 +1,1 @@
+"""Starts and stops nodes: lifecycle, control socket, fork server."""

@@ -1,0 +1,1 @@
+"""Scripts for maintainers: generate pages, follow pages, read the rows of docs/kips.md."""

@@ -1,0 +1,103 @@
+"""Generates the page about the changes, histories and bugs that make each check fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from chaos.bugs import BUGS
+from chaos.bugs.bug import FOUND_BY_RUNS, Bug
+from chaos.reproduction import of_bugs, of_scenarios
+from tests.kill_matrix.evidence_mutants import EVIDENCE_MUTANTS
+from tests.kill_matrix.golden import example_of_each_property
+from tests.kill_matrix.without_seeded_bug import WITHOUT_SEEDED_BUG
+from tools.generate_reference import MARK
+
+_INTRODUCTION: Final = """\
+A check that cannot fail shows nothing. This page lists what makes each of the
+[properties](properties.md) fail. For each property there is at least one change of evidence or one
+golden history that only this property detects.
+
+`make prove-judge` makes each change of the first table and judges the result with
+the judge of `bridgehead judge`.
+
+## Changes of evidence
+
+A golden history is the evidence of a small run (`tests/golden`). Each row of the table changes one
+golden history:
+
+- *drop* removes a line, *double* repeats it, and *set* changes its fields. *cut* removes a line and
+  all later lines of its file.
+- `2/b` is boot `b` of node 2, `up/h` is the harness, and `load/k` is a workload's client history.
+  The number of a transaction is its zxid.
+- If the end of a node's log is cut off, no property is violated, but the verdict on the run is
+  UNKNOWN. The column *found by* then has *a gap*.
+
+`tests/unit/judge/test_evidence_mutants.py` tests all rows.\
+"""
+_GOLDEN: Final = """\
+## Golden histories with violations
+
+Several golden histories can violate the same property. This table has, for each property, the
+history that violates the fewest other properties. All golden histories are tested with both judges:
+`tests/unit/judge/test_golden_histories.py` uses the plain judge, and
+`tests/integration/test_pipeline.py` uses the pipeline.\
+"""
+_SEEDED: Final = """\
+## Seeded bugs of nodes
+
+These bugs (`chaos/bugs`) are seeded into nodes.
+
+- The column *found by* has the violated properties. If no property finds the bug, the column has
+  what the test observes.
+- The column *tier*: in `local` the nodes are processes, in `simulated` they are simulated
+  ([chaos](chaos.md)), and in `unit test` there are no nodes.
+- The column *test* has the test's file below `tests`.\
+"""
+
+
+def kill_matrix_page() -> str:
+    """Return the page."""
+    page = ["# Kill matrix", "", MARK, "", *_INTRODUCTION.splitlines(), ""]
+    page += _table(
+        ("change", "history", "found by", "verdict on the run"),
+        (
+            (each.title, f"`{each.history}`", ", ".join(each.violates) or "a gap", each.run)
+            for each in EVIDENCE_MUTANTS
+        ),
+    )
+    page += ["", *_GOLDEN.splitlines(), ""]
+    page += _table(
+        ("property", "history", "found by"),
+        (
+            (violated, f"`{name}`", ", ".join(found))
+            for violated, (name, found) in example_of_each_property().items()
+        ),
+    )
+    page += ["", *_SEEDED.splitlines(), ""]
+    page += _table(
+        ("bug", "found by", "tier", "test"),
+        (
+            (f"`{bug.name}`", bug.found_by, _tier(bug), f"`{bug.test}`")
+            for bug in sorted(BUGS, key=lambda bug: bug.name)
+        ),
+    )
+    page += ["", "No seeded bug of a node violates these properties:", ""]
+    page += _table(("property", "reason"), WITHOUT_SEEDED_BUG.items())
+    return "\n".join([*page, ""])
+
+
+def _tier(bug: Bug) -> str:
+    tiers = {name: run.tier for run in (*of_bugs(), *of_scenarios()) for name in run.bugs}
+    if bug.test == FOUND_BY_RUNS:
+        return tiers[bug.name]
+    return "local" if bug.test.startswith("integration/") else "unit test"
+
+
+def _table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
+    head = list(header)
+    return [_line(head), "|" + "---|" * len(head), *map(_line, rows)]
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
