@@ -126,8 +126,8 @@ $(SUITES)/.done: requirements/suites.lock | setup
 client-suites: $(SUITES)/.done ## run the clients' own test suites (ARGS="--checkout kafka-python=DIR --kafka"; docs/client-suites.md)
 	@PYTHONPATH=. $(BIN)/python -m tests.fidelity.client_suites --python $(SUITES)/bin/python $(ARGS)
 
-read-after-write: setup ## count stale reads during failovers (ARGS="--pairs N --blocking controller")
-	@PYTHONPATH=. $(BIN)/python -m chaos.read_after_write $(ARGS)
+read-after-write: setup ## count stale reads during failovers (ARGS="--seeds N --set bridgehead.metadata.blocking=controller")
+	@$(BIN)/bridgehead chaos run reads_in_failover $(ARGS)
 
 .PHONY: attack
 attack: setup ## attack a cluster from outside with a million frames (ARGS="--frames N --seed N")

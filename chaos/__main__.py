@@ -13,16 +13,16 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
+from chaos.bugs import NAMES
 from chaos.local.run import run as run_locally
+from chaos.reproduction import scenario_with
 from chaos.result import Result, remove_files, write_files
 from chaos.scenario import LOCAL, SIMULATED, Scenario
 from chaos.scenarios import SCENARIOS
-from chaos.seeded_bug import scenario_with
 from chaos.simulated.run import Runner
 from chaos.simulated.run import run as run_simulated
 from chaos.simulated.shrinking import as_file, is_same_failure, shrink
 from judge.verdicts import exit_code
-from node.seeded_bugs import SEEDED_BUGS
 
 _WIDTH: Final = 80
 _USAGE: Final = 2
@@ -33,20 +33,7 @@ _KEPT_MAX: Final = 20
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Execute one command; return the exit code."""
-    parser = argparse.ArgumentParser(prog="bridgehead chaos", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("list", help="list the scenarios")
-    runs = commands.add_parser("run", help="run scenarios")
-    runs.add_argument("names", nargs="+", metavar="NAME", help=f"a scenario, or `{_ALL}`")
-    runs.add_argument("--seed", type=int, default=1)
-    runs.add_argument("--seeds", type=int, default=1)
-    runs.add_argument("--tier", choices=[LOCAL, SIMULATED], default=LOCAL)
-    runs.add_argument("--bugs", default="", metavar="BUG,...", help="seeded bugs of the nodes")
-    runs.add_argument(
-        "--shrink", action="store_true", help="reduce each simulated run that does not pass"
-    )
-    runs.add_argument("--out", type=Path, default=Path(".chaos"))
-    options = parser.parse_args(arguments)
+    options = _parser().parse_args(arguments)
     if options.command == "list":
         _list()
         return 0
@@ -68,8 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         return _USAGE
     bugs = tuple(filter(None, options.bugs.split(",")))
-    if unseeded := sorted(set(bugs) - SEEDED_BUGS):
-        known = ", ".join(sorted(SEEDED_BUGS))
+    if unseeded := sorted(set(bugs) - NAMES):
+        known = ", ".join(sorted(NAMES))
         print(f"There is no seeded bug {unseeded[0]!r}: the bugs are {known}.", file=sys.stderr)
         return _USAGE
     for name in names:
@@ -77,11 +64,41 @@ def main(arguments: Sequence[str] | None = None) -> int:
             reason = scenarios[name].not_simulated
             print(f"{name} does not run in the tier {options.tier}: {reason}.", file=sys.stderr)
             return _USAGE
+    if wrong := [each for each in options.properties if "=" not in each]:
+        print(f"--set needs NAME=VALUE, not {wrong[0]!r}.", file=sys.stderr)
+        return _USAGE
     seeds = range(options.seed, options.seed + options.seeds)
     chosen = [scenarios[name] for name in names]
     if bugs:
         chosen = [scenario_with(name, bugs) for name in names]
+    properties = dict(each.split("=", 1) for each in options.properties)
+    chosen = [scenario.with_properties(properties) for scenario in chosen]
     return _run(chosen, seeds, options, bugs)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="bridgehead chaos", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("list", help="list the scenarios")
+    runs = commands.add_parser("run", help="run scenarios")
+    runs.add_argument("names", nargs="+", metavar="NAME", help=f"a scenario, or `{_ALL}`")
+    runs.add_argument("--seed", type=int, default=1)
+    runs.add_argument("--seeds", type=int, default=1)
+    runs.add_argument("--tier", choices=[LOCAL, SIMULATED], default=LOCAL)
+    runs.add_argument("--bugs", default="", metavar="BUG,...", help="seeded bugs of the nodes")
+    runs.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        dest="properties",
+        metavar="NAME=VALUE",
+        help="a property of all brokers, instead of the scenario's value; can be repeated",
+    )
+    runs.add_argument(
+        "--shrink", action="store_true", help="reduce each simulated run that does not pass"
+    )
+    runs.add_argument("--out", type=Path, default=Path(".chaos"))
+    return parser
 
 
 def _list() -> None:
@@ -114,6 +131,7 @@ def _run(
                 print(f"{scenario.name}, seed {seed}", flush=True)
                 result = run_one(seed, folder.resolve())
                 result.bugs = bugs
+                result.properties = tuple(options.properties)
                 results.append(result)
                 _show(result)
                 if options.shrink and result.verdict != "PASS":

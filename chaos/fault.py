@@ -1,8 +1,9 @@
 """A fault as a value, and the cluster as faults see it.
 
 A fault is an asynchronous context manager: it is injected on entering and healed on leaving.
-A tier is a way to run the cluster, such as `chaos.local`. Faults use only `Target`, so that they do
-not depend on the tier.
+A tier is a way to run the cluster, such as `chaos.local`. Faults use only the protocols of this
+module, so that they do not depend on the tier. Every tier has a `Target`. What only some tiers can
+do is in a protocol of its own, which a fault names in `needs`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
+from typing import Any, Protocol, runtime_checkable
 
 
 class Ensemble(Protocol):
@@ -29,7 +31,7 @@ class Ensemble(Protocol):
     async def start(self, member: int) -> None:
         """Start a killed member; return when it serves."""
 
-    async def erase(self, member: int) -> None:
+    async def empty(self, member: int) -> None:
         """Delete the data of a killed member."""
 
     async def pause(self, member: int) -> None:
@@ -71,23 +73,24 @@ class Network(Protocol):
     async def lose_commit(self, broker: int, *, reply: bool) -> None:
         """Lose a broker's next write to ZooKeeper or, if `reply`, the reply; return after that."""
 
-    async def corrupt_envelope(self, broker: int) -> None:
-        """Overwrite the next Envelope to a broker's controller; return after that.
 
-        Only without TLS between the brokers.
-        """
+class Disks(Protocol):
+    """The disks of the brokers."""
+
+    async def fill(self, broker: int) -> None:
+        """Make every write of a broker's process to a file fail."""
+
+    async def free(self, broker: int) -> None:
+        """End `fill`."""
 
 
+@runtime_checkable
 class Target(Protocol):
     """A running cluster."""
 
     @property
     def brokers(self) -> tuple[int, ...]:
         """All ids."""
-
-    @property
-    def zookeeper(self) -> Ensemble:
-        """The ensemble."""
 
     @property
     def network(self) -> Network:
@@ -120,15 +123,6 @@ class Target(Protocol):
         Only for faults with `has_failpoint`; see chaos/failpoints.py.
         """
 
-    async def block_at(self, failpoint: str) -> int:
-        """Wait until a process reaches a failpoint, block its event loop, and return its broker.
-
-        The other threads of the process run on. Only for faults with `has_failpoint`.
-        """
-
-    async def unblock(self, broker: int) -> None:
-        """End `block_at`."""
-
     async def expire(self, broker: int) -> None:
         """Close the active controller's ZooKeeper session from another connection.
 
@@ -138,17 +132,62 @@ class Target(Protocol):
     async def move_clock(self, broker: int, offset_s: int) -> None:
         """Shift a broker's wall clock; only for faults with `moves_clocks`."""
 
-    async def fill_disk(self, broker: int) -> None:
-        """Make every write of a broker's process to a file fail."""
-
-    async def free_disk(self, broker: int) -> None:
-        """End `fill_disk`."""
-
     async def delete_znode(self, path: str) -> None:
         """Delete a znode through a separate session."""
 
     def recorded(self, action: str, target: int | str) -> AbstractContextManager[None]:
         """Record in the evidence that a fault is injected on entering and healed on leaving."""
+
+
+@runtime_checkable
+class TargetWithEnsemble(Target, Protocol):
+    """A cluster with several members of ZooKeeper, or one that can fail."""
+
+    @property
+    def zookeeper(self) -> Ensemble:
+        """The ensemble."""
+
+
+@runtime_checkable
+class TargetWithDisks(Target, Protocol):
+    """A cluster whose disks can fail."""
+
+    @property
+    def disks(self) -> Disks:
+        """The brokers' disks."""
+
+
+@runtime_checkable
+class TargetWithThreads(Target, Protocol):
+    """A cluster whose processes have threads besides the event loop."""
+
+    async def block_at(self, failpoint: str) -> int:
+        """Wait until a process reaches a failpoint, block its event loop, and return its broker.
+
+        The other threads of the process run on. Only for faults with `has_failpoint`.
+        """
+
+    async def unblock(self, broker: int) -> None:
+        """End `block_at`."""
+
+
+@runtime_checkable
+class TargetWithBytes(Target, Protocol):
+    """A cluster whose network carries bytes, not messages."""
+
+    async def corrupt_envelope(self, broker: int) -> None:
+        """Overwrite the next Envelope to a broker's controller; return after that.
+
+        Only for faults with `breaks_links`, and only without TLS between the brokers.
+        """
+
+
+Record = Callable[[int | str], AbstractContextManager[None]]
+"""Records that a fault of this target is injected on entering and healed on leaving.
+
+The argument is a broker, or another target. Kills, stops and expired sessions are recorded by the
+tier.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,10 +196,21 @@ class Fault:
 
     name: str
     does: str  # one sentence
-    inject: Callable[[Target], AbstractAsyncContextManager[None]]
+    action: str
+    """The name of the fault in the evidence. It begins with the verb with which `name` begins."""
+    effect: str
+    """The name of what must prove the fault, in judge.effects.EFFECTS."""
+    inject: Callable[[Any, Record], AbstractAsyncContextManager[None]]
+    """The first argument is a target of the type `needs`."""
+    needs: type = Target
+    """What the tier must be able to do."""
     breaks_links: bool = False
     """Whether the cluster's connections must go through the tier's proxies."""
     moves_clocks: bool = False
     """Whether the tier must control the clocks of the processes."""
     has_failpoint: bool = False
     """Whether the nodes must be composed with failpoints."""
+
+    def injected_into(self, target: Target) -> AbstractAsyncContextManager[None]:
+        """Inject the fault on entering, and heal it on leaving."""
+        return self.inject(target, partial(target.recorded, self.action))

@@ -17,9 +17,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from chaos.bugs import faulty_parts
 from chaos.failpoints import with_failpoints
 from node.__main__ import main as run_node
-from node.seeded_bugs import faulty_parts
 
 STOP: Final = "stop"
 BLOCK: Final = "block"

@@ -59,7 +59,7 @@ class Player:
         done = place.progress.acknowledged
         self._say(f"{done} acknowledged: {step.fault.name}, controller {before}")
         place.disturbances.injected += 1
-        async with step.fault.inject(self._target):
+        async with step.fault.injected_into(self._target):
             await self._hold(step.hold, before, place, work)
         place.disturbances.healed += 1
         await self._target.controller()

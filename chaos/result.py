@@ -26,6 +26,7 @@ class Result:
     tier: str
     folder: str
     bugs: tuple[str, ...] = ()  # seeded into the nodes by `--bugs`
+    properties: tuple[str, ...] = ()  # NAME=VALUE, set for all brokers by `--set`
     verdict: Verdict = Verdict.CRASHED
     wrong: list[str] = field(default_factory=list)
     violated: tuple[str, ...] = ()
@@ -40,8 +41,9 @@ class Result:
     def replay(self) -> str:
         """The command that runs the scenario again with the same seed."""
         tier = "" if self.tier == LOCAL else f" --tier {self.tier}"
+        properties = "".join(f" --set {each}" for each in self.properties)
         bugs = f" --bugs {','.join(self.bugs)}" if self.bugs else ""
-        return f"bridgehead chaos run {self.scenario} --seed {self.seed}{tier}{bugs}"
+        return f"bridgehead chaos run {self.scenario} --seed {self.seed}{tier}{bugs}{properties}"
 
 
 def decide(

@@ -28,7 +28,7 @@ class Topology:
     session_timeout_ms: int = 2000
     properties: Mapping[str, str] = field(default_factory=dict)
     seeded_bugs: tuple[str, ...] = ()
-    """Names in node/seeded_bugs.py, for a scenario that must violate properties."""
+    """Names in chaos.bugs.BUGS, for a scenario that must violate properties."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Catch:
     """Seeded bugs with which a run of the scenario fails."""
 
     bugs: tuple[str, ...]
-    """Names in node/seeded_bugs.py. All nodes have all of them."""
+    """Names in chaos.bugs.BUGS. All nodes have all of them."""
     found_by: tuple[str, ...]
     """Each is a property that the run always violates, or a part of a sentence of its report."""
 
@@ -140,6 +140,11 @@ class Scenario:
         source = random.Random(f"steps {seed}")
         steps = tuple(source.choices(self.draw.steps, k=self.draw.count))
         return replace(self, steps=steps, draw=None)
+
+    def with_properties(self, properties: Mapping[str, str]) -> Scenario:
+        """Return the scenario with these properties of all brokers."""
+        changed = {**self.topology.properties, **properties}
+        return replace(self, topology=replace(self.topology, properties=changed))
 
     @property
     def tiers(self) -> tuple[str, ...]:

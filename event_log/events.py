@@ -436,7 +436,7 @@ class MetricsSnapshot(Event):
 class FaultInjected(Event):
     """The harness injected a fault."""
 
-    action: str  # kill, freeze, expire, cut_from_peers, slow_peers, …
+    action: str  # kill, pause, expire, cut_from_peers, slow_peers, …
     target: str  # a node id, or another target
 
 

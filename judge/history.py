@@ -23,6 +23,7 @@ EPOCH: Final = "/controller_epoch"
 NEVER: Final = 1 << 62
 BRIDGE: Final = (3, 4)  # the first release whose brokers forward
 NONE: Final = 0
+PAUSES: Final = ("pause", "block")  # faults that hold a process, or its event loop
 CREATE_TOPICS, DELETE_TOPICS, CREATE_PARTITIONS = 19, 20, 37
 ALTER_CONFIGS, INCREMENTAL_ALTER_CONFIGS = 33, 44
 
@@ -156,13 +157,18 @@ class History:
         return {e["request_id"]: e for e in self.of_kind["request_received"]}
 
     @cached_property
-    def frozen(self) -> frozenset[str]:
-        """The nodes that a fault froze.
+    def work_ended_ns(self) -> int:
+        """The time of the clients' last completion. After it, all nodes are stopped."""
+        return max((o.completed["mono_ns"] for o in self.operations if o.completed), default=0)
 
-        The clock of a frozen node runs on, so the time limits of its requests are not judged.
+    @cached_property
+    def paused(self) -> frozenset[str]:
+        """The nodes that a fault paused or blocked.
+
+        The clock of a paused node runs on, so the time limits of its requests are not judged.
         """
         return frozenset(
-            e["target"] for e in self.of_kind["fault_injected"] if e["action"] == "freeze"
+            e["target"] for e in self.of_kind["fault_injected"] if e["action"] in PAUSES
         )
 
     @cached_property

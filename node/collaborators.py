@@ -1,4 +1,4 @@
-"""The constructors that tests replace to seed bugs, and that the simulation replaces."""
+"""The constructors of a node's parts that tests and simulations replace."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from envelope.server import EnvelopeServer, serve_envelopes
 
 @dataclass(frozen=True, slots=True)
 class Collaborators:
-    """Production uses the defaults; `node.seeded_bugs` and `chaos.simulated` replace them."""
+    """Production uses the defaults; `chaos.bugs` and `chaos.simulated` replace them."""
 
     controller: Callable[[Settings, Services], Controller] = Controller
     store: Callable[..., ZooKeeperStore] = ZooKeeperStore

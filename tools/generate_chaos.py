@@ -54,6 +54,7 @@ bridgehead chaos list
 bridgehead chaos run controller_pause_past_session
 bridgehead chaos run reply_of_commit_lost --seed 7 --seeds 3 --out results
 bridgehead chaos run sessions_flap --tier simulated --seeds 20
+bridgehead chaos run reads_in_failover --set bridgehead.metadata.reads=controller
 make chaos SCENARIO=all
 ```
 
@@ -93,8 +94,9 @@ as hung if, for example, it waits for operations that are not acknowledged withi
 
 ## Adding a scenario
 
-Add a file to `chaos/scenarios` and a line to `chaos/scenarios/__init__.py`; then run `make docs`.
-Faults (`chaos/faults`) and workloads (`chaos/workloads`) are added in the same way.
+Add a `Scenario` to the module of `chaos/scenarios` with its theme, and to the tuple at the end of
+this module; then run `make docs`. Faults (`chaos/faults`) are added in the same way. A workload is
+a file in `chaos/workloads`, and a line in `chaos/workloads/__init__.py`.
 
 ## Scenarios
 
@@ -106,14 +108,13 @@ _CATCHES: Final = """\
 ## Seeded bugs
 
 A scenario that cannot fail shows nothing. Therefore each scenario names seeded bugs of nodes
-(`node/seeded_bugs.py`) that make it fail, or the reason why it names none. The option `--bugs`
-seeds bugs into all nodes of a run. The last column has the [properties](properties.md) that the run
-with these bugs violates. If no property finds the bug, the column quotes the report of the run.
+(`chaos/bugs`) that make it fail, or the reason why it names none. The option `--bugs` seeds bugs
+into all nodes of a run. The last column has the [properties](properties.md) that the run with these
+bugs violates. If no property finds the bug, the column quotes the report of the run.
 
-`make prove-bugs` makes all these runs, and eight runs with other bugs (`chaos/kafka_bugs.py`,
-`chaos/other_bugs.py`). It also checks that each scenario of the tier `simulated` passes without
-seeded bugs. These 88 checks took half an hour on a busy machine with two processors (load average
-6 to 15).\
+`make prove-bugs` makes all these runs, and eight runs with other bugs. It also checks that each
+scenario of the tier `simulated` passes without seeded bugs. These 88 checks took half an hour on a
+busy machine with two processors (load average 6 to 15).\
 """
 _PROPERTIES: Final = frozenset(spec.id for spec in PROPERTY_SPECS)
 

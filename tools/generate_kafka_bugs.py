@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from chaos.kafka_bugs import KAFKA_BUGS, KafkaBug
+from chaos.bugs import BUGS
+from chaos.bugs.bug import KafkaBug
+from chaos.reproduction import of_bug
 from tools.generate_reference import MARK
 
 _INTRODUCTION: Final = """\
 Kafka's controller and its forwarding once had most of these bugs; the others are similar bugs. For
-each bug there is a faulty part of a node (`node/kafka_bugs.py`, `node/seeded_bugs.py`). Only tests
-and `bridgehead chaos run` use these parts.
+each bug there is a faulty part of a node (`chaos/bugs`). Only tests and `bridgehead chaos run` use
+these parts.
 
 Each command in the table runs a scenario ([chaos](chaos.md)) on nodes that have the bug. The
 command exits with 1. It prints the first problems, and the `bridgehead judge` command that shows
@@ -26,9 +28,12 @@ def kafka_bugs_page() -> str:
     """Return the page."""
     page = ["# Bugs of Kafka", "", MARK, "", *_INTRODUCTION.splitlines(), ""]
     page += ["| issue | what happened | command | violated |", "|---|---|---|---|"]
-    return "\n".join([*page, *map(_row, KAFKA_BUGS), ""])
+    rows = [_row(bug) for bug in BUGS if isinstance(bug, KafkaBug)]
+    return "\n".join([*page, *rows, ""])
 
 
 def _row(bug: KafkaBug) -> str:
-    cells = (bug.issue, bug.happened, f"`{bug.command}`", ", ".join(bug.found_by))
+    run = of_bug(bug)
+    assert run is not None
+    cells = (bug.issue, bug.happened, f"`{run.command}`", ", ".join(run.found_by))
     return f"| {' | '.join(cells)} |"

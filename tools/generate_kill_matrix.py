@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from chaos.kafka_bugs import KAFKA_BUGS
-from chaos.other_bugs import OTHER_BUGS
-from chaos.seeded_bug import bugs_of_scenarios
+from chaos.bugs import BUGS
+from chaos.bugs.bug import FOUND_BY_RUNS, Bug
+from chaos.reproduction import of_bugs, of_scenarios
 from tests.kill_matrix.evidence_mutants import EVIDENCE_MUTANTS
 from tests.kill_matrix.golden import example_of_each_property
-from tests.kill_matrix.seeded_bug_tests import (
-    SEEDED_BUG_TESTS,
-    WITHOUT_SEEDED_BUG,
-    SeededBugTest,
-)
+from tests.kill_matrix.without_seeded_bug import WITHOUT_SEEDED_BUG
 from tools.generate_reference import MARK
 
 _INTRODUCTION: Final = """\
@@ -50,7 +46,7 @@ history that violates the fewest other properties. All golden histories are test
 _SEEDED: Final = """\
 ## Seeded bugs of nodes
 
-These bugs (`node/seeded_bugs.py`) are seeded into nodes.
+These bugs (`chaos/bugs`) are seeded into nodes.
 
 - The column *found by* has the violated properties. If no property finds the bug, the column has
   what the test observes.
@@ -82,8 +78,8 @@ def kill_matrix_page() -> str:
     page += _table(
         ("bug", "found by", "tier", "test"),
         (
-            (f"`{each.bug}`", each.found_by, _tier(each), f"`{each.test}`")
-            for each in SEEDED_BUG_TESTS
+            (f"`{bug.name}`", bug.found_by, _tier(bug), f"`{bug.test}`")
+            for bug in sorted(BUGS, key=lambda bug: bug.name)
         ),
     )
     page += ["", "No seeded bug of a node violates these properties:", ""]
@@ -91,12 +87,11 @@ def kill_matrix_page() -> str:
     return "\n".join([*page, ""])
 
 
-def _tier(tested: SeededBugTest) -> str:
-    runs = (*KAFKA_BUGS, *OTHER_BUGS, *bugs_of_scenarios())
-    tiers = {bug: each.tier for each in runs for bug in each.bugs}
-    if "test_the_judge_finds_the_bug" in tested.test:
-        return tiers[tested.bug]
-    return "local" if tested.test.startswith("integration/") else "unit test"
+def _tier(bug: Bug) -> str:
+    tiers = {name: run.tier for run in (*of_bugs(), *of_scenarios()) for name in run.bugs}
+    if bug.test == FOUND_BY_RUNS:
+        return tiers[bug.name]
+    return "local" if bug.test.startswith("integration/") else "unit test"
 
 
 def _table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:

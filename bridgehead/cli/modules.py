@@ -250,6 +250,14 @@ def run_scenarios(
         str,
         typer.Option(metavar="BUG,...", help="Bugs to seed into nodes (docs/kafka-bugs.md)."),
     ] = "",
+    properties: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="A property of all brokers, instead of the scenario's value; can be repeated.",
+        ),
+    ] = None,
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="The folder for evidence and results.")
     ] = Path(".chaos"),
@@ -261,5 +269,6 @@ def run_scenarios(
     run_module(
         *("chaos", "run", *names, "--seed", str(seed), "--seeds", str(seeds)),
         *("--tier", tier, "--bugs", bugs, "--out", str(out)),
+        *(argument for each in properties or [] for argument in ("--set", each)),
         *(["--shrink"] if shrink else []),
     )

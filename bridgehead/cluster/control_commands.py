@@ -208,7 +208,7 @@ async def _controller_show(cluster: RunningCluster, _: Message) -> Message:
 async def _controller_freeze(cluster: RunningCluster, message: Message) -> Message:
     seconds = float(message.get("seconds", 5.0))
     node = await _controller_node(cluster)
-    cluster.record.fault_injected("freeze", node.id)
+    cluster.record.fault_injected("pause", node.id)
     node.freeze()
     cluster.thaw_later(node, seconds)
     return {"id": node.id, "pid": node.pid, "seconds": seconds}

@@ -156,7 +156,7 @@ class RunningCluster:
         async def thaw() -> None:
             await asyncio.sleep(seconds)
             node.thaw()
-            self.record.fault_healed("freeze", node.id)
+            self.record.fault_healed("pause", node.id)
             self.announce(f"Broker {node.id} resumes after {seconds:g} s.")
 
         task = asyncio.create_task(thaw())
@@ -175,7 +175,7 @@ class RunningCluster:
             if frozen is node:
                 task.cancel()
                 del self._thaws[task]
-                self.record.fault_healed("freeze", node.id)
+                self.record.fault_healed("pause", node.id)
 
     def start_process(self, node: NodeProcess) -> None:
         """Start a node. Raises ClusterError if the cluster is stopping or the node is running."""

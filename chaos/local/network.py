@@ -321,7 +321,7 @@ class ProxiedNetwork:
         await self._peers[broker].reset()
 
     async def corrupt_envelope(self, broker: int) -> None:
-        """See chaos.fault.Network."""
+        """See chaos.fault.TargetWithBytes."""
         await self._peers[broker].corrupt()
 
     async def lose_commit(self, broker: int, *, reply: bool) -> None:

@@ -71,7 +71,7 @@ class LocalEnsemble:
             await asyncio.sleep(_POLL_S)  # until the supervisor knows that the member has ended
         await asyncio.to_thread(client.start_zookeeper)
 
-    async def erase(self, member: int) -> None:
+    async def empty(self, member: int) -> None:
         """See chaos.fault.Ensemble."""
         shutil.rmtree(self._folder(member) / "version-2")
 
@@ -146,8 +146,28 @@ def _broker_at(held: Path) -> int:
     return int(held.name.rpartition("@")[2])
 
 
+def _pid_of(cluster: Cluster, broker: int) -> int:
+    brokers = _document(cluster)["brokers"]
+    return next(int(each["pid"]) for each in brokers if each["id"] == broker)
+
+
+class LocalDisks:
+    """The files of the brokers' processes."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    async def fill(self, broker: int) -> None:
+        """See chaos.fault.Disks."""
+        limit_files(_pid_of(self._cluster, broker), 0)
+
+    async def free(self, broker: int) -> None:
+        """See chaos.fault.Disks."""
+        limit_files(_pid_of(self._cluster, broker), resource.RLIM_INFINITY)
+
+
 class LocalTarget:
-    """One running cluster; implements chaos.fault.Target."""
+    """One running cluster. It implements every protocol of chaos.fault."""
 
     def __init__(
         self, cluster: Cluster, members: int, network: ProxiedNetwork | None, lines: EventLines
@@ -158,6 +178,7 @@ class LocalTarget:
         self._lines = lines
         self.brokers = tuple(cluster.brokers)
         self.zookeeper = LocalEnsemble(cluster, members)
+        self.disks = LocalDisks(cluster)
 
     @property
     def network(self) -> ProxiedNetwork:
@@ -187,15 +208,11 @@ class LocalTarget:
 
     async def pause(self, broker: int) -> None:
         """See chaos.fault.Target."""
-        os.kill(self._pid(broker), signal.SIGSTOP)
+        os.kill(_pid_of(self._cluster, broker), signal.SIGSTOP)
 
     async def resume(self, broker: int) -> None:
         """See chaos.fault.Target."""
-        os.kill(self._pid(broker), signal.SIGCONT)
-
-    def _pid(self, broker: int) -> int:
-        brokers = _document(self._cluster)["brokers"]
-        return next(int(each["pid"]) for each in brokers if each["id"] == broker)
+        os.kill(_pid_of(self._cluster, broker), signal.SIGCONT)
 
     async def hold_at(self, failpoint: str) -> int:
         """See chaos.fault.Target."""
@@ -206,11 +223,11 @@ class LocalTarget:
         return broker
 
     async def block_at(self, failpoint: str) -> int:
-        """See chaos.fault.Target."""
+        """See chaos.fault.TargetWithThreads."""
         return _broker_at(await self._reached(failpoint, BLOCK))
 
     async def unblock(self, broker: int) -> None:
-        """See chaos.fault.Target."""
+        """See chaos.fault.TargetWithThreads."""
         for held in failpoints_of(self._cluster.data_dir).glob(f"*@{broker}"):
             held.unlink()
 
@@ -235,13 +252,9 @@ class LocalTarget:
         """See chaos.fault.Target."""
         set_clock(clocks_of(self._cluster.data_dir), broker, offset_s)
 
-    async def fill_disk(self, broker: int) -> None:
-        """See chaos.fault.Target."""
-        limit_files(self._pid(broker), 0)
-
-    async def free_disk(self, broker: int) -> None:
-        """See chaos.fault.Target."""
-        limit_files(self._pid(broker), resource.RLIM_INFINITY)
+    async def corrupt_envelope(self, broker: int) -> None:
+        """See chaos.fault.TargetWithBytes."""
+        await self.network.corrupt_envelope(broker)
 
     async def delete_znode(self, path: str) -> None:
         """See chaos.fault.Target."""

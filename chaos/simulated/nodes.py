@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from bridgehead.cluster.properties import format_properties
 from broker_proxy.metadata.session import ZooKeeperWatcher
+from chaos.bugs import faulty_parts
 from chaos.failpoints import with_failpoints
 from chaos.simulated.envelope_stream import EnvelopeNetwork
 from chaos.simulated.network import LOOPBACK, NetworkLoop
@@ -21,7 +22,6 @@ from envelope.channel import ControllerChannel
 from node.collaborators import Collaborators
 from node.config import read_config
 from node.run.lifecycle import Node
-from node.seeded_bugs import faulty_parts
 
 FIRST_PORT: Final = 9_092
 

@@ -76,12 +76,12 @@ def _smaller(scenario: Scenario) -> Iterator[Scenario]:
 
 def as_file(scenario: Scenario, name: str) -> str:
     """Return the text of a file for chaos/scenarios."""
-    faults = sorted({step.fault.name for step in scenario.steps})
+    faults = {step.fault.name: step.fault.inject.__module__ for step in scenario.steps}
     values = {type(value).__name__ for step in scenario.steps for value in (step.hold,)}
     values |= {"Catch", "Expectation", "Scenario", "Topology"}
     values |= {"Step"} if scenario.steps else set()
     workload = scenario.workload.name
-    imports = [f"from chaos.faults.{each} import {each.upper()}" for each in faults]
+    imports = [f"from {module} import {name.upper()}" for name, module in sorted(faults.items())]
     imports += [
         f"from chaos.scenario import {', '.join(sorted(values))}",
         f"from chaos.workloads.{workload} import {workload.upper()}",

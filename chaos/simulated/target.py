@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import Final, NoReturn
+from typing import Final
 
 from bridgehead.cluster.event_lines import EventLines
 from bridgehead.cluster.run_record import RunRecord
@@ -32,11 +32,6 @@ class SimulatedTarget:
         self._record = record
         self._lines = lines
         self.brokers = tuple(cluster.nodes)
-
-    @property
-    def zookeeper(self) -> NoReturn:
-        """See chaos.fault.Target."""
-        raise NotImplementedError("the simulated ZooKeeper has one member")
 
     @property
     def network(self) -> SimulatedTarget:
@@ -107,22 +102,6 @@ class SimulatedTarget:
         except TimeoutError:
             raise NoProgressError(f"no process reached {failpoint}") from None
 
-    async def block_at(self, failpoint: str) -> int:
-        """See chaos.fault.Target."""
-        raise NotImplementedError("a simulated process has no threads besides its event loop")
-
-    async def unblock(self, broker: int) -> None:
-        """See chaos.fault.Target."""
-        raise NotImplementedError
-
-    async def fill_disk(self, broker: int) -> None:
-        """See chaos.fault.Target."""
-        raise NotImplementedError("simulated disks do not fail")
-
-    async def free_disk(self, broker: int) -> None:
-        """See chaos.fault.Target."""
-        raise NotImplementedError
-
     async def expire(self, broker: int) -> None:
         """See chaos.fault.Target."""
         node = self._node(broker)
@@ -181,10 +160,6 @@ class SimulatedTarget:
                 network.reset(service)
                 return
             await asyncio.sleep(_IN_FLIGHT_POLL_S)
-
-    async def corrupt_envelope(self, broker: int) -> None:
-        """See chaos.fault.Network."""
-        raise NotImplementedError("the simulated network carries messages, not bytes")
 
     async def lose_commit(self, broker: int, *, reply: bool) -> None:
         """See chaos.fault.Network."""

@@ -1,7 +1,7 @@
 """A forwarded request is answered, or its connection ends, within its time limit.
 
-The limit is the brokers' `request.timeout.ms` plus a reserve. A frozen process answers nothing, so
-requests that a frozen broker received are not judged.
+The limit is the brokers' `request.timeout.ms` plus a reserve. A paused process answers nothing, so
+requests that a paused broker received are not judged.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SPEC: Final = PropertySpec(
     name="request_is_answered_in_time",
     statement="within its time limit, a forwarded request is answered or its connection ends",
     witnesses=("events",),
-    row="forwarded requests, except requests to brokers that a fault froze",
+    row="forwarded requests, except requests to brokers that a fault paused",
     key="<request id>",
     gap_blocks_fail=True,  # the gap may hide the response
     violated="HANG",
@@ -40,7 +40,7 @@ def check(history: History) -> Iterator[Violation | None]:
         boot = boot_of(event)
         last_ns[boot] = max(last_ns[boot], event["mono_ns"])
     for request_id, event in history.received.items():
-        if event["route"] != "FORWARD" or event["node"] in history.frozen:
+        if event["route"] != "FORWARD" or event["node"] in history.paused:
             continue
         end = answered.get(request_id) or closed.get((boot_of(event), event["connection"]))
         ended_ns = end["mono_ns"] if end is not None else last_ns[boot_of(event)]
@@ -57,7 +57,7 @@ def check(history: History) -> Iterator[Violation | None]:
 
 INPUTS: Final = ("silver/events", "gold/requests", "runs")
 SQL: Final = f"""
-WITH {sql.FROZEN},
+WITH {sql.PAUSED},
 closed AS (
   SELECT run, node, boot, connection, max_by(mono_ns, seq) AS at_ns FROM events
   WHERE kind = 'disconnected' GROUP BY run, node, boot, connection),
@@ -75,7 +75,7 @@ timed AS (
     floor(({sql.WIDE.format("coalesce(f.answered_ns, c.at_ns, l.last_ns)")} - f.began_ns) / 1000000)
       AS took_ms
   FROM forwarded f JOIN runs n ON f.run = n.run
-  LEFT ANTI JOIN frozen z ON f.run = z.run AND f.node = z.node
+  LEFT ANTI JOIN paused z ON f.run = z.run AND f.node = z.node
   LEFT JOIN closed c ON f.run = c.run AND f.node = c.node AND f.boot = c.boot
     AND f.connection = c.connection
   LEFT JOIN lives l ON f.run = l.run AND f.node = l.node AND f.boot = l.boot)

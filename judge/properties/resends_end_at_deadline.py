@@ -1,7 +1,7 @@
 """A broker resends no request that is answered or whose time limit has passed.
 
 KAFKA-10667: brokers forwarded requests for ever, although their clients had given up. The limit is
-the brokers' `request.timeout.ms` plus a reserve. Brokers that a fault froze are not judged.
+the brokers' `request.timeout.ms` plus a reserve. Brokers that a fault paused are not judged.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ SPEC: Final = PropertySpec(
     statement="a broker does not resend a request after the response or after the time limit "
     "of the request",
     witnesses=("events",),
-    row="attempts to forward clients' requests, except attempts of brokers that a fault froze",
+    row="attempts to forward clients' requests, except attempts of brokers that a fault paused",
     key="<node>/<boot>/<seq>",
-    gap_blocks_fail=True,  # the gap may hide the record of the freeze
+    gap_blocks_fail=True,  # the gap may hide the record of the pause
 )
 
 
@@ -34,7 +34,7 @@ def check(history: History) -> Iterator[Violation | None]:
         received = history.received.get(event["request_id"])
         if received is None or boot_of(received) != boot_of(event):
             continue
-        if event["node"] in history.frozen:
+        if event["node"] in history.paused:
             continue
         late_ms = (event["mono_ns"] - received["mono_ns"]) // 1_000_000
         response = answered.get(event["request_id"])
@@ -54,7 +54,7 @@ def check(history: History) -> Iterator[Violation | None]:
 
 INPUTS: Final = ("silver/events", "gold/requests", "runs")
 SQL: Final = f"""
-WITH {sql.FROZEN},
+WITH {sql.PAUSED},
 timed AS (
   SELECT /*+ BROADCAST(z), BROADCAST(n) */ s.run, s.node, s.boot, s.seq, s.request_id, s.attempt,
     r.received, r.answered, n.request_timeout_ms + {ANSWERED_LATER_MS_MAX} AS limit_ms,
@@ -62,7 +62,7 @@ timed AS (
   FROM events s JOIN requests r ON s.run = r.run AND s.request_id = r.request_id
     AND s.node = r.received.node AND s.boot = r.received.boot
   JOIN runs n ON s.run = n.run
-  LEFT ANTI JOIN frozen z ON s.run = z.run AND s.node = z.node
+  LEFT ANTI JOIN paused z ON s.run = z.run AND s.node = z.node
   WHERE s.kind = 'forward_sent'),
 judged AS (
   SELECT *, CASE WHEN answered.seq < seq THEN 'after its response'

@@ -1,9 +1,9 @@
 """Faults under load, one after another. Both judges judge each run.
 
 The evidence is in the project's volumes, where Spark seals and judges it. The plain judge must give
-the same verdicts for the same folder. `make test-docker` kills, pauses and disconnects the
+the same verdicts for the same folder. `make test-docker` kills, pauses and cuts off the
 controller, and pauses ZooKeeper. `make chaos-docker` uses three ZooKeeper members and a Spark
-cluster. Its three runs each have one kind of fault (kill, pause or disconnect), which hits the
+cluster. Its three runs each have one kind of fault (kill, pause or cut), which hits the
 controller, another broker and ZooKeeper's leader; then all ZooKeeper members are paused.
 """
 
@@ -37,11 +37,13 @@ RUN_ID = "compose-faults"
 ENVIRONMENT = {
     "BRIDGEHEAD_SESSION_TIMEOUT_MS": "2000",
     "BRIDGEHEAD_RUN_ID": RUN_ID,
-    "BRIDGEHEAD_SCENARIO": "kill-pause-disconnect",
+    "BRIDGEHEAD_SCENARIO": "kill-pause-cut",
     "BRIDGEHEAD_CONTROLLER_ID": "self",
     "ZOO_SYNC_LIMIT": "8",  # in ticks of 500 ms: a leader that is silent for 4 s is replaced
 }
-FAULTS = ("kill", "freeze", "disconnect")
+FAULTS = ("kill", "pause", "cut")
+# The faults of brokers in the evidence. A container without a network is also cut from ZooKeeper.
+ACTIONS = {"kill": "kill", "pause": "pause", "cut": "cut_from_zookeeper"}
 # Where Spark runs: in the submitter's container, or on the project's master and two workers.
 ALONE, CLUSTER = ("--no-deps", "--env=SPARK_MASTER=local[2]"), ()
 
@@ -112,9 +114,10 @@ def _run_and_judge(
 
 
 def _break_controller(fault: str, cluster: ComposeCluster, load: Load, run: Path) -> None:
-    """Kill, pause or disconnect the controller; wait for the next one."""
+    """Kill, pause or cut off the controller; wait for the next one."""
     controller, others = _in_order(cluster, load)
-    with cluster.fault(fault, str(controller), *_commands(fault, cluster, f"kafka-{controller}")):
+    commands = _commands(fault, cluster, f"kafka-{controller}")
+    with cluster.fault(ACTIONS[fault], str(controller), *commands):
         cluster.wait_for_controller(*others, other_than=controller)
         if fault == "kill":
             cluster.note_end(controller, run)
@@ -124,7 +127,8 @@ def _break_broker(fault: str, cluster: ComposeCluster, load: Load, run: Path) ->
     """Break another broker; wait until the controller's Metadata no longer names it."""
     controller, others = _in_order(cluster, load)
     victim = others[0]
-    with cluster.fault(fault, str(victim), *_commands(fault, cluster, f"kafka-{victim}")):
+    commands = _commands(fault, cluster, f"kafka-{victim}")
+    with cluster.fault(ACTIONS[fault], str(victim), *commands):
         wait_until(
             lambda: victim not in cluster.registered(controller),
             f"broker {victim} removed after {fault}",
@@ -155,7 +159,7 @@ def _stop_zookeeper_for_a_moment(
     _in_order(cluster, load)
     containers = [cluster.container(member) for member in members]
     pause, unpause = ("pause", *containers), ("unpause", *containers)
-    with cluster.fault("freeze_zookeeper", "zookeeper", pause, unpause):
+    with cluster.fault("pause_quorum", "zookeeper", pause, unpause):
         disconnected = "kafka_server_sessionexpirelistener_connected 0.0"
         wait_until(lambda: disconnected in cluster.metrics(1), "broker 1 without ZooKeeper")
     _in_order(cluster, load)
@@ -177,8 +181,8 @@ def _commands(fault: str, cluster: ComposeCluster, service: str) -> Iterator[tup
     it, network = cluster.container(service), f"{cluster.project}_default"
     yield from {
         "kill": (("kill", it), ("start", it)),
-        "freeze": (("pause", it), ("unpause", it)),
-        "disconnect": (
+        "pause": (("pause", it), ("unpause", it)),
+        "cut": (
             ("network", "disconnect", network, it),
             ("network", "connect", f"--alias={service}", network, it),
         ),

@@ -20,7 +20,7 @@ from bridgehead.cluster import ClientHistory
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.apis import API_SPECS, Route
 from chaos.local.run import run
-from chaos.scenarios.hundred_failovers import HUNDRED_FAILOVERS
+from chaos.scenarios.load import HUNDRED_FAILOVERS
 from chaos.workload import Disturbances
 from chaos.workloads.every_write_api import (
     Client,

@@ -19,7 +19,7 @@ import pytest
 from bridgehead.application import module_command
 from bridgehead.cluster import ClientHistory, Cluster
 from chaos.local.run import run
-from chaos.scenarios.principals_in_failover import PRINCIPALS_IN_FAILOVER
+from chaos.scenarios.load import PRINCIPALS_IN_FAILOVER
 from chaos.workload import Place
 from chaos.workloads.forwarded_principals import (
     FORWARDED_PRINCIPALS,

@@ -1,13 +1,15 @@
 """Each of two consistency settings prevents stale reads after a write; the defaults allow them.
 
-Some tests write and read with `chaos/read_after_write.py`; `make read-after-write` writes and reads
-10,000 times. In most tests, brokers 2 and 3 apply metadata late on purpose.
+Some tests write and read as the workload `read_after_write` does. In most tests, brokers 2 and 3
+apply metadata late on purpose.
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
+import random
 import signal
 import threading
 import time
@@ -29,13 +31,33 @@ from bridgehead.kafka_wire.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from chaos.read_after_write import delays, properties, run
+from chaos.workloads.read_after_write import WORKERS, Counts, delays, pairs, properties
 from tests.integration.conftest import StartCluster
 from tests.integration.test_internal_topics import RawClient
 
 CREATE_TOPICS = 19
 TIMED_OUT = 7
 BROKER = 4
+
+
+async def run(cluster: Cluster, count: int, *, kills: int = 0, seed: int = 1) -> Counts:
+    """Write and read `count` pairs; meanwhile kill and restart `kills` controllers."""
+    addresses = {broker: cluster.bootstrap_server(broker) for broker in cluster.brokers}
+    counts, source = Counts(), random.Random(seed)
+    # A write that is not acknowledged is replaced by another pair.
+    numbers = itertools.takewhile(lambda _: counts.read < count, itertools.count())
+    workers = [
+        asyncio.create_task(pairs(addresses, numbers, counts, random.Random(source.random())))
+        for _ in range(WORKERS)
+    ]
+    for kill in range(1, kills + 1):
+        due = count * kill // (kills + 1)
+        while counts.read < due and not all(w.done() for w in workers):
+            await asyncio.sleep(0.02)
+        killed = await asyncio.to_thread(cluster.kill_controller)
+        await asyncio.to_thread(cluster.start_node, killed)
+    await asyncio.gather(*workers)
+    return counts
 
 
 def a_cluster(

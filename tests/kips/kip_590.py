@@ -374,7 +374,7 @@ MUTANTS = (
         "main",
         statement("ArgumentParser", where="_run($options, $build)").preceded_by("""
             from functools import partial
-            from node.seeded_bugs import faulty_parts
+            from chaos.bugs import faulty_parts
             bugs = frozenset({"fence_off", "retry_across_sessions"})
             $build = partial(faulty_parts, bugs=bugs)
         """),

@@ -7,7 +7,7 @@ from bridgehead.exit_codes import MEANINGS, ExitCode
 from bridgehead.schema_version import SCHEMA_VERSION
 from judge import exit_codes as judge_codes
 from judge.verdicts import Verdict, exit_code
-from tools.generate_reference import command_names, commands_page
+from tools.generate_reference import command_names, help_of
 
 
 def test_every_code_has_a_meaning() -> None:
@@ -23,9 +23,9 @@ def test_judges_use_the_same_numbers() -> None:
 
 
 def test_help_shows_flags_without_a_value_and_fits_the_terminal() -> None:
-    page = commands_page()
-    assert len(list(command_names())) > 20
-    assert "<bool>" not in page
-    assert " --json " in page
-    inside = page.split("```")[1::2]
-    assert [line for text in inside for line in text.splitlines() if len(line) > 80] == []
+    commands = list(command_names())
+    assert len(commands) > 20
+    texts = [help_of(words) for words in commands]
+    assert [text for text in texts if "<bool>" in text] == []
+    assert [text for text in texts if " --json " in text] != []
+    assert [line for text in texts for line in text.splitlines() if len(line) > 80] == []

@@ -9,7 +9,7 @@ import pytest
 from chaos.local import network, run
 from chaos.local.network import ProxiedNetwork
 from chaos.player import NoProgressError
-from chaos.scenarios.quiet_sea import QUIET_SEA
+from chaos.scenarios.load import QUIET_SEA
 from judge.verdicts import Verdict
 
 

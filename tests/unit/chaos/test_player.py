@@ -13,7 +13,7 @@ import pytest
 from chaos.fault import Target
 from chaos.player import NoProgressError, Player
 from chaos.scenario import Expectation
-from chaos.scenarios.polite_stop import POLITE_STOP
+from chaos.scenarios.kills import POLITE_STOP
 from chaos.simulated.network import NetworkLoop
 from chaos.simulated.virtual_time import virtual_host
 from chaos.workload import Place, Workload

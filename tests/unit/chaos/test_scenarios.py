@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 import chaos
+from chaos.fault import Fault
 from chaos.faults import FAULTS
 from chaos.missing import MISSING
 from chaos.scenario import Scenario
 from chaos.scenarios import SCENARIOS
+from chaos.simulated.target import SimulatedTarget
 from chaos.workloads import WORKLOADS
-from judge.properties.faults_take_effect import EFFECTS
+from judge.effects import EFFECT_OF, EFFECTS
 
 FOLDER = Path(chaos.__file__).parent
 ROOT = FOLDER.parent
@@ -23,10 +28,21 @@ def files_of(folder: str) -> set[str]:
     return {path.stem for path in (FOLDER / folder).glob("*.py")} - {"__init__"}
 
 
-def test_each_fault_workload_and_scenario_file_is_in_its_registry() -> None:
-    assert files_of("scenarios") == {each.name for each in SCENARIOS}
-    assert files_of("faults") == {each.name for each in FAULTS}
-    assert files_of("workloads") == {each.name for each in WORKLOADS}
+def defined(folder: str, kind: type) -> list[Any]:
+    """Return the values of this type that the modules of a folder assign to names."""
+    modules = [import_module(f"chaos.{folder}.{name}") for name in sorted(files_of(folder))]
+    return [each for module in modules for each in vars(module).values() if isinstance(each, kind)]
+
+
+def test_each_fault_workload_and_scenario_is_in_its_registry() -> None:
+    assert {each.name for each in defined("scenarios", Scenario)} == {s.name for s in SCENARIOS}
+    assert {each.name for each in defined("faults", Fault)} == {fault.name for fault in FAULTS}
+    assert files_of("workloads") == {workload.name for workload in WORKLOADS}
+
+
+def test_no_two_faults_and_no_two_scenarios_have_the_same_name() -> None:
+    assert len({scenario.name for scenario in SCENARIOS}) == len(SCENARIOS)
+    assert len({fault.name for fault in FAULTS}) == len(FAULTS)
 
 
 def test_scenarios_use_every_fault_and_workload_of_the_registries() -> None:
@@ -57,8 +73,28 @@ def test_each_missing_scenario_has_a_reason_and_the_tests_that_it_names_exist() 
             assert (ROOT / named).exists(), named
 
 
-@pytest.mark.parametrize("path", sorted((FOLDER / "faults").glob("*.py")), ids=lambda p: p.stem)
-def test_the_judge_can_see_the_effect_of_each_recorded_fault(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    recorded = [part.split('"')[1] for part in text.split("target.recorded(")[1:]]
-    assert set(recorded) <= set(EFFECTS)
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_the_judge_has_the_effect_of_each_fault_and_expects_it_of_the_action(fault: Fault) -> None:
+    assert EFFECT_OF[fault.action].name == fault.effect
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_one_verb_names_a_fault_and_its_action(fault: Fault) -> None:
+    assert fault.name.partition("_")[0] == fault.action.partition("_")[0]
+
+
+def test_each_action_has_one_effect() -> None:
+    assert sum(len(effect.actions) for effect in EFFECTS) == len(EFFECT_OF)
+
+
+def simulated_target() -> SimulatedTarget:
+    nothing: Any = SimpleNamespace(nodes={})
+    return SimulatedTarget(nothing, nothing, nothing)
+
+
+def test_a_scenario_is_not_simulated_if_the_simulated_cluster_lacks_what_its_faults_need() -> None:
+    target = simulated_target()
+    for scenario in SCENARIOS:
+        steps = scenario.draw.steps if scenario.draw else scenario.steps
+        if not all(isinstance(target, step.fault.needs) for step in steps):
+            assert scenario.not_simulated, scenario.name

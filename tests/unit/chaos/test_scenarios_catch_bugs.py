@@ -10,12 +10,12 @@ from typing import Final
 
 import pytest
 
+from chaos.bugs import NAMES
+from chaos.reproduction import not_found, of_scenarios, reproduce
 from chaos.scenario import Catch, Scenario
 from chaos.scenarios import SCENARIOS
-from chaos.seeded_bug import bugs_of_scenarios, not_found, reproduce
 from judge.properties import PROPERTY_SPECS
 from judge.verdicts import Verdict
-from node.seeded_bugs import SEEDED_BUGS
 
 # Each scenario takes about a second. Most of their seeded bugs violate no property: another
 # sentence of the report shows that the bug was found.
@@ -28,7 +28,7 @@ RUN_HERE: Final = (
     "slow_link",
     "there_and_back",
 )
-OF_SCENARIOS: Final = {bug.scenario: bug for bug in bugs_of_scenarios()}
+OF_SCENARIOS: Final = {run.scenario: run for run in of_scenarios()}
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: each.name)
@@ -38,7 +38,7 @@ def test_each_scenario_names_known_bugs_and_what_finds_them_or_a_reason(scenario
         assert len(catch.split()) >= 4
         return
     assert catch.bugs
-    assert set(catch.bugs) <= SEEDED_BUGS
+    assert set(catch.bugs) <= NAMES
     assert catch.found_by
     for each in catch.found_by:
         assert each in {spec.id for spec in PROPERTY_SPECS} or len(each.split()) >= 3
@@ -46,7 +46,7 @@ def test_each_scenario_names_known_bugs_and_what_finds_them_or_a_reason(scenario
 
 @pytest.mark.parametrize("name", RUN_HERE)
 def test_the_scenario_fails_with_its_bug(name: str, tmp_path: Path) -> None:
-    bug = OF_SCENARIOS[name]
-    result = reproduce(bug, tmp_path / "run")
-    assert not_found(bug, result) == (), result.wrong
+    run = OF_SCENARIOS[name]
+    result = reproduce(run, tmp_path / "run")
+    assert not_found(run, result) == (), result.wrong
     assert result.verdict in (Verdict.FAIL, Verdict.HANG)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from chaos.faults.expire_controller import EXPIRE_CONTROLLER
-from chaos.faults.lose_reply_of_commit import LOSE_REPLY_OF_COMMIT
-from chaos.faults.reset_peers_of_controller import RESET_PEERS_OF_CONTROLLER
+from chaos.faults.links import LOSE_REPLY_OF_COMMIT, RESET_PEERS_OF_CONTROLLER
+from chaos.faults.zookeeper import EXPIRE_CONTROLLER
 from chaos.result import Result
 from chaos.scenario import Acknowledged, Scenario, Step
-from chaos.scenarios.random_faults import RANDOM_FAULTS
+from chaos.scenarios.load import RANDOM_FAULTS
 from chaos.simulated.run import run
 from chaos.simulated.shrinking import as_file, is_same_failure, shrink
 from judge.verdicts import Verdict

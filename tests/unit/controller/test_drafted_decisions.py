@@ -11,11 +11,11 @@ from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.messages import alter_configs as replacing
 from bridgehead.kafka_wire.messages import incremental_alter_configs as changing
 from bridgehead.kafka_wire.messages.drafted.create_topics import CreateTopicsRequest
+from chaos.bugs.decisions import honour_client_bypass
 from cluster_model.configs.broker_configs import BrokerConfig
 from controller.apis.alter_configs import AlterConfigs
 from controller.apis.base import AdminApi
 from controller.apis.incremental_alter_configs import IncrementalAlterConfigs
-from node.seeded_bugs import honour_client_bypass
 from tests.unit.controller.topic_decisions import (
     context,
     create_topics,

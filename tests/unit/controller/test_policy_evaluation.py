@@ -25,6 +25,7 @@ from bridgehead.kafka_wire.messages.create_partitions import (
 from bridgehead.kafka_wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from bridgehead.policy import ClusterState, KafkaPrincipal, PolicyViolationException
 from bridgehead.policy.limits import TopicLimits
+from chaos.bugs.decisions import skip_policy_on_retry
 from cluster_model.principal import KafkaPrincipal as Principal
 from cluster_model.records import DeletionMarkerRecord
 from controller.apis.alter_partition_reassignments import AlterPartitionReassignments
@@ -35,7 +36,6 @@ from controller.apis.policy_check import ImageClusterState
 from controller.loop import policy_evaluation
 from controller.store.outcomes import RequestOutcomes
 from envelope.messages import RequestIdentity
-from node.seeded_bugs import skip_policy_on_retry
 from tests.unit.controller.loop_bench import MemoryStore, Term
 from tests.unit.controller.topic_decisions import (
     ID,

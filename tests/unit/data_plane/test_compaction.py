@@ -20,13 +20,22 @@ from data_plane.records.batch import NewRecord, Record, decode_batches, encode_b
 from data_plane.records.compaction import LastOffsets, Terms, compacted
 from data_plane.records.compression import Codec
 from data_plane.settings import TopicSettings
-from node.seeded_bugs import FirstOffsets
 from tests.unit.data_plane.logs import DEFAULTS, NOW, TOPIC_ID, directories
 from tests.unit.data_plane.replicas import Isrs, View
 
 CONFIGS = {"cleanup_policy": "compact", "segment_bytes": 600, "min_cleanable_dirty_ratio": 0.01}
 DAY_MS = 86_400_000
 KEYS = [b"a", b"b", b"c", b"d", b"e"]
+
+
+class FirstOffsets(LastOffsets):
+    """Later values of a key are removed."""
+
+    def put(self, digest: bytes, offset: int) -> None:
+        self._offsets.setdefault(digest, offset)
+
+    def is_later(self, found: int, offset: int) -> bool:
+        return 0 <= found != offset
 
 
 def record(key: bytes, value: bytes | None, codec: Codec = Codec.NONE) -> bytes:
