@@ -3,8 +3,8 @@
 A port is reserved for its process by two sockets, which the kernel closes when the process dies:
 
 - an abstract Unix socket whose name contains the port. The kernel gives such a name to one process
-  at a time, whoever the user is, and each network namespace has names of its own, like ports. So
-  there are no lock files, which could be stale or belong to somebody else.
+  at a time, of any user. Each network namespace has names of its own, as it has ports. So there
+  are no lock files, which could be stale or belong to another user.
 - a TCP socket that is bound to the port and does not listen. So the kernel gives the port to no
   outgoing connection and to no program that binds port 0. A server that sets SO_REUSEADDR can
   still bind the port and listen, as often as it restarts: asyncio, gRPC, Java and Docker do so.
@@ -125,7 +125,7 @@ class Ports:
             self._reserved.pop(port).close()
 
 
-# Keeps the reservations of a `Ports` that nobody refers to.
+# Without this set, a `Ports` without references would lose its reservations.
 _OF_THIS_PROCESS: Final[set[Ports]] = set()
 
 

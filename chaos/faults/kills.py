@@ -12,13 +12,20 @@ from chaos.fault import Fault, Record, Target
 
 
 @asynccontextmanager
-async def _kill_controller(target: Target, record: Record) -> AsyncIterator[None]:
-    broker = await target.controller()
+async def _killed(target: Target, broker: int) -> AsyncIterator[None]:
+    """Kill a broker, and start it again at the end."""
     await target.kill(broker)
     try:
         yield
     finally:
         await target.start(broker)
+
+
+@asynccontextmanager
+async def _kill_controller(target: Target, record: Record) -> AsyncIterator[None]:
+    broker = await target.controller()
+    async with _killed(target, broker):
+        yield
 
 
 @asynccontextmanager
@@ -34,11 +41,8 @@ async def _stop_controller(target: Target, record: Record) -> AsyncIterator[None
 @asynccontextmanager
 async def _kill_controller_before_answer(target: Target, record: Record) -> AsyncIterator[None]:
     broker = await target.hold_at(ANSWER_BEFORE)
-    await target.kill(broker)
-    try:
+    async with _killed(target, broker):
         yield
-    finally:
-        await target.start(broker)
 
 
 @asynccontextmanager
@@ -48,22 +52,16 @@ async def _kill_controller_while_loading(target: Target, record: Record) -> Asyn
     await asyncio.sleep(0)  # Lets the task arm the failpoint.
     await target.expire(before)
     broker = await held
-    await target.kill(broker)
-    try:
+    async with _killed(target, broker):
         yield
-    finally:
-        await target.start(broker)
 
 
 @asynccontextmanager
 async def _kill_broker(target: Target, record: Record) -> AsyncIterator[None]:
     controller = await target.controller()
     broker = next(each for each in target.brokers if each != controller)
-    await target.kill(broker)
-    try:
+    async with _killed(target, broker):
         yield
-    finally:
-        await target.start(broker)
 
 
 KILL_CONTROLLER = Fault(
