@@ -1,4 +1,4 @@
-"""CreateDelegationToken."""
+"""Cases of delegation tokens."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ NOT_ISSUED = {
     "tokenId": "",
     "hmac": "",
 }
-CASES = (
+
+CREATE_DELEGATION_TOKEN = (
     Case(
         "for the requester",
         {"ownerPrincipalType": None, "ownerPrincipalName": None, "maxLifetimeMs": -1},
@@ -27,4 +28,19 @@ CASES = (
         {"renewers": [{"principalType": "User", "principalName": "bob"}], "maxLifetimeMs": 1_000},
         NOT_ISSUED,
     ),
+)
+
+DESCRIBE_DELEGATION_TOKEN = (
+    Case("all", {"owners": None}, {"errorCode": 64, "tokens": []}),
+    Case("none", {"owners": []}, {"errorCode": 64, "tokens": []}),
+)
+
+NOT_ALLOWED = {"errorCode": 64, "expiryTimestampMs": -1}
+
+RENEW_DELEGATION_TOKEN = (
+    Case("not allowed", {"hmac": b"x" * 64, "renewPeriodMs": 1}, NOT_ALLOWED),
+)
+
+EXPIRE_DELEGATION_TOKEN = (
+    Case("not allowed", {"hmac": b"x" * 64, "expiryTimePeriodMs": -1}, NOT_ALLOWED),
 )

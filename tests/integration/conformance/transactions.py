@@ -1,10 +1,41 @@
-"""DescribeProducers."""
+"""Cases of transactions and producers."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from tests.integration.conformance.case import Case, Topic
+
+LIST_TRANSACTIONS = (
+    Case(
+        "all transactions", {}, {"errorCode": 0, "unknownStateFilters": [], "transactionStates": []}
+    ),
+    Case(
+        "unknown states",
+        {"stateFilters": ["Ongoing", "ongoing", "bogus"]},
+        {"errorCode": 0, "unknownStateFilters": ["ongoing", "bogus"], "transactionStates": []},
+    ),
+    Case(
+        "filtered by producer",
+        {"producerIdFilters": [1]},
+        {"errorCode": 0, "transactionStates": []},
+    ),
+)
+
+DESCRIBE_TRANSACTIONS = (
+    Case(
+        "unknown ids",
+        {"transactionalIds": ["{mine}", "{other}", ""]},
+        {
+            "transactionStates": [
+                {"transactionalId": "{mine}", "errorCode": 105, "topics": []},
+                {"transactionalId": "{other}", "errorCode": 16, "topics": []},
+                {"transactionalId": "", "errorCode": 42, "topics": []},
+            ]
+        },
+    ),
+    Case("empty request", {"transactionalIds": []}, {"transactionStates": []}),
+)
 
 
 def producers(name: str, *partitions: int) -> dict[str, Any]:
@@ -20,7 +51,7 @@ def no_producers(name: str, *codes: tuple[int, str | None]) -> dict[str, Any]:
     return {"topics": [{"name": name, "partitions": partitions}]}
 
 
-CASES = (
+DESCRIBE_PRODUCERS = (
     Case(
         "no producers", producers("{topic}", 0), no_producers("{topic}", (0, None)), topic=Topic()
     ),
