@@ -29,17 +29,6 @@ CREATE_ACLS = (
     Case("two ACLs", {"creations": [ACL, {**ACL, "operation": 4}]}, {"results": rejected(2)}),
 )
 
-NOT_DESCRIBED = {
-    "errorCode": 54,
-    "errorMessage": "No Authorizer is configured on the broker",
-    "resources": [],
-}
-
-DESCRIBE_ACLS = (
-    Case("filter for all ACLs", EVERYTHING, NOT_DESCRIBED),
-    Case("filter for one principal", OF_ALICE, NOT_DESCRIBED),
-)
-
 EVERYTHING = {
     "resourceTypeFilter": 1,
     "resourceNameFilter": None,
@@ -51,6 +40,17 @@ EVERYTHING = {
 }
 
 OF_ALICE = {**EVERYTHING, "resourceTypeFilter": 2, "principalFilter": "User:alice"}
+
+NOT_DESCRIBED = {
+    "errorCode": 54,
+    "errorMessage": "No Authorizer is configured on the broker",
+    "resources": [],
+}
+
+DESCRIBE_ACLS = (
+    Case("filter for all ACLs", EVERYTHING, NOT_DESCRIBED),
+    Case("filter for one principal", OF_ALICE, NOT_DESCRIBED),
+)
 
 DELETE_ACLS = (
     Case("one filter", {"filters": [EVERYTHING]}, {"filterResults": rejected(1)}),
