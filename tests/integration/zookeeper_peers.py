@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import trustme
 from cryptography import x509
@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
     pkcs12,
 )
+from kazoo.client import KazooClient
 
 from bridgehead.cluster.child_process import die_with_parent, start_child, stop_child
 from bridgehead.cluster.java import find_java
@@ -98,3 +99,18 @@ def tls_zookeeper(folder: Path) -> Iterator[TlsZooKeeper]:
         yield server
     finally:
         stop_child(server.process)
+
+
+# ZooKeeper clients for tests, independent of the nodes.
+
+
+@contextmanager
+def kazoo_client(connect: str, **options: Any) -> Iterator[KazooClient]:
+    """A connected client; it is closed after the block."""
+    client = KazooClient(connect, **options)
+    client.start(timeout=30)
+    try:
+        yield client
+    finally:
+        client.stop()
+        client.close()
