@@ -12,7 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Generic, TypeVar, cast
 
-from cluster_model.znodes.layout import ZnodeContentError
+from cluster_model.znodes.values import ZnodeContentError
 from zookeeper_client.session import NoSuchZnodeError, ZooKeeperSession
 from zookeeper_client.wire import ReadData, ReadMany, ZnodeData
 

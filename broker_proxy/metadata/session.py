@@ -35,8 +35,8 @@ from cluster_model.znodes.layout import (
     NodeZnode,
     PartitionZnode,
     TopicZnode,
-    ZnodeContentError,
 )
+from cluster_model.znodes.values import ZnodeContentError
 from event_log.events import BrokerRegistered, SessionLost, SessionOpened
 from event_log.writer import EventLog
 from zookeeper_client.config_reading import read_configs

@@ -9,7 +9,7 @@ import orjson
 from cluster_model.delegation_tokens import DelegationToken
 from cluster_model.principal import KafkaPrincipal
 from cluster_model.znodes.entity_names import desanitize, sanitize
-from cluster_model.znodes.layout import ZnodeContentError
+from cluster_model.znodes.values import decoding, int64, list_of, text
 
 _VERSION: Final = 3
 
@@ -47,9 +47,9 @@ class TokenZnode:
         Raises:
             ZnodeContentError: the content is not a token, or has another id.
         """
-        try:
+        with decoding(TokenZnode.path(token_id)):
             value = orjson.loads(data or b"")
-            if not 0 < value["version"] <= _VERSION or value["tokenId"] != token_id:
+            if not 0 < value["version"] <= _VERSION or text(value["tokenId"]) != token_id:
                 raise ValueError("unknown version, or another token id")
             owner = _principal(value["owner"])
             requester = _principal(value["tokenRequester"]) if value["version"] >= 3 else owner
@@ -57,17 +57,15 @@ class TokenZnode:
                 token_id=token_id,
                 owner=owner,
                 requester=requester,
-                renewers=tuple(_principal(renewer) for renewer in value["renewers"]),
-                issue_ms=int(value["issueTimestamp"]),
-                expiry_ms=int(value["expiryTimestamp"]),
-                max_ms=int(value["maxTimestamp"]),
+                renewers=tuple(_principal(renewer) for renewer in list_of(value["renewers"])),
+                issue_ms=int64(value["issueTimestamp"]),
+                expiry_ms=int64(value["expiryTimestamp"]),
+                max_ms=int64(value["maxTimestamp"]),
             )
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise ZnodeContentError(f"{TokenZnode.path(token_id)}: {error!r}") from None
 
 
 def _principal(stored: str) -> KafkaPrincipal:
-    kind, colon, name = (desanitize(stored) or stored).partition(":")
+    kind, colon, name = text(desanitize(text(stored)) or stored).partition(":")
     if not colon:
         raise ValueError("the principal has no type")
     return KafkaPrincipal(kind, name)

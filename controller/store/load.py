@@ -18,20 +18,23 @@ from typing import Final, Protocol, cast
 
 from immutables import Map
 
+from cluster_model.client_quotas import damaged_quotas
 from cluster_model.image import BrokerRegistration, MetadataImage, Topic, index_collisions
 from cluster_model.mutation_rates import mutation_rate
 from cluster_model.records import NO_STATE, ConfigResource, PartitionState, ProducerIds
 from cluster_model.znodes.layout import (
     BrokerIdZnode,
+    ConfigZnode,
     DeletionMarkerZnode,
+    FloorZnode,
     NodeZnode,
     OutcomeZnode,
     PartitionZnode,
     ProducerIdBlockZnode,
     TopicContent,
     TopicZnode,
-    ZnodeContentError,
 )
+from cluster_model.znodes.values import ZnodeContentError, number_of, shortened
 from controller.store.outcomes import OutcomeIndex, decode_outcomes
 from zookeeper_client.acl_reading import read_acls
 from zookeeper_client.config_reading import read_configs
@@ -93,6 +96,11 @@ async def load(
     feature, block = await _data(read, ["/feature", ProducerIdBlockZnode.path])
     brokers = await load_brokers(read, invalid)
     stored_configs = await read_configs(read, _CONFIG_TYPES)
+    invalid += [
+        f"{ConfigZnode.path(resource)}: {key} is not a number: DescribeClientQuotas fails"
+        for resource, configs in stored_configs.configs.items()
+        for key in damaged_quotas(resource, configs)
+    ]
     topics, without_id = await load_topics(read, topic_names, invalid, known_states)
     stored_acls = await read_acls(read)
     stored_tokens = await read_tokens(read)
@@ -137,7 +145,13 @@ async def _data(read: ReadMany, paths: Sequence[str]) -> list[ZnodeData | None]:
 async def load_brokers(read: ReadMany, invalid: list[str]) -> Map[int, BrokerRegistration]:
     """Return the live brokers; their incarnations come from /bridgehead/nodes."""
     names, nodes = await _children(read, ("/brokers/ids", "/bridgehead/nodes"))
-    ids = [int(name) for name in names if name.isdecimal()]
+    numbers = {name: number_of(name) for name in names}
+    invalid += [
+        f"/brokers/ids/{shortened(name)}: not a broker id"
+        for name in names
+        if numbers[name] is None
+    ]
+    ids = [number for number in numbers.values() if number is not None]
     data = await _data(read, [BrokerIdZnode.path(broker_id) for broker_id in ids])
     addresses = await _data(read, [f"/bridgehead/nodes/{name}" for name in nodes])
     incarnations: dict[str, str] = {}
@@ -146,7 +160,7 @@ async def load_brokers(read: ReadMany, invalid: list[str]) -> Map[int, BrokerReg
             try:
                 incarnations[name] = NodeZnode.decode(address.data).incarnation
             except ZnodeContentError as wrong:
-                invalid.append(f"/bridgehead/nodes/{name}: {wrong}")
+                invalid.append(f"/bridgehead/nodes/{shortened(name)}: {wrong}")
     brokers = {}
     for broker_id, znode in zip(ids, data, strict=True):
         if znode is None:
@@ -291,9 +305,11 @@ async def _with_leftovers(read: ReadMany, topic: Topic) -> Topic:
     (children,) = await read([ReadChildren(parent)])
     if children is None:
         return topic
-    numbers = {int(name) for name in cast(list[str], children) if name.isdecimal()}
+    numbers = map(number_of, cast(list[str], children))
     bare = frozenset(
-        p for p in numbers if p >= len(topic.states) or topic.states[p].partition_epoch < 0
+        p
+        for p in numbers
+        if p is not None and (p >= len(topic.states) or topic.states[p].partition_epoch < 0)
     )
     return replace(topic, has_partitions_znode=True, bare_partition_znodes=bare)
 
@@ -302,24 +318,26 @@ async def _load_outcomes(
     read: ReadMany, commits: Sequence[str], floors: Sequence[str], invalid: list[str]
 ) -> OutcomeIndex:
     index = OutcomeIndex()
-    invalid += [f"/bridgehead/outcomes/{name}" for name in commits if not name.isdecimal()]
-    commits = [name for name in commits if name.isdecimal()]
-    znodes = await _data(read, [OutcomeZnode.path(int(name)) for name in commits])
-    for name, znode in zip(commits, znodes, strict=True):
+    numbers = {name: OutcomeZnode.commit_of(name) for name in commits}
+    invalid += [
+        f"/bridgehead/outcomes/{shortened(name)}: not a commit number"
+        for name, number in numbers.items()
+        if number is None
+    ]
+    paths = {OutcomeZnode.path(n): n for n in numbers.values() if n is not None}
+    for (path, number), znode in zip(paths.items(), await _data(read, list(paths)), strict=True):
         if znode is None:
             continue
         try:
-            outcomes = decode_outcomes(OutcomeZnode.path(int(name)), znode.data)
+            index.add(number, decode_outcomes(path, znode.data))
+        except ZnodeContentError as wrong:
+            invalid.append(str(wrong))
+    stored = await _data(read, [f"/bridgehead/floors/{name}" for name in floors])
+    for name, znode in zip(floors, stored, strict=True):
+        try:
+            incarnation, floor = FloorZnode.decode(name, znode.data if znode is not None else None)
         except ZnodeContentError as wrong:
             invalid.append(str(wrong))
             continue
-        index.add(int(name), outcomes)
-    stored = await _data(read, [f"/bridgehead/floors/{name}" for name in floors])
-    for name, znode in zip(floors, stored, strict=True):
-        broker_id, _, incarnation = name.partition("-")
-        if znode is None or not (znode.data or b"").isdigit() or not broker_id.isdecimal():
-            invalid.append(f"/bridgehead/floors/{name}")
-            continue
-        key = (int(broker_id), incarnation)
-        index.floors[key] = index.stored_floors[key] = int(znode.data or b"0")
+        index.floors[incarnation] = index.stored_floors[incarnation] = floor
     return index

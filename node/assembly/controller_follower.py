@@ -20,7 +20,7 @@ from broker_proxy.metadata.cache import MetadataCache
 from broker_proxy.metadata.session import ControllerAddress
 from cluster_model.principal import KafkaPrincipal
 from cluster_model.session_state import ConnectionLostError
-from cluster_model.znodes.layout import ZnodeContentError
+from cluster_model.znodes.values import ZnodeContentError
 from controller.controller import Controller
 from controller.services import THIS_PROCESS, ControllerState
 from envelope.channel import ControllerChannel
