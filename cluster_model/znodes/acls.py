@@ -106,12 +106,13 @@ class AclChangeZnode:
     literal: Final = "/kafka-acl-changes"
     extended: Final = "/kafka-acl-extended-changes"
     parents: Final = (literal, extended)
+    word: Final = "acl_changes_"
 
     @classmethod
     def prefix(cls, pattern: ResourcePattern) -> str:
         """Return the path of a sequential znode, without the number."""
         parent = cls.literal if pattern.pattern_type == "LITERAL" else cls.extended
-        return f"{parent}/acl_changes_"
+        return f"{parent}/{cls.word}"
 
     @staticmethod
     def encode(pattern: ResourcePattern) -> bytes:

@@ -65,6 +65,7 @@ BRIDGEHEAD_PATHS: Final = (
     *("/bridgehead", "/bridgehead/nodes", "/bridgehead/outcomes", "/bridgehead/floors"),
 )
 DEFAULT_ENTITY: Final = "<default>"
+CONFIG_TYPES: Final = ("topics", "brokers", "users", "clients", "ips")
 
 
 # A controller increments leader epochs and epochs. A stored one leaves room for that.
@@ -72,7 +73,6 @@ LEADER_EPOCH_MAX: Final = INT32_MAX - 1_000_000
 CONTROLLER_EPOCH_MAX: Final = INT32_MAX - 1
 _PORT_MAX: Final = 65_535
 _REPLICAS_MAX: Final = 32_767  # the replication factor is INT16
-_CONFIG_TYPES: Final = frozenset({"topics", "brokers", "users", "clients", "ips"})
 _INCARNATION: Final = re.compile(r"[A-Za-z0-9_-]{0,64}\Z")
 
 
@@ -460,7 +460,7 @@ class ConfigChangeZnode:
                 entity_type, entity_name = text(value["entity_type"]), text(value["entity_name"])
             else:
                 entity_type, _, entity_name = text(value["entity_path"]).partition("/")
-            if entity_type not in _CONFIG_TYPES or not has_valid_path(entity_name):
+            if entity_type not in CONFIG_TYPES or not has_valid_path(entity_name):
                 raise ValueError(f"{entity_type}/{entity_name} cannot have configs")
         return ConfigResource(entity_type, entity_name)
 

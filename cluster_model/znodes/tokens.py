@@ -8,6 +8,7 @@ import orjson
 
 from cluster_model.delegation_tokens import DelegationToken
 from cluster_model.principal import KafkaPrincipal
+from cluster_model.znode_names import is_valid_znode_name
 from cluster_model.znodes.entity_names import desanitize, sanitize
 from cluster_model.znodes.values import decoding, int64, list_of, text
 
@@ -79,6 +80,15 @@ class TokenChangeZnode:
 
     parent: Final = "/delegation_token/token_changes"
     prefix: Final = "/delegation_token/token_changes/token_change_"
+
+    @classmethod
+    def decode(cls, data: bytes | None) -> str:
+        """Return the token id."""
+        with decoding(cls.parent):
+            token_id = (data or b"").decode()
+            if not is_valid_znode_name(token_id):
+                raise ValueError("no token has this id")
+        return token_id
 
 
 # Created by Kafka's token manager if there is a secret key.

@@ -23,6 +23,7 @@ from cluster_model.image import BrokerRegistration, MetadataImage, Topic, index_
 from cluster_model.mutation_rates import mutation_rate
 from cluster_model.records import NO_STATE, ConfigResource, PartitionState, ProducerIds
 from cluster_model.znodes.layout import (
+    CONFIG_TYPES,
     BrokerIdZnode,
     ConfigZnode,
     DeletionMarkerZnode,
@@ -43,7 +44,6 @@ from zookeeper_client.wire import ReadChildren, ReadData, ReadMany, ZnodeData
 
 # Parsing yields after this many topics: some 10 ms if each has 100 partitions.
 _TOPICS_PER_STEP: Final = 50
-_CONFIG_TYPES: Final = ("topics", "brokers", "users", "clients", "ips")
 
 
 class KnownStates(Protocol):
@@ -95,7 +95,7 @@ async def load(
     topic_names, markers, commits, floors = names
     feature, block = await _data(read, ["/feature", ProducerIdBlockZnode.path])
     brokers = await load_brokers(read, invalid)
-    stored_configs = await read_configs(read, _CONFIG_TYPES)
+    stored_configs = await read_configs(read, CONFIG_TYPES)
     invalid += [
         f"{ConfigZnode.path(resource)}: {key} is not a number: DescribeClientQuotas fails"
         for resource, configs in stored_configs.configs.items()
