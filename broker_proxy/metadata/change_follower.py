@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, Generic, NamedTuple, TypeVar, cast
 
+from cluster_model.znodes.layout import notification_number
 from cluster_model.znodes.values import ZnodeContentError, shortened
 from zookeeper_client.session import NoSuchZnodeError, ZooKeeperSession
 from zookeeper_client.wire import ReadData, ReadMany, ZnodeData
@@ -59,17 +59,13 @@ class Notifications(Generic[Key]):
         `decode` returns what a notification names, or raises ZnodeContentError. `if_missing` is the
         end of the log line for the case that the folder is missing.
         """
-        self.parent, _, word = prefix.rpartition("/")
-        # A number that exceeds 31 bits becomes negative.
-        self._name = re.compile(re.escape(word) + "(-?[0-9]{1,19})")
+        self.parent, _, self._word = prefix.rpartition("/")
         self._decode = decode
         self._if_missing = if_missing
         self._foreign: frozenset[str] = frozenset()
 
-    def number(self, name: str) -> int | None:
-        """Return the number of a notification; None for a foreign name."""
-        match = self._name.fullmatch(name)
-        return int(match[1]) if match else None
+    def _number(self, name: str) -> int | None:
+        return notification_number(name, self._word)
 
     async def list(self, session: ZooKeeperSession, watch: Watch | None) -> frozenset[str] | None:
         """Return the names of the notifications, and watch them; None if the folder is missing.
@@ -83,7 +79,7 @@ class Notifications(Generic[Key]):
             if watch is not None and await session.exists(self.parent, watch) is not None:
                 watch()  # The folder was created between the two reads.
             return None
-        foreign = frozenset(name for name in names if self.number(name) is None)
+        foreign = frozenset(name for name in names if self._number(name) is None)
         if appeared := sorted(foreign - self._foreign):
             _log.error(
                 "%s has %d foreign znodes, for example %s: this broker ignores them; delete them",
@@ -97,7 +93,7 @@ class Notifications(Generic[Key]):
         names = await self.list(session, watch)
         if names is None:
             return News([], Seen(czxid=_MISSING), is_empty=True, in_doubt=False)
-        new = sorted(names - seen.names, key=lambda name: cast(int, self.number(name)))
+        new = sorted(names - seen.names, key=lambda name: cast(int, self._number(name)))
         paths = [self.parent, *(f"{self.parent}/{name}" for name in new)]
         folder, *znodes = await read_data(session, paths)
         czxid = folder.stat.czxid if folder is not None else _MISSING

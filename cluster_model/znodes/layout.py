@@ -437,6 +437,16 @@ class ConfigZnode:
         return None
 
 
+def notification_number(name: str, word: str) -> int | None:
+    """Return the number of a change notification, such as `config_change_0000000007`.
+
+    None: the name is foreign. ZooKeeper's numbers become negative after 31 bits.
+    """
+    digits = name.removeprefix(word)
+    is_ours = digits != name and re.fullmatch("-?[0-9]{1,19}", digits) is not None
+    return int(digits) if is_ours else None
+
+
 class ConfigChangeZnode:
     """/config/changes/config_change_<n>: notifies brokers of a changed entity."""
 

@@ -41,8 +41,10 @@ def decoding(path: str) -> Iterator[None]:
     """Convert the exceptions of decoding into ZnodeContentError with the path."""
     try:
         yield
-    except (AttributeError, KeyError, TypeError, ValueError, ZnodeContentError) as error:
-        raise ZnodeContentError(f"{shortened(path)}: {error!r}") from None
+    except KeyError as error:
+        raise ZnodeContentError(f"{shortened(path)}: {error} is missing or unknown") from None
+    except (AttributeError, TypeError, ValueError, ZnodeContentError) as error:
+        raise ZnodeContentError(f"{shortened(path)}: {error}") from None
 
 
 def json_object(data: bytes | None, path: str) -> dict[str, Any]:

@@ -22,9 +22,11 @@ from cluster_model.client_quotas import damaged_quotas
 from cluster_model.image import BrokerRegistration, MetadataImage, Topic, index_collisions
 from cluster_model.mutation_rates import mutation_rate
 from cluster_model.records import NO_STATE, ConfigResource, PartitionState, ProducerIds
+from cluster_model.znodes.acls import AclChangeZnode
 from cluster_model.znodes.layout import (
     CONFIG_TYPES,
     BrokerIdZnode,
+    ConfigChangeZnode,
     ConfigZnode,
     DeletionMarkerZnode,
     FloorZnode,
@@ -34,7 +36,9 @@ from cluster_model.znodes.layout import (
     ProducerIdBlockZnode,
     TopicContent,
     TopicZnode,
+    notification_number,
 )
+from cluster_model.znodes.tokens import TokenChangeZnode
 from cluster_model.znodes.values import ZnodeContentError, number_of, shortened
 from controller.store.outcomes import OutcomeIndex, decode_outcomes
 from zookeeper_client.acl_reading import read_acls
@@ -44,6 +48,12 @@ from zookeeper_client.wire import ReadChildren, ReadData, ReadMany, ZnodeData
 
 # Parsing yields after this many topics: some 10 ms if each has 100 partitions.
 _TOPICS_PER_STEP: Final = 50
+# The paths of change notifications, without their numbers.
+NOTIFICATION_PREFIXES: Final = (
+    ConfigChangeZnode.prefix,
+    TokenChangeZnode.prefix,
+    *(f"{parent}/{AclChangeZnode.word}" for parent in AclChangeZnode.parents),
+)
 
 
 class KnownStates(Protocol):
@@ -102,6 +112,7 @@ async def load(
         for key in damaged_quotas(resource, configs)
     ]
     topics, without_id = await load_topics(read, topic_names, invalid, known_states)
+    invalid += await _foreign_notifications(read)
     stored_acls = await read_acls(read)
     stored_tokens = await read_tokens(read)
     outcomes = await _load_outcomes(read, commits, floors, invalid)
@@ -140,6 +151,18 @@ async def _children(read: ReadMany, paths: Sequence[str]) -> list[list[str]]:
 
 async def _data(read: ReadMany, paths: Sequence[str]) -> list[ZnodeData | None]:
     return cast(list[ZnodeData | None], await read([ReadData(path) for path in paths]))
+
+
+async def _foreign_notifications(read: ReadMany) -> list[str]:
+    """Return an error for each znode among the change notifications that is none."""
+    folders = [prefix.rpartition("/") for prefix in NOTIFICATION_PREFIXES]
+    names_of_folders = await _children(read, [parent for parent, _, _ in folders])
+    return [
+        f"{parent}/{shortened(name)}: not a notification, so no broker reads it"
+        for (parent, _, word), names in zip(folders, names_of_folders, strict=True)
+        for name in names
+        if notification_number(name, word) is None
+    ]
 
 
 async def load_brokers(read: ReadMany, invalid: list[str]) -> Map[int, BrokerRegistration]:

@@ -125,6 +125,11 @@ class ControllerFollower:
         return self._known.broker_id if self._known else None
 
     @property
+    def election_problem(self) -> str | None:
+        """Why this node cannot take part in elections; None if it can, or has not tried."""
+        return self._last_failure or None
+
+    @property
     def is_controller(self) -> bool:
         """True when ZooKeeper names this broker as the active controller."""
         return self.controller_id == self._broker_id
