@@ -474,7 +474,7 @@ class ZooKeeperWatcher:
         """Return a node's address, None if it has no valid znode. A change calls `again`."""
         path = NodeZnode.path(broker_id)
         try:
-            return NodeZnode.decode((await self._live.get(path, again)).data)
+            return NodeZnode.decode(path, (await self._live.get(path, again)).data)
         except NoSuchZnodeError:
             if await self._live.exists(path, again) is not None:
                 again()  # The znode was created between the two reads.

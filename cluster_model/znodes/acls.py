@@ -22,7 +22,14 @@ from bridgehead.authorizer import (
 from cluster_model.acls.bindings import Entries
 from cluster_model.acls.codes import OPERATIONS, PERMISSIONS
 from cluster_model.znode_names import is_valid_znode_name
-from cluster_model.znodes.values import TEXT_BYTES_MAX, decoding, list_of, text
+from cluster_model.znodes.values import (
+    TEXT_BYTES_MAX,
+    decoding,
+    json_object,
+    list_of,
+    object_of,
+    text,
+)
 
 _PARENTS: Final[dict[PatternType, str]] = {
     "LITERAL": "/kafka-acl",
@@ -79,7 +86,7 @@ class AclZnode:
         if not data:
             return ()
         with decoding(path):
-            value = orjson.loads(data)
+            value = json_object(data, path)
             if value["version"] != 1:
                 raise ValueError("the version is not 1")
             # Without duplicates, in the stored order.
@@ -92,11 +99,12 @@ class AclZnode:
 
 
 def _entry(acl: Any) -> AccessControlEntry:
+    acl = object_of(acl)
     return AccessControlEntry(
         text(acl["principal"]),
         text(acl["host"]),
-        _OPERATIONS[acl["operation"]],
-        _PERMISSIONS[acl["permissionType"]],
+        _OPERATIONS[text(acl["operation"])],
+        _PERMISSIONS[text(acl["permissionType"])],
     )
 
 
@@ -136,7 +144,7 @@ class AclChangeZnode:
             if parent == cls.literal:
                 word, _, name = (data or b"").decode().partition(":")
             else:
-                value = orjson.loads(data or b"")
+                value = json_object(data, parent)
                 word, name, pattern_type = (
                     value["resourceType"],
                     value["name"],

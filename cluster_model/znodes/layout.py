@@ -82,11 +82,10 @@ def encode_uuid(uuid: bytes) -> str:
 
 
 def decode_uuid(encoded: str) -> bytes:
-    """Return the 16 bytes of a UUID's text."""
-    with decoding(f"the UUID {encoded!r}"):
-        uuid = base64.urlsafe_b64decode(encoded + "==")
-        if len(uuid) != 16:
-            raise ValueError("not 16 bytes")
+    """Return the 16 bytes of a UUID's text. Raises ValueError."""
+    uuid = base64.urlsafe_b64decode(text(encoded) + "==")
+    if len(uuid) != 16:
+        raise ValueError("a UUID that has not 16 bytes")
     return uuid
 
 
@@ -198,10 +197,10 @@ class NodeZnode:
         )
 
     @staticmethod
-    def decode(data: bytes | None) -> NodeAddress:
+    def decode(path: str, data: bytes | None) -> NodeAddress:
         """Return the address."""
-        value = json_object(data, "/bridgehead/nodes")
-        with decoding("/bridgehead/nodes"):
+        value = json_object(data, path)
+        with decoding(path):
             address = text(value["grpc"])
             _host_and_port(address)
             return NodeAddress(address, decode_incarnation(value["incarnation"]))
@@ -393,7 +392,7 @@ class PartitionZnode:
 # A controller loads and writes up to 100,000 states, and few of them differ.
 @lru_cache(maxsize=1024)
 def _partition_state(data: bytes | None, version: int) -> PartitionState:
-    value = orjson.loads(data or b"")
+    value = object_of(orjson.loads(data or b""))
     epoch = int32(value["leader_epoch"])
     if epoch > LEADER_EPOCH_MAX:
         raise ValueError(f"the leader epoch {epoch} leaves no room for elections")

@@ -10,7 +10,7 @@ from cluster_model.delegation_tokens import DelegationToken
 from cluster_model.principal import KafkaPrincipal
 from cluster_model.znode_names import is_valid_znode_name
 from cluster_model.znodes.entity_names import desanitize, sanitize
-from cluster_model.znodes.values import decoding, int64, list_of, text
+from cluster_model.znodes.values import decoding, int32, int64, json_object, list_of, text
 
 _VERSION: Final = 3
 
@@ -48,9 +48,10 @@ class TokenZnode:
         Raises:
             ZnodeContentError: the content is not a token, or has another id.
         """
-        with decoding(TokenZnode.path(token_id)):
-            value = orjson.loads(data or b"")
-            if not 0 < value["version"] <= _VERSION or text(value["tokenId"]) != token_id:
+        path = TokenZnode.path(token_id)
+        with decoding(path):
+            value = json_object(data, path)
+            if not 0 < int32(value["version"]) <= _VERSION or text(value["tokenId"]) != token_id:
                 raise ValueError("unknown version, or another token id")
             owner = _principal(value["owner"])
             requester = _principal(value["tokenRequester"]) if value["version"] >= 3 else owner

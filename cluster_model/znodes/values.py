@@ -38,12 +38,15 @@ def shortened(text: str, most: int = _SHOWN_MAX) -> str:
 
 @contextmanager
 def decoding(path: str) -> Iterator[None]:
-    """Convert the exceptions of decoding into ZnodeContentError with the path."""
+    """Convert the exceptions of decoding into ZnodeContentError with the path.
+
+    An error that already has a path is not changed.
+    """
     try:
         yield
     except KeyError as error:
         raise ZnodeContentError(f"{shortened(path)}: {error} is missing or unknown") from None
-    except (AttributeError, TypeError, ValueError, ZnodeContentError) as error:
+    except (AttributeError, TypeError, ValueError) as error:
         raise ZnodeContentError(f"{shortened(path)}: {error}") from None
 
 

@@ -181,9 +181,10 @@ async def load_brokers(read: ReadMany, invalid: list[str]) -> Map[int, BrokerReg
     for name, address in zip(nodes, addresses, strict=True):
         if address is not None:
             try:
-                incarnations[name] = NodeZnode.decode(address.data).incarnation
+                path = f"/bridgehead/nodes/{name}"
+                incarnations[name] = NodeZnode.decode(path, address.data).incarnation
             except ZnodeContentError as wrong:
-                invalid.append(f"/bridgehead/nodes/{shortened(name)}: {wrong}")
+                invalid.append(str(wrong))
     brokers = {}
     for broker_id, znode in zip(ids, data, strict=True):
         if znode is None:

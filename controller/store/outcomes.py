@@ -21,7 +21,15 @@ from cluster_model.znodes.layout import (
     encode_uuid,
 )
 from cluster_model.znodes.operations import Create, Delete, Operation, SetData
-from cluster_model.znodes.values import decoding, int32, int64, list_of, string
+from cluster_model.znodes.values import (
+    decoding,
+    int32,
+    int64,
+    json_object,
+    list_of,
+    object_of,
+    string,
+)
 from controller.apis.base import Outcome
 from envelope.messages import RequestIdentity
 
@@ -80,7 +88,7 @@ def decode_outcomes(path: str, data: bytes | None) -> list[RequestOutcomes]:
                     for element, code, message, uuid, *numbers in entry["elements"]
                 },
             )
-            for entry in list_of(orjson.loads(data or b"")["outcomes"])
+            for entry in map(object_of, list_of(json_object(data, path)["outcomes"]))
         ]
 
 

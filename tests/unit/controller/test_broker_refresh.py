@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 from unittest.mock import AsyncMock, Mock, patch
 
 from immutables import Map
@@ -145,7 +145,9 @@ async def test_a_reload_overtakes_the_actions_that_are_queued() -> None:
 
 async def test_a_refresh_names_an_invalid_registration_until_it_is_gone() -> None:
     class OddStore(EmptyStore):
-        registrations: dict[str, bytes] = {"77": b'{"endpoints":["PLAINTEXT://h:1"],"rack":5}'}
+        registrations: ClassVar[dict[str, bytes]] = {
+            "77": b'{"endpoints":["PLAINTEXT://h:1"],"rack":5}'
+        }
 
         async def read(self, reads: Any) -> list[Any]:
             return [
@@ -162,7 +164,7 @@ async def test_a_refresh_names_an_invalid_registration_until_it_is_gone() -> Non
     term.brokers_changed()
     await run_until_idle(term)
     assert term.skipped.errors == ("/brokers/ids/77: a number instead of a string",)
-    store.registrations = {}
+    store.registrations.clear()
     term.brokers_changed()
     await run_until_idle(term)
     assert term.skipped.errors == ()
