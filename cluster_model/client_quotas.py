@@ -173,14 +173,29 @@ def quotas_of(resource: ConfigResource, configs: Mapping[str, str]) -> dict[str,
     Raises:
         ConfigException: a stored value is not a number.
     """
-    keys = IP_KEYS if resource.entity_type == "ips" else CLIENT_KEYS
     quotas = {}
-    for key, text in configs.items():
-        if key in keys:
-            value = parse(key, text, ConfigType.DOUBLE)
-            assert isinstance(value, float)
-            quotas[key] = value
+    for key, text in _stored_quotas(resource, configs).items():
+        value = parse(key, text, ConfigType.DOUBLE)
+        assert isinstance(value, float)
+        quotas[key] = value
     return quotas
+
+
+def damaged_quotas(resource: ConfigResource, configs: Mapping[str, str]) -> list[str]:
+    """Return the keys of an entity's quotas whose values are not numbers."""
+    damaged = []
+    for key, text in _stored_quotas(resource, configs).items():
+        try:
+            parse(key, text, ConfigType.DOUBLE)
+        except ConfigException:
+            damaged.append(key)
+    return damaged
+
+
+def _stored_quotas(resource: ConfigResource, configs: Mapping[str, str]) -> dict[str, str]:
+    keys = {"ips": IP_KEYS, "users": CLIENT_KEYS, "clients": CLIENT_KEYS}
+    quota_keys = keys.get(resource.entity_type, {})
+    return {key: text for key, text in configs.items() if key in quota_keys}
 
 
 class QuotaLevel(NamedTuple):

@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from cluster_model.znodes.values import INT32_MAX, decimal
+
 MECHANISM_NAMES: Final[Mapping[int, str]] = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 ITERATIONS_MIN: Final = 4_096
 ITERATIONS_MAX: Final = 16_384
@@ -72,7 +74,8 @@ def parse_credential(text: str) -> ScramCredential:
         salt, stored_key, server_key = (
             base64.b64decode(fields[name], validate=True) for name in _FIELDS[:3]
         )
-        return ScramCredential(salt, stored_key, server_key, int(fields["iterations"]))
+        iterations = decimal(fields["iterations"], INT32_MAX)
+        return ScramCredential(salt, stored_key, server_key, iterations)
     except (binascii.Error, ValueError):
         raise ValueError("a stored credential is malformed") from None
 

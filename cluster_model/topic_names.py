@@ -22,6 +22,11 @@ def has_valid_path(name: str) -> bool:
     return path_error(f"/topics/{name}") is None
 
 
+def is_legal(name: str) -> bool:
+    """Return whether a topic may have this name."""
+    return _reason(name) is None
+
+
 def check_topic_name(name: str) -> None:
     """Validate a topic name.
 

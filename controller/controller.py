@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from typing import Final
 
 from bridgehead.kafka_wire.apis import DRAFTED_SPECS
 from cluster_model.image import MetadataImage
 from cluster_model.principal import KafkaPrincipal
 from cluster_model.quirks import DENIAL_DUMPS_REQUEST
-from cluster_model.session_state import SessionLostError, SessionState
+from cluster_model.session_state import ConnectionLostError, SessionLostError, SessionState
+from cluster_model.znodes.values import ZnodeContentError
 from controller.envelopes.denial_dumps import with_denial_dumps
 from controller.envelopes.handle import EnvelopeHandler
 from controller.envelopes.open import (
@@ -37,6 +39,18 @@ from envelope.messages import ApiRanges, Envelope, EnvelopeReply, Hello
 from event_log.events import BecameActive, ChannelRejected, Resigned
 
 _log = logging.getLogger(__name__)
+# A candidate rests after a term that failed unexpectedly: another one would probably fail as well.
+# A repair by hand then takes effect after the longest rest at the latest.
+_EXPECTED: Final = (
+    ConnectionLostError,
+    ControllerMovedError,
+    UnknownOutcomeError,
+    ZnodeContentError,
+)
+_FIRST_REST_S: Final = 0.5
+_REST_MAX_S: Final = 16.0
+# A term that lasted longer than this was not ended by what it began with.
+_LASTING_S: Final = 60.0
 
 
 class Controller:
@@ -59,6 +73,8 @@ class Controller:
         )
         self._envelopes = EnvelopeHandler(services, _opener(services), self._brokers_changed)
         self.external_writes = ExternalWrites()
+        self._next_rest_s = _FIRST_REST_S
+        self._rests_until_s = 0.0
 
     @property
     def state(self) -> ControllerState:
@@ -80,6 +96,11 @@ class Controller:
     def queue_length(self) -> int:
         """Number of undecided requests; 0 on standby."""
         return self._term.loop.queue_length if self._term else 0
+
+    @property
+    def skipped_znodes(self) -> tuple[str, ...]:
+        """The errors of the znodes that this term skips; empty on standby."""
+        return self._term.skipped.errors if self._term else ()
 
     @property
     def image(self) -> MetadataImage | None:
@@ -132,17 +153,25 @@ class Controller:
     async def elect(self) -> bool:
         """Try to become the active controller. Returns True if elected; a task then runs the term.
 
+        After an unexpected error this candidate takes part in no election for a while, which
+        doubles with each error. It then returns False.
+
         Raises:
             ConnectionLostError: the connection broke before the election was decided.
+            ZnodeContentError: /controller_epoch has invalid content.
         """
         if self._serving is not None:
             return True
-        self._enter(ControllerState.CLAIMING)
         began_s = self._services.now_s()
+        if began_s < self._rests_until_s:
+            return False
+        self._enter(ControllerState.CLAIMING)
         try:
             store = await self._open_store()
             fence = await store.elect(self._settings.broker_id, self._services.now_ms())
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, Exception) and not isinstance(error, _EXPECTED):
+                self._rest(began_s)
             await self._return_to_standby()
             raise
         if fence is None:
@@ -152,8 +181,16 @@ class Controller:
         elected_ms = (self._services.now_s() - began_s) * 1000
         self._enter(ControllerState.LOADING)
         self._running = asyncio.create_task(self._run(store, fence, elected_ms))
-        self._serving = asyncio.create_task(self._serve(self._running, fence))
+        self._serving = asyncio.create_task(self._serve(self._running, fence, began_s))
         return True
+
+    def _rest(self, began_s: float) -> None:
+        """Rest after a candidacy, begun at `began_s`, that ended with an unexpected error."""
+        now_s = self._services.now_s()
+        if now_s - began_s > _LASTING_S:
+            self._next_rest_s = _FIRST_REST_S
+        self._rests_until_s = now_s + self._next_rest_s
+        self._next_rest_s = min(2 * self._next_rest_s, _REST_MAX_S)
 
     async def _return_to_standby(self) -> None:
         store, self._store = self._store, None
@@ -185,7 +222,7 @@ class Controller:
         term = await self._load(store, fence, elected_ms)
         await term.loop.run()
 
-    async def _serve(self, running: asyncio.Task[None], fence: Fence) -> None:
+    async def _serve(self, running: asyncio.Task[None], fence: Fence, began_s: float) -> None:
         """Return to standby when the term has ended."""
         await asyncio.wait([running])
         reason = ""
@@ -195,8 +232,9 @@ class Controller:
             reason = str(cancelled) or "the node stops"
         except Exception as exception:
             reason = f"{type(exception).__name__}: {exception}"
-            if not isinstance(exception, ControllerMovedError | UnknownOutcomeError):
+            if not isinstance(exception, _EXPECTED):
                 _log.exception("an unexpected error ends controller epoch %d", fence.epoch)
+                self._rest(began_s)
         ended, self._term, self._running, self._serving = self._term, None, None, None
         self._envelopes.open(None)
         if ended is not None:
@@ -211,10 +249,8 @@ class Controller:
         known_states = services.known_states
         is_current = known_states.zxid >= fence.last_commit_zxid
         loaded = await load(store.read, fence.epoch, known_states if is_current else None)
-        for text in loaded.invalid:
-            _log.error("skipping an invalid znode: %s", text)
         term = self._term = Term(self._settings, services, store, fence, loaded, self._publisher)
-        self.external_writes.start(term.loop, store.read)
+        self.external_writes.start(term.loop, store.read, term.skipped)
         await term.start()
         services.log.append(
             BecameActive(

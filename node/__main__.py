@@ -27,7 +27,7 @@ from bridgehead.exit_codes import ExitCode
 from broker_proxy.metadata.session import RegistrationRejectedError
 from cluster_model.configs.broker_configs import InvalidBrokerConfigError
 from cluster_model.session_state import ConnectionLostError, ZooKeeperRejectedError
-from cluster_model.znodes.layout import ZnodeContentError
+from cluster_model.znodes.values import ZnodeContentError
 from node.assembly.parts import Parts, build_parts
 from node.config import NodeConfig, NodeConfigError, read_config
 from node.environment import AmbiguousVariableError, properties_from

@@ -10,7 +10,7 @@ from immutables import Map
 from bridgehead.authorizer import ResourcePattern
 from cluster_model.acls.bindings import AclSet, Entries
 from cluster_model.znodes.acls import UNREADABLE, AclZnode
-from cluster_model.znodes.layout import ZnodeContentError
+from cluster_model.znodes.values import ZnodeContentError, shortened
 from zookeeper_client.wire import ReadChildren, ReadData, ReadMany, ZnodeData
 
 
@@ -38,7 +38,11 @@ async def read_acls(read: ReadMany) -> StoredAcls:
         for (resource_type, pattern_type, _), names in zip(kinds, names_of_kinds, strict=True)
         for name in sorted(cast(list[str], names or []))
     ]
+    # ACLs of names that no resource can have match nothing, and no message can carry them.
+    nameless = [p for p in patterns if not AclZnode.can_name_a_resource(p.name)]
+    patterns = [p for p in patterns if AclZnode.can_name_a_resource(p.name)]
     rules, invalid = await read_some_acls(read, patterns)
+    invalid += tuple(f"{shortened(AclZnode.path(p))}: the name is too long" for p in nameless)
     versions = {
         p: listed_rule.version
         for p, listed_rule in rules.items()

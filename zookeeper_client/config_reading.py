@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple, cast
 
 from cluster_model.records import ConfigResource
-from cluster_model.znodes.layout import ConfigZnode, ZnodeContentError
+from cluster_model.znodes.layout import ConfigZnode
+from cluster_model.znodes.values import ZnodeContentError
 from zookeeper_client.wire import ReadChildren, ReadData, ReadMany, ZnodeData
 
 
@@ -47,7 +48,11 @@ async def read_configs(read: ReadMany, entity_types: Sequence[str]) -> StoredCon
         for user, names in clients.items()
         for name in sorted(names)
     ]
-    return (await read_some_configs(read, resources))._replace(clients=clients)
+    errors = {resource: ConfigZnode.name_error(resource) for resource in resources}
+    invalid = tuple(error for error in errors.values() if error is not None)
+    named = [resource for resource, error in errors.items() if error is None]
+    stored = await read_some_configs(read, named)
+    return stored._replace(clients=clients, invalid=(*invalid, *stored.invalid))
 
 
 async def read_some_configs(read: ReadMany, resources: Sequence[ConfigResource]) -> StoredConfigs:

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from cluster_model.delegation_tokens import DelegationToken
-from cluster_model.znodes.layout import ZnodeContentError
 from cluster_model.znodes.tokens import TokenZnode
+from cluster_model.znodes.values import ZnodeContentError
 from zookeeper_client.wire import ReadChildren, ReadData, ReadMany, ZnodeData
 
 

@@ -17,6 +17,8 @@ from bridgehead.cli.options import (
 )
 
 _FOLLOW_POLL_S = 0.2
+_COLUMNS = 80
+_SKIPPED_SHOWN = 5
 
 
 def status(*, data_dir: DataDirOption = DEFAULT_DATA_DIR, json_output: JsonOption = False) -> None:
@@ -37,6 +39,8 @@ def _show(document: dict[str, Any]) -> None:
     say(f"ZooKeeper   {document['zookeeper_connect']}")
     if document["zookeeper_problem"]:
         say(f"problem     {document['zookeeper_problem']}")
+    for line in _znode_problems(document["brokers"]):
+        say(line)
     rows = [("id", "condition", "pid", "role", "listeners", "metrics")]
     for broker in document["brokers"]:
         state = broker["state"] or {}
@@ -56,6 +60,21 @@ def _show(document: dict[str, Any]) -> None:
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         say("  ".join(cells).rstrip())
+
+
+def _znode_problems(brokers: list[dict[str, Any]]) -> list[str]:
+    """Return lines about znodes that keep a controller from its work, or that it skips."""
+    lines = []
+    states = [broker["state"] or {} for broker in brokers]
+    problems = [state.get("election_problem") for state in states]
+    if not any(state.get("is_controller") for state in states) and any(problems):
+        lines.append(f"problem     {next(filter(None, problems))}")
+    for state in states:
+        skipped = state.get("skipped_znodes") or {"count": 0, "first": []}
+        if skipped["count"]:
+            lines.append(f"skipped     {skipped['count']} invalid znodes; the first ones:")
+            lines += [f"            {error}" for error in skipped["first"][:_SKIPPED_SHOWN]]
+    return [line if len(line) <= _COLUMNS else f"{line[: _COLUMNS - 3]}..." for line in lines]
 
 
 def down(*, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:

@@ -10,10 +10,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from functools import partial
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 from bridgehead.authorizer import ResourcePattern
-from broker_proxy.metadata.change_follower import Notifications, Watch, log_invalid, read_data
+from broker_proxy.metadata.change_follower import (
+    Notifications,
+    Seen,
+    Watch,
+    log_invalid,
+    read_data,
+)
 from cluster_model.acls.bindings import Entries
 from cluster_model.znodes.acls import AclChangeZnode
 from zookeeper_client.acl_reading import StoredAcls, StoredRules, read_acls, read_some_acls
@@ -37,13 +43,6 @@ class AclListener(Protocol):
         """The ACLs are those at `zxid`; None: they were read at different zxids."""
 
 
-class _Seen(NamedTuple):
-    """What the follower has seen below one parent znode of notifications."""
-
-    name: str  # of the newest notification
-    pzxid: int  # of the parent, before its children were listed
-
-
 class AclFollower:
     """Reads the ACLs. ZooKeeperWatcher calls it after each connect and when a watch fires."""
 
@@ -51,13 +50,16 @@ class AclFollower:
         self._listener = listener
         self._notifications = {
             parent: Notifications(
-                parent,
+                f"{parent}/{AclChangeZnode.word}",
                 partial(AclChangeZnode.decode, parent),
-                "this broker misses ACL changes until it reconnects",
+                "this broker misses ACL changes until it exists again",
             )
             for parent in AclChangeZnode.parents
         }
-        self._last = dict.fromkeys(AclChangeZnode.parents, _Seen("", -1))
+        self._seen = dict.fromkeys(AclChangeZnode.parents, Seen())
+        # The pzxid of each parent, read before its children were listed. If it has not changed
+        # since, there is no new notification.
+        self._pzxids: dict[str, int] = {}
         self._read_in: ZooKeeperSession | None = None
         # Parents whose watch has not fired yet. They get no second watch: it would fire, too.
         self._watched: set[str] = set()
@@ -79,29 +81,33 @@ class AclFollower:
             if connected:
                 self._watched.clear()
             self._has_fired = False
-            stored, last = None, dict(self._last)
+            stored, changed = None, dict[ResourcePattern, StoredRules]()
+            seen, pzxids = dict(self._seen), dict(self._pzxids)
             if session is not self._read_in:
                 # Watches are set before the read, so that changes during the read are read again.
-                for parent in last:
-                    names = await self._names(session, parent, again)
-                    newest = self._notifications[parent].newer(names, "")[-1:]
-                    last[parent] = _Seen("".join(newest), -1)
+                for parent in seen:
+                    names = await self._watching(session, parent, again)
+                    seen[parent] = Seen(names or frozenset())
+                pzxids.clear()
                 stored = await read_acls(session.read)
-            changed: dict[ResourcePattern, StoredRules] = {}
             for _ in range(_ROUNDS_MAX):
                 as_of: int | None = session.last_zxid
-                if (patterns := await self._new_patterns(session, again, last)) is None:
+                patterns, is_empty, in_doubt = await self._news(session, again, seen, pzxids)
+                if in_doubt:
+                    stored, changed = await read_acls(session.read), {}
+                elif is_empty:
                     break
-                rules, invalid = await read_some_acls(session.read, patterns)
-                log_invalid(invalid)
-                changed |= rules
+                else:
+                    rules, invalid = await read_some_acls(session.read, patterns)
+                    log_invalid(invalid)
+                    changed |= rules
                 if self._has_fired:
                     as_of = None  # The watcher calls `follow` again, because the watch has fired.
                     break
             else:
                 as_of = None
             self._notify(stored, changed, as_of)
-            self._last, self._read_in = last, session
+            self._seen, self._pzxids, self._read_in = seen, pzxids, session
 
     def _notify(
         self,
@@ -116,41 +122,45 @@ class AclFollower:
             self._listener.acl_changed(pattern, entries, version)
         self._listener.acls_are_of(as_of)
 
-    async def _new_patterns(
-        self, session: ZooKeeperSession, again: Watch | None, last: dict[str, _Seen]
-    ) -> list[ResourcePattern] | None:
-        """Return the patterns of notifications after `last`, and advance `last`.
+    async def _news(
+        self,
+        session: ZooKeeperSession,
+        again: Watch | None,
+        seen: dict[str, Seen],
+        pzxids: dict[str, int],
+    ) -> tuple[list[ResourcePattern], bool, bool]:
+        """Return the patterns of new notifications, and `is_empty` and `in_doubt` as in News.
 
-        If there is no new notification, return None. Notifications are kept for 15 minutes, so
-        there may be many: they are listed only if the parent has changed, or to set a watch.
+        `seen` and `pzxids` are advanced. Notifications are kept for 15 minutes, so there may be
+        many: they are listed only if the parent has changed, or to set a watch.
         """
-        before, patterns = dict(last), dict[ResourcePattern, None]()
-        for parent, znode in zip(last, await read_data(session, list(last)), strict=True):
+        patterns, are_empty, in_doubt = dict[ResourcePattern, None](), True, False
+        for parent, znode in zip(seen, await read_data(session, list(seen)), strict=True):
             pzxid = znode.stat.pzxid if znode is not None else -1
             is_watched = again is None or parent in self._watched
-            if pzxid == last[parent].pzxid and is_watched:
+            if pzxid == pzxids.get(parent) and is_watched:
                 continue
-            names = await self._names(session, parent, again)
-            notifications = self._notifications[parent]
-            new = notifications.newer(names, last[parent].name)
-            last[parent] = _Seen(new[-1] if new else last[parent].name, pzxid)
-            patterns |= dict.fromkeys(await notifications.read(session, new))
-        has_news = any(last[parent].name != before[parent].name for parent in last)
-        return list(patterns) if has_news else None
+            watch = self._watch_of(parent, again)
+            news = await self._notifications[parent].news(session, seen[parent], watch)
+            seen[parent], pzxids[parent] = news.seen, pzxid
+            patterns |= dict.fromkeys(news.keys)
+            are_empty, in_doubt = are_empty and news.is_empty, in_doubt or news.in_doubt
+        return list(patterns), are_empty, in_doubt
 
-    async def _names(
+    async def _watching(
         self, session: ZooKeeperSession, parent: str, again: Watch | None
-    ) -> list[str]:
-        watch: Watch | None = None
-        if again is not None and parent not in self._watched:
-            self._watched.add(parent)
+    ) -> frozenset[str] | None:
+        return await self._notifications[parent].list(session, self._watch_of(parent, again))
 
-            def watch() -> None:
-                self._watched.discard(parent)
-                self._has_fired = True
-                again()
+    def _watch_of(self, parent: str, again: Watch | None) -> Watch | None:
+        """Return the watch to set on a parent; None if it has one, or needs none."""
+        if again is None or parent in self._watched:
+            return None
+        self._watched.add(parent)
 
-        names = await self._notifications[parent].names(session, watch)
-        if names is None:
+        def watch() -> None:
             self._watched.discard(parent)
-        return names or []
+            self._has_fired = True
+            again()
+
+        return watch

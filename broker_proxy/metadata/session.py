@@ -35,8 +35,8 @@ from cluster_model.znodes.layout import (
     NodeZnode,
     PartitionZnode,
     TopicZnode,
-    ZnodeContentError,
 )
+from cluster_model.znodes.values import ZnodeContentError
 from event_log.events import BrokerRegistered, SessionLost, SessionOpened
 from event_log.writer import EventLog
 from zookeeper_client.config_reading import read_configs
@@ -474,7 +474,7 @@ class ZooKeeperWatcher:
         """Return a node's address, None if it has no valid znode. A change calls `again`."""
         path = NodeZnode.path(broker_id)
         try:
-            return NodeZnode.decode((await self._live.get(path, again)).data)
+            return NodeZnode.decode(path, (await self._live.get(path, again)).data)
         except NoSuchZnodeError:
             if await self._live.exists(path, again) is not None:
                 again()  # The znode was created between the two reads.

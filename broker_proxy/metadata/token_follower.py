@@ -23,17 +23,14 @@ def token_follower(cache: TokenCache) -> TokenFollower:
         _log_undecodable(stored)
 
     return ChangeFollower(
-        Notifications(TokenChangeZnode.parent, _token_id, "restart this node, which creates it"),
+        Notifications(
+            TokenChangeZnode.prefix, TokenChangeZnode.decode, "restart this node, which creates it"
+        ),
         _read_some,
         cache.update,
         read_all,
+        in_each_session=True,
     )
-
-
-def _token_id(data: bytes | None) -> str | None:
-    token_id = (data or b"").decode(errors="replace")
-    # An id with a slash would name a znode elsewhere, so it is ignored.
-    return token_id if token_id and "/" not in token_id and "\0" not in token_id else None
 
 
 async def _read_some(

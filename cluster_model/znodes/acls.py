@@ -21,7 +21,15 @@ from bridgehead.authorizer import (
 )
 from cluster_model.acls.bindings import Entries
 from cluster_model.acls.codes import OPERATIONS, PERMISSIONS
-from cluster_model.znodes.layout import ZnodeContentError
+from cluster_model.znode_names import is_valid_znode_name
+from cluster_model.znodes.values import (
+    TEXT_BYTES_MAX,
+    decoding,
+    json_object,
+    list_of,
+    object_of,
+    text,
+)
 
 _PARENTS: Final[dict[PatternType, str]] = {
     "LITERAL": "/kafka-acl",
@@ -77,22 +85,26 @@ class AclZnode:
         """Return the entries; without data there are none."""
         if not data:
             return ()
-        try:
-            value = orjson.loads(data)
+        with decoding(path):
+            value = json_object(data, path)
             if value["version"] != 1:
-                raise ValueError(f"version {value['version']}")
+                raise ValueError("the version is not 1")
             # Without duplicates, in the stored order.
-            return tuple(dict.fromkeys(_entry(acl) for acl in value["acls"]))
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise ZnodeContentError(f"{path}: {error!r}") from None
+            return tuple(dict.fromkeys(_entry(acl) for acl in list_of(value["acls"])))
+
+    @staticmethod
+    def can_name_a_resource(name: str) -> bool:
+        """Return whether a resource can have this name, or this prefix of its name."""
+        return len(name.encode()) <= TEXT_BYTES_MAX
 
 
 def _entry(acl: Any) -> AccessControlEntry:
-    principal, host = acl["principal"], acl["host"]
-    if not isinstance(principal, str) or not isinstance(host, str):
-        raise TypeError("a principal or a host is not a string")
+    acl = object_of(acl)
     return AccessControlEntry(
-        principal, host, _OPERATIONS[acl["operation"]], _PERMISSIONS[acl["permissionType"]]
+        text(acl["principal"]),
+        text(acl["host"]),
+        _OPERATIONS[text(acl["operation"])],
+        _PERMISSIONS[text(acl["permissionType"])],
     )
 
 
@@ -102,12 +114,13 @@ class AclChangeZnode:
     literal: Final = "/kafka-acl-changes"
     extended: Final = "/kafka-acl-extended-changes"
     parents: Final = (literal, extended)
+    word: Final = "acl_changes_"
 
     @classmethod
     def prefix(cls, pattern: ResourcePattern) -> str:
         """Return the path of a sequential znode, without the number."""
         parent = cls.literal if pattern.pattern_type == "LITERAL" else cls.extended
-        return f"{parent}/acl_changes_"
+        return f"{parent}/{cls.word}"
 
     @staticmethod
     def encode(pattern: ResourcePattern) -> bytes:
@@ -126,17 +139,20 @@ class AclChangeZnode:
     @classmethod
     def decode(cls, parent: str, data: bytes | None) -> ResourcePattern:
         """Return the pattern; its resource type may have any spelling that Kafka accepts."""
-        try:
+        with decoding(parent):
+            pattern_type: PatternType = "LITERAL"
             if parent == cls.literal:
                 word, _, name = (data or b"").decode().partition(":")
-                return ResourcePattern(_resource_type(word), "LITERAL", name)
-            value = orjson.loads(data or b"")
-            if value["patternType"] not in _PARENTS:
-                raise ValueError(f"unknown pattern type {value['patternType']}")
-            resource_type = _resource_type(value["resourceType"])
-            return ResourcePattern(resource_type, value["patternType"], str(value["name"]))
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise ZnodeContentError(f"{parent}: {error!r}") from None
+            else:
+                value = json_object(data, parent)
+                word, name, pattern_type = (
+                    value["resourceType"],
+                    value["name"],
+                    value["patternType"],
+                )
+            if pattern_type not in _PARENTS or not is_valid_znode_name(text(name)):
+                raise ValueError("no znode has ACLs of this pattern")
+            return ResourcePattern(_resource_type(word), pattern_type, name)
 
 
 def _resource_type(word: str) -> ResourceType:

@@ -2,14 +2,15 @@
 
 One class per kind of znode; most have `path`, `encode` and `decode`. JSON has no spaces, and its
 keys are in the order of Kafka 3.9.1; decoders accept any order and spaces. Because other processes
-write to ZooKeeper too, every decoder raises `ZnodeContentError` for invalid content.
+write to ZooKeeper too, every decoder raises `ZnodeContentError` for invalid content
+(`cluster_model.znodes.values`).
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import re
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -17,11 +18,29 @@ import orjson
 
 from cluster_model.image import BrokerRegistration, Endpoint
 from cluster_model.records import (
+    NO_LEADER,
     PRODUCER_IDS_PER_BLOCK,
     ConfigResource,
     PartitionState,
     ProducerIds,
     Replicas,
+)
+from cluster_model.topic_names import has_valid_path, is_legal
+from cluster_model.update_metadata import PROTOCOL_CODES
+from cluster_model.znodes.values import (
+    INT32_MAX,
+    INT64_MAX,
+    TEXT_BYTES_MAX,
+    decimal,
+    decoding,
+    int32,
+    json_object,
+    list_of,
+    number_of,
+    object_of,
+    shortened,
+    string,
+    text,
 )
 
 # Kafka creates these at start-up, in this order, with their parents.
@@ -46,27 +65,15 @@ BRIDGEHEAD_PATHS: Final = (
     *("/bridgehead", "/bridgehead/nodes", "/bridgehead/outcomes", "/bridgehead/floors"),
 )
 DEFAULT_ENTITY: Final = "<default>"
+CONFIG_TYPES: Final = ("topics", "brokers", "users", "clients", "ips")
 
 
-class ZnodeContentError(Exception):
-    """The content of a znode is invalid."""
-
-
-@contextmanager
-def _decoding(path: str) -> Iterator[None]:
-    """Convert the exceptions of decoding into ZnodeContentError with the path."""
-    try:
-        yield
-    except (AttributeError, KeyError, TypeError, ValueError, ZnodeContentError) as error:
-        raise ZnodeContentError(f"{path}: {error!r}") from None
-
-
-def _json(data: bytes | None, path: str) -> dict[str, Any]:
-    with _decoding(path):
-        value = orjson.loads(data or b"")
-        if not isinstance(value, dict):
-            raise TypeError("not a JSON object")
-    return value
+# A controller increments leader epochs and epochs. A stored one leaves room for that.
+LEADER_EPOCH_MAX: Final = INT32_MAX - 1_000_000
+CONTROLLER_EPOCH_MAX: Final = INT32_MAX - 1
+_PORT_MAX: Final = 65_535
+_REPLICAS_MAX: Final = 32_767  # the replication factor is INT16
+_INCARNATION: Final = re.compile(r"[A-Za-z0-9_-]{0,64}\Z")
 
 
 def encode_uuid(uuid: bytes) -> str:
@@ -74,12 +81,11 @@ def encode_uuid(uuid: bytes) -> str:
     return base64.urlsafe_b64encode(uuid).rstrip(b"=").decode()
 
 
-def decode_uuid(text: str) -> bytes:
-    """Return the 16 bytes of a UUID's text."""
-    with _decoding(f"the UUID {text!r}"):
-        uuid = base64.urlsafe_b64decode(text + "==")
-        if len(uuid) != 16:
-            raise ValueError("not 16 bytes")
+def decode_uuid(encoded: str) -> bytes:
+    """Return the 16 bytes of a UUID's text. Raises ValueError."""
+    uuid = base64.urlsafe_b64decode(text(encoded) + "==")
+    if len(uuid) != 16:
+        raise ValueError("a UUID that has not 16 bytes")
     return uuid
 
 
@@ -99,10 +105,9 @@ class ControllerZnode:
     @staticmethod
     def decode(data: bytes | None) -> int:
         """Return the broker id of the controller."""
-        value = _json(data, "/controller").get("brokerid")
-        if not isinstance(value, int):
-            raise ZnodeContentError("/controller has no brokerid")
-        return value
+        value = json_object(data, ControllerZnode.path)
+        with decoding(ControllerZnode.path):
+            return int32(value["brokerid"])
 
 
 class ControllerEpochZnode:
@@ -117,11 +122,9 @@ class ControllerEpochZnode:
 
     @staticmethod
     def decode(data: bytes | None) -> int:
-        """Return the epoch."""
-        with _decoding("/controller_epoch"):
-            if not (data or b"").isdigit():
-                raise ValueError(f"{data!r} is not an epoch")
-            return int(data or b"")
+        """Return the epoch. No controller can be elected after a higher one."""
+        with decoding(ControllerEpochZnode.path):
+            return decimal(data or b"", CONTROLLER_EPOCH_MAX)
 
 
 class CommitZnode:
@@ -140,6 +143,11 @@ class OutcomeZnode:
         """Return the path of one commit."""
         return f"/bridgehead/outcomes/{commit:010}"
 
+    @staticmethod
+    def commit_of(name: str) -> int | None:
+        """Return the commit of a znode's name; None if no commit has this name."""
+        return int(name) if re.fullmatch("[0-9]{10}", name) else None
+
 
 class FloorZnode:
     """/bridgehead/floors/<broker>-<incarnation>: the sequence below which all requests are done."""
@@ -148,6 +156,22 @@ class FloorZnode:
     def path(broker_id: int, incarnation: str) -> str:
         """Return the path of one incarnation."""
         return f"/bridgehead/floors/{broker_id}-{incarnation}"
+
+    @staticmethod
+    def decode(name: str, data: bytes | None) -> tuple[tuple[int, str], int]:
+        """Return broker id and incarnation, and the floor."""
+        broker_id, _, incarnation = name.partition("-")
+        with decoding(f"/bridgehead/floors/{name}"):
+            if (number := number_of(broker_id)) is None:
+                raise ValueError("the name has no broker id")
+            return (number, decode_incarnation(incarnation)), decimal(data or b"")
+
+
+def decode_incarnation(value: Any) -> str:
+    """Return an incarnation, which is part of the names of znodes. Raises ValueError."""
+    if not isinstance(value, str) or not _INCARNATION.match(value):
+        raise ValueError("the incarnation is not a short word")
+    return value
 
 
 class NodeAddress(NamedTuple):
@@ -173,10 +197,13 @@ class NodeZnode:
         )
 
     @staticmethod
-    def decode(data: bytes | None) -> NodeAddress:
+    def decode(path: str, data: bytes | None) -> NodeAddress:
         """Return the address."""
-        value = _json(data, "/bridgehead/nodes")
-        return NodeAddress(str(value.get("grpc", "")), str(value.get("incarnation", "")))
+        value = json_object(data, path)
+        with decoding(path):
+            address = text(value["grpc"])
+            _host_and_port(address)
+            return NodeAddress(address, decode_incarnation(value["incarnation"]))
 
 
 class ClusterIdZnode:
@@ -192,7 +219,9 @@ class ClusterIdZnode:
     @staticmethod
     def decode(data: bytes | None) -> str:
         """Return the cluster id."""
-        return str(_json(data, "/cluster/id").get("id", ""))
+        value = json_object(data, ClusterIdZnode.path)
+        with decoding(ClusterIdZnode.path):
+            return text(value["id"])
 
 
 class BrokerIdZnode:
@@ -233,20 +262,32 @@ class BrokerIdZnode:
     ) -> BrokerRegistration:
         """Read versions 1 to 5; version 1 has only a host and a port."""
         path = BrokerIdZnode.path(broker_id)
-        value = _json(data, path)
-        endpoints = []
-        with _decoding(path):
-            protocols = value.get("listener_security_protocol_map") or {}
+        value = json_object(data, path)
+        with decoding(path):
+            protocols = object_of(value.get("listener_security_protocol_map"))
             plain = f"PLAINTEXT://{value.get('host')}:{value.get('port')}"
-            for text in value.get("endpoints") or [plain]:
-                name, _, address = text.partition("://")
-                host, _, port = address.rpartition(":")
-                endpoints.append(
-                    Endpoint(name, protocols.get(name, name), host.strip("[]"), int(port))
-                )
-        return BrokerRegistration(
-            broker_id, epoch, tuple(endpoints), value.get("rack"), incarnation
-        )
+            stored = list_of(value.get("endpoints") or [plain])
+            endpoints = tuple(_endpoint(text(endpoint), protocols) for endpoint in stored)
+            rack = value.get("rack")
+            return BrokerRegistration(
+                broker_id, epoch, endpoints, None if rack is None else text(rack), incarnation
+            )
+
+
+def _endpoint(stored: str, protocols: Mapping[str, Any]) -> Endpoint:
+    name, _, address = stored.partition("://")
+    protocol = protocols.get(name, name)
+    if text(protocol) not in PROTOCOL_CODES:
+        raise ValueError(f"{protocol!r} is not a security protocol")
+    host, port = _host_and_port(address)
+    return Endpoint(name, protocol, host.strip("[]"), port)
+
+
+def _host_and_port(address: str) -> tuple[str, int]:
+    host, _, port = address.rpartition(":")
+    if not host:
+        raise ValueError(f"{address!r} is not of the form host:port")
+    return host, decimal(port, _PORT_MAX)
 
 
 class TopicContent(NamedTuple):
@@ -259,9 +300,11 @@ class TopicContent(NamedTuple):
 
 
 # A controller loads up to 100,000 lists of replicas, and few of them differ.
-@lru_cache(maxsize=1024)
-def _replicas(*broker_ids: int) -> Replicas:
-    return tuple(map(int, broker_ids))
+@lru_cache(maxsize=1024, typed=True)  # 1, 1.0 and true are different in JSON
+def _replicas(*broker_ids: Any) -> Replicas:
+    if len(broker_ids) > _REPLICAS_MAX:
+        raise ValueError(f"{len(broker_ids)} replicas")
+    return tuple(map(int32, broker_ids))
 
 
 class TopicZnode:
@@ -293,18 +336,23 @@ class TopicZnode:
     @staticmethod
     def decode(topic: str, data: bytes | None) -> TopicContent:
         """Read versions 1 to 3. Partition numbers must be 0 to n-1."""
-        value = _json(data, f"/brokers/topics/{topic}")
-        with _decoding(f"/brokers/topics/{topic}"):
-            stored = value["partitions"]
-            assignment = tuple([_replicas(*stored[str(p)]) for p in range(len(stored))])
+        path = f"/brokers/topics/{topic}"
+        value = json_object(data, path)
+        with decoding(path):
+            if not is_legal(topic):
+                raise ValueError("not a valid topic name")
+            stored = object_of(value["partitions"])
+            assignment = tuple([_replicas(*list_of(stored[str(p)])) for p in range(len(stored))])
+            if not all(assignment):
+                raise ValueError("a partition has no replicas")
             adding, removing = (
-                {int(p): _replicas(*r) for p, r in (value.get(key) or {}).items()}
+                {decimal(p): _replicas(*list_of(r)) for p, r in object_of(value.get(key)).items()}
                 for key in ("adding_replicas", "removing_replicas")
             )
-            if not all(p in range(len(assignment)) for p in (*adding, *removing)):
+            if not all(p < len(assignment) for p in (*adding, *removing)):
                 raise ValueError("a reassigned partition does not exist")
-            text = value.get("topic_id")
-            topic_id = decode_uuid(text) if text else None
+            encoded = value.get("topic_id")
+            topic_id = decode_uuid(encoded) if encoded else None
         return TopicContent(assignment, topic_id, adding, removing)
 
 
@@ -337,22 +385,22 @@ class PartitionZnode:
     @staticmethod
     def decode(topic: str, partition: int, data: bytes | None, version: int) -> PartitionState:
         """Read the state; `version` is the znode's data version, the partition epoch."""
-        try:
+        with decoding(PartitionZnode.path(topic, partition)):
             return _partition_state(data, version)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            path = PartitionZnode.path(topic, partition)
-            raise ZnodeContentError(f"{path}: {error!r}") from None
 
 
 # A controller loads and writes up to 100,000 states, and few of them differ.
 @lru_cache(maxsize=1024)
 def _partition_state(data: bytes | None, version: int) -> PartitionState:
-    value = orjson.loads(data or b"")
+    value = object_of(orjson.loads(data or b""))
+    epoch = int32(value["leader_epoch"])
+    if epoch > LEADER_EPOCH_MAX:
+        raise ValueError(f"the leader epoch {epoch} leaves no room for elections")
     return PartitionState(
-        int(value["leader"]),
-        int(value["leader_epoch"]),
-        tuple(map(int, value["isr"])),
-        int(value["controller_epoch"]),
+        int32(value["leader"], NO_LEADER),
+        epoch,
+        _replicas(*list_of(value["isr"])),
+        int32(value["controller_epoch"]),
         version,
         value.get("leader_recovery_state", 0) == 1,
     )
@@ -376,10 +424,26 @@ class ConfigZnode:
         """Read the overrides; a znode without data or without `config` has none."""
         if not data:
             return {}
-        configs = _json(data, path).get("config") or {}
-        if not isinstance(configs, dict):
-            raise ZnodeContentError(f"{path}: config is not an object")
-        return {str(key): str(value) for key, value in configs.items()}
+        configs = json_object(data, path).get("config")
+        with decoding(path):
+            return {key: string(value) for key, value in object_of(configs).items()}
+
+    @staticmethod
+    def name_error(resource: ConfigResource) -> str | None:
+        """Return why no entity has this name; None if it is valid."""
+        if len(resource.entity_name.encode()) > TEXT_BYTES_MAX:
+            return f"{shortened(ConfigZnode.path(resource))}: the name is too long"
+        return None
+
+
+def notification_number(name: str, word: str) -> int | None:
+    """Return the number of a change notification, such as `config_change_0000000007`.
+
+    None: the name is foreign. ZooKeeper's numbers become negative after 31 bits.
+    """
+    digits = name.removeprefix(word)
+    is_ours = digits != name and re.fullmatch("-?[0-9]{1,19}", digits) is not None
+    return int(digits) if is_ours else None
 
 
 class ConfigChangeZnode:
@@ -398,12 +462,15 @@ class ConfigChangeZnode:
     @staticmethod
     def decode(data: bytes | None) -> ConfigResource:
         """Read versions 1 and 2."""
-        value = _json(data, "/config/changes")
-        if value.get("version") == 1:
-            return ConfigResource(str(value.get("entity_type")), str(value.get("entity_name")))
-        entity_type, _, entity_name = str(value.get("entity_path", "")).partition("/")
-        if not entity_name:
-            raise ZnodeContentError("a config change has no entity_path")
+        path = ConfigChangeZnode.parent
+        value = json_object(data, path)
+        with decoding(path):
+            if value.get("version") == 1:
+                entity_type, entity_name = text(value["entity_type"]), text(value["entity_name"])
+            else:
+                entity_type, _, entity_name = text(value["entity_path"]).partition("/")
+            if entity_type not in CONFIG_TYPES or not has_valid_path(entity_name):
+                raise ValueError(f"{entity_type}/{entity_name} cannot have configs")
         return ConfigResource(entity_type, entity_name)
 
 
@@ -435,9 +502,9 @@ class ProducerIdBlockZnode:
         """Read the last block; `version` is the znode's data version."""
         if not data:
             return ProducerIds(0, version)
-        value = _json(data, ProducerIdBlockZnode.path)
-        with _decoding(ProducerIdBlockZnode.path):
-            return ProducerIds(int(value["block_end"]) + 1, version)
+        value = json_object(data, ProducerIdBlockZnode.path)
+        with decoding(ProducerIdBlockZnode.path):
+            return ProducerIds(decimal(text(value["block_end"]), INT64_MAX - 1) + 1, version)
 
 
 class FeatureZnode:

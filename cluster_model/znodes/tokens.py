@@ -8,8 +8,9 @@ import orjson
 
 from cluster_model.delegation_tokens import DelegationToken
 from cluster_model.principal import KafkaPrincipal
+from cluster_model.znode_names import is_valid_znode_name
 from cluster_model.znodes.entity_names import desanitize, sanitize
-from cluster_model.znodes.layout import ZnodeContentError
+from cluster_model.znodes.values import decoding, int32, int64, json_object, list_of, text
 
 _VERSION: Final = 3
 
@@ -47,9 +48,10 @@ class TokenZnode:
         Raises:
             ZnodeContentError: the content is not a token, or has another id.
         """
-        try:
-            value = orjson.loads(data or b"")
-            if not 0 < value["version"] <= _VERSION or value["tokenId"] != token_id:
+        path = TokenZnode.path(token_id)
+        with decoding(path):
+            value = json_object(data, path)
+            if not 0 < int32(value["version"]) <= _VERSION or text(value["tokenId"]) != token_id:
                 raise ValueError("unknown version, or another token id")
             owner = _principal(value["owner"])
             requester = _principal(value["tokenRequester"]) if value["version"] >= 3 else owner
@@ -57,17 +59,15 @@ class TokenZnode:
                 token_id=token_id,
                 owner=owner,
                 requester=requester,
-                renewers=tuple(_principal(renewer) for renewer in value["renewers"]),
-                issue_ms=int(value["issueTimestamp"]),
-                expiry_ms=int(value["expiryTimestamp"]),
-                max_ms=int(value["maxTimestamp"]),
+                renewers=tuple(_principal(renewer) for renewer in list_of(value["renewers"])),
+                issue_ms=int64(value["issueTimestamp"]),
+                expiry_ms=int64(value["expiryTimestamp"]),
+                max_ms=int64(value["maxTimestamp"]),
             )
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise ZnodeContentError(f"{TokenZnode.path(token_id)}: {error!r}") from None
 
 
 def _principal(stored: str) -> KafkaPrincipal:
-    kind, colon, name = (desanitize(stored) or stored).partition(":")
+    kind, colon, name = text(desanitize(text(stored)) or stored).partition(":")
     if not colon:
         raise ValueError("the principal has no type")
     return KafkaPrincipal(kind, name)
@@ -81,6 +81,15 @@ class TokenChangeZnode:
 
     parent: Final = "/delegation_token/token_changes"
     prefix: Final = "/delegation_token/token_changes/token_change_"
+
+    @classmethod
+    def decode(cls, data: bytes | None) -> str:
+        """Return the token id."""
+        with decoding(cls.parent):
+            token_id = (data or b"").decode()
+            if not is_valid_znode_name(token_id):
+                raise ValueError("no token has this id")
+        return token_id
 
 
 # Created by Kafka's token manager if there is a secret key.

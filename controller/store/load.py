@@ -18,20 +18,28 @@ from typing import Final, Protocol, cast
 
 from immutables import Map
 
+from cluster_model.client_quotas import damaged_quotas
 from cluster_model.image import BrokerRegistration, MetadataImage, Topic, index_collisions
 from cluster_model.mutation_rates import mutation_rate
 from cluster_model.records import NO_STATE, ConfigResource, PartitionState, ProducerIds
+from cluster_model.znodes.acls import AclChangeZnode
 from cluster_model.znodes.layout import (
+    CONFIG_TYPES,
     BrokerIdZnode,
+    ConfigChangeZnode,
+    ConfigZnode,
     DeletionMarkerZnode,
+    FloorZnode,
     NodeZnode,
     OutcomeZnode,
     PartitionZnode,
     ProducerIdBlockZnode,
     TopicContent,
     TopicZnode,
-    ZnodeContentError,
+    notification_number,
 )
+from cluster_model.znodes.tokens import TokenChangeZnode
+from cluster_model.znodes.values import ZnodeContentError, number_of, shortened
 from controller.store.outcomes import OutcomeIndex, decode_outcomes
 from zookeeper_client.acl_reading import read_acls
 from zookeeper_client.config_reading import read_configs
@@ -40,7 +48,12 @@ from zookeeper_client.wire import ReadChildren, ReadData, ReadMany, ZnodeData
 
 # Parsing yields after this many topics: some 10 ms if each has 100 partitions.
 _TOPICS_PER_STEP: Final = 50
-_CONFIG_TYPES: Final = ("topics", "brokers", "users", "clients", "ips")
+# The paths of change notifications, without their numbers.
+NOTIFICATION_PREFIXES: Final = (
+    ConfigChangeZnode.prefix,
+    TokenChangeZnode.prefix,
+    *(f"{parent}/{AclChangeZnode.word}" for parent in AclChangeZnode.parents),
+)
 
 
 class KnownStates(Protocol):
@@ -92,8 +105,14 @@ async def load(
     topic_names, markers, commits, floors = names
     feature, block = await _data(read, ["/feature", ProducerIdBlockZnode.path])
     brokers = await load_brokers(read, invalid)
-    stored_configs = await read_configs(read, _CONFIG_TYPES)
+    stored_configs = await read_configs(read, CONFIG_TYPES)
+    invalid += [
+        f"{ConfigZnode.path(resource)}: {key} is not a number: DescribeClientQuotas fails"
+        for resource, configs in stored_configs.configs.items()
+        for key in damaged_quotas(resource, configs)
+    ]
     topics, without_id = await load_topics(read, topic_names, invalid, known_states)
+    invalid += await _foreign_notifications(read)
     stored_acls = await read_acls(read)
     stored_tokens = await read_tokens(read)
     outcomes = await _load_outcomes(read, commits, floors, invalid)
@@ -134,19 +153,38 @@ async def _data(read: ReadMany, paths: Sequence[str]) -> list[ZnodeData | None]:
     return cast(list[ZnodeData | None], await read([ReadData(path) for path in paths]))
 
 
+async def _foreign_notifications(read: ReadMany) -> list[str]:
+    """Return an error for each znode among the change notifications that is none."""
+    folders = [prefix.rpartition("/") for prefix in NOTIFICATION_PREFIXES]
+    names_of_folders = await _children(read, [parent for parent, _, _ in folders])
+    return [
+        f"{parent}/{shortened(name)}: not a notification, so no broker reads it"
+        for (parent, _, word), names in zip(folders, names_of_folders, strict=True)
+        for name in names
+        if notification_number(name, word) is None
+    ]
+
+
 async def load_brokers(read: ReadMany, invalid: list[str]) -> Map[int, BrokerRegistration]:
     """Return the live brokers; their incarnations come from /bridgehead/nodes."""
     names, nodes = await _children(read, ("/brokers/ids", "/bridgehead/nodes"))
-    ids = [int(name) for name in names if name.isdecimal()]
+    numbers = {name: number_of(name) for name in names}
+    invalid += [
+        f"/brokers/ids/{shortened(name)}: not a broker id"
+        for name in names
+        if numbers[name] is None
+    ]
+    ids = [number for number in numbers.values() if number is not None]
     data = await _data(read, [BrokerIdZnode.path(broker_id) for broker_id in ids])
     addresses = await _data(read, [f"/bridgehead/nodes/{name}" for name in nodes])
     incarnations: dict[str, str] = {}
     for name, address in zip(nodes, addresses, strict=True):
         if address is not None:
             try:
-                incarnations[name] = NodeZnode.decode(address.data).incarnation
+                path = f"/bridgehead/nodes/{name}"
+                incarnations[name] = NodeZnode.decode(path, address.data).incarnation
             except ZnodeContentError as wrong:
-                invalid.append(f"/bridgehead/nodes/{name}: {wrong}")
+                invalid.append(str(wrong))
     brokers = {}
     for broker_id, znode in zip(ids, data, strict=True):
         if znode is None:
@@ -291,9 +329,11 @@ async def _with_leftovers(read: ReadMany, topic: Topic) -> Topic:
     (children,) = await read([ReadChildren(parent)])
     if children is None:
         return topic
-    numbers = {int(name) for name in cast(list[str], children) if name.isdecimal()}
+    numbers = map(number_of, cast(list[str], children))
     bare = frozenset(
-        p for p in numbers if p >= len(topic.states) or topic.states[p].partition_epoch < 0
+        p
+        for p in numbers
+        if p is not None and (p >= len(topic.states) or topic.states[p].partition_epoch < 0)
     )
     return replace(topic, has_partitions_znode=True, bare_partition_znodes=bare)
 
@@ -302,24 +342,26 @@ async def _load_outcomes(
     read: ReadMany, commits: Sequence[str], floors: Sequence[str], invalid: list[str]
 ) -> OutcomeIndex:
     index = OutcomeIndex()
-    invalid += [f"/bridgehead/outcomes/{name}" for name in commits if not name.isdecimal()]
-    commits = [name for name in commits if name.isdecimal()]
-    znodes = await _data(read, [OutcomeZnode.path(int(name)) for name in commits])
-    for name, znode in zip(commits, znodes, strict=True):
+    numbers = {name: OutcomeZnode.commit_of(name) for name in commits}
+    invalid += [
+        f"/bridgehead/outcomes/{shortened(name)}: not a commit number"
+        for name, number in numbers.items()
+        if number is None
+    ]
+    paths = {OutcomeZnode.path(n): n for n in numbers.values() if n is not None}
+    for (path, number), znode in zip(paths.items(), await _data(read, list(paths)), strict=True):
         if znode is None:
             continue
         try:
-            outcomes = decode_outcomes(OutcomeZnode.path(int(name)), znode.data)
+            index.add(number, decode_outcomes(path, znode.data))
+        except ZnodeContentError as wrong:
+            invalid.append(str(wrong))
+    stored = await _data(read, [f"/bridgehead/floors/{name}" for name in floors])
+    for name, znode in zip(floors, stored, strict=True):
+        try:
+            incarnation, floor = FloorZnode.decode(name, znode.data if znode is not None else None)
         except ZnodeContentError as wrong:
             invalid.append(str(wrong))
             continue
-        index.add(int(name), outcomes)
-    stored = await _data(read, [f"/bridgehead/floors/{name}" for name in floors])
-    for name, znode in zip(floors, stored, strict=True):
-        broker_id, _, incarnation = name.partition("-")
-        if znode is None or not (znode.data or b"").isdigit() or not broker_id.isdecimal():
-            invalid.append(f"/bridgehead/floors/{name}")
-            continue
-        key = (int(broker_id), incarnation)
-        index.floors[key] = index.stored_floors[key] = int(znode.data or b"0")
+        index.floors[incarnation] = index.stored_floors[incarnation] = floor
     return index

@@ -16,11 +16,20 @@ from bridgehead.kafka_wire.errors import ErrorCode
 from cluster_model.znodes.layout import (
     FloorZnode,
     OutcomeZnode,
-    ZnodeContentError,
+    decode_incarnation,
     decode_uuid,
     encode_uuid,
 )
 from cluster_model.znodes.operations import Create, Delete, Operation, SetData
+from cluster_model.znodes.values import (
+    decoding,
+    int32,
+    int64,
+    json_object,
+    list_of,
+    object_of,
+    string,
+)
 from controller.apis.base import Outcome
 from envelope.messages import RequestIdentity
 
@@ -64,29 +73,27 @@ def encode_outcomes(epoch: int, outcomes: Iterable[RequestOutcomes]) -> bytes:
 
 def decode_outcomes(path: str, data: bytes | None) -> list[RequestOutcomes]:
     """Decode an outcome znode. Raises ZnodeContentError."""
-    try:
+    with decoding(path):
         return [
             RequestOutcomes(
                 _identity(*entry["id"]),
-                entry["request"],
+                string(entry["request"]),
                 {
-                    element: Outcome(
-                        ErrorCode(code),
-                        message,
+                    string(element): Outcome(
+                        ErrorCode(int32(code, -1)),
+                        None if message is None else string(message),
                         None if uuid is None else decode_uuid(uuid),
-                        *(tuple(map(int, number)) for number in numbers),
+                        *(tuple(map(int64, number)) for number in numbers),
                     )
                     for element, code, message, uuid, *numbers in entry["elements"]
                 },
             )
-            for entry in orjson.loads(data or b"")["outcomes"]
+            for entry in map(object_of, list_of(json_object(data, path)["outcomes"]))
         ]
-    except (KeyError, TypeError, ValueError) as error:
-        raise ZnodeContentError(f"{path}: {error!r}") from None
 
 
 def _identity(broker_id: Any, incarnation: Any, sequence: Any) -> RequestIdentity:
-    return RequestIdentity(int(broker_id), str(incarnation), int(sequence))
+    return RequestIdentity(int32(broker_id), decode_incarnation(incarnation), int64(sequence))
 
 
 Incarnation = tuple[int, str]  # broker id, incarnation

@@ -208,7 +208,8 @@ class ZooKeeperStore:
             await self._session.multi([self.encode(Create(CommitZnode.path, b"0"))])
             counter = await self._session.get(CommitZnode.path)
         names = await self._session.children(OutcomeZnode.parent)
-        newest = max((int(name) for name in names if name.isdecimal()), default=0)
+        commits = (OutcomeZnode.commit_of(name) for name in names)
+        newest = max((commit for commit in commits if commit is not None), default=0)
         self._commit_number = max(counter.version, newest)
         self._commit_lead = self._commit_number - counter.version
         return counter.stat.mzxid

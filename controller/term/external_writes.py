@@ -9,7 +9,6 @@ writes are already in the image.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Final, cast
@@ -20,17 +19,19 @@ from cluster_model.configs.steps import user_and_client
 from cluster_model.delegation_tokens import DelegationToken
 from cluster_model.records import ConfigResource
 from cluster_model.session_state import ConnectionLostError
+from cluster_model.znodes.acls import AclZnode
 from cluster_model.znodes.layout import ConfigZnode
+from cluster_model.znodes.tokens import TokenZnode
 from controller.loop.loop import ControllerLoop
+from controller.term.skipped_znodes import SkippedZnodes
 from zookeeper_client.acl_reading import read_some_acls
 from zookeeper_client.config_reading import read_some_configs
 from zookeeper_client.token_reading import read_some_tokens
 from zookeeper_client.wire import ReadChildren, ReadMany
 
-_log = logging.getLogger(__name__)
 _RETRY_S: Final = 0.1
 
-_Reading = Callable[[ControllerLoop, ReadMany], Awaitable[None]]
+_Reading = Callable[[ControllerLoop, ReadMany, SkippedZnodes], Awaitable[None]]
 
 
 class ExternalWrites:
@@ -42,11 +43,12 @@ class ExternalWrites:
     def __init__(self) -> None:
         self._loop: ControllerLoop | None = None
         self._read_many: ReadMany | None = None
+        self._skipped = SkippedZnodes()
         self._unread: set[asyncio.Future[None]] = set()
 
-    def start(self, loop: ControllerLoop, read: ReadMany) -> None:
+    def start(self, loop: ControllerLoop, read: ReadMany, skipped: SkippedZnodes) -> None:
         """Accept reports from now on: the state is loaded."""
-        self._loop, self._read_many = loop, read
+        self._loop, self._read_many, self._skipped = loop, read, skipped
 
     def stop(self) -> None:
         """Ignore reports from now on: this controller has resigned."""
@@ -82,7 +84,7 @@ class ExternalWrites:
             await asyncio.wait(tuple(self._unread))
 
     def _schedule(self, reading: _Reading) -> None:
-        loop, read = self._loop, self._read_many
+        loop, read, skipped = self._loop, self._read_many, self._skipped
         assert loop is not None
         assert read is not None
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -91,7 +93,7 @@ class ExternalWrites:
 
         async def read_again() -> None:
             try:
-                await reading(loop, read)
+                await reading(loop, read, skipped)
                 _complete(done)
             except ConnectionLostError:
                 asyncio.get_running_loop().call_later(_RETRY_S, loop.schedule, read_again)
@@ -104,17 +106,25 @@ def _complete(done: asyncio.Future[None]) -> None:
         done.set_result(None)
 
 
-async def _read_acl(loop: ControllerLoop, read: ReadMany, *, pattern: ResourcePattern) -> None:
-    acls, _ = await read_some_acls(read, [pattern])
+async def _read_acl(
+    loop: ControllerLoop, read: ReadMany, skipped: SkippedZnodes, *, pattern: ResourcePattern
+) -> None:
+    acls, invalid = await read_some_acls(read, [pattern])
+    skipped.replace((f"{AclZnode.path(pattern)}: ",), invalid)
     loop.image = loop.image.with_acl(pattern, *acls[pattern])
 
 
-async def _read_token(loop: ControllerLoop, read: ReadMany, *, token_id: str) -> None:
-    tokens = await read_some_tokens(read, [token_id])
-    loop.image = loop.image.with_token(token_id, tokens.tokens.get(token_id))
+async def _read_token(
+    loop: ControllerLoop, read: ReadMany, skipped: SkippedZnodes, *, token_id: str
+) -> None:
+    stored = await read_some_tokens(read, [token_id])
+    skipped.replace((f"{TokenZnode.path(token_id)}: ",), stored.invalid)
+    loop.image = loop.image.with_token(token_id, stored.tokens.get(token_id))
 
 
-async def _read_config(loop: ControllerLoop, read: ReadMany, *, resource: ConfigResource) -> None:
+async def _read_config(
+    loop: ControllerLoop, read: ReadMany, skipped: SkippedZnodes, *, resource: ConfigResource
+) -> None:
     """Read the configs of one resource.
 
     For a user or a user's client, also read the names of the user's clients; for a client, also the
@@ -127,8 +137,7 @@ async def _read_config(loop: ControllerLoop, read: ReadMany, *, resource: Config
         if client is not None:
             resources.append(ConfigResource("users", user))
     configs = await read_some_configs(read, resources)
-    for text in configs.invalid:
-        _log.error("%s", text)
+    skipped.replace(tuple(f"{ConfigZnode.path(r)}: " for r in resources), configs.invalid)
     image = loop.image
     for changed in resources:
         image = image.with_config(

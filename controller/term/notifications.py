@@ -11,18 +11,13 @@ from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
 from cluster_model.session_state import ConnectionLostError
-from cluster_model.znodes.acls import AclChangeZnode
-from cluster_model.znodes.layout import ConfigChangeZnode
+from cluster_model.znodes.layout import notification_number
 from cluster_model.znodes.operations import Delete
-from cluster_model.znodes.tokens import TokenChangeZnode
 from controller.loop.loop import OPERATIONS_PER_MULTI, ControllerLoop
+from controller.store.load import NOTIFICATION_PREFIXES
+from controller.term.deletions import Deletions
 from zookeeper_client.wire import ReadChildren, ReadData, ReadMany, ZnodeData
 
-NOTIFICATION_PARENTS: Final = (
-    ConfigChangeZnode.parent,
-    TokenChangeZnode.parent,
-    *AclChangeZnode.parents,
-)
 EXPIRE_AFTER_MS: Final = 15 * 60 * 1000
 
 
@@ -35,30 +30,38 @@ def expired(znodes: Mapping[str, ZnodeData | None], now_ms: int) -> list[str]:
     ]
 
 
-async def purge_notifications(read: ReadMany, loop: ControllerLoop, now_ms: int) -> None:
+async def purge_notifications(
+    read: ReadMany, loop: ControllerLoop, now_ms: int, deletions: Deletions
+) -> None:
     """Delete expired notifications, in fenced multis. Raises ConnectionLostError.
 
     Each action of the loop reads the oldest notifications, as many as one multi can delete, and
     deletes those that have expired. If all of them have expired, another action reads the next.
     """
-    for parent in NOTIFICATION_PARENTS:
+    for prefix in NOTIFICATION_PREFIXES:
+        parent, _, word = prefix.rpartition("/")
         (children,) = await read([ReadChildren(parent)])
-        names = sorted(cast(Sequence[str], children or ()))
-        await _purge([f"{parent}/{name}" for name in names], read, loop, now_ms)
+        numbers = {
+            name: notification_number(name, word) for name in cast(list[str], children or ())
+        }
+        ours = sorted((n, name) for name, n in numbers.items() if n is not None)
+        await _purge([f"{parent}/{name}" for _, name in ours], read, loop, now_ms, deletions)
 
 
-async def _purge(paths: Sequence[str], read: ReadMany, loop: ControllerLoop, now_ms: int) -> None:
+async def _purge(
+    paths: Sequence[str], read: ReadMany, loop: ControllerLoop, now_ms: int, deletions: Deletions
+) -> None:
     oldest, newer = paths[:OPERATIONS_PER_MULTI], paths[OPERATIONS_PER_MULTI:]
     if not oldest:
         return
     znodes = cast(list[ZnodeData | None], await read([ReadData(path) for path in oldest]))
     gone = expired(dict(zip(oldest, znodes, strict=True)), now_ms)
-    if gone:
-        await loop.commit_operations([Delete(path) for path in gone])
+    if gone and not await deletions.commit(loop, [Delete(path) for path in gone]):
+        return  # The next purge tries again.
     if len(gone) == len(oldest) and newer:
 
         async def go_on() -> None:
             with contextlib.suppress(ConnectionLostError):  # The next purge tries again.
-                await _purge(newer, read, loop, now_ms)
+                await _purge(newer, read, loop, now_ms, deletions)
 
         loop.schedule(go_on)

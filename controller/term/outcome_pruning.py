@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from controller.loop.loop import ControllerLoop
 from controller.store.outcomes import Incarnation
+from controller.term.deletions import Deletions
 
 
 class OutcomePruner:
@@ -12,6 +13,7 @@ class OutcomePruner:
     def __init__(self, grace_ms: int) -> None:
         self._grace_s = grace_ms / 1000
         self._missing_since: dict[Incarnation, float] = {}
+        self._deletions = Deletions()
 
     def gone(
         self, incarnations: set[Incarnation], registered: set[Incarnation], now_s: float
@@ -36,6 +38,5 @@ class OutcomePruner:
         gone = self.gone(outcomes.known_incarnations(), registered, now_s)
         commits = outcomes.prunable(gone)
         operations = outcomes.plan_pruning(commits, gone)
-        if operations:
-            await loop.commit_operations(operations)
+        if operations and await self._deletions.commit(loop, operations):
             outcomes.pruned(commits, gone)

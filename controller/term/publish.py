@@ -37,33 +37,36 @@ class Publisher:
         """`delay_s`: how long an update may wait for replies, to share a message with them."""
         self._controller_id = controller_id
         self._delay_s = delay_s
-        self._peers: list[Peer] = [own_broker]  # those without a full image on its way
+        self._connected: list[Peer] = [own_broker]
+        # Those of them that have a full image. The others are in `_full_images`.
+        self._peers: list[Peer] = []
         self._full_images: list[_FullImage] = []
         self._published: MetadataImage | None = None
 
     def activate(self, image: MetadataImage) -> None:
         """Start publishing: push the first part of the full image to every broker."""
         self._published = image
-        peers, self._peers = self._peers, []
-        self._begin(image, peers)
+        self._begin(image, list(self._connected))
 
     def deactivate(self) -> None:
-        """Stop publishing."""
+        """Stop publishing, also after a push that failed half-way."""
         self._published = None
-        for full in self._full_images:
-            self._peers += full.peers
+        self._peers.clear()
         self._full_images.clear()
 
     def connected(self, peer: Peer) -> None:
         """A broker opened a channel: push the first part of the full image."""
-        if self._published is None:
-            self._peers.append(peer)
-        else:
+        self._connected.append(peer)
+        if self._published is not None:
             self._begin(self._published, [peer])
 
     def disconnected(self, peer: Peer) -> None:
         """A channel closed."""
-        for peers in (self._peers, *(full.peers for full in self._full_images)):
+        for peers in (
+            self._connected,
+            self._peers,
+            *(full.peers for full in self._full_images),
+        ):
             if peer in peers:
                 peers.remove(peer)
         self._full_images = [full for full in self._full_images if full.peers]

@@ -29,11 +29,13 @@ from controller.loop.ports import LoopCallbacks
 from controller.requests.responses import ResponseEncoder
 from controller.services import Services, Settings
 from controller.store.load import Loaded, first_difference, load, load_brokers
-from controller.store.port import Fence
+from controller.store.port import ContentConflictError, Fence
 from controller.store.zookeeper import ZooKeeperStore
+from controller.term.deletions import Deletions
 from controller.term.notifications import purge_notifications
 from controller.term.outcome_pruning import OutcomePruner
 from controller.term.publish import Publisher
+from controller.term.skipped_znodes import SkippedZnodes
 
 _log = logging.getLogger(__name__)
 _PRUNE_EVERY_S: Final = 1.0
@@ -61,6 +63,8 @@ class Term:
         self._loaded = loaded
         self._publisher = publisher
         self._token_check_interval_s = settings.token_check_interval_ms / 1000
+        self.skipped = SkippedZnodes(loaded.invalid)
+        self._purged = Deletions()
         self._pruner = OutcomePruner(settings.request_timeout_ms + settings.session_timeout_ms)
         self._leader_job: Job | None = None
         self._stores_records = settings.stores_records
@@ -94,7 +98,9 @@ class Term:
         """Queue the background jobs, and begin to publish the full image to every broker."""
         loop, loaded = self.loop, self._loaded
         if not loaded.has_feature_znode:
-            await loop.commit_operations([Create(FeatureZnode.path, FeatureZnode.content)])
+            # A broker of Kafka may have created it since this controller loaded the state.
+            with contextlib.suppress(ContentConflictError):
+                await loop.commit_operations([Create(FeatureZnode.path, FeatureZnode.content)])
         new_id = self._services.new_topic_id
         loop.start_job(
             repair_topics(lambda: loop.image, loaded.orphan_markers, loaded.without_id, new_id)
@@ -166,10 +172,12 @@ class Term:
         loop = self.loop
         try:
             await self._store.children("/brokers/ids", self.brokers_changed)
-            brokers = await load_brokers(self._store.read, invalid=[])
+            invalid: list[str] = []
+            brokers = await load_brokers(self._store.read, invalid)
         except ConnectionLostError:
             self._retry(self.brokers_changed)
             return
+        self.skipped.replace(("/brokers/ids/", "/bridgehead/nodes/"), invalid)
         if brokers != loop.image.brokers:
             if self._stores_records:
                 self._restarted |= _restarted(loop.image.brokers, brokers)
@@ -187,6 +195,7 @@ class Term:
         except ConnectionLostError:
             self._retry(self._reload)
             return
+        self.skipped.replace(("/",), loaded.invalid)
         image = replace(loaded.image, zxid=loop.image.zxid)
         if self._stores_records:
             self._restarted |= _restarted(loop.image.brokers, image.brokers)
@@ -227,7 +236,8 @@ class Term:
 
     async def _purge_notifications(self) -> None:
         with contextlib.suppress(ConnectionLostError):  # The next run tries again.
-            await purge_notifications(self._store.read, self.loop, self._services.now_ms())
+            now_ms = self._services.now_ms()
+            await purge_notifications(self._store.read, self.loop, now_ms, self._purged)
 
     def _retry(self, action: Callable[[], None]) -> None:
         """Run the action later. It succeeds after a reconnect; a lost session ends the term."""

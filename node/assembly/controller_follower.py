@@ -20,7 +20,7 @@ from broker_proxy.metadata.cache import MetadataCache
 from broker_proxy.metadata.session import ControllerAddress
 from cluster_model.principal import KafkaPrincipal
 from cluster_model.session_state import ConnectionLostError
-from cluster_model.znodes.layout import ZnodeContentError
+from cluster_model.znodes.values import ZnodeContentError
 from controller.controller import Controller
 from controller.services import THIS_PROCESS, ControllerState
 from envelope.channel import ControllerChannel
@@ -123,6 +123,11 @@ class ControllerFollower:
     def controller_id(self) -> int | None:
         """The active controller according to ZooKeeper."""
         return self._known.broker_id if self._known else None
+
+    @property
+    def election_problem(self) -> str | None:
+        """Why this node cannot take part in elections; None if it can, or has not tried."""
+        return self._last_failure or None
 
     @property
     def is_controller(self) -> bool:

@@ -29,6 +29,7 @@ _log = logging.getLogger(__name__)
 _SNAPSHOT_EVERY_S: Final = 10.0
 _STOP_GRACE_S: Final = 2.0
 _FLUSH_EVERY_S: Final = 0.05
+_SKIPPED_SHOWN: Final = 20  # the log names the others
 
 
 class Node:
@@ -210,7 +211,7 @@ class Node:
     def status(self) -> dict[str, Any]:
         """Return this node's status. Its keys are part of the user interface."""
         config, broker, controller = self._parts.config, self._parts.broker, self._parts.controller
-        cache = broker.cache
+        cache, skipped = broker.cache, controller.skipped_znodes
         is_active, responds = controller.state is ControllerState.ACTIVE, self._zookeeper_responds()
         return {
             "id": config.broker_id,
@@ -229,6 +230,8 @@ class Node:
             "protocol_level": config.protocol_level,
             "envelope_supported": config.bridgehead.envelope_supported,
             "writes_directly": self._parts.direct is not None,
+            "skipped_znodes": {"count": len(skipped), "first": skipped[:_SKIPPED_SHOWN]},
+            "election_problem": self._parts.follower.election_problem,
         }
 
     def _controller_id(self) -> int | None:

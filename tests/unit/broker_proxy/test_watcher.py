@@ -143,8 +143,11 @@ class ConfigSession:
         self.reads.append([read.path for read in reads])
         if len(self.reads) in self.lost:
             raise ConnectionLostError("lost")
-        znodes = [self.znodes.get(read.path) for read in reads]
-        return [ZnodeData(data, bytes(68)) if data else None for data in znodes]
+        znodes = {ConfigChangeZnode.parent: b"", **self.znodes}
+        return [
+            ZnodeData(znodes[read.path], bytes(68)) if read.path in znodes else None
+            for read in reads
+        ]
 
 
 CHANGES = (
@@ -164,7 +167,8 @@ async def test_many_config_changes_are_read_in_two_requests_and_applied_once_in_
     for _ in range(2):
         await watcher._follow_configs()
     assert changes == APPLIED
-    assert [len(paths) for paths in session.reads] == [5, 4]
+    # Five notifications with their folder, four configs; then nothing is new.
+    assert [len(paths) for paths in session.reads] == [6, 4, 1]
 
 
 @pytest.mark.parametrize("lost", [1, 2])

@@ -17,8 +17,8 @@ from cluster_model.image import MetadataImage
 from cluster_model.records import AclRecord
 from cluster_model.znode_names import is_valid_znode_name
 from cluster_model.znodes.acls import ACL_PATHS, AclChangeZnode, AclZnode
-from cluster_model.znodes.layout import ZnodeContentError
 from cluster_model.znodes.operations import Create, Delete, SetData
+from cluster_model.znodes.values import ZnodeContentError
 from controller.store.plan import plan_operations
 
 RECORDINGS = Path(__file__).parents[2] / "recordings"

@@ -16,9 +16,9 @@ from cluster_model.znodes.layout import (
     START_UP_PATHS,
     ConfigZnode,
     ControllerEpochZnode,
-    ZnodeContentError,
 )
 from cluster_model.znodes.operations import Create, Delete, Operation, SetData
+from cluster_model.znodes.values import ZnodeContentError
 from controller.store.load import load
 from controller.store.plan import plan_operations
 from zookeeper_client.config_reading import read_some_configs

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cluster_model.records import PartitionState
-from cluster_model.znodes.layout import PartitionZnode, ZnodeContentError
+from cluster_model.znodes.layout import PartitionZnode
+from cluster_model.znodes.values import ZnodeContentError
 
 STATE = PartitionState(leader=1, leader_epoch=2, isr=(1, 3), controller_epoch=5, partition_epoch=0)
 

@@ -16,8 +16,8 @@ from broker_proxy.metadata.token_cache import TokenCache
 from cluster_model.delegation_tokens import DelegationToken
 from cluster_model.principal import KafkaPrincipal
 from cluster_model.scram import credential_text, parse_credential, salted_password
-from cluster_model.znodes.layout import ZnodeContentError
 from cluster_model.znodes.tokens import TokenZnode
+from cluster_model.znodes.values import ZnodeContentError
 from tests.unit.controller.test_delegation_tokens import ALICE, BOB, SECRET, Cluster
 
 ZNODES = Path(__file__).parents[2] / "recordings" / "znodes-direct-secured.jsonl.gz"

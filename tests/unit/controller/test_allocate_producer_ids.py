@@ -12,8 +12,9 @@ from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from cluster_model.image import BrokerRegistration, MetadataImage
 from cluster_model.records import ProducerIdBlockRecord, ProducerIds
-from cluster_model.znodes.layout import ProducerIdBlockZnode, ZnodeContentError
+from cluster_model.znodes.layout import ProducerIdBlockZnode
 from cluster_model.znodes.operations import SetData
+from cluster_model.znodes.values import ZnodeContentError
 from controller.apis.allocate_producer_ids import AllocateProducerIds
 from controller.apis.base import Outcome, Results
 from controller.store.plan import plan_operations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 from unittest.mock import AsyncMock, Mock, patch
 
 from immutables import Map
@@ -16,6 +16,7 @@ from controller.services import Settings
 from controller.store.outcomes import OutcomeIndex
 from controller.store.port import Fence
 from controller.term.term import Term
+from zookeeper_client.wire import ZnodeData
 
 
 class EmptyStore:
@@ -32,7 +33,7 @@ class EmptyStore:
         self.refreshes += 1
         return []
 
-    async def read(self, reads: Any) -> list[None]:
+    async def read(self, reads: Any) -> list[Any]:
         await asyncio.sleep(0)
         self.during_read()
         return [None for _ in reads]
@@ -43,7 +44,7 @@ def a_term(
 ) -> Term:
     """Return a term that begins with `image` and stores records."""
     image = image or MetadataImage()
-    loaded = SimpleNamespace(image=image, outcomes=OutcomeIndex(), states_are_read=True)
+    loaded = SimpleNamespace(image=image, outcomes=OutcomeIndex(), states_are_read=True, invalid=())
     services = Mock(policies=None)
     fence = Fence(epoch=1, zk_version=1, zxid=1, last_commit_zxid=0)
     settings = Settings(1, 1000, 1000, 1000, stores_records=True)
@@ -109,7 +110,7 @@ async def test_a_reload_notices_that_a_broker_has_registered_again() -> None:
     )
     publisher = Mock()
     term = a_term(EmptyStore(), publisher, before)
-    loaded = SimpleNamespace(image=after)
+    loaded = SimpleNamespace(image=after, invalid=())
     with (
         patch("controller.term.term.load", AsyncMock(return_value=loaded)),
         patch.object(term, "_start_topic_jobs"),
@@ -129,7 +130,7 @@ async def test_a_reload_overtakes_the_actions_that_are_queued() -> None:
 
     async def load(*_: Any) -> Any:
         done.append("reload")
-        return SimpleNamespace(image=MetadataImage())
+        return SimpleNamespace(image=MetadataImage(), invalid=())
 
     async def earlier() -> None:
         done.append("earlier")
@@ -140,3 +141,30 @@ async def test_a_reload_overtakes_the_actions_that_are_queued() -> None:
         term._reload()
         await run_until_idle(term)
     assert done == ["reload", "earlier"]
+
+
+async def test_a_refresh_names_an_invalid_registration_until_it_is_gone() -> None:
+    class OddStore(EmptyStore):
+        registrations: ClassVar[dict[str, bytes]] = {
+            "77": b'{"endpoints":["PLAINTEXT://h:1"],"rack":5}'
+        }
+
+        async def read(self, reads: Any) -> list[Any]:
+            return [
+                list(self.registrations)
+                if read.path == "/brokers/ids"
+                else ZnodeData(self.registrations["77"], bytes(68))
+                if read.path == "/brokers/ids/77"
+                else None
+                for read in reads
+            ]
+
+    store = OddStore()
+    term = a_term(store)
+    term.brokers_changed()
+    await run_until_idle(term)
+    assert term.skipped.errors == ("/brokers/ids/77: a number instead of a string",)
+    store.registrations.clear()
+    term.brokers_changed()
+    await run_until_idle(term)
+    assert term.skipped.errors == ()

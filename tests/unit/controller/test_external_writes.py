@@ -10,7 +10,9 @@ from bridgehead.authorizer import AccessControlEntry, Permission, ResourcePatter
 from cluster_model.records import ConfigResource
 from cluster_model.session_state import ConnectionLostError
 from cluster_model.znodes.acls import AclZnode
+from cluster_model.znodes.layout import ConfigZnode
 from controller.term.external_writes import ExternalWrites
+from controller.term.skipped_znodes import SkippedZnodes
 from tests.unit.controller.loop_bench import Term
 from tests.unit.controller.test_direct_writes import Znodes
 from tests.unit.controller.topic_decisions import image
@@ -31,7 +33,7 @@ async def test_caught_up_waits_until_the_image_has_the_change() -> None:
         return await znodes.read(reads)
 
     external = ExternalWrites()
-    external.start(term.loop, read)
+    external.start(term.loop, read, SkippedZnodes())
     await external.caught_up()
     external.config_seen(DEFAULTS, WRITTEN)
     running = asyncio.create_task(term.loop.run())
@@ -55,7 +57,7 @@ async def test_acls_that_were_deleted_and_created_again_reach_the_image() -> Non
         return [znode]
 
     external = ExternalWrites()
-    external.start(term.loop, read)
+    external.start(term.loop, read, SkippedZnodes())
     external.acl_seen(pattern, before, 0)
     await external.caught_up()
     external.acl_seen(pattern, after, 0)
@@ -68,7 +70,7 @@ async def test_acls_that_were_deleted_and_created_again_reach_the_image() -> Non
 async def test_caught_up_returns_when_the_term_ends() -> None:
     term, znodes = Term(), Znodes(**WRITTEN)
     external = ExternalWrites()
-    external.start(term.loop, znodes.read)
+    external.start(term.loop, znodes.read, SkippedZnodes())
     external.config_seen(DEFAULTS, WRITTEN)
     waiting = asyncio.create_task(external.caught_up())
     await asyncio.sleep(0)
@@ -76,3 +78,26 @@ async def test_caught_up_returns_when_the_term_ends() -> None:
     external.stop()
     await waiting
     assert DEFAULTS not in term.loop.image.configs
+
+
+async def test_a_znode_is_named_while_it_is_invalid() -> None:
+    """Other programs damage and repair it while a controller is active."""
+    term, znodes = Term(), Znodes(**WRITTEN)
+    path = ConfigZnode.path(DEFAULTS)
+    skipped, external = SkippedZnodes([f"{path}s: another znode"]), ExternalWrites()
+    content = b'{"version":1,"config":{"log.cleaner.threads":2}}'
+
+    async def read(reads: Sequence[Read]) -> list[ReadResult]:
+        return [ZnodeData(content, bytes(68))] if content else await znodes.read(reads)
+
+    external.start(term.loop, read, skipped)
+    running = asyncio.create_task(term.loop.run())
+    external.config_seen(DEFAULTS, WRITTEN)
+    await external.caught_up()
+    assert skipped.errors == (f"{path}: a number instead of a string", f"{path}s: another znode")
+    content = b""
+    external.config_seen(DEFAULTS, WRITTEN)
+    await external.caught_up()
+    assert skipped.errors == (f"{path}s: another znode",)
+    assert term.loop.image.configs[DEFAULTS] == WRITTEN
+    running.cancel()

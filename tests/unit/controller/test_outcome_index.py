@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridgehead.kafka_wire.errors import ErrorCode
-from cluster_model.znodes.layout import FloorZnode, OutcomeZnode, ZnodeContentError
+from cluster_model.znodes.layout import FloorZnode, OutcomeZnode
 from cluster_model.znodes.operations import Create, Delete, SetData
+from cluster_model.znodes.values import ZnodeContentError
 from controller.apis.base import DONE, Outcome
 from controller.store.outcomes import (
     PRUNED_PER_MULTI_MAX,
@@ -56,7 +57,12 @@ ELEMENTS = st.dictionaries(
     st.lists(
         st.builds(
             RequestOutcomes,
-            st.builds(RequestIdentity, st.integers(0, 2**31 - 1), st.text(), st.integers(0, 2**53)),
+            st.builds(
+                RequestIdentity,
+                st.integers(0, 2**31 - 1),
+                st.from_regex("[0-9a-f]{1,12}", fullmatch=True),
+                st.integers(0, 2**53),
+            ),
             st.text(),
             ELEMENTS,
         ),

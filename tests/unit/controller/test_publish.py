@@ -6,10 +6,12 @@ from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from immutables import Map
 
+from bridgehead.kafka_wire.primitives import WireError
 from broker_proxy.metadata.cache import MetadataCache
 from cluster_model import update_metadata
 from cluster_model.image import BrokerRegistration, MetadataImage
@@ -21,6 +23,7 @@ from cluster_model.records import (
     TopicRecord,
     TopicRemovalRecord,
 )
+from controller.term import publish
 from controller.term.publish import Publisher
 from envelope.messages import MetadataUpdate
 
@@ -233,3 +236,31 @@ def test_only_changes_are_delayed() -> None:
     for peer in (cluster.own_peer, other):
         started = [u.starts_full_image for u in peer.updates[-2:]]
         assert list(zip(started, peer.delays[-2:], strict=True)) == [(True, 0.0), (False, 0.5)]
+
+
+def test_a_term_whose_first_publication_fails_leaves_no_broker_without_metadata() -> None:
+    """The next term of the same candidate publishes to its own broker and to all others."""
+    cluster = Cluster("a")
+    other = cluster.connect()
+    sound = cluster.image
+    cluster.image = replace(sound, brokers=sound.brokers.set(7, _broker(2**40)))
+    with pytest.raises(WireError):
+        cluster.activate()
+    cluster.publisher.deactivate()
+    cluster.image = replace(sound, zxid=cluster.image.zxid)
+    cluster.activate()
+    assert other.cache.controller_epoch == NEW
+    cluster.finish()
+
+
+def test_a_publication_that_fails_while_a_broker_connects_leaves_no_broker_out() -> None:
+    cluster = Cluster("a")
+    cluster.activate()
+    sound = cluster.image
+    with patch.object(publish, "take_part", side_effect=WireError), pytest.raises(WireError):
+        cluster.connect()
+    cluster.publisher.deactivate()
+    cluster.image = sound
+    cluster.activate()
+    assert [peer.cache.controller_epoch for peer in cluster.peers] == [NEW, NEW]
+    cluster.finish()

@@ -1,0 +1,164 @@
+"""Whatever other programs write into ZooKeeper, a simulated cluster keeps its controller.
+
+`tests/unit/controller/test_odd_znodes.py` has more examples, without sessions, watches and jobs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+
+from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.messages.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreateTopicsRequest,
+)
+from bridgehead.kafka_wire.messages.metadata import MetadataRequest
+from bridgehead.raw_client.asynchronous import ClusterClient
+from chaos.simulated.network import NetworkLoop
+from chaos.simulated.nodes import SimulatedCluster
+from chaos.simulated.virtual_time import virtual_host
+from chaos.simulated.zookeeper_session import SimulatedSession, ZooKeeperService
+from cluster_model.znodes.operations import Create, SetData
+from tests.unit.controller.odd_znodes import VALID, as_bytes, odd_trees
+
+BROKERS: Final = 3
+ACTIVE_WITHIN_S: Final = 30.0
+WATCHED_S: Final = 10.0
+PROPERTIES: Final = {
+    "zookeeper.session.timeout.ms": "3000",
+    "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
+    "super.users": "User:ANONYMOUS",
+    "delegation.token.secret.key": "secret",
+}
+REGISTRATION: Final = VALID["/brokers/ids/77"]
+
+
+class Simulation:
+    """A cluster with the topic `kept`, and a session of a program that writes odd znodes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.loop = NetworkLoop(1)
+        self._service = ZooKeeperService(
+            self.loop.network, lambda: time.time_ns() // 1_000_000, seed=1
+        )
+        self.cluster = SimulatedCluster(
+            self.loop,
+            self._service,
+            data_dir=folder / "nodes",
+            evidence_dir=folder / "run=1",
+            brokers=BROKERS,
+            properties=PROPERTIES,
+            node_properties={},
+            seeded_bugs=frozenset(),
+        )
+
+    def play(self, odd: Mapping[str, bytes | None]) -> dict[str, Any]:
+        """Write the znodes, end the controller's session, use the cluster.
+
+        Returns the status of the controller's node.
+        """
+        with virtual_host(self.loop, 1):
+            return self.loop.run_until_complete(self._play(odd))
+
+    async def _play(self, odd: Mapping[str, bytes | None]) -> dict[str, Any]:
+        await self.cluster.start()
+        await self._until_complete()
+        addresses = {n: self.cluster.address(n) for n in self.cluster.nodes}
+        client = ClusterClient(addresses, "test")
+        assert await self._create(client, 1, "kept") == 0
+        await self._write(odd)
+        await asyncio.sleep(1)
+        before = await self._until_complete()
+        await self.cluster.nodes[before["id"]].expire_controller()
+        while (elected := await self._until_complete())["controller_epoch"] == (
+            before["controller_epoch"]
+        ):
+            await asyncio.sleep(0.1)
+        await asyncio.sleep(WATCHED_S)
+        for broker in self.cluster.nodes:
+            assert await self._create(client, broker, f"new-{broker}") == 0
+            listed = await client.call(broker, ApiKey.METADATA, 7, MetadataRequest(topics=None))
+            topics = {topic.name: topic.error_code for topic in listed.topics}
+            assert (topics.get("kept"), topics.get(f"new-{broker}")) == (0, 0)
+        status = await self._until_complete()
+        assert status["controller_epoch"] == elected["controller_epoch"], "elected again"
+        client.close()
+        await self.cluster.stop()
+        return status
+
+    async def _create(self, client: ClusterClient, broker: int, name: str) -> int:
+        replicas = [CreatableReplicaAssignment(0, [1, 2])]
+        request = CreateTopicsRequest([CreatableTopic(name, -1, -1, replicas)])
+        response = await client.call(broker, ApiKey.CREATE_TOPICS, 4, request)
+        return int(response.topics[0].error_code)
+
+    async def _until_complete(self) -> dict[str, Any]:
+        """Return the status of the controller's node."""
+        deadline_s = self.loop.time() + ACTIVE_WITHIN_S
+        while not self.cluster.is_complete():
+            assert self.loop.time() < deadline_s, "no controller, or a broker is missing"
+            await asyncio.sleep(0.05)
+        node = self.cluster.nodes[self.cluster.controller() or 0].node
+        assert node is not None
+        return node.status()
+
+    async def _write(self, odd: Mapping[str, bytes | None]) -> None:
+        session = SimulatedSession(
+            self._service, session_timeout_ms=60_000, on_state=lambda _state: None
+        )
+        await session.open(60)
+        for path, content in odd.items():
+            parts = path.split("/")[1:]
+            for depth in range(1, len(parts)):
+                await session.multi([session.encode(Create("/" + "/".join(parts[:depth])))])
+            for operation in (Create(path, content), SetData(path, content or b"")):
+                await session.multi([session.encode(operation)])
+        await session.close()
+
+
+def run(odd: Mapping[str, bytes | None], caplog: pytest.LogCaptureFixture) -> dict[str, Any]:
+    caplog.clear()
+    with tempfile.TemporaryDirectory() as folder, caplog.at_level(logging.WARNING):
+        status = Simulation(Path(folder)).play(odd)
+    assert "Traceback" not in caplog.text
+    assert "unexpected error" not in caplog.text
+    return status
+
+
+def test_a_cluster_skips_odd_znodes_and_its_status_names_them(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    odd = {
+        "/brokers/ids/77": as_bytes(REGISTRATION | {"rack": 5}),
+        f"/brokers/ids/{2**40}": as_bytes(REGISTRATION),
+        f"/bridgehead/outcomes/{10**22}": b"{}",
+        "/bridgehead/floors/1-zy": b"9" * 5_000,
+        "/kafka-acl-changes/zzz": b"Topic:odd",
+    }
+    skipped = run(odd, caplog)["skipped_znodes"]
+    assert skipped["count"] == len(odd)
+    for path in odd:
+        assert any(error.startswith(f"{path}: ") for error in skipped["first"]), path
+        assert f"skipping an invalid znode: {path}: " in caplog.text
+
+
+@settings(
+    max_examples=20,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(odd=odd_trees())
+def test_a_cluster_keeps_its_controller_whatever_the_znodes_contain(
+    odd: dict[str, bytes | None], caplog: pytest.LogCaptureFixture
+) -> None:
+    run(odd, caplog)
