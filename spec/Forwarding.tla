@@ -16,6 +16,7 @@ CONSTANTS
   Budget,        \* how many faults of each kind happen
   Reports,       \* TRUE: brokers report floors, and controllers prune outcomes
   Blocks,        \* TRUE: bridgehead.metadata.blocking=cluster
+  Observed,      \* TRUE: a recorded run; elements may be rejected, or need no write
   Deadlines,     \* TRUE: a broker may give up a request
   FENCE,         \* operation 0 of a multi checks the epoch
   COUNTER,       \* operation 1 of a multi sets the commit counter
@@ -37,8 +38,8 @@ VARIABLES
   pipe,    \* for each epoch (one session each): multis on their way to ZooKeeper, in order
   acks,    \* for each epoch: replies on their way back, in order
   ctl,     \* the controller of each node
-  env,     \* Envelopes on their way: [req, isOld]; old: of an attempt that the broker gave up
-  waits,   \* for each request: the epoch that received the Envelope of the latest attempt, or 0
+  waits,   \* for each request its latest attempt: Idle, OnItsWay, or the epoch that received it
+  late,    \* requests with an Envelope on its way that belongs to an attempt given up
   resp,    \* responses on their way to brokers
   result,  \* for each request: how it ended for the client
   life,    \* the incarnation of each broker's process
@@ -47,16 +48,18 @@ VARIABLES
   log,     \* ghost: the effects of requests, in the order of commits
   truths   \* ghost: for each request the states of topics since it was first sent
 
-vars == <<zk, pipe, acks, ctl, env, waits, resp, result, life, brokers,
+vars == <<zk, pipe, acks, ctl, waits, late, resp, result, life, brokers,
           budget, log, truths>>
 ghosts == <<log, truths>>
-net == <<env, waits, resp>>
+net == <<waits, late, resp>>
 clients == <<result, life, brokers>>
 
-Ended(how) == [how |-> how, errors |-> <<>>]
-Open == Ended("in progress")
+EndedBy(how) == [how |-> how, errors |-> <<>>]
+Open == EndedBy("in progress")
 Standby == [epoch |-> 0]
 Epochs == 1..EpochMax
+Idle == 0
+OnItsWay == EpochMax + 1
 Lives == {<<Request[r].node, Request[r].life>> : r \in Requests}
 LifeOf(r) == <<Request[r].node, Request[r].life>>
 Range(s) == {s[i] : i \in DOMAIN s}
@@ -70,8 +73,11 @@ Id(r) == <<Request[r].node, IF LIVES THEN Request[r].life ELSE 0, Request[r].seq
 Elements(r) == Range(Request[r].topics)
 Writes(r) == [i \in DOMAIN Request[r].topics |-> <<r, Request[r].topics[i]>>]
 
-\* What the controller may decide about one topic. "ok" needs a write.
+\* What the controller may decide about one topic. "ok" needs a write. In a recorded run "rejected"
+\* is any other error, and "same" a success that needs no write.
+Errors == {"ok", "exists", "unknown", "rejected", "same"}
 Decisions(kind, exists) ==
+  (IF Observed THEN {"rejected", "same"} ELSE {}) \cup
   CASE kind = "create" -> IF exists THEN {"exists"} ELSE {"ok"}
     [] kind = "delete" -> IF exists THEN {"ok"} ELSE {"unknown"}
     [] OTHER -> {"ok"}                                \* such as a change of configs
@@ -90,7 +96,7 @@ Init ==
            floors |-> [l \in Lives |-> 0], lives |-> [n \in Nodes |-> 1]]
   /\ pipe = [e \in Epochs |-> <<>>] /\ acks = [e \in Epochs |-> <<>>]
   /\ ctl = [n \in Nodes |-> Standby]
-  /\ env = {} /\ resp = {} /\ waits = [r \in Requests |-> 0] /\ result = [r \in Requests |-> Open]
+  /\ waits = [r \in Requests |-> Idle] /\ late = {} /\ resp = {} /\ result = [r \in Requests |-> Open]
   /\ life = [n \in Nodes |-> 1] /\ brokers = [n \in Nodes |-> [applied |-> 0, reads |-> FALSE]]
   /\ budget = Budget /\ log = <<>> /\ truths = [r \in Requests |-> {}]
 
@@ -98,6 +104,11 @@ Spend(fault) == /\ budget[fault] > 0
                 /\ budget' = [budget EXCEPT ![fault] = @ - 1]
 
 Facts(exists) == {<<t, exists[t]>> : t \in Topics}
+
+\* Attempts end without a response: the broker will resend, and no reply to them arrives.
+GivenUp(attempts) ==
+  /\ waits' = [r \in Requests |-> IF r \in attempts THEN Idle ELSE waits[r]]
+  /\ resp' = IF ATTEMPTS THEN {p \in resp : p.req \notin attempts} ELSE resp
 
 -------------------------------------------------------------------------------
 \* Elections. Those of a model end: the controller of EpochMax stays, so that requests can end.
@@ -113,7 +124,7 @@ Listed == {n \in Nodes : Blocks /\ zk.lives[n] > 0}  \* the registrations in an 
 
 \* The image is read after the election: from then on only this session commits.
 BecameActive(n) ==
-  /\ ctl[n].epoch > 0 /\ ~ctl[n].loaded
+  /\ ctl[n].epoch > 0 /\ ~ctl[n].loaded /\ ctl[n].epoch \notin zk.ended
   /\ Set(n, [epoch |-> ctl[n].epoch, loaded |-> TRUE, counter |-> zk.counter,
              exists |-> zk.exists, outcomes |-> IF OUTCOMES THEN zk.outcomes ELSE {},
              floors |-> zk.floors, lives |-> zk.lives, listed |-> Listed,
@@ -123,11 +134,15 @@ BecameActive(n) ==
              flight |-> <<>>])                \* multis sent, in order, without a result
   /\ UNCHANGED <<zk, pipe, acks, net, clients, budget, ghosts>>
 
+Unanswered(n) ==
+  {r \in Requests : waits[r] = ctl[n].epoch /\ ctl[n].epoch > 0 /\ \A p \in resp : p.req # r}
+
 \* For any reason. Requests in progress get NOT_CONTROLLER, so their brokers resend them.
 Resigned(n) ==
   /\ ctl[n].epoch \in 1..(EpochMax - 1)
   /\ Set(n, Standby)
-  /\ UNCHANGED <<zk, pipe, acks, net, clients, budget, ghosts>>
+  /\ GivenUp(Unanswered(n))
+  /\ UNCHANGED <<zk, pipe, acks, late, clients, budget, ghosts>>
 
 \* A session ends: closed, expired, or ended by another client. Its owner may not know.
 SessionEnded(e) ==
@@ -145,33 +160,44 @@ ControllerZnodeDeleted ==
 \* From the client to the decision.
 
 \* The first attempt, or a resend: the broker does not know whether an earlier copy was executed.
-\* Before a resend the broker gives up the attempt before it, as when the channel breaks. Copies of
-\* earlier attempts may still arrive. A request of the controller's own broker takes the same way.
+\* A request of the controller's own broker takes the same way.
 ForwardSent(r) ==
   LET q == Request[r] IN
-  /\ ~IsFinished(r) /\ life[q.node] = q.life
+  /\ ~IsFinished(r) /\ life[q.node] = q.life /\ waits[r] = Idle
   /\ IF WAITS /\ q.after # 0 THEN IsFinished(q.after) ELSE TRUE
-  /\ env' = {[e EXCEPT !.isOld = @ \/ e.req = r] : e \in env} \cup {[req |-> r, isOld |-> FALSE]}
-  /\ IF ATTEMPTS THEN /\ resp' = {p \in resp : p.req # r}
-                      /\ waits' = [waits EXCEPT ![r] = 0]
-     ELSE UNCHANGED <<resp, waits>>
+  /\ waits' = [waits EXCEPT ![r] = OnItsWay]
   /\ truths' = IF truths[r] = {} THEN [truths EXCEPT ![r] = Facts(zk.exists)] ELSE truths
-  /\ UNCHANGED <<zk, pipe, acks, ctl, clients, budget, log>>
+  /\ UNCHANGED <<zk, pipe, acks, ctl, late, resp, clients, budget, log>>
+
+\* The channel breaks: the Envelope is lost, or the response, or the broker does not learn that the
+\* controller works on the request.
+ChannelBroken(r) ==
+  /\ waits[r] # Idle /\ ~IsFinished(r) /\ Spend("breaks")
+  /\ GivenUp({r})
+  /\ UNCHANGED <<zk, pipe, acks, ctl, late, clients, ghosts>>
+
+\* As above, but the Envelope is still on its way, and arrives at any later time.
+EnvelopeDelayed(r) ==
+  /\ waits[r] = OnItsWay /\ Spend("delays")
+  /\ GivenUp({r})
+  /\ late' = late \cup {r}
+  /\ UNCHANGED <<zk, pipe, acks, ctl, clients, ghosts>>
 
 \* A response reaches the broker only if the latest attempt was received in the same term.
 Response(n, r, end) ==
   IF ATTEMPTS => waits'[r] = ctl[n].epoch THEN resp \cup {[req |-> r, end |-> end]} ELSE resp
 
 \* It is queued, or joins a copy in progress, or is rejected.
-EnvelopeReceived(n, r, isOld) ==
-  LET c == ctl[n] IN
-  /\ [req |-> r, isOld |-> isOld] \in env /\ IsActive(n)
-  /\ env' = env \ {[req |-> r, isOld |-> isOld]}
-  /\ waits' = IF isOld THEN waits ELSE [waits EXCEPT ![r] = c.epoch]
-  /\ IF c.lives[Request[r].node] # Request[r].life      \* NOT_CONTROLLER: the broker resends
-       THEN UNCHANGED <<ctl, resp>>
+EnvelopeReceived(n, r, isLate) ==
+  LET c == ctl[n]
+      isKnown == c.lives[Request[r].node] = Request[r].life
+  IN
+  /\ IsActive(n) /\ IF isLate THEN r \in late ELSE waits[r] = OnItsWay
+  /\ late' = IF isLate THEN late \ {r} ELSE late
+  /\ waits' = IF isLate THEN waits ELSE [waits EXCEPT ![r] = IF isKnown THEN c.epoch ELSE Idle]
+  /\ IF ~isKnown THEN UNCHANGED <<ctl, resp>>          \* NOT_CONTROLLER: the broker resends
      ELSE IF Request[r].seq < c.floors[LifeOf(r)]       \* envelope_rejected
-       THEN resp' = Response(n, r, Ended("rejected")) /\ UNCHANGED ctl
+       THEN resp' = Response(n, r, EndedBy("rejected")) /\ UNCHANGED ctl
      ELSE IF JOINS /\ r \in Running(n)
        THEN UNCHANGED <<ctl, resp>>
      ELSE Set(n, [c EXCEPT !.inbox = @ \cup {r}]) /\ UNCHANGED resp
@@ -193,7 +219,7 @@ ExecutionStarted(n, r) ==
   IN
   /\ IsActive(n) /\ r \in c.inbox /\ c.flight = <<>>
   /\ ~IsTooLate(n, r)
-  /\ \E results \in [Elements(r) -> {"ok", "exists", "unknown", "rejected"}] :
+  /\ \E results \in [Elements(r) -> Errors] :
        /\ \A t \in Elements(r) :
             results[t] \in IF IsDone(t) THEN {"ok"} ELSE Decisions(Request[r].kind, c.exists[t])
        /\ LET IsWritten(w) == results[w[2]] = "ok" /\ ~IsDone(w[2])
@@ -247,7 +273,7 @@ Applied(e) ==
   /\ LET multi == Head(pipe[e]).multi
          verdict == Verdict(e, multi)
          exists == [t \in Topics |-> ExistsAfter(multi, Len(multi.writes), t)]
-         finished == {Id(r) : r \in multi.pruned}
+         finished == {Id(p[1]) : p \in multi.pruned}
      IN
      /\ pipe' = [pipe EXCEPT ![e] = Tail(@)]
      /\ acks' = IF Head(pipe[e]).heard THEN [acks EXCEPT ![e] = Append(@, verdict)] ELSE acks
@@ -258,7 +284,8 @@ Applied(e) ==
                     !.outcomes = {o \in @ : o[1] \notin finished}
                                  \cup {<<Id(w[1]), w[2]>> : w \in Range(multi.writes)},
                     !.floors = [l \in Lives |->
-                       LET seqs == {Request[r].seq + 1 : r \in {p \in multi.pruned : LifeOf(p) = l}}
+                       LET mine == {p \in multi.pruned : LifeOf(p[1]) = l /\ ~p[2]}
+                           seqs == {Request[p[1]].seq + 1 : p \in mine}
                        IN IF STORES_FLOORS THEN Max(seqs \cup {@[l]}) ELSE @[l]]]
                /\ log' = log \o [i \in DOMAIN multi.writes |->
                             [req |-> multi.writes[i][1], topic |-> multi.writes[i][2],
@@ -288,7 +315,7 @@ CommitUnknown(n) ==
   /\ UNCHANGED <<zk, acks, net, clients, budget, ghosts>>
 
 Learned(c, multi) ==
-  LET finished == {Id(r) : r \in multi.pruned} IN
+  LET finished == {Id(p[1]) : p \in multi.pruned} IN
   [c EXCEPT !.counter = multi.num, !.flight = Tail(@),
             !.outcomes = {o \in @ : o[1] \notin finished}
                          \cup {<<Id(w[1]), w[2]>> : w \in Range(multi.writes)}]
@@ -319,8 +346,8 @@ CommitConflicted(n) ==
 \* Every other result: another controller is or may be active.
 MustResign(n) ==
   LET c == ctl[n] IN
-  /\ IsActive(n)
-  /\ \/ c.flight # <<>> /\ acks[c.epoch] # <<>>
+  /\ c.epoch > 0
+  /\ \/ IsActive(n) /\ c.flight # <<>> /\ acks[c.epoch] # <<>>
         /\ \/ Head(acks[c.epoch]) \in {"fenced", "expired"}
            \/ Head(acks[c.epoch]) = "counted" /\ Head(c.flight).state # "resent"
      \/ c.epoch \in zk.ended     \* it learns that its session ended
@@ -338,24 +365,24 @@ RequestDecided(n, r) ==
             w[1] # r
   /\ LEASE => c.epoch \notin zk.ended
   /\ Blocks => \A b \in Nodes : c.lives[b] > 0 => brokers[b].applied >= c.counter
-  /\ UNCHANGED waits
+  /\ UNCHANGED <<waits, late>>
   /\ resp' = Response(n, r, [how |-> "answered", errors |-> c.decided[r]])
   /\ Set(n, [c EXCEPT !.decided = [q \in DOMAIN @ \ {r} |-> @[q]]])
-  /\ UNCHANGED <<zk, pipe, acks, env, clients, budget, ghosts>>
+  /\ UNCHANGED <<zk, pipe, acks, clients, budget, ghosts>>
 
 \* forward_replied, responded: the response ends the request.
 Responded(r) ==
   /\ \E p \in resp :
        /\ p.req = r /\ resp' = resp \ {p}
        /\ result' = IF IsFinished(r) THEN result ELSE [result EXCEPT ![r] = p.end]
-  /\ UNCHANGED <<zk, pipe, acks, ctl, env, waits, life, brokers, budget, ghosts>>
+  /\ waits' = [waits EXCEPT ![r] = Idle]
+  /\ UNCHANGED <<zk, pipe, acks, ctl, late, life, brokers, budget, ghosts>>
 
 TimedOut(r) ==
   /\ Deadlines /\ ~IsFinished(r) /\ truths[r] # {}
-  /\ result' = [result EXCEPT ![r] = Ended("timed out")]
-  /\ resp' = {p \in resp : p.req # r} /\ waits' = [waits EXCEPT ![r] = 0]
-  /\ env' = {[e EXCEPT !.isOld = @ \/ e.req = r] : e \in env}
-  /\ UNCHANGED <<zk, pipe, acks, ctl, life, brokers, budget, ghosts>>
+  /\ result' = [result EXCEPT ![r] = EndedBy("timed out")]
+  /\ GivenUp({r})
+  /\ UNCHANGED <<zk, pipe, acks, ctl, late, life, brokers, budget, ghosts>>
 
 \* KIP-4: a broker applies the controller's updates. It answers reads after an update that lists its
 \* present registration.
@@ -386,14 +413,14 @@ FloorReported(n, b) ==
 IsGone(n, l) ==
   /\ ctl[n].lives[l[1]] # l[2]
   /\ GRACE => \A r \in Requests : LifeOf(r) = l =>
-       /\ IsFinished(r) /\ \A e \in env : e.req # r
+       /\ IsFinished(r) /\ r \notin late
        /\ \A m \in Nodes : IsActive(m) => r \notin Running(m)
 
 OutcomesPruned(n) ==
   LET c == ctl[n]
       Prunable(r) == /\ \E o \in c.outcomes : o[1] = Id(r)
                      /\ Request[r].seq < c.floors[LifeOf(r)] \/ IsGone(n, LifeOf(r))
-      pruned == {r \in Requests : IsActive(n) /\ Prunable(r)}
+      pruned == {<<r, IsGone(n, LifeOf(r))>> : r \in {q \in Requests : IsActive(n) /\ Prunable(q)}}
   IN
   /\ Reports /\ IsActive(n) /\ c.todo = <<>> /\ c.flight = <<>> /\ pruned # {}
   /\ Send(n, Multi(n, <<>>, pruned), <<>>)
@@ -408,30 +435,29 @@ NodeRestarted(b) ==
   /\ ctl[b].epoch < EpochMax /\ Spend("restarts")
   /\ life' = [life EXCEPT ![b] = @ + 1]
   /\ Set(b, Standby)
-  /\ result' = [r \in Requests |-> IF r \in lost THEN Ended("gone") ELSE result[r]]
-  /\ resp' = {p \in resp : p.req \notin lost}
-  /\ waits' = [r \in Requests |-> IF r \in lost THEN 0 ELSE waits[r]]
-  /\ env' = {[e EXCEPT !.isOld = @ \/ e.req \in lost] : e \in env}
+  /\ result' = [r \in Requests |-> IF r \in lost THEN EndedBy("gone") ELSE result[r]]
+  /\ GivenUp(lost \cup Unanswered(b))
   /\ brokers' = [brokers EXCEPT ![b] = [applied |-> 0, reads |-> FALSE]]
-  /\ UNCHANGED <<zk, pipe, acks, ghosts>>
+  /\ UNCHANGED <<zk, pipe, acks, late, ghosts>>
 
-\* The broker's session ends; the process may live on and register again.
+\* The broker's session ends; the process may live on and register again. A later registration is
+\* not the one that images list.
 Unregistered(b) ==
   /\ zk.lives[b] > 0
   /\ IF zk.lives[b] = life[b] THEN Spend("unregistered") ELSE UNCHANGED budget
   /\ zk' = [zk EXCEPT !.lives[b] = 0]
   /\ brokers' = [brokers EXCEPT ![b].reads = FALSE]
-  /\ UNCHANGED <<pipe, acks, ctl, net, result, life, ghosts>>
+  /\ ctl' = [n \in Nodes |-> IF IsActive(n) THEN [ctl[n] EXCEPT !.listed = @ \ {b}] ELSE ctl[n]]
+  /\ UNCHANGED <<pipe, acks, net, result, life, ghosts>>
 
-\* A new registration is not the one that images list.
 Registered(b) ==
   /\ zk.lives[b] = 0
   /\ zk' = [zk EXCEPT !.lives[b] = life[b]]
-  /\ ctl' = [n \in Nodes |-> IF IsActive(n) THEN [ctl[n] EXCEPT !.listed = @ \ {b}] ELSE ctl[n]]
-  /\ UNCHANGED <<pipe, acks, net, clients, budget, ghosts>>
+  /\ UNCHANGED <<pipe, acks, ctl, net, clients, budget, ghosts>>
 
 BrokersRead(n) ==
-  /\ IsActive(n) /\ (ctl[n].lives # zk.lives \/ ctl[n].listed # Listed)
+  /\ IsActive(n) /\ ctl[n].epoch \notin zk.ended
+  /\ <<ctl[n].lives, ctl[n].listed>> # <<zk.lives, Listed>>
   /\ Set(n, [ctl[n] EXCEPT !.lives = zk.lives, !.listed = Listed])
   /\ UNCHANGED <<zk, pipe, acks, net, clients, budget, ghosts>>
 
@@ -455,12 +481,13 @@ Progress(n) ==
 Next ==
   \/ \E n \in Nodes :
        \/ Progress(n) \/ ClaimSent(n) \/ Resigned(n) \/ OutcomesPruned(n)
-       \/ \E r \in Requests, isOld \in BOOLEAN : EnvelopeReceived(n, r, isOld)
+       \/ \E r \in Requests, isLate \in BOOLEAN : EnvelopeReceived(n, r, isLate)
        \/ \E kept \in 0..3 : ConnectionLost(n, kept)
        \/ \E b \in Nodes : FloorReported(n, b)
        \/ NodeRestarted(n) \/ Unregistered(n)
   \/ \E e \in Epochs : Applied(e) \/ SessionEnded(e)
-  \/ \E r \in Requests : ForwardSent(r) \/ TimedOut(r) \/ Responded(r)
+  \/ \E r \in Requests : ForwardSent(r) \/ ChannelBroken(r) \/ EnvelopeDelayed(r)
+                          \/ TimedOut(r) \/ Responded(r)
   \/ \E t \in Topics : DirectWrite(t)
   \/ ControllerZnodeDeleted
 

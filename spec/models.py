@@ -38,7 +38,7 @@ PARTS: Final = (
     "LEASE",
     "WAITS",
 )
-FAULTS: Final = ("losses", "deletions", "restarts", "unregistered", "direct")
+FAULTS: Final = ("losses", "breaks", "delays", "deletions", "restarts", "unregistered", "direct")
 
 
 def request(
@@ -83,6 +83,7 @@ class Model:
             "Budget": {fault: self.budget.get(fault, 0) for fault in FAULTS},
             "Reports": self.reports,
             "Blocks": self.blocks,
+            "Observed": False,
             "Deadlines": self.deadlines,
             **{part: part != without for part in PARTS},
         }
@@ -95,15 +96,20 @@ class Control:
     part: str
     model: str
     invariant: str
-    about: str
 
 
 MODELS: Final = (
     Model(
+        name="lost_reply",
+        about="the reply or the request of a multi is lost",
+        requests=(request(1, 1, "alter", "t"),),
+        budget={"losses": 2},
+    ),
+    Model(
         name="failover",
         about="two brokers create the same topic; ZooKeeper's reply or a request to it is lost",
         requests=(request(1, 1, "create", "t"), request(2, 1, "create", "t")),
-        budget={"losses": 1},
+        budget={"losses": 1, "breaks": 1},
     ),
     Model(
         name="elements",
@@ -112,22 +118,51 @@ MODELS: Final = (
     ),
     Model(
         name="deletion",
-        about="a creation and a deletion; another client deletes /controller",
+        about="a creation and a deletion of one topic",
         requests=(request(1, 1, "create", "t"), request(2, 1, "delete", "t")),
-        budget={"deletions": 1},
+    ),
+    Model(
+        name="znode_deleted",
+        about="the same; another client deletes /controller, or a channel breaks",
+        requests=(request(1, 1, "create", "t"), request(2, 1, "delete", "t")),
+        budget={"deletions": 1, "breaks": 1},
         not_claimed=("ErrorWasTrue",),
+    ),
+    Model(
+        name="delayed",
+        about="an Envelope arrives after its request was answered",
+        requests=(request(1, 1, "create", "t"), request(2, 1, "delete", "t")),
+        budget={"delays": 1},
+        not_claimed=("ErrorMeansNoEffect", "ErrorWasTrue"),
     ),
     Model(
         name="floors",
         about="two changes of one broker; floors are reported, and outcomes are pruned",
         requests=(request(1, 1, "alter", "t"), request(1, 2, "alter", "t")),
+        epochs=1,
+        budget={"breaks": 1},
         reports=True,
     ),
     Model(
-        name="lives",
-        about="a broker restarts, or loses its registration; its first request comes again",
+        name="pruning",
+        about="a copy arrives late, after its broker gave up and the outcome was pruned",
+        requests=(request(1, 1, "alter", "t"),),
+        budget={"delays": 1},
+        deadlines=True,
+        reports=True,
+    ),
+    Model(
+        name="restart",
+        about="a broker is killed and starts again; both processes have a request with number 1",
         requests=(request(1, 1, "alter", "t"), request(1, 1, "alter", "t", life=2)),
-        budget={"restarts": 1, "unregistered": 1},
+        budget={"restarts": 1},
+        reports=True,
+    ),
+    Model(
+        name="registration",
+        about="a broker loses its registration while its request is in progress",
+        requests=(request(1, 1, "alter", "t"),),
+        budget={"unregistered": 1, "breaks": 1},
         reports=True,
     ),
     Model(
@@ -147,8 +182,8 @@ MODELS: Final = (
     Model(
         name="connection",
         about="two requests of one connection; the broker gives up at the deadline",
-        requests=(request(1, 1, "create", "t"), request(1, 2, "delete", "t", after=1)),
-        budget={"losses": 1},
+        requests=(request(1, 1, "alter", "t"), request(1, 2, "alter", "t", after=1)),
+        budget={"breaks": 1},
         deadlines=True,
     ),
     Model(
@@ -158,4 +193,20 @@ MODELS: Final = (
         budget={"losses": 1, "restarts": 1},
         liveness=True,
     ),
+)
+CONTROLS: Final = (
+    Control("FENCE", "znode_deleted", "OneWriter"),
+    Control("COUNTER", "lost_reply", "AtMostOnce"),
+    Control("OUTCOMES", "failover", "ErrorMeansNoEffect"),
+    Control("ATTEMPTS", "znode_deleted", "ErrorMeansNoEffect"),
+    Control("JOINS", "registration", "AtMostOnce"),
+    Control("RESENDS", "lost_reply", "AcknowledgedIsDurable"),
+    Control("ONE_ROUND", "elements", "ErrorWasTrue"),
+    Control("LIVES", "restart", "AcknowledgedIsDurable"),
+    Control("LOWEST", "floors", "FloorsRejectNothingOpen"),
+    Control("STORES_FLOORS", "pruning", "AtMostOnce"),
+    Control("FLOOR_CHECKED", "pruning", "AtMostOnce"),
+    Control("GRACE", "registration", "AtMostOnce"),
+    Control("LEASE", "deletion", "ErrorWasTrue"),
+    Control("WAITS", "connection", "ConnectionsAreInOrder"),
 )
