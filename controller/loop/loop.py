@@ -297,6 +297,12 @@ class ControllerLoop:
             late = EnvelopeReply(int(ErrorCode.REQUEST_TIMED_OUT), None, image.zxid)
             pending.reply.set_result(late)
             return image
+        if self.outcomes.is_below_floor(pending.identity):
+            # The broker has given up the request while this copy waited. An earlier copy may have
+            # been committed, and its outcome pruned.
+            over = EnvelopeReply(int(ErrorCode.INVALID_REQUEST), None, image.zxid)
+            pending.reply.set_result(over)
+            return image
         decision = self._policies.judge(pending, self._propose(pending, image))
         if decision is None:
             return image  # The request is submitted again after the policy checks.

@@ -184,6 +184,20 @@ async def test_a_request_is_not_executed_after_its_deadline() -> None:
     assert term.store.multis == []
 
 
+async def test_a_waiting_copy_is_not_executed_after_its_broker_has_finished_the_request() -> None:
+    """The first copy was committed. The broker gave up, so the outcome is pruned meanwhile."""
+    term = Term()
+    first = term.submit(create_topics(), created("orders"), sequence=7)
+    await term.run_until(first)
+    (commit,) = term.loop.outcomes.commits
+    term.loop.outcomes.raise_floor((1, "life"), 8)
+    term.loop.outcomes.pruned([commit], frozenset())
+    copy = term.submit(create_topics(), created("refunds"), sequence=7)
+    await term.run_until(copy)
+    assert copy.result().error_code == int(ErrorCode.INVALID_REQUEST)
+    assert len(term.store.multis) == 1
+
+
 async def test_without_replies_from_zookeeper_a_request_gets_not_controller() -> None:
     """The request was committed, but another controller may be active."""
     term = Term()

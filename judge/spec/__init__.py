@@ -1,0 +1,1 @@
+"""Checks recorded runs against the protocol's specification in TLA+ (`spec/`)."""

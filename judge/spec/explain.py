@@ -1,0 +1,94 @@
+"""Lets TLC explain the slices of a run, and finds the entry that no behaviour explains."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from judge.spec.projection import Slice
+from judge.spec.tlc import Expression, run_tlc
+
+# Slices per run of TLC. More slices make the module slow to parse, fewer waste starts of Java.
+_BATCH: Final = 400
+_EXPLAINED: Final = re.compile(r'<<"explained", (\d+)>>')
+_PLACE: Final = re.compile(r'<<"place", (\d+), (\d+), (\d+)>>')
+# Parts that the evidence cannot show, because they are about time or about other requests.
+_NOT_SHOWN: Final = ("ONE_ROUND", "LEASE", "WAITS")
+_PARTS: Final = (
+    *("FENCE", "COUNTER", "OUTCOMES", "ATTEMPTS", "JOINS", "RESENDS", "ONE_ROUND", "LIVES"),
+    *("LOWEST", "STORES_FLOORS", "FLOOR_CHECKED", "GRACE", "LEASE", "WAITS"),
+)
+_FAULTS: Final = ("losses", "breaks", "delays", "deletions", "restarts", "unregistered", "direct")
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """A slice that no behaviour explains: how far it got, and what does not fit."""
+
+    slice: Slice
+    events: int
+    commits: int
+
+    @property
+    def explained(self) -> list[str]:
+        """The longest explained prefix: the nodes' events, then ZooKeeper's transactions."""
+        nodes, zookeeper = self.slice.texts
+        return [*nodes[: self.events], *zookeeper[: self.commits]]
+
+    @property
+    def candidates(self) -> list[str]:
+        """The next event and the next transaction: neither fits."""
+        nodes, zookeeper = self.slice.texts
+        return [*nodes[self.events : self.events + 1], *zookeeper[self.commits : self.commits + 1]]
+
+
+def explain(slices: Sequence[Slice]) -> list[Misfit]:
+    """Return the slices that the specification does not explain. Raises TlcError."""
+    by_shape: dict[object, list[Slice]] = defaultdict(list)
+    for each in slices:
+        by_shape[each.shape].append(each)
+    misfits = []
+    for alike in by_shape.values():
+        for at in range(0, len(alike), _BATCH):
+            batch = alike[at : at + _BATCH]
+            output = _run(batch, "IsReported")
+            explained = {int(number) for number in _EXPLAINED.findall(output)}
+            misfits += [
+                _misfit(slice_)
+                for number, slice_ in enumerate(batch, 1)
+                if number not in explained
+            ]
+    return misfits
+
+
+def _misfit(slice_: Slice) -> Misfit:
+    places = _PLACE.findall(_run([slice_], "IsLocated"))
+    events, commits = max(
+        ((int(events), int(commits)) for _, events, commits in places), key=lambda p: (sum(p), p)
+    )
+    return Misfit(slice_, events, commits)
+
+
+def _run(slices: Sequence[Slice], report: str) -> str:
+    kind, topics = slices[0].shape
+    request = {"node": 1, "life": 1, "seq": 1, "after": 0, "kind": kind, "topics": list(topics)}
+    constants: dict[str, object] = {
+        "Nodes": Expression(f"1..{max(each.nodes for each in slices)}"),
+        "Topics": set(topics),
+        "Requests": {1},
+        "Request": [request],
+        "EpochMax": max(each.epochs for each in slices) + 1,
+        "Budget": dict.fromkeys(_FAULTS, 1_000_000),
+        "Reports": False,
+        "Blocks": False,
+        "Observed": True,
+        "Deadlines": True,
+        **{part: part not in _NOT_SHOWN for part in _PARTS},
+        "Slices": [{"events": list(s.events), "commits": list(s.commits)} for s in slices],
+    }
+    return run_tlc(
+        constants, base="Trace", specification="TraceSpec", invariants=[report], workers=1
+    ).output

