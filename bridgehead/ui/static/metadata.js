@@ -1,0 +1,2 @@
+import { html } from "./dom.js";
+export class Metadata { constructor(page) { this.element = html("div", {}); } show() {} }
