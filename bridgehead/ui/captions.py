@@ -13,7 +13,6 @@ from bridgehead.ui.rows import (
     FAILED,
     LOCAL,
     NO_ERROR,
-    WRITES,
     Rows,
 )
 from bridgehead.ui.vocabulary import KINDS, NUMBERS
@@ -178,7 +177,9 @@ class Captions:
         if len(begun) > 1 and recorded:
             written = self._rows.links_of(self._rows.value("request", position))[-1][0]
             if written < begun[-1]:
-                result += f"; the outcome was recorded before (zxid {recorded:#x}), nothing runs twice"
+                result += (
+                    f"; the outcome was recorded before (zxid {recorded:#x}), nothing runs twice"
+                )
         return f"The controller decides {request}: {names}{more}: {result}."
 
     def commit_sent(self, position: int, event: Event) -> str:
@@ -304,7 +305,8 @@ class Captions:
     def invoked(self, position: int, event: Event) -> str:
         """A workload's operation begins."""
         names = ", ".join(shown(str(name)) for name in event["elements"][:_NAMES_SHOWN_MAX])
-        return f"{self._who(position)} begins {api_name(event['api_key'])} on {names}."
+        on = f" on {names}" if names else ""
+        return f"{self._who(position)} begins {api_name(event['api_key'])}{on}."
 
     def completed(self, position: int, event: Event) -> str:
         """A workload's operation ends."""

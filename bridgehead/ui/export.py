@@ -38,9 +38,7 @@ def pack(reader: RunReader) -> bytes:
     )
     rows = reader.collector.rows
     padding = bytes(-len(head) % 8)
-    return b"".join(
-        [len(head).to_bytes(8, "little"), head, padding, packed(rows, rows.base)]
-    )
+    return b"".join([len(head).to_bytes(8, "little"), head, padding, packed(rows, rows.base)])
 
 
 def script() -> str:
@@ -72,7 +70,10 @@ def exported_page(reader: RunReader, verdicts: Any, name: str) -> str:
         _data("rows", _compressed(pack(reader))),
         _data("operations", _compressed(orjson.dumps(_operations(reader)))),
         _data("verdicts", _compressed(orjson.dumps(verdicts))),
-        *(f'<script type="text/plain" class="details">{block}</script>' for block in _blocks(reader, first_raw)),
+        *(
+            f'<script type="text/plain" class="details">{block}</script>'
+            for block in _blocks(reader, first_raw)
+        ),
     ]
     page = page.replace(
         '<meta charset="utf-8">',

@@ -72,7 +72,9 @@ def _earliest(
     times_ms: Sequence[float],
 ) -> int:
     """Take the waiting stream with the earliest row out of `parked`."""
-    waiting = [(times_ms[streams[s][position[s]]], s, c) for c, group in parked.items() for s in group]
+    waiting = [
+        (times_ms[streams[s][position[s]]], s, c) for c, group in parked.items() for s in group
+    ]
     _, stream, cause = min(waiting)
     parked[cause].remove(stream)
     if not parked[cause]:

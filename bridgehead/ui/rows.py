@@ -7,13 +7,16 @@ in its file; a row has its place.
 from __future__ import annotations
 
 import json
+import time
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import orjson
 
+from bridgehead.cluster.event_lines import host_boot_id
 from bridgehead.ui.ordering import causal_order
 from bridgehead.ui.vocabulary import BROKER, CONTROLLER, KINDS, NUMBERS, NUMBERS_BY_NAME
 
@@ -202,6 +205,14 @@ class Rows:
         self.links.append((position, number))
         self._links_of.setdefault(number, []).append((position, number))
 
+    def links_since(self, position: int) -> list[tuple[int, int]]:
+        """Return the links of transactions from a position on."""
+        return self.links[bisect_left(self.links, (position, 0)) :]
+
+    def samples_since(self, t: float) -> list[tuple[float, int, list[float]]]:
+        """Return the samples of the queues from a time on."""
+        return [sample for sample in self.samples if sample[0] >= t]
+
     def value(self, name: str, position: int) -> Any:
         """Return a value of the row at a position."""
         return self.columns[name][position - self.base]
@@ -231,6 +242,13 @@ class Collector:
         self._waiting = self._no_rows()
         self._chunk: list[tuple[Any, ...]] = []
         self._count = 0
+
+    def now_ms(self) -> float:
+        """Return the time of an event that a process of this host would write now."""
+        shift = self._offsets.get(host_boot_id())
+        if shift is None:
+            return time.time_ns() / 1e6 - self._started_ms
+        return time.monotonic_ns() / 1e6 + shift
 
     @staticmethod
     def _no_rows() -> dict[str, array[Any]]:
@@ -262,7 +280,9 @@ class Collector:
 
     def _store(self) -> None:
         if self._chunk:
-            for column, values in zip(self._waiting.values(), zip(*self._chunk, strict=True), strict=True):
+            for column, values in zip(
+                self._waiting.values(), zip(*self._chunk, strict=True), strict=True
+            ):
                 column.extend(values)
             self._chunk.clear()
 

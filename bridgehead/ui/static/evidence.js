@@ -45,9 +45,7 @@ export class Evidence {
 
   // Adds rows of a stream. Rows that are here already are left out, so nothing is doubled.
   append(batch) {
-    this.nodes = this.nodes.concat(batch.nodes);
-    this.clients = this.clients.concat(batch.clients);
-    this.texts = this.texts.concat(batch.texts);
+    for (const name of ["nodes", "clients", "texts"]) this[name] = batch.allNames ? batch[name] : this[name].concat(batch[name]);
     this.take({ ...batch, nodes: undefined, clients: undefined, texts: undefined });
     const rows = batch.rows.slice(Math.max(this.count - batch.start, 0));
     if (this.count - this.base + rows.length > this.rowsMax) this.drop(rows.length);

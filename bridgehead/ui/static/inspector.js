@@ -54,14 +54,14 @@ export class Inspector {
     return [
       html("h2", {}, swatch, `Request ${number}`),
       html("dl", {}, facts.filter(([, value]) => value.trim()).map(([name, value]) => [html("dt", {}, name), html("dd", {}, value)])),
-      html("button", { type: "button", onclick: () => this.only(request.id) }, "Only this request"),
+      html("button", { type: "button", onclick: () => this.only(number) }, "Only this request"),
       html("h3", {}, "Stop by stop"), html("ol", { class: "stops" }, stops),
       html("p", { class: "command" }, "As a picture: ", html("code", {}, command)),
     ];
   }
 
-  only(id) {
+  only(number) {
     this.page.openTab("sequence");
-    this.page.views.sequence.filter(`id:${id}`);
+    this.page.views.sequence.only(number);
   }
 }

@@ -70,6 +70,14 @@ export class Sequence {
     this.show(this.page.position);
   }
 
+  // Shows one request with the commits that belong to it.
+  only(number) {
+    this.query.value = `#${number}`;
+    this.list = this.page.evidence.story(number);
+    this.count.textContent = plural(this.list.length, "event");
+    this.show(this.page.position);
+  }
+
   refresh() {
     if (this.list && this.page.evidence.base > (this.list[0] ?? 0)) this.list = this.list.filter((p) => p >= this.page.evidence.base);
     if (!this.list) this.count.textContent = plural(this.length, "event");
@@ -151,14 +159,15 @@ export class Sequence {
     const first = Math.max(Math.floor(exact / ROW), 0);
     const last = Math.min(first + Math.ceil(height / ROW) + 1, this.length) - 1;
     const y = (index) => index * ROW - exact + ROW / 2;
-    const bands = svg("g", {}), arrows = svg("g", {}), marks = svg("g", {});
+    const bands = svg("g", {}), hits = svg("g", {}), arrows = svg("g", {}), marks = svg("g", {});
     for (const x of lanes.x) bands.append(svg("line", { x1: x, x2: x, y1: 0, y2: height, class: "lane" }));
     for (let index = first; index <= last; index++) {
       const position = this.position(index);
       arrows.append(...this.arrows(lanes, position, y, index));
+      hits.append(this.hit(position, y(index), width));
       marks.append(this.row(lanes, position, y(index), width));
     }
-    this.rows.replaceChildren(bands, arrows, marks);
+    this.rows.replaceChildren(hits, bands, arrows, marks);
     this.drawHead(lanes, this.position(Math.max(Math.min(first, this.length - 1), 0)));
     this.caption(first, last);
   }
@@ -203,8 +212,12 @@ export class Sequence {
     return partner > position ? [line(here, there, rejected)] : [line(there, here, rejected)];
   }
 
+  hit(position, y, width) {
+    const chosen = position === this.page.position ? " chosen" : "";
+    return svg("rect", { x: 0, y: y - ROW / 2, width, height: ROW, class: `hit${chosen}`, "data-position": position });
+  }
+
   row(lanes, position, y, width) {
-    const { evidence, page } = this;
     const x = this.laneX(lanes, position);
     const source = this.page.evidence;
     const kind = source.kinds[source.get("kind", position)];
@@ -212,10 +225,8 @@ export class Sequence {
     const failed = source.has(position, "FAILED") || ["envelope_rejected", "commit_unknown", "fault", "session_lost"].includes(kind.key);
     const mark = svg("circle", { cx: x, cy: y, r: 5, class: failed ? "mark bad" : "mark" });
     if (number && !failed) mark.style.fill = requestColor(number);
-    const chosen = position === this.page.position;
     const title = this.page.rowTitle(position);
-    const row = svg("g", { class: chosen ? "row chosen" : "row", "data-position": position },
-      svg("rect", { x: 0, y: y - ROW / 2, width, height: ROW, class: "hit" }),
+    const row = svg("g", { class: "row", "data-position": position },
       svg("text", { x: 4, y: y + 4, class: "time" }, lanes.narrow ? shortTime(source.get("t", position)) : milliseconds(source.get("t", position))),
       mark);
     if (!lanes.narrow) {

@@ -1,9 +1,8 @@
 // Clients, brokers, the controller and ZooKeeper, with the messages between them.
 
 import { html, milliseconds, plural, requestColor, still, svg } from "./dom.js";
-import { nodeName } from "./evidence.js";
 
-const WIDTH = 900, HEIGHT = 470;
+const WIDTH = 900, HEIGHT = 620;
 const CLIENTS_MAX = 5;
 const DOTS_MAX = 60;
 const DOT_MS = 700;
@@ -189,7 +188,8 @@ export class Topology {
     const path = svg("path", { d: route(a, b), class: "message" });
     path.style.stroke = message.paint;
     const at = message.bounces ? 0.78 : 0.5;
-    this.dots.replaceChildren(path, dot(along(a, b, at), message));
+    this.links.append(path); // Behind the boxes; drawing the links again removes it.
+    this.dots.replaceChildren(dot(along(a, b, at), message));
   }
 
   fly(message) {
