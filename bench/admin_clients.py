@@ -83,11 +83,11 @@ def _round(clients: dict[str, Create], prefix: str) -> dict[str, Times]:
 def _ratios(rounds: Sequence[dict[str, Times]]) -> Iterator[str]:
     for name in rounds[0]:
         if name != "ours":
-            ratios = [median(each[name].wall) / median(each["ours"].wall) for each in rounds]
+            ratios = [median(round_[name].wall) / median(round_["ours"].wall) for round_ in rounds]
             yield f"time of {name} / time of ours: {spread(ratios, '', 2)}"
 
 
 def _times(rounds: Sequence[dict[str, Times]], name: str) -> str:
-    wall = spread([median(each[name].wall) for each in rounds], "ms", 1)
-    processor = spread([median(each[name].processor) for each in rounds], "ms", 2)
+    wall = spread([median(round_[name].wall) for round_ in rounds], "ms", 1)
+    processor = spread([median(round_[name].processor) for round_ in rounds], "ms", 2)
     return f"{name}: {wall} for a create; processor time of the client {processor}"

@@ -48,12 +48,12 @@ def _acls(topics: Sequence[str]) -> Iterator[bytes]:
 def _checked(key: int, version: int) -> Callable[[bytes], None]:
     """Return a function that raises RuntimeError unless a response is a success."""
 
-    def check(answer: bytes) -> None:
-        message = decode_message(key, version, answer)
+    def check(response: bytes) -> None:
+        message = decode_message(key, version, response)
         rows = getattr(message, "topics", None) or getattr(message, "responses", None)
-        for each in rows or message.results:
-            if each.error_code != 0:
-                raise RuntimeError(f"{ApiKey(key).name}: {each}")
+        for row in rows or message.results:
+            if row.error_code != 0:
+                raise RuntimeError(f"{ApiKey(key).name}: {row}")
 
     return check
 
@@ -86,11 +86,11 @@ def run(plan: Plan) -> list[str]:
                 rates.setdefault(key.name, []).append(rate)
     first = rates[ApiKey.CREATE_TOPICS.name]
     ratios = {
-        name: [rate / base for rate, base in zip(each, first, strict=True)][1:]
-        for name, each in rates.items()
+        name: [rate / base for rate, base in zip(measured, first, strict=True)][1:]
+        for name, measured in rates.items()
     }
     return [
-        f"{name}: {spread(each[1:], 'requests/s')}, "
+        f"{name}: {spread(measured[1:], 'requests/s')}, "
         f"{spread(ratios[name], 'of the rate of CREATE_TOPICS', 2)}"
-        for name, each in rates.items()
+        for name, measured in rates.items()
     ]

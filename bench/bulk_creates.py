@@ -58,10 +58,10 @@ async def create(address: str, prefix: str) -> float:
     )
     connection = await AsyncConnection.open(address)
     began = time.perf_counter()
-    answer = await connection.exchange(request)
+    response = await connection.exchange(request)
     took = time.perf_counter() - began
     connection.close()
-    codes = [topic.error_code for topic in decode_message(19, _VERSION, answer).topics]
+    codes = [topic.error_code for topic in decode_message(19, _VERSION, response).topics]
     if codes != [0] * _TOPICS:
         raise RuntimeError(f"{prefix}: {sum(code != 0 for code in codes)} topics failed")
     return took
@@ -69,14 +69,14 @@ async def create(address: str, prefix: str) -> float:
 
 def znodes_of(zookeeper: KazooClient, topics: Sequence[str]) -> list[tuple[str, bytes]]:
     """Return path and content of all znodes of topics, parents first."""
-    found = []
+    znodes = []
     for topic in topics:
         root = f"/brokers/topics/{topic}"
         paths = [f"/config/topics/{topic}", root, f"{root}/partitions"]
         paths += [f"{root}/partitions/0", f"{root}/partitions/0/state"]
-        answers = [(path, zookeeper.get_async(path)) for path in paths]
-        found += [(path, answer.get()[0]) for path, answer in answers]
-    return found
+        responses = [(path, zookeeper.get_async(path)) for path in paths]
+        znodes += [(path, response.get()[0]) for path, response in responses]
+    return znodes
 
 
 def prepare(
@@ -106,7 +106,7 @@ def commit(
         zookeeper._call(transaction, pending[-1])
         if not at_once:
             pending[-1].wait()
-    results = [answer.get() for answer in pending]
+    results = [response.get() for response in pending]
     took = time.perf_counter() - began
     if any(isinstance(result, Exception) for multi in results for result in multi):
         raise RuntimeError("a raw multi failed")
@@ -127,8 +127,8 @@ def _measure(cluster: Cluster, zookeeper: KazooClient, rounds: int) -> dict[str,
         taken["at once"].append(commit(zookeeper, at_once, at_once=True))
         taken["in turn"].append(commit(zookeeper, in_turn, at_once=False))
         for prefix in ("raw", "one"):
-            found = znodes_of(zookeeper, names(f"{prefix}{round_:02d}"))
-            if len(found) != len(znodes):
+            stored = znodes_of(zookeeper, names(f"{prefix}{round_:02d}"))
+            if len(stored) != len(znodes):
                 raise RuntimeError("the raw multis created more or fewer znodes than our request")
     return {side: seconds[1:] for side, seconds in taken.items()}
 
@@ -155,4 +155,4 @@ def run(plan: Plan) -> list[str]:
 
 
 def _milliseconds(seconds: Sequence[float]) -> str:
-    return spread([each * 1e3 for each in seconds], "ms")
+    return spread([number * 1e3 for number in seconds], "ms")

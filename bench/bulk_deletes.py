@@ -26,9 +26,9 @@ async def _delete(addresses: list[str], prefix: str) -> tuple[float, float]:
     connections = [await AsyncConnection.open(address) for address in addresses]
     began = time.perf_counter()
     request = DeleteTopicsRequest(topics=topics, timeout_ms=60_000)
-    answer = await connections[0].call(*_DELETE_TOPICS, request)
-    answered = time.perf_counter() - began
-    if any(each.error_code for each in answer.responses):
+    response = await connections[0].call(*_DELETE_TOPICS, request)
+    response_s = time.perf_counter() - began
+    if any(topic.error_code for topic in response.responses):
         raise RuntimeError(f"{prefix}: not every topic was deleted")
     for connection in connections:
         while any(
@@ -39,7 +39,7 @@ async def _delete(addresses: list[str], prefix: str) -> tuple[float, float]:
     gone = time.perf_counter() - began
     for connection in connections:
         connection.close()
-    return answered, gone
+    return response_s, gone
 
 
 def run(plan: Plan) -> list[str]:
@@ -53,10 +53,10 @@ def run(plan: Plan) -> list[str]:
             created.append(asyncio.run(create(controller, f"our{round_:02d}")))
             deleted.append(asyncio.run(_delete(addresses, f"our{round_:02d}")))
     creates = created[1:]
-    answers, gone = ([each[side] * 1e3 for each in deleted[1:]] for side in (0, 1))
-    ratio = median(answers) / (median(creates) * 1e3)
+    responses, gone = ([pair[side] * 1e3 for pair in deleted[1:]] for side in (0, 1))
+    ratio = median(responses) / (median(creates) * 1e3)
     return [
-        f"deletion takes {ratio:.2f} times as long as creation: {spread(answers, 'ms')} until the "
-        f"response ({spread([each * 1e3 for each in creates], 'ms')} to create them)",
+        f"deletion takes {ratio:.2f} times as long as creation: {spread(responses, 'ms')} until "
+        f"the response ({spread([second * 1e3 for second in creates], 'ms')} to create them)",
         f"{spread(gone, 'ms')} until no broker lists them",
     ]

@@ -65,7 +65,7 @@ class _Client:
     def _count(self, text: str) -> None:
         """Store which brokers are connected, and how many Metadata requests each has received."""
         brokers = json.loads(text)["brokers"]
-        self._up = {each["nodeid"] for each in brokers.values() if each["state"] == "UP"}
+        self._up = {node["nodeid"] for node in brokers.values() if node["state"] == "UP"}
         for name, broker in brokers.items():
             self._requests[name] = broker.get("req", {}).get("Metadata", 0)
 
@@ -120,7 +120,7 @@ def run(plan: Plan) -> list[str]:
         progress(f"default-client: {name}")
         with Cluster(brokers=3, properties=properties) as cluster:
             controller = cluster.wait_for_controller()
-            other = next(each for each in cluster.brokers if each != controller)
+            other = next(broker for broker in cluster.brokers if broker != controller)
             # With `self`, the client regards its bootstrap broker as the controller, so the client
             # must not start with the broker that is killed.
             servers = cluster.bootstrap_server(other) if properties else cluster.bootstrap_servers
@@ -157,9 +157,9 @@ def _kill_controller(bootstrap: str) -> int:
     metadata = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0}).list_topics(timeout=30)
     port = metadata.brokers[metadata.controller_id].port
     (pid,) = {
-        each.pid
-        for each in psutil.net_connections("tcp")
-        if each.laddr.port == port and each.status == psutil.CONN_LISTEN
+        connection.pid
+        for connection in psutil.net_connections("tcp")
+        if connection.laddr.port == port and connection.status == psutil.CONN_LISTEN
     }
     psutil.Process(pid).kill()
     return int(metadata.controller_id)

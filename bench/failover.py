@@ -33,14 +33,14 @@ _POLL_S = 0.02
 
 def events_of(folder: Path, kind: str, since_ms: float) -> list[dict[str, Any]]:
     """Return all nodes' events of one kind since `since_ms`, oldest first."""
-    found = []
+    events = []
     for path in folder.glob("evidence/run=*/node=*/*.jsonl"):
         for line in path.read_bytes().splitlines():
             if f'"kind":"{kind}"'.encode() in line:
                 event = json.loads(line)
                 if event["wall_ms"] >= since_ms:
-                    found.append(event)
-    return sorted(found, key=lambda event: event["wall_ms"])
+                    events.append(event)
+    return sorted(events, key=lambda event: event["wall_ms"])
 
 
 async def fill(address: str, topics: int) -> None:
@@ -59,14 +59,14 @@ async def first_write_s(address: str) -> float:
     """Create one topic, with retries; return the time in seconds."""
     began = time.monotonic()
     connection = await AsyncConnection.open(address)
-    answer = b""
+    response = b""
     while time.monotonic() < began + _PATIENCE_S:
-        answer = await connection.exchange(create_topics(["after-the-kill"], timeout_ms=60_000))
-        if decode_message(19, 4, answer).topics[0].error_code == 0:
+        response = await connection.exchange(create_topics(["after-the-kill"], timeout_ms=60_000))
+        if decode_message(19, 4, response).topics[0].error_code == 0:
             connection.close()
             return time.monotonic() - began
         await asyncio.sleep(0.05)
-    check_created(answer)
+    check_created(response)
     raise RuntimeError("no write was acknowledged")
 
 
@@ -74,11 +74,11 @@ async def _leaderless(connection: AsyncConnection, topics: Sequence[int], dead: 
     """Count the partitions of these topics that have no live leader."""
     names = [MetadataRequestTopic(name=f"state-{n:04d}") for n in topics]
     message = MetadataRequest(topics=names, allow_auto_topic_creation=False)
-    answer = await connection.call(_METADATA, _METADATA_VERSION, message)
+    response = await connection.call(_METADATA, _METADATA_VERSION, message)
     return sum(
         max(0, _PARTITIONS - len(topic.partitions))
         + sum(partition.leader_id in (-1, dead) for partition in topic.partitions)
-        for topic in answer.topics
+        for topic in response.topics
     )
 
 

@@ -30,9 +30,9 @@ class Load:
     client_us: float
 
 
-def check_created(answer: bytes) -> None:
+def check_created(response: bytes) -> None:
     """Raise RuntimeError unless a CreateTopics v4 response is a success."""
-    for topic in decode_message(19, 4, answer).topics:
+    for topic in decode_message(19, 4, response).topics:
         if topic.error_code != 0:
             raise RuntimeError(f"{topic.name}: {topic.error_code} {topic.error_message}")
 

@@ -35,7 +35,7 @@ def run(plan: Plan) -> list[str]:
                 measure(forwarding, f"at{size}-{n}", connections=1, count=_CREATES) for n in rounds
             ]
             times.append([load.p50_ms for load in loads])
-    small, large = (median(each) for each in times)
+    small, large = (median(time) for time in times)
     return [
         f"a create takes {large / small:.2f} times as long with {sizes[1]} topics as with "
         f"{sizes[0]}: p50 {large:.2f} ms against {small:.2f} ms"

@@ -82,8 +82,8 @@ def _acl(number: int) -> Steps:
         f"topic.{number:06d}",
     )
     rules = tuple(
-        AccessControlEntry(f"User:user-{each}\n", "*", "READ", "ALLOW" if each else "DENY")
-        for each in range(1 + number % 3)
+        AccessControlEntry(f"User:user-{index}\n", "*", "READ", "ALLOW" if index else "DENY")
+        for index in range(1 + number % 3)
     )
     changed: list[Record] = [AclRecord(pattern, rules[:1])] if number % 4 == 0 else []
     return [[AclRecord(pattern, rules)], changed]
@@ -115,7 +115,7 @@ async def write(store: ZooKeeperStore, fence: Fence, topics: int) -> MetadataIma
     multis: list[list[bytes]] = [[]]
     for element in elements(topics):
         for records in element:
-            operations = [store.encode(each) for each in plan_operations(records, image)]
+            operations = [store.encode(operation) for operation in plan_operations(records, image)]
             if len(multis[-1]) + len(operations) > _OPERATIONS_PER_MULTI:
                 if len(multis) == _MULTIS_AT_ONCE:
                     await _commit(store, fence, multis)

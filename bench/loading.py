@@ -45,9 +45,9 @@ async def _measure(connect: str, topics: int, rounds: int) -> list[str]:
         for number in range(rounds):
             progress(f"loading: round {number + 1}")
             began = time.monotonic()
-            found = await load(store.read, fence.epoch)
+            loaded = await load(store.read, fence.epoch)
             loads.append(time.monotonic() - began)
-            if replace(found.image, brokers=written.brokers) != written or found.invalid:
+            if replace(loaded.image, brokers=written.brokers) != written or loaded.invalid:
                 raise RuntimeError("the loaded state differs from the written one")
     finally:
         await store.close()

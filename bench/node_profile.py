@@ -169,7 +169,7 @@ def _profile(cluster: Cluster, without: int | None, job: Callable[[], int]) -> P
     nodes = _processes(cluster, without)
     supervisor = psutil.Process(next(iter(nodes.values()))).parent()
     assert supervisor is not None
-    (java,) = (each.pid for each in supervisor.children() if each.name() == "java")
+    (java,) = (child.pid for child in supervisor.children() if child.name() == "java")
     samples: dict[str, Counter[str]] = {}
     processes = {**nodes, "ZooKeeper": java, "client": os.getpid()}
 
@@ -206,10 +206,10 @@ def _bulk_creates(cluster: Cluster) -> Profile:
     return _profile(cluster, None, job)
 
 
-def _check_altered(answer: bytes) -> None:
-    for each in decode_message(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, answer).responses:
-        if each.error_code != 0:
-            raise RuntimeError(f"{each.resource_name}: {each.error_code} {each.error_message}")
+def _check_altered(response: bytes) -> None:
+    for row in decode_message(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, response).responses:
+        if row.error_code != 0:
+            raise RuntimeError(f"{row.resource_name}: {row.error_code} {row.error_message}")
 
 
 def config_changes(topics: Sequence[str], first: int) -> Iterator[bytes]:

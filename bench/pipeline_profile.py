@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pipeline.evidence import find_runs, is_small
-from pipeline.run import NEEDED, Pipeline, Progress
+from pipeline.run import NEEDED, BuiltTable, Pipeline
 from pipeline.session import open_session
 
 _OTHERS_BELOW_SHARE: Final = 0.01  # of the total time; cheaper tables share a row
@@ -131,7 +131,7 @@ def _profile(evidence: Path, folder: Path) -> dict[str, Cost]:
     walls: dict[str, tuple[float, float]] = {}
     last = [time.monotonic(), generator.compileTime() / 1e9]
 
-    def measure(done: Progress) -> None:
+    def measure(done: BuiltTable) -> None:
         now = [time.monotonic(), generator.compileTime() / 1e9]
         walls[done.name] = now[0] - last[0], now[1] - last[1]
         last[:] = now
@@ -140,7 +140,7 @@ def _profile(evidence: Path, folder: Path) -> dict[str, Cost]:
     pipeline.make(NEEDED, progress=measure)
     spark.sparkContext.setJobGroup("report", "report")
     pipeline.write_results(pipeline.verdicts())
-    measure(Progress("report", 0, 0, 0))
+    measure(BuiltTable("report", 0, 0, 0))
     application = spark.sparkContext.applicationId
     spark.stop()  # also closes the event log
     with (folder / application).open(encoding="utf-8") as log:

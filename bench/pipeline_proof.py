@@ -40,7 +40,7 @@ from judge.history import History
 from judge.verdicts import judge
 from pipeline.evidence import Run, find_runs
 from pipeline.folders import MADE, digests
-from pipeline.places import Place, place
+from pipeline.places import StoragePlace, place
 from pipeline.run import TABLES, Pipeline
 from pipeline.session import open_session
 
@@ -81,18 +81,18 @@ def planted(options: argparse.Namespace, folder: Path) -> bool:
     world = generate(folder, options.events, plant=options.plant)
     print(f"{world.events:,} events generated in {time.monotonic() - began:.0f} s", flush=True)
     began = time.monotonic()
-    found = {
+    rows_by_key = {
         (of, key): rows
         for of, (_, _, keys) in _in_spark(folder, folder / "out").items()
         for key, rows in keys.items()
     }
     print(f"judged in {time.monotonic() - began:.0f} s", flush=True)
     expected = json.loads((folder / PLANTED).read_text(encoding="utf-8"))
-    missed = [(of, key) for of, key, row in expected if row not in found.get((of, key), [])]
-    unexpected = sorted(set(found) - {(of, key) for of, key, _ in expected})
+    missed = [(of, key) for of, key, row in expected if row not in rows_by_key.get((of, key), [])]
+    unexpected = sorted(set(rows_by_key) - {(of, key) for of, key, _ in expected})
     print(f"{len(expected)} planted, {len(missed)} missed, {len(unexpected)} others found")
-    for each in [*missed, *unexpected][:20]:
-        print("  ", *each)
+    for row in [*missed, *unexpected][:20]:
+        print("  ", *row)
     return not missed and not unexpected
 
 
@@ -107,8 +107,8 @@ def judges(options: argparse.Namespace, folder: Path) -> bool:
         )
         print(f"{of:4}{verdict:8}{judged:8} judged {len(keys):6} violations  {same}")
     return all(
-        (spark[of][:2], spark[of][2].keys()) == (found[:2], found[2].keys())
-        for of, found in plain.items()
+        (spark[of][:2], spark[of][2].keys()) == (of_plain[:2], of_plain[2].keys())
+        for of, of_plain in plain.items()
     )
 
 
@@ -150,7 +150,7 @@ def kills(options: argparse.Namespace, folder: Path) -> bool:
         _end(_command(held, evidence, outs[-1]), outs[-1])
         whole, *pieces = (_tables(spark, runs, held, out) for out in ("undisturbed", *outs))
         bad = _unequal([whole, *pieces])
-        same = all(each.verdicts() == whole.verdicts() for each in pieces)
+        same = all(piece.verdicts() == whole.verdicts() for piece in pieces)
     print(
         f"{options.on}: {whole_s:.0f} s without a kill; killed {killed} times; in {len(pieces)} "
         f"folders {len(_COMPARED) - len(bad)} of {len(_COMPARED)} tables are equal",
@@ -159,7 +159,7 @@ def kills(options: argparse.Namespace, folder: Path) -> bool:
     return same and not bad
 
 
-def _written(out: Place) -> int:
+def _written(out: StoragePlace) -> int:
     """Return the number of tables that a pipeline has written."""
     try:
         return sum(name.endswith(MADE) for name in out.files())
@@ -167,7 +167,7 @@ def _written(out: Place) -> int:
         return 0
 
 
-def _wait_for_tables(process: subprocess.Popen[Any], out: Place, *, more_than: int) -> None:
+def _wait_for_tables(process: subprocess.Popen[Any], out: StoragePlace, *, more_than: int) -> None:
     """Wait until a pipeline has written more than `more_than` tables, or ends."""
     deadline_s = time.monotonic() + _WAIT_S
     while process.poll() is None and _written(out) <= more_than:
@@ -202,8 +202,10 @@ def _unequal(folders: Sequence[Pipeline]) -> list[str]:
             tables.read(name).selectExpr("*", f"'{at}' AS folder")
             for at, tables in enumerate(folders)
         ]
-        found = digests(functools.reduce(DataFrame.unionAll, rows), by="folder")
-        if any(found.get(str(at)) != found.get("0") for at in range(len(folders))):
+        digest_of_folder = digests(functools.reduce(DataFrame.unionAll, rows), by="folder")
+        if any(
+            digest_of_folder.get(str(at)) != digest_of_folder.get("0") for at in range(len(folders))
+        ):
             bad.append(name)
     return bad
 
@@ -229,7 +231,7 @@ def cluster(options: argparse.Namespace, folder: Path) -> bool:
     return same and not bad and executors == 2
 
 
-def _evidence(events: int, folder: Path, held: Storage, spark: SparkSession) -> Place:
+def _evidence(events: int, folder: Path, held: Storage, spark: SparkSession) -> StoragePlace:
     """Generate a history, upload it to the proof's file system, and delete the local copy."""
     generate(folder / "generated", events, plant=1)
     there = held.upload(folder / "generated", "evidence", spark)
@@ -243,7 +245,9 @@ def _end(process: subprocess.Popen[Any], name: str) -> None:
     print(f"{name}: exit code {code} after {time.monotonic() - began:.0f} s", flush=True)
 
 
-def _command(held: Storage, evidence: Place, out: str, *options: str) -> subprocess.Popen[Any]:
+def _command(
+    held: Storage, evidence: StoragePlace, out: str, *options: str
+) -> subprocess.Popen[Any]:
     places = ["--evidence", evidence.uri, "--out", f"{held.uri}/{out}"]
     settings = [f"--conf={name}={value}" for name, value in held.settings.items()]
     return subprocess.Popen(

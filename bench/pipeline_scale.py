@@ -43,7 +43,7 @@ import psutil
 
 def processor_s():
     times = [child.cpu_times() for child in psutil.Process().children(recursive=True)]
-    return sum(each.user + each.system for each in times)
+    return sum(measured.user + measured.system for measured in times)
 
 began = time.monotonic()
 runs = find_runs(Path(sys.argv[1]))
@@ -94,13 +94,13 @@ def _measure(evidence: Path) -> dict[str, Any]:
         )
     finally:
         shutil.rmtree(out, ignore_errors=True)
-    found: dict[str, Any] = json.loads(child.stdout.strip().splitlines()[-1])
-    return found
+    figures: dict[str, Any] = json.loads(child.stdout.strip().splitlines()[-1])
+    return figures
 
 
 def _medians(rounds: Sequence[dict[str, Any]]) -> dict[str, float]:
     numbers = [key for key, value in rounds[0].items() if isinstance(value, int | float)]
-    return {key: statistics.median(each[key] for each in rounds) for key in numbers}
+    return {key: statistics.median(round_[key] for round_ in rounds) for key in numbers}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -110,7 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--busiest", type=float, help="share of the requests to one broker")
     options = parser.parse_args(arguments)
-    sizes = [float(each) for each in options.millions.split(",")]
+    sizes = [float(text) for text in options.millions.split(",")]
     cores = os.cpu_count() or 1
     folder = Path(tempfile.mkdtemp(prefix="bridgehead-bench-"))
     results: dict[float, list[dict[str, Any]]] = {size: [] for size in sizes}
@@ -121,15 +121,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{size:g} M events generated in {time.monotonic() - began:.0f} s", flush=True)
         for _ in range(options.rounds):
             for size in sizes:
-                found = _measure(folder / str(size))
-                results[size].append(found)
-                print(f"{size:g} M: {found}", flush=True)
+                figures = _measure(folder / str(size))
+                results[size].append(figures)
+                print(f"{size:g} M: {figures}", flush=True)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     for size in sizes:
         median = _medians(results[size])
         events, whole = median["events"], median["all_s"]
-        peak = max(each["peak_mb"] for each in results[size])
+        peak = max(result["peak_mb"] for result in results[size])
         print(
             f"{size:5g} M  JSON to silver {events / median['silver_s'] / cores:9,.0f}/s/core"
             f"  all {events / whole / cores:9,.0f}/s/core  {whole:6.0f} s  JVM {peak} MB"

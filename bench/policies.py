@@ -23,7 +23,7 @@ _LIMITS: Final = {
 def run(plan: Plan) -> list[str]:
     """Measure several rounds after a warm-up, from 64 connections to a broker that forwards."""
     with Cluster(brokers=3) as free, Cluster(brokers=3, properties=_LIMITS) as limited:
-        addresses = {name: two_addresses(each)[1] for name, each in _named(free, limited)}
+        addresses = {name: two_addresses(cluster)[1] for name, cluster in _named(free, limited)}
         loads: dict[str, list[Load]] = {name: [] for name in addresses}
         for address in addresses.values():
             measure(address, "warm", connections=_CONNECTIONS, count=500)
@@ -32,8 +32,8 @@ def run(plan: Plan) -> list[str]:
             for name, address in addresses.items():
                 load = measure(address, f"r{round_}", connections=_CONNECTIONS, count=1_500)
                 loads[name].append(load)
-    rates = {name: [load.per_s for load in each] for name, each in loads.items()}
-    p50 = {name: median([load.p50_ms for load in each]) for name, each in loads.items()}
+    rates = {name: [load.per_s for load in runs] for name, runs in loads.items()}
+    p50 = {name: median([load.p50_ms for load in runs]) for name, runs in loads.items()}
     ratio = median(rates["limited"]) / median(rates["free"])
     return [
         f"with TopicLimits, {ratio:.2f} of the rate without a policy: "

@@ -49,8 +49,8 @@ def _rate(names: Sequence[str], call: Call) -> float:
         if len(outstanding) == _OUTSTANDING:
             outstanding.popleft().result()
         outstanding.extend(call(name).values())
-    for each in outstanding:
-        each.result()
+    for future in outstanding:
+        future.result()
     return len(names) / (time.perf_counter() - began)
 
 
@@ -77,12 +77,12 @@ def _measure(bootstrap: str, prefix: str) -> dict[str, float]:
         (f"{_TOPICS} topics in one CreateTopics", lambda: admin.create_topics(bulk)),
         (
             f"{_TOPICS} topics in one DeleteTopics",
-            lambda: admin.delete_topics([each.topic for each in bulk], operation_timeout=60),
+            lambda: admin.delete_topics([topic.topic for topic in bulk], operation_timeout=60),
         ),
     ):
         began = time.perf_counter()
-        for each in calls().values():
-            each.result()
+        for call in calls().values():
+            call.result()
         rates[job] = _TOPICS / (time.perf_counter() - began)
     return rates
 
@@ -124,11 +124,13 @@ def _compare(plan: Plan, theirs: str, ours: str) -> list[str]:
     rates: dict[str, list[dict[str, float]]] = {theirs: [], ours: []}
     for round_ in range(plan.rounds(4)):
         progress(f"real-kafka: round {round_ + 1}")
-        for bootstrap, each in rates.items():
-            each.append(_measure(bootstrap, f"round{round_}"))
+        for bootstrap, measured in rates.items():
+            measured.append(_measure(bootstrap, f"round{round_}"))
     lines = []
     for job in rates[ours][0]:
-        rate, their_rate = (median([each[job] for each in rates[side]]) for side in (ours, theirs))
+        rate, their_rate = (
+            median([measured[job] for measured in rates[side]]) for side in (ours, theirs)
+        )
         lines.append(
             f"{job}: {rate / their_rate:.0f} times a real Kafka's rate "
             f"({rate:.0f}/s against {their_rate:.1f}/s)"

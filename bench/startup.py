@@ -78,23 +78,23 @@ def run(plan: Plan) -> list[str]:
     with Cluster(brokers=3) as cluster:
         time.sleep(_IDLE_S)
         pids = [broker.pid for broker in cluster.brokers.values()]
-        each = [resident_mb(pid) for pid in pids]
+        sizes = [resident_mb(pid) for pid in pids]
         once = [proportional_mb(pid) for pid in pids]
         heals = [_heal_s(cluster) for _ in range(plan.rounds(5))]
     imports: dict[str, list[float]] = {module: [] for module in _ADMIN_CLIENTS}
     for _ in range(plan.rounds(10)):
-        for module, found in imports.items():
-            found.append(_import_ms(module))
+        for module, times in imports.items():
+            times.append(_import_ms(module))
     ours = median(imports["bridgehead.admin"])
     return [
         f"ready after {spread(first, 's', 2)} on a running ZooKeeper, supervisor included",
         f"from the third cluster of a program on after {spread(later, 's', 2)}, "
         f"{median(later) / median(first):.2f} of the time",
-        f"three idle nodes: {sum(each):.0f} MB resident {json.dumps([round(mb) for mb in each])}",
+        f"three idle nodes: {sum(sizes):.0f} MB resident {json.dumps([round(mb) for mb in sizes])}",
         f"heal and reset with nothing down: {spread(heals, 's', 2)}",
         f"proportional memory: {sum(once):.0f} MB {json.dumps([round(mb) for mb in once])}",
         *(
-            f"import {module}: {spread(found, 'ms')}, {median(found) / ours:.2f} times ours"
-            for module, found in imports.items()
+            f"import {module}: {spread(times, 'ms')}, {median(times) / ours:.2f} times ours"
+            for module, times in imports.items()
         ),
     ]

@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 
 from bridgehead.cluster.java import find_java
 from bridgehead.cluster.ports import Ports
-from pipeline.places import Place, local_place, place
+from pipeline.places import StoragePlace, local_place, place
 from pipeline.session import LOOPBACK
 
 JARS: Final = Path.home() / ".cache" / "bridgehead" / "storage"
@@ -35,7 +35,7 @@ class Storage(NamedTuple):
     uri: str
     settings: Mapping[str, str]
 
-    def upload(self, folder: Path, to: str, spark: SparkSession) -> Place:
+    def upload(self, folder: Path, to: str, spark: SparkSession) -> StoragePlace:
         """Copy a small local folder; return the copy."""
         there = place(f"{self.uri}/{to}", spark)
         for name in local_place(folder).files():
@@ -138,8 +138,8 @@ def _server(log: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
 
 def _creates_bucket(url: str) -> bool:
     bucket = urllib.request.Request(url, method="PUT")
-    with urllib.request.urlopen(bucket, timeout=5) as answer:
-        return bool(answer.status == http.HTTPStatus.OK)
+    with urllib.request.urlopen(bucket, timeout=5) as response:
+        return bool(response.status == http.HTTPStatus.OK)
 
 
 def _wait(is_ready: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:

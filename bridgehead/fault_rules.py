@@ -167,20 +167,20 @@ class FaultRules:
     def described(self) -> list[dict[str, Any]]:
         """Return every rule with its name, its matches, and how often it has acted."""
         return [
-            {"name": name, "rule": each.rule.to_json(), "matches": each.matches, "hits": each.hits}
-            for name, each in self._rules.items()
+            {"name": name, "rule": rule.rule.to_json(), "matches": rule.matches, "hits": rule.hits}
+            for name, rule in self._rules.items()
         ]
 
     def hit(self, side: Side, subject: Subject) -> tuple[str, FaultRule] | None:
         """Count a request at every rule that matches; return the first rule that acts on it."""
         acting: tuple[str, FaultRule] | None = None
-        for name, each in self._rules.items():
-            if not each.rule.matches(side, subject):
+        for name, rule in self._rules.items():
+            if not rule.rule.matches(side, subject):
                 continue
-            each.matches += 1
-            if acting is None and each.rule.acts_on(each.matches):
-                each.hits += 1
-                acting = name, each.rule
+            rule.matches += 1
+            if acting is None and rule.rule.acts_on(rule.matches):
+                rule.hits += 1
+                acting = name, rule.rule
         return acting
 
 
@@ -239,9 +239,9 @@ _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
 def _one_of(kind: type[_Choice], name: str, value: object) -> _Choice:
-    for each in kind:
-        if each == value:
-            return each
+    for member in kind:
+        if member == value:
+            return member
     raise FaultRuleError(f"`{name}` is one of {', '.join(kind)}, not {value!r}.")
 
 
@@ -265,10 +265,10 @@ def _api(value: object) -> ApiKey | None:
 def _versions(value: object) -> tuple[int, int] | None:
     if value is None:
         return None
-    found = _VERSIONS.fullmatch(str(value))
-    if found is None or int(found[2] or found[1]) < int(found[1]):
+    match = _VERSIONS.fullmatch(str(value))
+    if match is None or int(match[2] or match[1]) < int(match[1]):
         raise FaultRuleError(f"`versions` is a number or a range such as 2-5, not {value!r}.")
-    return int(found[1]), int(found[2] or found[1])
+    return int(match[1]), int(match[2] or match[1])
 
 
 def _number(document: Mapping[str, Any], name: str, low: int, high: int, default: int = -1) -> int:

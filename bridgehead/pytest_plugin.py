@@ -105,8 +105,8 @@ def _new(options: Mapping[str, Any], folders: pytest.TempPathFactory) -> Cluster
     from bridgehead.cluster import Cluster  # imported only if a test uses a cluster
 
     properties = {_FAULTS: "true", **options.get("properties", {})}
-    given = {**options, "properties": properties}
-    return Cluster(**{"data_dir": folders.mktemp("bridgehead"), **given})
+    arguments = {**options, "properties": properties}
+    return Cluster(**{"data_dir": folders.mktemp("bridgehead"), **arguments})
 
 
 def cluster_options(defaults: Mapping[str, Any], markers: Sequence[pytest.Mark]) -> dict[str, Any]:
@@ -134,7 +134,7 @@ def cluster_options(defaults: Mapping[str, Any], markers: Sequence[pytest.Mark])
     if "dialect" in marked:
         sections = marked.get("listeners") or defaults.get("listeners")
         listed = properties.get("listeners", "PLAINTEXT://")
-        names = sections or [each.partition("://")[0].strip() for each in listed.split(",")]
+        names = sections or [listener.partition("://")[0].strip() for listener in listed.split(",")]
         dialect = marked.pop("dialect")
         for name in names:
             properties[f"listener.name.{name.lower()}.bridgehead.dialect"] = dialect

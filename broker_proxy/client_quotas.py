@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from cluster_model.client import Client
-from cluster_model.client_quotas import Level, governing_level
+from cluster_model.client_quotas import QuotaLevel, governing_level
 from cluster_model.mutation_rates import MUTATION_RATE
 from cluster_model.records import ConfigResource
 from metrics.windows import Rate
@@ -44,7 +44,7 @@ class ClientQuota:
         self._now_s = now_s
         self._throttle_ms_max = throttle_ms_max
         self._limits: dict[ConfigResource, float] = {}
-        self._used: OrderedDict[Level, Rate] = OrderedDict()
+        self._used: OrderedDict[QuotaLevel, Rate] = OrderedDict()
 
     @property
     def is_enabled(self) -> bool:
@@ -98,9 +98,9 @@ class ClientQuota:
         _, limit = self._governing(client)
         return math.inf if limit is None else limit * (self._samples - 1) * self._window_s
 
-    def _governing(self, client: Client) -> tuple[Level, float | None]:
+    def _governing(self, client: Client) -> tuple[QuotaLevel, float | None]:
         if not self._limits:
-            return Level("", None), None
+            return QuotaLevel("", None), None
         return governing_level(self._limits, client.principal.name, client.client_id)
 
 

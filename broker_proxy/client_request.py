@@ -24,7 +24,7 @@ class ClientConnectionInfo:
     client: Client
 
 
-class NeverAnsweredError(Exception):
+class NeverRespondedError(Exception):
     """Raised where Kafka never responds, but leaves the connection open (docs/quirks.md)."""
 
 
@@ -32,7 +32,7 @@ class NoResponseError(Exception):
     """Raised after a request that gets no response: Produce with acks=0."""
 
 
-class ClosedUnansweredError(Exception):
+class ClosedWithoutResponseError(Exception):
     """Raised where Kafka closes the connection without a response. The text is logged."""
 
 
@@ -44,11 +44,11 @@ class RequestProgress:
     response: Any = None  # a message, or a relayed body; None closes the connection, but see below
     throttle_ms: int = 0  # how long the connection is muted after the response
     controller_throttle_ms: int = 0  # reported by the controller, if it is in this process
-    is_never_answered: bool = False  # see NeverAnsweredError
+    never_gets_response: bool = False  # see NeverRespondedError
     needs_no_response: bool = False  # Produce with acks=0
     executed_ns: int = 0
     forwarded_ns: int = 0  # 0: not forwarded
-    answered_ns: int = 0
+    responded_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)

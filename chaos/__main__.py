@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _list()
         return 0
     scenarios = {scenario.name: scenario for scenario in SCENARIOS}
-    in_tier = [each.name for each in SCENARIOS if options.tier in each.tiers]
+    in_tier = [scenario.name for scenario in SCENARIOS if options.tier in scenario.tiers]
     names = in_tier if _ALL in options.names else options.names
     unknown = [name for name in names if name not in scenarios]
     if unknown or options.seeds < 1:
@@ -56,22 +56,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _USAGE
     bugs = tuple(filter(None, options.bugs.split(",")))
     if unseeded := sorted(set(bugs) - NAMES):
-        known = ", ".join(sorted(NAMES))
-        print(f"There is no seeded bug {unseeded[0]!r}: the bugs are {known}.", file=sys.stderr)
+        join = ", ".join(sorted(NAMES))
+        print(f"There is no seeded bug {unseeded[0]!r}: the bugs are {join}.", file=sys.stderr)
         return _USAGE
     for name in names:
         if name not in in_tier:
             reason = scenarios[name].not_simulated
             print(f"{name} does not run in the tier {options.tier}: {reason}.", file=sys.stderr)
             return _USAGE
-    if wrong := [each for each in options.properties if "=" not in each]:
+    if wrong := [property_ for property_ in options.properties if "=" not in property_]:
         print(f"--set needs NAME=VALUE, not {wrong[0]!r}.", file=sys.stderr)
         return _USAGE
     seeds = range(options.seed, options.seed + options.seeds)
     chosen = [scenarios[name] for name in names]
     if bugs:
         chosen = [scenario_with(name, bugs) for name in names]
-    properties = dict(each.split("=", 1) for each in options.properties)
+    properties = dict(property_.split("=", 1) for property_ in options.properties)
     chosen = [scenario.with_properties(properties) for scenario in chosen]
     return _run(chosen, seeds, options, bugs)
 

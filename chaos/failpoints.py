@@ -20,10 +20,10 @@ from node.collaborators import Collaborators
 ENVELOPE_RECEIVED: Final = "controller.envelope.received"
 COMMIT_BEFORE_SEND: Final = "controller.commit.before_send"
 COMMIT_AFTER_REPLY: Final = "controller.commit.after_reply"
-ANSWER_BEFORE: Final = "controller.answer.before"
+REPLY_BEFORE: Final = "controller.reply.before"
 ELECTION_LOADING: Final = "election.loading"
 FORWARD_BEFORE_SEND: Final = "broker.forward.before_send"
-FORWARD_AFTER_ANSWER: Final = "broker.forward.after_answer"
+FORWARD_AFTER_REPLY: Final = "broker.forward.after_reply"
 
 Reached = Callable[[str], Awaitable[None]]
 """Called with the name of a failpoint; holds the process if the failpoint is armed."""
@@ -38,7 +38,6 @@ def with_failpoints(production: Collaborators, reached: Reached) -> Collaborator
         async def commit_pipelined(
             self, fence: Fence, effects: Sequence[Sequence[bytes]]
         ) -> tuple[list[Committed], ContentConflictError | None]:
-            """See ZooKeeperStore."""
             await reached(COMMIT_BEFORE_SEND)
             committed: tuple[list[Committed], ContentConflictError | None]
             committed = await super().commit_pipelined(fence, effects)
@@ -54,10 +53,9 @@ def with_failpoints(production: Collaborators, reached: Reached) -> Collaborator
             return term
 
         async def handle(self, envelope: Envelope, sender: Sender) -> EnvelopeReply:
-            """See Controller."""
             await reached(ENVELOPE_RECEIVED)
             reply: EnvelopeReply = await super().handle(envelope, sender)
-            await reached(ANSWER_BEFORE)
+            await reached(REPLY_BEFORE)
             return reply
 
     class Forwarding(production.forwarding):  # type: ignore[name-defined, misc]
@@ -66,7 +64,7 @@ def with_failpoints(production: Collaborators, reached: Reached) -> Collaborator
         async def _attempt(self, *arguments: Any) -> EnvelopeReply | None:
             await reached(FORWARD_BEFORE_SEND)
             reply: EnvelopeReply | None = await super()._attempt(*arguments)
-            await reached(FORWARD_AFTER_ANSWER)
+            await reached(FORWARD_AFTER_REPLY)
             return reply
 
     return replace(production, store=Store, controller=HeldController, forwarding=Forwarding)

@@ -35,15 +35,15 @@ def judge_run(scenario: Scenario, result: Result, folder: Path) -> None:
     """Judge the evidence, and add what it shows to the result."""
     history = History(read_run(folder))
     expects = scenario.expects
-    rows = [required(each.row, expects.judges) for each in judge(history)]
+    rows = [required(judgement.row, expects.judges) for judgement in judge(history)]
     # HANG is the verdict on a violated liveness property.
     broken = (Verdict.FAIL, Verdict.HANG)
     result.violated = tuple(row.property for row in rows if row.verdict in broken)
     judged = worst(row for row in rows if row.property not in expects.violates)
     done = sorted(
-        each.completed["mono_ns"]
-        for each in history.operations
-        if each.outcome == "ok" and each.completed is not None
+        operation.completed["mono_ns"]
+        for operation in history.operations
+        if operation.outcome == "ok" and operation.completed is not None
     )
     faults = [event["mono_ns"] for event in history.of_kind["fault_injected"]]
     elected = [event["mono_ns"] for event in history.of_kind["became_active"]]
@@ -51,8 +51,8 @@ def judge_run(scenario: Scenario, result: Result, folder: Path) -> None:
     ends = [e["mono_ns"] for e in history.of_kind["stopped"] if e["node"] == "harness-chaos"]
     over = min(ends, default=max(elected, default=0) + 1)
     began = min(faults or done, default=over)
-    result.elections = sum(began < each < over for each in elected)
-    result.open = sum(1 for each in history.operations if each.outcome == "info")
+    result.elections = sum(began < instant < over for instant in elected)
+    result.open = sum(1 for operation in history.operations if operation.outcome == "info")
     result.longest_gap_s = max((b - a for a, b in pairwise(done)), default=0) / 1e9
     result.wrong += differences(
         expects,
@@ -69,4 +69,4 @@ def judge_run(scenario: Scenario, result: Result, folder: Path) -> None:
             if row.decides and row.verdict is not Verdict.PASS
         ]
         missing = sorted(set(expects.violates) - set(result.violated))
-        result.wrong += [f"{each} holds, but a violation was expected" for each in missing]
+        result.wrong += [f"{name} holds, but a violation was expected" for name in missing]

@@ -23,15 +23,15 @@ class RecordedClient:
             return await self._client.call(broker, key, version, message)
         names = [str(topic.name) for topic in message.topics]
         with self._history.operation(key, names) as operation:
-            answer = await self._client.call(broker, key, version, message)
-            operation.completed(_codes(key, answer))
-        return answer
+            response = await self._client.call(broker, key, version, message)
+            operation.completed(_codes(key, response))
+        return response
 
     def close(self) -> None:
         """Close every connection."""
         self._client.close()
 
 
-def _codes(key: int, answer: Any) -> dict[str, int]:
-    results: Iterable[Any] = answer.topics if key == ApiKey.CREATE_TOPICS else answer.responses
-    return {str(each.name): int(each.error_code) for each in results}
+def _codes(key: int, response: Any) -> dict[str, int]:
+    results: Iterable[Any] = response.topics if key == ApiKey.CREATE_TOPICS else response.responses
+    return {str(result.name): int(result.error_code) for result in results}

@@ -43,7 +43,7 @@ class Reproduction:
 
 def scenario_with(name: str, bugs: Sequence[str]) -> Scenario:
     """Return a scenario whose nodes have seeded bugs."""
-    (scenario,) = (each for each in SCENARIOS if each.name == name)
+    (scenario,) = (candidate for candidate in SCENARIOS if candidate.name == name)
     return replace(scenario, topology=replace(scenario.topology, seeded_bugs=tuple(bugs)))
 
 
@@ -86,9 +86,9 @@ def not_found(wanted: Reproduction, result: Result) -> tuple[str, ...]:
     properties = {spec.id for spec in PROPERTY_SPECS}
     report = "\n".join(result.wrong)
     return tuple(
-        each
-        for each in wanted.found_by
-        if (each not in result.violated if each in properties else each not in report)
+        finder
+        for finder in wanted.found_by
+        if (finder not in result.violated if finder in properties else finder not in report)
     )
 
 

@@ -41,7 +41,7 @@ class Result:
     def replay(self) -> str:
         """The command that runs the scenario again with the same seed."""
         tier = "" if self.tier == LOCAL else f" --tier {self.tier}"
-        properties = "".join(f" --set {each}" for each in self.properties)
+        properties = "".join(f" --set {property_}" for property_ in self.properties)
         bugs = f" --bugs {','.join(self.bugs)}" if self.bugs else ""
         return f"bridgehead chaos run {self.scenario} --seed {self.seed}{tier}{bugs}{properties}"
 
@@ -72,25 +72,25 @@ def differences(
 ) -> list[str]:
     """Return in sentences what differs from the expectation."""
     least, most = expects.elections
-    found = []
+    seen = []
     if elections < least or (most is not None and elections > most):
         bound = f"at least {least}" if most is None else f"{least} to {most}"
-        found.append(f"{elections} elections; expected {bound}")
+        seen.append(f"{elections} elections; expected {bound}")
     if expects.open_max is not None and open_operations > expects.open_max:
-        found.append(
+        seen.append(
             f"{open_operations} operations without a definite result; expected at most "
             f"{expects.open_max}"
         )
     if expects.gap_max_s is not None and longest_gap_s > expects.gap_max_s:
-        found.append(
+        seen.append(
             f"no operation succeeded for {longest_gap_s:.1f} s; expected at most "
             f"{expects.gap_max_s:g} s"
         )
     if acknowledged < expects.acknowledged_min:
-        found.append(
+        seen.append(
             f"{acknowledged} operations succeeded; expected at least {expects.acknowledged_min}"
         )
-    return found
+    return seen
 
 
 def remove_files(folder: Path) -> None:

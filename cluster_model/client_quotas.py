@@ -183,7 +183,7 @@ def quotas_of(resource: ConfigResource, configs: Mapping[str, str]) -> dict[str,
     return quotas
 
 
-class Level(NamedTuple):
+class QuotaLevel(NamedTuple):
     """The clients that share one quota. Names are as stored.
 
     A part that the level does not use is empty. `client_id` is None if the client sends none.
@@ -195,7 +195,7 @@ class Level(NamedTuple):
 
 def governing_level(
     rates: Mapping[ConfigResource, float], user: str, client_id: str | None
-) -> tuple[Level, float | None]:
+) -> tuple[QuotaLevel, float | None]:
     """Return the level whose quota applies to a client, and its rate (None: unlimited).
 
     The first of these entities with a rate determines the level (KIP-55): the user with the client
@@ -208,23 +208,25 @@ def governing_level(
     for name in (stored, DEFAULT_ENTITY):
         pairs = (f"{name}/clients/{client}", f"{name}/clients/{DEFAULT_ENTITY}")
         if any(ConfigResource("users", pair) in rates for pair in pairs):
-            return _limited(rates, Level(stored, client))
+            return _limited(rates, QuotaLevel(stored, client))
         if ConfigResource("users", name) in rates:
-            return _limited(rates, Level(stored, ""))
-    return _limited(rates, Level("", client))
+            return _limited(rates, QuotaLevel(stored, ""))
+    return _limited(rates, QuotaLevel("", client))
 
 
-def _limited(rates: Mapping[ConfigResource, float], level: Level) -> tuple[Level, float | None]:
+def _limited(
+    rates: Mapping[ConfigResource, float], level: QuotaLevel
+) -> tuple[QuotaLevel, float | None]:
     user, client = level
     candidates: tuple[ConfigResource, ...] = ()
     if user and client:
         candidates = tuple(
-            ConfigResource("users", f"{each}/clients/{below}")
-            for each in (user, DEFAULT_ENTITY)
+            ConfigResource("users", f"{entity}/clients/{below}")
+            for entity in (user, DEFAULT_ENTITY)
             for below in (client, DEFAULT_ENTITY)
         )
     elif user and client is not None:  # Kafka does not limit requests without a client id.
         candidates = (ConfigResource("users", user), ConfigResource("users", DEFAULT_ENTITY))
     elif client:
         candidates = (ConfigResource("clients", client), ConfigResource("clients", DEFAULT_ENTITY))
-    return level, next((rates[each] for each in candidates if each in rates), None)
+    return level, next((rates[candidate] for candidate in candidates if candidate in rates), None)

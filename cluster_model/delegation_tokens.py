@@ -82,12 +82,12 @@ class TokenIndex:
         self, hmac_bytes: bytes, tokens: Mapping[str, DelegationToken]
     ) -> DelegationToken | None:
         """Return the token with this HMAC. `tokens` is an immutable map from token id to token."""
-        known = self._ids.get(hmac_bytes)
-        if known is not None and known in tokens:
-            return tokens[known]
+        cached = self._ids.get(hmac_bytes)
+        if cached is not None and cached in tokens:
+            return tokens[cached]
         if self._seen is not tokens:
             hmacs = {token_id: hmac for hmac, token_id in self._ids.items()}
-            self._ids = {hmacs.get(each) or self._secret.hmac(each): each for each in tokens}
+            self._ids = {hmacs.get(token) or self._secret.hmac(token): token for token in tokens}
             self._seen = tokens
-        found = self._ids.get(hmac_bytes)
-        return None if found is None else tokens[found]
+        match = self._ids.get(hmac_bytes)
+        return None if match is None else tokens[match]

@@ -174,11 +174,11 @@ class MetadataImage:
         return _Replay(self).apply(records)
 
 
-def _with(known: Map[Key, Value], key: Key, value: Value | None) -> Map[Key, Value]:
+def _with(entries: Map[Key, Value], key: Key, value: Value | None) -> Map[Key, Value]:
     """Return the map with this value; None removes the key."""
     if value is not None:
-        return known.set(key, value)
-    return known.delete(key) if key in known else known
+        return entries.set(key, value)
+    return entries.delete(key) if key in entries else entries
 
 
 class _Replay:

@@ -155,11 +155,11 @@ def _dump(request: DumpedRequest, envelope: str) -> str:
     )
 
 
-def set_denial_message(api_key: int, answer: Any, text: str) -> None:
+def set_denial_message(api_key: int, response: Any, text: str) -> None:
     """Set the text of CLUSTER_AUTHORIZATION_FAILED for an API whose message shows the Request."""
     if api_key not in _DUMPING:
         return
-    elements = getattr(answer, "results", None) or getattr(answer, "filter_results", None) or ()
-    for part in (answer, *elements):
+    elements = getattr(response, "results", None) or getattr(response, "filter_results", None) or ()
+    for part in (response, *elements):
         if getattr(part, "error_code", 0) == _CLUSTER_AUTHORIZATION_FAILED:
             part.error_message = text

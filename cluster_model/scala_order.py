@@ -94,11 +94,11 @@ def _walk(hashed: list[tuple[int, Key]], shift: int) -> list[Key]:
     for code, key in hashed:
         slots.setdefault(code >> shift & 31, []).append((code, key))
     ordered = [slots[slot] for slot in sorted(slots)]
-    own = [slot[0][1] for slot in ordered if len(slot) == 1]
+    elements = [slot[0][1] for slot in ordered if len(slot) == 1]
     for slot in ordered:
         if len(slot) > 1:
-            own += _walk(slot, shift + _BITS_PER_LEVEL)
-    return own
+            elements += _walk(slot, shift + _BITS_PER_LEVEL)
+    return elements
 
 
 @lru_cache(maxsize=256)

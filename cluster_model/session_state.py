@@ -17,7 +17,7 @@ class ConnectionLostError(Exception):
     """The connection broke. A pending write may have been executed."""
 
 
-class ZooKeeperRefusedError(Exception):
+class ZooKeeperRejectedError(Exception):
     """ZooKeeper returned an error, so it is certain that nothing was done."""
 
 

@@ -124,8 +124,8 @@ class _Offline(dict[Replicas, list[int]]):
         self._live = live
 
     def __missing__(self, replicas: Replicas) -> list[int]:
-        found = self[replicas] = [replica for replica in replicas if replica not in self._live]
-        return found
+        offline = self[replicas] = [replica for replica in replicas if replica not in self._live]
+        return offline
 
 
 def _topic(topic: Topic, image: MetadataImage) -> UpdateMetadataTopicState:

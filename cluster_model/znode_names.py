@@ -15,7 +15,7 @@ def path_error(path: str) -> str | None:
     """
     if path.endswith("/"):
         return "Path must not end with / character"
-    units = "".join(each if each < "\U00010000" else "\ud800\udc00" for each in path)
+    units = "".join(character if character < "\U00010000" else "\ud800\udc00" for character in path)
     at = 1
     for node in units.split("/")[1:]:
         if not node:

@@ -34,7 +34,7 @@ from controller.term.external_writes import ExternalWrites
 from controller.term.publish import Publisher
 from controller.term.term import Term
 from envelope.messages import ApiRanges, Envelope, EnvelopeReply, Hello
-from event_log.events import BecameActive, ChannelRefused, Resigned
+from event_log.events import BecameActive, ChannelRejected, Resigned
 
 _log = logging.getLogger(__name__)
 
@@ -208,9 +208,9 @@ class Controller:
     async def _load(self, store: ZooKeeperStore, fence: Fence, elected_ms: float) -> Term:
         services = self._services
         began_s = services.now_s()
-        known = services.known_states
-        is_current = known.zxid >= fence.last_commit_zxid
-        loaded = await load(store.read, fence.epoch, known if is_current else None)
+        known_states = services.known_states
+        is_current = known_states.zxid >= fence.last_commit_zxid
+        loaded = await load(store.read, fence.epoch, known_states if is_current else None)
         for text in loaded.invalid:
             _log.error("skipping an invalid znode: %s", text)
         term = self._term = Term(self._settings, services, store, fence, loaded, self._publisher)
@@ -244,13 +244,13 @@ class Controller:
         """A channel closed."""
         self._publisher.disconnected(peer)
 
-    def refused(self, hello: Hello, principal: KafkaPrincipal | None, reason: str) -> None:
+    def rejected(self, hello: Hello, principal: KafkaPrincipal | None, reason: str) -> None:
         """A channel was rejected: its certificate does not name the broker that its Hello names."""
         name = None if principal is None else str(principal)
         _log.warning("rejected a channel: %s (%s)", reason, name or "no principal")
-        self._services.channel_refused()
+        self._services.channel_rejected()
         self._services.log.append(
-            ChannelRefused(broker_id=hello.broker_id, principal=name, reason=reason)
+            ChannelRejected(broker_id=hello.broker_id, principal=name, reason=reason)
         )
 
     def batch_received(self, peer: Sender, lowest_unfinished: int, applied_zxid: int) -> None:

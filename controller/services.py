@@ -95,8 +95,8 @@ class Services:
     now_s: Callable[[], float]
     now_ms: Callable[[], int]
     authorization_failed: Callable[[], None]  # metric
-    envelope_refused: Callable[[], None]  # metric
-    channel_refused: Callable[[], None]  # metric
+    envelope_rejected: Callable[[], None]  # metric
+    channel_rejected: Callable[[], None]  # metric
     state_changed: Callable[[ControllerState], None]
     own_broker: Peer
     known_states: KnownStates  # from the metadata of this node's broker

@@ -68,13 +68,13 @@ class Compaction:
             work = plan(log, log.cleaned_offset, mark, partitions.now_ms())
             if work is not None and work.is_due:
                 due.append(work)
-        return max(due, key=lambda each: each.dirty_ratio, default=None)
+        return max(due, key=lambda candidate: candidate.dirty_ratio, default=None)
 
     async def _compact(self, work: Plan, keys_max: int) -> None:
         directories, log = self._partitions.directories, work.log
         new_table = partial(self._partitions.new_last_offsets, limit=keys_max)
         in_thread = asyncio.get_running_loop().run_in_executor
-        before = sum(each.size for each in work.segments)
+        before = sum(segment.size for segment in work.segments)
         result = await in_thread(None, clean, work, new_table, self._stopped.is_set)
         if directories.logs.get(log.name) is not log:
             discard(result)
@@ -83,7 +83,7 @@ class Compaction:
         if gone is None:
             return  # The log was moved or truncated, or its segments were deleted meanwhile.
         directories.cleaned(log, result.end_offset)
-        after = sum(each.new.size for each in result.replacements)
+        after = sum(replacement.new.size for replacement in result.replacements)
         _log.info(
             "%s: compacted up to offset %d: %d of %d bytes remain",
             log,

@@ -62,7 +62,7 @@ class IsrPort(Protocol):
         """Propose an ISR to the controller."""
 
 
-class Committed(NamedTuple):
+class WaitingAppend(NamedTuple):
     """A waiting append with acks=all: its last offset, and a future with its error code."""
 
     offset: int
@@ -86,7 +86,7 @@ class Partition:
         self._isr: Replicas = ()
         self._isrs = isrs
         self.high_watermark = min(max(high_watermark, log.start_offset), log.end_offset)
-        self._committed: list[Committed] = []
+        self._committed: list[WaitingAppend] = []
         self._watchers: dict[Callable[[], None], None] = {}  # in the order of registration
 
     def __str__(self) -> str:
@@ -208,7 +208,7 @@ class Partition:
         if last_offset < self.high_watermark:
             done.set_result(self._committed_error)
         else:
-            self._committed.append(Committed(last_offset, done))
+            self._committed.append(WaitingAppend(last_offset, done))
             done.add_done_callback(lambda _done: self._drop_finished())
         return done
 
@@ -219,12 +219,12 @@ class Partition:
         return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
 
     def _drop_finished(self) -> None:
-        self._committed = [each for each in self._committed if not each.done.done()]
+        self._committed = [waiter for waiter in self._committed if not waiter.done.done()]
 
     def _release(self, error: ErrorCode) -> None:
-        for each in self._committed:
-            if not each.done.done():
-                each.done.set_result(error)
+        for waiter in self._committed:
+            if not waiter.done.done():
+                waiter.done.set_result(error)
 
     # --- The high watermark --------------------------------------------------------------
 
@@ -282,9 +282,9 @@ class Partition:
     def set_high_watermark(self, offset: int) -> None:
         """Increase the high watermark, at most to the log end; answer the appends below it."""
         self.high_watermark = min(max(offset, self.log.start_offset), self.log.end_offset)
-        for each in self._committed:
-            if each.offset < self.high_watermark and not each.done.done():
-                each.done.set_result(self._committed_error)
+        for waiter in self._committed:
+            if waiter.offset < self.high_watermark and not waiter.done.done():
+                waiter.done.set_result(self._committed_error)
         self.notify()
 
     # --- Following -----------------------------------------------------------------------

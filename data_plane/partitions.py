@@ -49,7 +49,7 @@ class Appended(NamedTuple):
     log_start_offset: int
 
 
-class Listener(Protocol):
+class RoleListener(Protocol):
     """Is notified of the roles of this broker's replicas, on the event loop."""
 
     def became_leader(self, topic: str, partition: int, leader_epoch: int) -> None:
@@ -85,9 +85,9 @@ class Partitions:
         self._changed: set[LogName] = set()
         self._failed: set[str] = set()  # topics whose last update could not be applied
         self._known: Callable[[str, int], bool] = lambda _topic, _number: False
-        self._listeners: list[Listener] = []
+        self._listeners: list[RoleListener] = []
 
-    def add_listener(self, listener: Listener) -> None:
+    def add_listener(self, listener: RoleListener) -> None:
         """Tell `listener` which partitions this broker leads, now and after each change."""
         self._listeners.append(listener)
         for partition in list(self.by_name.values()):
@@ -169,9 +169,9 @@ class Partitions:
             ApiError: UNKNOWN_TOPIC_OR_PARTITION, or NOT_LEADER_OR_FOLLOWER if only other brokers
                 have replicas of the partition.
         """
-        found = self.by_name.get((topic, partition))
-        if found is not None:
-            return found
+        existing = self.by_name.get((topic, partition))
+        if existing is not None:
+            return existing
         if self._known(topic, partition):
             raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -233,9 +233,11 @@ class Partitions:
 
     def high_watermarks(self) -> dict[LogName, int]:
         """Return the last known high watermark of every log, even of a log without a role."""
-        known = dict(self.directories.high_watermarks)
-        known |= {name: each.high_watermark for name, each in self.by_name.items()}
-        return known
+        high_watermarks = dict(self.directories.high_watermarks)
+        high_watermarks |= {
+            name: partition.high_watermark for name, partition in self.by_name.items()
+        }
+        return high_watermarks
 
     def write_checkpoints(self) -> None:
         """Write high watermarks, log start offsets and recovery points."""

@@ -65,7 +65,7 @@ class Producers:
         if producer is None or producer.epoch != header.producer_epoch:
             return None
         sequences = (header.base_sequence, header.last_sequence)
-        return next((each for each in producer.batches if each[:2] == sequences), None)
+        return next((batch for batch in producer.batches if batch[:2] == sequences), None)
 
     def check(self, header: BatchHeader, partition: str) -> None:
         """Check that a batch continues its producer's sequence.
@@ -121,7 +121,7 @@ class Producers:
 
     def expire(self, before_ms: int) -> None:
         """Forget producers whose newest batch has a timestamp up to `before_ms`."""
-        gone = [each for each, state in self.by_id.items() if state.timestamp <= before_ms]
+        gone = [idle for idle, state in self.by_id.items() if state.timestamp <= before_ms]
         for producer_id in gone:
             del self.by_id[producer_id]
 

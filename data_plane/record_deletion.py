@@ -28,16 +28,14 @@ class RecordDeletion:
         self._waiting: set[asyncio.Event] = set()
 
     def high_watermark(self, topic: str, partition: int) -> int:
-        """See DeletableLogs."""
-        found = self._partitions.get(topic, partition)
-        found.require_leader()
-        return found.high_watermark
+        local = self._partitions.get(topic, partition)
+        local.require_leader()
+        return local.high_watermark
 
     def low_watermark(self, topic: str, partition: int) -> int:
-        """See DeletableLogs."""
-        found = self._partitions.get(topic, partition)
-        found.require_leader()
-        return self._low_watermark(found)
+        local = self._partitions.get(topic, partition)
+        local.require_leader()
+        return self._low_watermark(local)
 
     def follower_fetched(self, partition: Partition, broker_id: int, start_offset: int) -> None:
         """Record a follower's log start offset."""
@@ -52,17 +50,16 @@ class RecordDeletion:
             changed.set()
 
     async def delete_before(self, topic: str, partition: int, offset: int, timeout_s: float) -> int:
-        """See DeletableLogs."""
-        found = self._partitions.get(topic, partition)
-        found.require_leader()
-        if not 0 <= offset <= found.high_watermark:
+        local = self._partitions.get(topic, partition)
+        local.require_leader()
+        if not 0 <= offset <= local.high_watermark:
             raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
-        if found.log.advance_start(offset):
-            found.log.delete_old_segments(self._partitions.now_ms(), found.high_watermark)
+        if local.log.advance_start(offset):
+            local.log.delete_old_segments(self._partitions.now_ms(), local.high_watermark)
             self._partitions.write_checkpoints()
-            found.notify()
-        await self._wait(found, offset, timeout_s)
-        return self._low_watermark(found)
+            local.notify()
+        await self._wait(local, offset, timeout_s)
+        return self._low_watermark(local)
 
     async def _wait(self, partition: Partition, offset: int, timeout_s: float) -> None:
         changed = asyncio.Event()
@@ -84,8 +81,8 @@ class RecordDeletion:
         """Return the smallest log start offset of the live replicas."""
         starts = self._starts.get(partition, {})
         followers = [
-            starts.get(each, _UNKNOWN)
-            for each in partition.replicas
-            if each != partition.broker_id and self._is_live(each)
+            starts.get(replica, _UNKNOWN)
+            for replica in partition.replicas
+            if replica != partition.broker_id and self._is_live(replica)
         ]
         return min([partition.log.start_offset, *followers])

@@ -50,9 +50,12 @@ class ReplicaOffsets:
         if not self._log.on_disk:
             return []
         segments = [
-            (max(each.base_offset, self.start_offset), int(os.path.getmtime(each.path) * 1000))
-            for each in self._log.segments
-            if each.path.exists()
+            (
+                max(segment.base_offset, self.start_offset),
+                int(os.path.getmtime(segment.path) * 1000),
+            )
+            for segment in self._log.segments
+            if segment.path.exists()
         ]
         if self._log.segments[-1].size:
             segments.append((self.end_offset, self._now_ms))

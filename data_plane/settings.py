@@ -98,9 +98,9 @@ class SettingsCache:
     def of(self, topic: str) -> TopicSettings:
         """Return the settings; the broker's defaults until the topic's overrides are read."""
         defaults = self._current_defaults()
-        known = self._settings.get(topic)
-        if known is not None and known[0] is defaults:
-            return known[1]
+        cached = self._settings.get(topic)
+        if cached is not None and cached[0] is defaults:
+            return cached[1]
         settings = TopicSettings.of(self._overrides.get(topic, {}), defaults)
         self._settings[topic] = (defaults, settings)
         return settings

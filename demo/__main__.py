@@ -148,7 +148,9 @@ def _metrics(console: Console, cluster: Cluster, receiver: int) -> None:
 
 def _failover(console: Console, cluster: Cluster, controller: int) -> None:
     title(console, 5, f"Broker {controller}, the controller, is killed under load (kill -9)")
-    others = [cluster.bootstrap_server(each) for each in cluster.brokers if each != controller]
+    others = [
+        cluster.bootstrap_server(broker) for broker in cluster.brokers if broker != controller
+    ]
     history = ClientHistory(cluster.evidence_dir, "demo")
     load = Load(others, history)
     load.start()
@@ -179,7 +181,7 @@ def _failover(console: Console, cluster: Cluster, controller: int) -> None:
 
 def _judge(console: Console, data_dir: Path) -> int:
     title(console, 6, "The judge checks the run's properties on the evidence")
-    rows = [each.row for each in judge(History(read_run(data_dir)))]
+    rows = [judgement.row for judgement in judge(History(read_run(data_dir)))]
     table = Table("verdict", "checked", "property: its name and what it states")
     for row, spec in zip(rows, PROPERTY_SPECS, strict=True):
         colour = "green" if row.verdict is Verdict.PASS else "red" if row.decides else "dim"

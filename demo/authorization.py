@@ -43,7 +43,7 @@ CREATE_TOPICS, CREATE_ACLS = 19, 30
 LISTENER: Final = "SASL_PLAINTEXT"
 USERS: Final = ("admin", "alice", "bob")
 REDIRECTED: Final = "num_messages_redirected_count"
-REFUSED: Final = "request_forwarding_to_controller_authorization_fail_count"
+REJECTED: Final = "request_forwarding_to_controller_authorization_fail_count"
 _MODULE: Final = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 _TIMEOUT_S: Final = 10.0
 
@@ -101,8 +101,8 @@ class DemoCluster:
         )
         try:
             async with asyncio.timeout(_TIMEOUT_S):
-                answer = await channel.send(_forged(hello, topic))
-            return ErrorCode(answer.error_code).name
+                response = await channel.send(_forged(hello, topic))
+            return ErrorCode(response.error_code).name
         except ChannelClosedError:
             return "the channel was closed"
         finally:
@@ -141,14 +141,14 @@ ATTEMPTS: Final = (
         lambda demo: demo.forge("stolen"),
         "CLUSTER_AUTHORIZATION_FAILED",
         "Principal = User:mallory is Denied Operation = ClusterAction",
-        (CONTROLLER, REFUSED),
+        (CONTROLLER, REJECTED),
     ),
     Attempt(
         f"broker {IMPOSTOR} has a certificate of User:impostor: its Envelopes are rejected",
         lambda demo: demo.create(IMPOSTOR, "alice", "orders-too"),
         "UNKNOWN_SERVER_ERROR",
         "Principal = User:impostor is Denied Operation = ClusterAction",
-        (CONTROLLER, REFUSED),
+        (CONTROLLER, REJECTED),
     ),
 )
 
@@ -163,7 +163,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _make_room(data_dir: Path) -> None:
     """Remove the folder of an earlier run. Any other folder must be empty."""
-    left = {each.name for each in data_dir.iterdir()} if data_dir.is_dir() else set()
+    left = {path.name for path in data_dir.iterdir()} if data_dir.is_dir() else set()
     if left and not {"certificates", "nodes"} & left:
         raise DemoFailedError(f"{data_dir} is not empty: name another folder with --data-dir.")
     shutil.rmtree(data_dir, ignore_errors=True)

@@ -110,8 +110,10 @@ def _show(console: Console) -> int:
             table = Table()
             for name, width in COLUMNS.items():
                 table.add_column(name, width=width)
-            for each in COMPARISONS:
-                table.add_row(each.text, *(_result(cluster, each, name) for name in LISTENERS))
+            for comparison in COMPARISONS:
+                table.add_row(
+                    comparison.text, *(_result(cluster, comparison, name) for name in LISTENERS)
+                )
             console.print(table)
     console.print(
         "IncrementalAlterConfigs v2 and AlterTopics never shipped: the shipped listener closes the "
@@ -123,19 +125,19 @@ def _show(console: Console) -> int:
     return 0
 
 
-def _result(cluster: Cluster, each: Comparison, dialect: str) -> str:
+def _result(cluster: Cluster, comparison: Comparison, dialect: str) -> str:
     is_shipped = dialect == "shipped"
-    expected, body, written_as = each.drafted, each.body, dialect
+    expected, body, written_as = comparison.drafted, comparison.body, dialect
     if is_shipped:
-        expected, body = each.shipped, each.shipped_body or each.body
+        expected, body = comparison.shipped, comparison.shipped_body or comparison.body
     if expected == _CLOSED:
         written_as = "drafted"  # The shipped dialect has no such request.
-    address = cluster.bootstrap_server(each.broker, dialect.upper())
+    address = cluster.bootstrap_server(comparison.broker, dialect.upper())
     body = json.loads(json.dumps(body).replace("{dialect}", dialect))
-    actual = first_result(address, each.key, each.version, body, dialect=written_as)
+    actual = first_result(address, comparison.key, comparison.version, body, dialect=written_as)
     if actual.endswith(": closed"):
         actual = _CLOSED
-    return expect(each.text, actual, expected)
+    return expect(comparison.text, actual, expected)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ Event = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TracedEvent:
     """One step of a request: when, on which node, and what happened."""
 
     at_ms: float
@@ -26,8 +26,8 @@ _TEXTS: Mapping[str, Callable[[Event], str]] = {
     "envelope_received": lambda e: f"opens the Envelope from broker {e['identity'][0]}",
     "execution_started": lambda e: f"validates and decides, in controller epoch {e['epoch']}",
     "request_decided": lambda e: f"wrote ZooKeeper transaction {e['zxid']}; responds",
-    "forward_answered": lambda e: "receives the response in the Envelope",
-    "answered": lambda e: "relays the response to the client, unchanged",
+    "forward_replied": lambda e: "receives the response in the Envelope",
+    "responded": lambda e: "relays the response to the client, unchanged",
 }
 
 
@@ -48,9 +48,12 @@ def last_write_of(events: list[Event], api_key: int) -> str:
     return str(max(requests, key=lambda e: e["mono_ns"])["request_id"])
 
 
-def steps_of(events: list[Event], request_id: str) -> list[Step]:
+def steps_of(events: list[Event], request_id: str) -> list[TracedEvent]:
     """Return a request's steps in order of time: all nodes use the same monotonic clock."""
-    own = [e for e in events if e.get("request_id") == request_id and e["kind"] in _TEXTS]
-    own.sort(key=lambda e: e["mono_ns"])
-    began = own[0]["mono_ns"]
-    return [Step((e["mono_ns"] - began) / 1e6, str(e["node"]), _TEXTS[e["kind"]](e)) for e in own]
+    of_request = [e for e in events if e.get("request_id") == request_id and e["kind"] in _TEXTS]
+    of_request.sort(key=lambda e: e["mono_ns"])
+    began = of_request[0]["mono_ns"]
+    return [
+        TracedEvent((e["mono_ns"] - began) / 1e6, str(e["node"]), _TEXTS[e["kind"]](e))
+        for e in of_request
+    ]

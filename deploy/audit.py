@@ -31,10 +31,10 @@ class Findings:
     def add(self, document: dict[str, Any]) -> None:
         """Count the packages of one report in pip-audit's JSON format."""
         for package in document["dependencies"]:
-            known = [each["id"] for each in package.get("vulns", ())]
-            if known:
+            ids = [vulnerability["id"] for vulnerability in package.get("vulns", ())]
+            if ids:
                 name = f"{package['name']} {package['version']}"
-                self.vulnerable.append(f"{name}: {', '.join(known)}")
+                self.vulnerable.append(f"{name}: {', '.join(ids)}")
             elif "skip_reason" in package:
                 self.skipped += 1
             else:

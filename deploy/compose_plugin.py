@@ -41,12 +41,14 @@ def main_mirrors(sources: str) -> list[str]:
 
     A source is either one line, or a paragraph of fields.
     """
-    found = re.findall(rf"^deb (?:\[[^]]*\] )?(\S+) {RELEASE}\S* .*\bmain\b", sources, re.MULTILINE)
+    mirrors = re.findall(
+        rf"^deb (?:\[[^]]*\] )?(\S+) {RELEASE}\S* .*\bmain\b", sources, re.MULTILINE
+    )
     for paragraph in re.split(r"\n\s*\n", sources):
         fields = dict(re.findall(r"^(\w[\w-]*):\s*(.*)$", paragraph, re.MULTILINE))
         if RELEASE in fields.get("Suites", "").split() and "main" in fields.get("Components", ""):
-            found += fields.get("URIs", "").split()
-    return list(dict.fromkeys(found))
+            mirrors += fields.get("URIs", "").split()
+    return list(dict.fromkeys(mirrors))
 
 
 def read_sources(folder: Path = Path("/etc/apt")) -> str:

@@ -17,24 +17,26 @@ def query(port: int, request: bytes) -> bytes:
     """Return everything that a local server sends until it closes the connection."""
     with socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_S) as connection:
         connection.sendall(request)
-        answer = b""
+        response = b""
         while part := connection.recv(4096):
-            answer += part
-    return answer
+            response += part
+    return response
 
 
 def is_healthy_node() -> tuple[bool, str]:
     """Check the response to GET /health on the metrics port."""
     listener = os.environ.get("KAFKA_BRIDGEHEAD_METRICS_LISTENER", "127.0.0.1:9404")
-    answer = query(int(listener.rpartition(":")[2]), b"GET /health HTTP/1.0\r\n\r\n")
-    head, _, body = answer.partition(b"\r\n\r\n")
+    response = query(int(listener.rpartition(":")[2]), b"GET /health HTTP/1.0\r\n\r\n")
+    head, _, body = response.partition(b"\r\n\r\n")
     return b" 200 " in head[:20], body.decode().strip()
 
 
 def is_healthy_zookeeper() -> tuple[bool, str]:
     """Check the response to `srvr`. A ZooKeeper server without a quorum does not serve."""
-    answer = query(2181, b"srvr").decode()
-    return "Mode: " in answer, answer.strip().splitlines()[-1] if answer.strip() else "no answer"
+    response = query(2181, b"srvr").decode()
+    return "Mode: " in response, response.strip().splitlines()[
+        -1
+    ] if response.strip() else "no answer"
 
 
 def main() -> int:

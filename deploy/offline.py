@@ -78,9 +78,9 @@ def make_root(archive: Path) -> None:
     say("Building a root file system with debootstrap (about a minute) ...")
     root = archive.parent / "root"
     run("debootstrap", "--variant=minbase", f"--include={PACKAGES}", RELEASE, root)
-    for each in NOT_NEEDED:
-        shutil.rmtree(root / each, ignore_errors=True)
-        (root / each).mkdir()
+    for name in NOT_NEEDED:
+        shutil.rmtree(root / name, ignore_errors=True)
+        (root / name).mkdir()
     run("tar", "--create", "--file", archive, "--directory", root, ".")
 
 
@@ -174,14 +174,14 @@ def make_wheelhouse(locks: Sequence[str] = ("node", "tools")) -> None:
         (wheel,) = WHEELHOUSE.glob(f"{name}-*.whl")
         hashes[name] = hashlib.sha256(wheel.read_bytes()).hexdigest()
     for name, text in texts.items():
-        here = {each: hashes[each] for each in hashes if f"\n{each}==" in f"\n{text}"}
+        here = {pin: hashes[pin] for pin in hashes if f"\n{pin}==" in f"\n{text}"}
         (WHEELHOUSE / f"{name}.lock").write_text(with_built_digests(text, here))
     marker.write_text(digest)
 
 
 def _entries(lock: str) -> list[tuple[str, str]]:
-    found = re.findall(r"^(([A-Za-z0-9._-]+)==\S+(?: \\\n    --hash=\S+)+)$", lock, re.MULTILINE)
-    return [(name, entry) for entry, name in found]
+    entries = re.findall(r"^(([A-Za-z0-9._-]+)==\S+(?: \\\n    --hash=\S+)+)$", lock, re.MULTILINE)
+    return [(name, entry) for entry, name in entries]
 
 
 def without(lock: str, names: Sequence[str]) -> str:

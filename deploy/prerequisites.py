@@ -41,11 +41,11 @@ def run(*command: str) -> tuple[int, str]:
 def missing(run: Run = run, free: Callable[[Path], int] | None = None) -> list[str]:
     """Return a sentence for each missing thing. `free` returns a folder's free bytes."""
     engine = missing_engine(run)
-    found = [*engine, *missing_compose(run)]
+    sentences = [*engine, *missing_compose(run)]
     if engine or not run("docker", "images", "--quiet", BASE)[1].strip():
-        found += missing_debootstrap(run)
+        sentences += missing_debootstrap(run)
     root = "" if engine else run("docker", "info", "--format={{.DockerRootDir}}")[1].strip()
-    return found + missing_space(root, free or (lambda folder: shutil.disk_usage(folder).free))
+    return sentences + missing_space(root, free or (lambda folder: shutil.disk_usage(folder).free))
 
 
 def missing_engine(run: Run) -> list[str]:
@@ -67,12 +67,12 @@ def missing_compose(run: Run) -> list[str]:
 
 def missing_debootstrap(run: Run) -> list[str]:
     """Return a sentence for each thing that the build of the base image lacks."""
-    found = []
+    sentences = []
     if run("debootstrap", "--version")[0]:
-        found.append("debootstrap is missing: sudo apt-get install debootstrap")
+        sentences.append("debootstrap is missing: sudo apt-get install debootstrap")
     if os.geteuid() != 0:
-        found.append("debootstrap needs root: sudo --preserve-env=PATH make image-offline")
-    return found
+        sentences.append("debootstrap needs root: sudo --preserve-env=PATH make image-offline")
+    return sentences
 
 
 def missing_space(docker_root: str, free: Callable[[Path], int]) -> list[str]:
@@ -95,10 +95,10 @@ def missing_space(docker_root: str, free: Callable[[Path], int]) -> list[str]:
 
 def report(sentences: Iterable[str]) -> int:
     """Print the sentences; return the exit status."""
-    found = list(sentences)
-    for sentence in found:
+    missing_parts = list(sentences)
+    for sentence in missing_parts:
         sys.stderr.write(f"{sentence}\n")
-    return CANNOT_BUILD if found else 0
+    return CANNOT_BUILD if missing_parts else 0
 
 
 if __name__ == "__main__":

@@ -37,8 +37,8 @@ def _component(kind: str, name: str, version: str, group: str = "") -> Component
     """Describe one package. `kind` is the type in its package URL: `pkg:KIND/grpcio@1.0`."""
     path = f"{quote(group, safe='')}/{quote(name, safe='')}" if group else quote(name, safe="")
     url = f"pkg:{kind}/{path}@{quote(version, safe='')}"
-    found = {"type": "library", "bom-ref": url, "name": name, "version": version, "purl": url}
-    return {**found, "group": group} if group else found
+    component = {"type": "library", "bom-ref": url, "name": name, "version": version, "purl": url}
+    return {**component, "group": group} if group else component
 
 
 def _debian(root: Path) -> Iterator[Component]:
@@ -83,15 +83,15 @@ def _of_file_name(jar: Path) -> Component:
 
 def _java(root: Path) -> Iterator[Component]:
     for release in (file for pattern in _RELEASES for file in root.glob(pattern)):
-        found = re.search(r'^JAVA_VERSION="([^"]+)"', release.read_text(), re.MULTILINE)
-        if found:
-            yield _component("generic", "openjdk", found[1])
+        match = re.search(r'^JAVA_VERSION="([^"]+)"', release.read_text(), re.MULTILINE)
+        if match:
+            yield _component("generic", "openjdk", match[1])
 
 
 def bill(root: Path) -> dict[str, object]:
     """Return the bill of materials of the file system below `root`."""
     listed = [*_debian(root), *_python(root), *_jars(root), *_java(root)]
-    components = sorted({each["bom-ref"]: each for each in listed}.values(), key=_reference)
+    components = sorted({jar["bom-ref"]: jar for jar in listed}.values(), key=_reference)
     subject = {"type": "application", "bom-ref": "bridgehead", "name": "bridgehead"}
     # Equal content gives an equal serial number, so that images can be built reproducibly.
     serial = uuid.uuid5(uuid.NAMESPACE_URL, json.dumps(components))

@@ -49,7 +49,9 @@ def write_secrets(cluster_file: Path, folder: Path, hosts: list[str], user: str)
             authority.issue_user(name)
         security_properties = certificate_properties(str(brokers), str(authority.certificate_file))
         properties = {**security_properties, **properties}
-    supers = [each for each in properties.get("super.users", "").split(";") if each]
+    supers = [
+        super_user for super_user in properties.get("super.users", "").split(";") if super_user
+    ]
     if "authorizer.class.name" in properties and f"User:{user}" not in supers:
         properties["super.users"] = ";".join([*supers, f"User:{user}"])
     write_private(folder / PROPERTIES, format_properties(properties).encode())
@@ -73,7 +75,7 @@ def main() -> int:
     try:
         settings = load_settings(SECRETS, config=Path(os.environ["BRIDGEHEAD_CLUSTER_FILE"]))
         brokers = range(1, int(os.environ.get("BRIDGEHEAD_BROKERS") or 3) + 1)
-        nodes = [RunningNode(each, Path(f"/nodes/{each}")) for each in brokers]
+        nodes = [RunningNode(broker, Path(f"/nodes/{broker}")) for broker in brokers]
         asyncio.run(apply_access(nodes, settings.access))
     except ClusterError as error:
         sys.stderr.write(f"{error}\n")

@@ -50,8 +50,8 @@ def seal(run: Path, connect: str, logs: Path = LOGS, key: bytes | None = None) -
         )
     members = sorted(path for path in logs.iterdir() if path.is_dir())
     manifest = seal_now(run, [str(member) for member in members], key)
-    for hole in manifest.zookeeper.holes:
-        sys.stdout.write(f"{hole}\n")
+    for gap in manifest.zookeeper.gaps:
+        sys.stdout.write(f"{gap}\n")
 
 
 def main() -> int:

@@ -61,12 +61,10 @@ class GrpcStream:
             self._channel = grpc.aio.secure_channel(address, credentials, options=options)
 
     def exchange(self, batches: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """See Stream."""
         stub: Any = ControllerStub(self._channel)  # type: ignore[no-untyped-call]
         return cast(AsyncIterator[Any], stub.Channel(batches))
 
     async def close(self) -> None:
-        """See Stream."""
         await self._channel.close(None)
 
 
@@ -153,7 +151,7 @@ class ControllerChannel:
             self._on_welcome(ranges_from_pb(batch.welcome))
         for message in batch.updates:
             self._on_update(update_from_pb(message))
-        for message in batch.answers:
+        for message in batch.replies:
             future = self._pending.pop(message.sequence, None)
             if future is not None and not future.done():
                 future.set_result(reply_from_pb(message))

@@ -94,8 +94,8 @@ def identify(certificate_fields: Mapping[str, Sequence[bytes]]) -> PeerIdentity 
     """
     (name,) = certificate_fields.get("x509_common_name") or (b"",)
     hosts = (
-        _BROKER_HOST.fullmatch(each.decode("utf-8", "replace"))
-        for each in certificate_fields.get("x509_subject_alternative_name") or ()
+        _BROKER_HOST.fullmatch(alternative.decode("utf-8", "replace"))
+        for alternative in certificate_fields.get("x509_subject_alternative_name") or ()
     )
     broker_ids = frozenset(int(host[1]) for host in hosts if host is not None)
     if not name or not broker_ids:

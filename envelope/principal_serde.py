@@ -61,7 +61,6 @@ class DefaultPrincipalSerde:
         )
 
     def deserialize(self, data: bytes) -> KafkaPrincipal:
-        """See PrincipalSerde."""
         try:
             kind, at = _read_text(data, _after_version(data, _CURRENT))
             name, at = _read_text(data, at)
@@ -101,7 +100,6 @@ class CustomPrincipalSerde:
         return self._head + self._codec.serialize(principal)
 
     def deserialize(self, data: bytes) -> KafkaPrincipal:
-        """See PrincipalSerde."""
         try:
             name, at = _read_text(data, _after_version(data, _CUSTOM))
         except (struct.error, WireError, UnicodeDecodeError) as error:
@@ -130,12 +128,10 @@ class FakePrincipalSerde:
         self._inner = DefaultPrincipalSerde()
 
     def serialize(self, principal: KafkaPrincipal) -> bytes:
-        """See PrincipalSerde."""
         fake = KafkaPrincipal(FAKE_TYPE, principal.name)
         return _VERSION.pack(_FAKE) + self._inner.serialize(fake)[_VERSION.size :]
 
     def deserialize(self, data: bytes) -> KafkaPrincipal:
-        """See PrincipalSerde."""
         try:
             at = _after_version(data, _FAKE)
         except struct.error as error:

@@ -58,12 +58,12 @@ class BrokerPeer:
         """
         self.outbox.put(update, len(update.update_metadata) + 50, delay_s)
 
-    def answer(self, sequence: int, answer: EnvelopeReply) -> None:
+    def respond(self, sequence: int, reply: EnvelopeReply) -> None:
         """Queue a reply."""
-        self.outbox.put((sequence, answer), len(answer.response_data or b"") + 50)
+        self.outbox.put((sequence, reply), len(reply.response_data or b"") + 50)
 
 
-class EnvelopeHandler(Protocol):
+class EnvelopeReceiver(Protocol):
     """Handles Envelopes, whether the controller is active or not."""
 
     async def handle(self, envelope: Envelope, sender: BrokerPeer) -> EnvelopeReply:
@@ -75,7 +75,7 @@ class EnvelopeHandler(Protocol):
     def disconnected(self, peer: BrokerPeer) -> None:
         """A stream was closed. This is called once for each call of `connected`."""
 
-    def refused(self, hello: Hello, principal: KafkaPrincipal | None, reason: str) -> None:
+    def rejected(self, hello: Hello, principal: KafkaPrincipal | None, reason: str) -> None:
         """A stream was rejected. `principal` is None if the certificate names no broker."""
 
     def batch_received(self, peer: BrokerPeer, lowest_unfinished: int, applied_zxid: int) -> None:
@@ -85,7 +85,7 @@ class EnvelopeHandler(Protocol):
 class EnvelopeServicer(ControllerServicer):
     """Serves the streams of all brokers."""
 
-    def __init__(self, handler: EnvelopeHandler, served: ApiRanges, *, is_secure: bool) -> None:
+    def __init__(self, handler: EnvelopeReceiver, served: ApiRanges, *, is_secure: bool) -> None:
         self._handler = handler
         self._is_secure = is_secure
         self._served = served
@@ -111,7 +111,7 @@ class EnvelopeServicer(ControllerServicer):
         identity = identify(context.auth_context()) if self._is_secure else PeerIdentity()
         if identity is None or not identity.may_be(hello.broker_id):
             reason = f"its certificate does not name broker {hello.broker_id}"
-            self._handler.refused(hello, identity.principal if identity else None, reason)
+            self._handler.rejected(hello, identity.principal if identity else None, reason)
             await context.abort(grpc.StatusCode.PERMISSION_DENIED, reason)
             return
         self._count += 1
@@ -179,15 +179,15 @@ class EnvelopeServicer(ControllerServicer):
 
     async def _work(self, envelope: Envelope, peer: BrokerPeer) -> None:
         try:
-            answer = await self._handler.handle(envelope, peer)
+            reply = await self._handler.handle(envelope, peer)
         except Exception:
             # The outcome is unknown: the broker returns the error to its client and does not
             # resend.
             _log.exception("handling %s failed unexpectedly", envelope.request_id)
-            answer = EnvelopeReply(int(ErrorCode.UNKNOWN_SERVER_ERROR), None, 0)
+            reply = EnvelopeReply(int(ErrorCode.UNKNOWN_SERVER_ERROR), None, 0)
         finally:
             peer.slots.release()
-        peer.answer(envelope.identity.sequence, answer)
+        peer.respond(envelope.identity.sequence, reply)
 
 
 def _address(peer: str) -> str:
@@ -219,8 +219,8 @@ def _batch(items: list[Any], *, heartbeat: bool) -> Any:
         if isinstance(item, MetadataUpdate):
             update_to_pb(item, batch.updates.add())
         else:
-            sequence, answer = item
-            reply_to_pb(sequence, answer, batch.answers.add())
+            sequence, reply = item
+            reply_to_pb(sequence, reply, batch.replies.add())
     return batch
 
 
@@ -244,7 +244,7 @@ class EnvelopeServer:
 async def serve_envelopes(
     host: str,
     port: int,
-    handler: EnvelopeHandler,
+    handler: EnvelopeReceiver,
     credentials: grpc.ServerCredentials | None = None,
     served: ApiRanges = MappingProxyType({}),
 ) -> EnvelopeServer:

@@ -33,11 +33,9 @@ class ManualClock:
         self._wall_ms = wall_ms
 
     def mono_ns(self) -> int:
-        """See Clock."""
         return self._mono_ns
 
     def wall_ms(self) -> int:
-        """See Clock."""
         return self._wall_ms
 
     def advance_ms(self, by_ms: int) -> None:

@@ -22,7 +22,7 @@ _BODIES_WITH_SECRETS: Final = frozenset(
         ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
     }
 )
-_ANSWERS_WITH_SECRETS: Final = frozenset({ApiKey.CREATE_DELEGATION_TOKEN})
+_RESPONSES_WITH_SECRETS: Final = frozenset({ApiKey.CREATE_DELEGATION_TOKEN})
 
 
 def body_sha256(api_key: int, body: bytes) -> str | None:
@@ -30,6 +30,6 @@ def body_sha256(api_key: int, body: bytes) -> str | None:
     return None if api_key in _BODIES_WITH_SECRETS else hashlib.sha256(body).hexdigest()
 
 
-def answer_sha256(api_key: int, answer: bytes) -> str | None:
+def response_sha256(api_key: int, response: bytes) -> str | None:
     """Return the digest of an embedded response, with header; None if it can contain a secret."""
-    return None if api_key in _ANSWERS_WITH_SECRETS else hashlib.sha256(answer).hexdigest()
+    return None if api_key in _RESPONSES_WITH_SECRETS else hashlib.sha256(response).hexdigest()

@@ -101,7 +101,7 @@ class AuthenticationFailed(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class ChannelRefused(Event):
+class ChannelRejected(Event):
     """A node closed a gRPC stream: the certificate does not prove the claimed broker id."""
 
     broker_id: int  # the id that the peer claimed
@@ -164,14 +164,14 @@ class ForwardSent(Event):
 
 
 @dataclass(slots=True)
-class ForwardAnswered(Event):
+class ForwardReplied(Event):
     """One attempt to forward a request ended."""
 
     request_id: str
     attempt: int
     error: int | None  # the error of the response to the Envelope; null: no response
     zxid: int  # of the commit, or of the image without a commit; usually 0 if the attempt failed
-    answer_sha256: str | None  # of the embedded response; null if it is absent or has secrets
+    response_sha256: str | None  # of the embedded response; null if it is absent or has secrets
 
 
 @dataclass(slots=True)
@@ -185,7 +185,7 @@ class EnvelopeReceived(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class EnvelopeRefused(Event):
+class EnvelopeRejected(Event):
     """An Envelope failed a check. Nothing was executed."""
 
     request_id: str
@@ -237,7 +237,7 @@ class RequestDecided(Event):
     unchanged: list[str]  # names of the elements that needed no write
     error: int  # set if the request failed as a whole (`elements` is then empty), else 0
     validate_only: bool
-    answer_sha256: str | None  # as in forward_answered
+    response_sha256: str | None  # as in forward_replied
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +251,7 @@ class CommitSent(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class CommitAnswered(Event):
+class CommitAcknowledged(Event):
     """ZooKeeper committed a multi at `zxid`."""
 
     number: int  # as in commit_sent
@@ -280,7 +280,7 @@ class FaultRuleActed(Event):
 
 
 @dataclass(slots=True)
-class Answered(Event):
+class Responded(Event):
     """A broker sent a response, closed the connection, or ended a request without a response."""
 
     request_id: str

@@ -90,7 +90,7 @@ class ManifestFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZooKeeperEvidence:
-    """The result of reading the transaction logs. `holes` describes the gaps, in sentences."""
+    """The result of reading the transaction logs. `gaps` describes the gaps, in sentences."""
 
     logs: bool  # False: not accessible; properties that need commits are NODATA
     members: int = 0
@@ -98,7 +98,7 @@ class ZooKeeperEvidence:
     last_zxid: int = 0  # of the last commit
     final_zxid: int | None = None  # of final.jsonl; None: no such file
     denied: int = 0  # proposals in a minority of the logs, never committed
-    holes: list[str] = field(default_factory=list)
+    gaps: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,10 +125,10 @@ def manifest_from_json(document: object) -> Manifest:
     """
     if not isinstance(document, dict):
         raise ManifestError("manifest.json is not a JSON object: seal the run again.")
-    found = document.get("format")
-    if found != MANIFEST_FORMAT:
+    format_ = document.get("format")
+    if format_ != MANIFEST_FORMAT:
         raise ManifestError(
-            f"manifest.json has format {found!r}, this version reads {MANIFEST_FORMAT}: judge it "
+            f"manifest.json has format {format_!r}, this version reads {MANIFEST_FORMAT}: judge it "
             "with the version that sealed it, or seal the run again."
         )
     try:
@@ -136,7 +136,7 @@ def manifest_from_json(document: object) -> Manifest:
             run=_read(RunDescription, document["run"]),
             sealed_ms=document["sealed_ms"],
             zookeeper=_read(ZooKeeperEvidence, document["zookeeper"]),
-            files=[_read(ManifestFile, each) for each in document["files"]],
+            files=[_read(ManifestFile, file) for file in document["files"]],
         )
     except (KeyError, TypeError) as error:
         raise ManifestError(f"manifest.json is invalid ({error}): seal the run again.") from None
@@ -158,15 +158,17 @@ def _read(kind: Any, document: Any) -> Any:
     """Build a dataclass from a JSON object; unknown fields of later versions are ignored."""
     if not isinstance(document, Mapping):
         raise TypeError(f"{document!r} is not an object")
-    known = {each.name: each for each in fields(kind)}
-    given = {name: value for name, value in document.items() if name in known}
-    for name, value in given.items():
-        wanted = _PLAIN_TYPES.get(str(known[name].type))
+    fields_by_name = {kind_field.name: kind_field for kind_field in fields(kind)}
+    values = {name: value for name, value in document.items() if name in fields_by_name}
+    for name, value in values.items():
+        wanted = _PLAIN_TYPES.get(str(fields_by_name[name].type))
         if wanted is not None and type(value) is not wanted:
-            raise TypeError(f"{name} is {value!r}, not of type {known[name].type}")
-    if ".." in str(given.get("path", "")).split("/") or str(given.get("path", "")).startswith("/"):
-        raise TypeError(f"{given['path']!r} is outside of the run's folder")
-    return kind(**given)
+            raise TypeError(f"{name} is {value!r}, not of type {fields_by_name[name].type}")
+    if ".." in str(values.get("path", "")).split("/") or str(values.get("path", "")).startswith(
+        "/"
+    ):
+        raise TypeError(f"{values['path']!r} is outside of the run's folder")
+    return kind(**values)
 
 
 # Why a line is not judged. `wrong_run` rejects the whole run (exit code 3). For any other reason,

@@ -54,9 +54,9 @@ def _escape(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
     if isinstance(value, dict):
-        return {_escape(name): _escape(each) for name, each in value.items()}
+        return {_escape(name): _escape(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_escape(each) for each in value]
+        return [_escape(item) for item in value]
     return value
 
 

@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return exit_code(Verdict.NODATA)
     judgements = judge(History(evidence))
-    verdict = worst(each.row for each in judgements)
+    verdict = worst(judgement.row for judgement in judgements)
     if options.json:
         print(json.dumps(_document(judgements, verdict, evidence), indent=2))
     else:

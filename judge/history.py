@@ -45,7 +45,7 @@ class Response:
     zxid: int  # of the transaction that the response reports
     validate_only: bool
     decided: Event
-    answered: Event
+    responded: Event
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,19 +137,19 @@ class History:
     @cached_property
     def committed(self) -> Mapping[tuple[Identity, str], list[tuple[CommitLine, CommitOutcome]]]:
         """The outcomes of each element of each request, in the order of their zxids."""
-        found: dict[tuple[Identity, str], list[tuple[CommitLine, CommitOutcome]]]
-        found = defaultdict(list)
+        committed: dict[tuple[Identity, str], list[tuple[CommitLine, CommitOutcome]]]
+        committed = defaultdict(list)
         for commit, outcome in self.outcomes:
-            found[identity_of(outcome), outcome.element].append((commit, outcome))
-        return dict(found)
+            committed[identity_of(outcome), outcome.element].append((commit, outcome))
+        return dict(committed)
 
     @cached_property
     def of_kind(self) -> Mapping[str, list[Event]]:
         """The events of each kind; empty for a kind that did not occur."""
-        found: dict[str, list[Event]] = defaultdict(list)
+        events: dict[str, list[Event]] = defaultdict(list)
         for event in self.events:
-            found[event["kind"]].append(event)
-        return found
+            events[event["kind"]].append(event)
+        return events
 
     @cached_property
     def received(self) -> Mapping[str, Event]:
@@ -177,12 +177,12 @@ class History:
         decided: dict[tuple[str, int], Event] = {}
         for event in self.of_kind["request_decided"]:
             decided.setdefault((event["request_id"], event["zxid"]), event)
-        found = []
-        for event in self.of_kind["answered"]:
+        responses = []
+        for event in self.of_kind["responded"]:
             decision = decided.get((event["request_id"], event["zxid"]))
             if decision is not None and not event["closed"] and event["error"] is None:
-                found.append(_response(decision, event))
-        return tuple(found)
+                responses.append(_response(decision, event))
+        return tuple(responses)
 
     @cached_property
     def operations(self) -> tuple[ClientOperation, ...]:
@@ -200,12 +200,12 @@ class History:
     @cached_property
     def effects(self) -> Mapping[tuple[int, str], list[tuple[CommitLine, CommitOutcome]]]:
         """The successful outcomes by API and element, for joins with the operations of clients."""
-        found: dict[tuple[int, str], list[tuple[CommitLine, CommitOutcome]]] = defaultdict(list)
+        effects: dict[tuple[int, str], list[tuple[CommitLine, CommitOutcome]]] = defaultdict(list)
         for commit, outcome in self.outcomes:
             request = self.received.get(outcome.request_id)
             if request is not None and outcome.error == NONE:
-                found[request["api_key"], outcome.element].append((commit, outcome))
-        return dict(found)
+                effects[request["api_key"], outcome.element].append((commit, outcome))
+        return dict(effects)
 
     @cached_property
     def unique_names(self) -> frozenset[tuple[int, str]]:
@@ -233,7 +233,7 @@ class History:
             if created and raised:
                 elected.append((epoch_of(raised[0].data), commit.session, commit.zxid))
         ends = [zxid for _, _, zxid in elected[1:]] + [NEVER]
-        return tuple(Term(*each, end) for each, end in zip(elected, ends, strict=False))
+        return tuple(Term(*election, end) for election, end in zip(elected, ends, strict=False))
 
     @cached_property
     def sessions(self) -> Mapping[str, SessionOwner]:
@@ -251,13 +251,13 @@ class History:
         Transactions are omitted if all these operations are direct writes that W6
         (only_controllers_write) allows.
         """
-        found = []
+        result = []
         for commit in self.applied:
             owner = self.sessions.get(commit.session)
             writes = writes_of(commit, "admin")
             if writes and not (owner and all(may_write_directly(o, owner) for o in writes)):
-                found.append((commit, writes))
-        return tuple(found)
+                result.append((commit, writes))
+        return tuple(result)
 
     @cached_property
     def topics(self) -> Mapping[str, tuple[Lifetime, ...]]:
@@ -280,10 +280,10 @@ class History:
                 elif operation.kind == "delete" and lives[name]:
                     last = lives[name][-1]
                     lives[name][-1] = Lifetime(last.born, commit.zxid, last.creator)
-        return {name: tuple(found) for name, found in lives.items()}
+        return {name: tuple(life) for name, life in lives.items()}
 
 
-def _response(decided: Event, answered: Event) -> Response:
+def _response(decided: Event, responded: Event) -> Response:
     broker_id, incarnation, sequence = decided["identity"]
     return Response(
         decided["request_id"],
@@ -296,7 +296,7 @@ def _response(decided: Event, answered: Event) -> Response:
         decided["zxid"],
         decided["validate_only"],
         decided,
-        answered,
+        responded,
     )
 
 
@@ -322,8 +322,8 @@ def may_write_directly(operation: CommitOperation, owner: SessionOwner) -> bool:
 
 def is_below(level: str) -> bool:
     """Return whether a level such as `3.3-IV3` is below the bridge release; False if malformed."""
-    found = re.match(r"(\d{1,3})\.(\d{1,3})", level)
-    return found is not None and (int(found[1]), int(found[2])) < BRIDGE
+    match = re.match(r"(\d{1,3})\.(\d{1,3})", level)
+    return match is not None and (int(match[1]), int(match[2])) < BRIDGE
 
 
 def epoch_of(data: Any) -> int:

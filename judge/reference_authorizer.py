@@ -73,13 +73,11 @@ class AclHistory:
 
 def _acls(data: str | None) -> Sequence[Any]:
     try:
-        found = json.loads(data or "{}")["acls"]
+        acls = json.loads(data or "{}")["acls"]
     except (KeyError, TypeError, ValueError):
         return ()
     # An entry that is not an object grants nothing.
-    return (
-        [acl if isinstance(acl, dict) else {} for acl in found] if isinstance(found, list) else ()
-    )
+    return [acl if isinstance(acl, dict) else {} for acl in acls] if isinstance(acls, list) else ()
 
 
 def _matches(acl: Any, access: Access, permission: str) -> bool:

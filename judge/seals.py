@@ -49,7 +49,7 @@ class SealRules:
     key: bytes | None = field(default=None, repr=False)  # must have signed the manifest
     accept_unsealed: bool = False
 
-    def check(self, found: SignatureFile, manifest: bytes) -> Seal:
+    def check(self, file: SignatureFile, manifest: bytes) -> Seal:
         """Return how a manifest is signed. `found` is the file SIGNATURE in the folder of the run.
 
         Raises:
@@ -57,16 +57,16 @@ class SealRules:
                 manifest has changed since it was signed.
         """
         try:
-            signed = found.read_bytes()
+            signed = file.read_bytes()
         except FileNotFoundError:
             return Seal.UNSIGNED
         except OSError as error:
-            raise SealError(f"{found} cannot be read: {error.strerror}.") from None
+            raise SealError(f"{file} cannot be read: {error.strerror}.") from None
         if self.key is None:
             return Seal.UNCHECKED
         if not hmac.compare_digest(signed.strip(), signature(self.key, manifest)):
             raise SealError(
-                f"{found} does not sign the manifest with this key: the manifest "
+                f"{file} does not sign the manifest with this key: the manifest "
                 "has changed since it was sealed, or it was sealed with another key."
             )
         return Seal.SIGNED

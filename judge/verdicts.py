@@ -101,8 +101,8 @@ def verdict_row(
         doubt: why the evidence may have been changed (`SealRules.doubt`), or "".
     """
     absent = out_of_reach(manifest)
-    unreachable = next((absent[each] for each in spec.witnesses if each in absent), "")
-    gap = next((gaps[each] for each in spec.witnesses if each in gaps), "")
+    unreachable = next((absent[witness] for witness in spec.witnesses if witness in absent), "")
+    gap = next((gaps[witness] for witness in spec.witnesses if witness in gaps), "")
     verdict, why = Verdict.PASS, ""
     if count.crash:
         verdict, why = Verdict.CRASHED, f"the judge crashed: {count.crash}"
@@ -133,13 +133,13 @@ def verdict_row(
 
 def worst(rows: Iterable[VerdictRow]) -> Verdict:
     """Return the verdict on a run: the worst among the rows that decide."""
-    found = {row.verdict for row in rows if row.decides}
-    return next((each for each in Verdict if each in found), Verdict.NODATA)
+    verdicts = {row.verdict for row in rows if row.decides}
+    return next((verdict for verdict in Verdict if verdict in verdicts), Verdict.NODATA)
 
 
 def exit_code(*verdicts: Verdict) -> int:
     """Return 0 if all runs passed, 1 if one failed or hung, else 3 (undecided)."""
-    if any(each in (Verdict.FAIL, Verdict.HANG) for each in verdicts):
+    if any(verdict in (Verdict.FAIL, Verdict.HANG) for verdict in verdicts):
         return FAILED
     return 0 if verdicts and set(verdicts) == {Verdict.PASS} else UNDECIDED
 
@@ -154,14 +154,14 @@ class Judgement(NamedTuple):
 def judge(history: History, properties: Sequence[Property] = PROPERTIES) -> list[Judgement]:
     """Check every property on a history; return the judgements in the order of the registry."""
     manifest = history.evidence.manifest
-    gaps = {witness: found[0] for witness, found in history.evidence.gaps.items() if found}
+    gaps = {witness: lines[0] for witness, lines in history.evidence.gaps.items() if lines}
     judgements = []
-    for each in properties:
+    for property_ in properties:
         violations: tuple[Violation, ...] = ()
         count = Count()
-        if not inapplicable(each.SPEC, manifest.run):
-            violations, count = _count(each, history)
-        row = verdict_row(each.SPEC, manifest, count, gaps, history.evidence.doubt)
+        if not inapplicable(property_.SPEC, manifest.run):
+            violations, count = _count(property_, history)
+        row = verdict_row(property_.SPEC, manifest, count, gaps, history.evidence.doubt)
         judgements.append(Judgement(row, violations))
     return judgements
 

@@ -33,7 +33,7 @@ class Metric(NamedTuple):
     labels: tuple[str, ...] = ()
 
 
-class Dialect(Enum):
+class CounterSpelling(Enum):
     """The spelling of Kafka's counters `…PerSec`. A dashboard assumes one spelling.
 
     `CONFLUENT` is the spelling of Confluent's jmx-monitoring-stacks, `…requestspersec`. `STRIMZI`
@@ -46,7 +46,7 @@ class Dialect(Enum):
     BOTH = "both"
 
 
-def exposed_names(metric: Metric, dialect: Dialect) -> tuple[str, ...]:
+def exposed_names(metric: Metric, dialect: CounterSpelling) -> tuple[str, ...]:
     """Return the names under which a metric is exposed."""
     domain, _, rest = metric.original.partition(":type=")
     if metric.kind is not Kind.COUNTER:
@@ -56,9 +56,9 @@ def exposed_names(metric: Metric, dialect: Dialect) -> tuple[str, ...]:
     base = "_".join((domain.replace(".", "_"), *rest.split(",name="))).lower()
     confluent, strimzi = base, f"{base.removesuffix('persec')}_total"
     chosen = {
-        Dialect.CONFLUENT: (confluent,),
-        Dialect.STRIMZI: (strimzi,),
-        Dialect.BOTH: (confluent, strimzi),
+        CounterSpelling.CONFLUENT: (confluent,),
+        CounterSpelling.STRIMZI: (strimzi,),
+        CounterSpelling.BOTH: (confluent, strimzi),
     }
     return chosen[dialect]
 
@@ -96,16 +96,16 @@ AUTHORIZATION_FAILED: Final = Metric(
     "Envelopes that this node answered with CLUSTER_AUTHORIZATION_FAILED; Envelopes that clients "
     "send to a drafted listener are not counted",
 )
-ENVELOPES_REFUSED: Final = Metric(
-    "bridgehead_envelopes_refused_total",
-    "bridgehead.controller:type=Envelopes,name=Refused",
+ENVELOPES_REJECTED: Final = Metric(
+    "bridgehead_envelopes_rejected_total",
+    "bridgehead.controller:type=Envelopes,name=Rejected",
     Kind.COUNTER,
     "Envelopes that this node rejected with an error other than NOT_CONTROLLER; Envelopes that "
     "clients send to a drafted listener are not counted",
 )
-CHANNELS_REFUSED: Final = Metric(
-    "bridgehead_broker_channels_refused_total",
-    "bridgehead.controller:type=BrokerChannels,name=Refused",
+CHANNELS_REJECTED: Final = Metric(
+    "bridgehead_broker_channels_rejected_total",
+    "bridgehead.controller:type=BrokerChannels,name=Rejected",
     Kind.COUNTER,
     "Streams of brokers that this node rejected because the certificate does not match the broker "
     "id",
@@ -117,7 +117,7 @@ ACTIVE_CONTROLLER: Final = Metric(
     "1 while this node is the active controller",
 )
 NOT_CONTROLLER: Final = Metric(
-    "not_controller_answers_count",
+    "not_controller_responses_count",
     "",
     Kind.COUNTER,
     "Requests that this broker answered with NOT_CONTROLLER; Envelopes are not counted",
@@ -434,8 +434,8 @@ METRICS: Final = (
     MESSAGES_REDIRECTED,
     MESSAGES_REDIRECTED_RATE,
     AUTHORIZATION_FAILED,
-    ENVELOPES_REFUSED,
-    CHANNELS_REFUSED,
+    ENVELOPES_REJECTED,
+    CHANNELS_REJECTED,
     ACTIVE_CONTROLLER,
     NOT_CONTROLLER,
     FORWARDING_FAILURES,

@@ -20,7 +20,7 @@ from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
 from metrics import names
-from metrics.names import Dialect, Kind, Metric
+from metrics.names import CounterSpelling, Kind, Metric
 from metrics.windows import Quantiles, Rate
 
 _Family = CounterMetricFamily | GaugeMetricFamily | UnknownMetricFamily
@@ -54,7 +54,7 @@ class NodeMetrics(Collector):
         now_s: Callable[[], float],
         samples: int = 2,
         window_ms: int = 30_000,
-        dialect: Dialect = Dialect.CONFLUENT,
+        dialect: CounterSpelling = CounterSpelling.CONFLUENT,
     ) -> None:
         """`samples`: Kafka's metrics.num.samples; `window_ms`: its metrics.sample.window.ms."""
         self._now_s = now_s
@@ -64,8 +64,8 @@ class NodeMetrics(Collector):
         self._redirected = Rate(samples, window_ms)
         self._redirected_count = 0
         self._authorization_failed_count = 0
-        self._envelopes_refused_count = 0
-        self._channels_refused_count = 0
+        self._envelopes_rejected_count = 0
+        self._channels_rejected_count = 0
         self._not_controller_count = 0
         self._forwarding_failure_count = 0
         self._login_counts: Counter[Metric] = Counter()
@@ -119,7 +119,7 @@ class NodeMetrics(Collector):
         """The time from a request's first Envelope to its response."""
         self._remote_times.record(elapsed_ms)
 
-    def zookeeper_answered(self, elapsed_ms: float) -> None:
+    def zookeeper_replied(self, elapsed_ms: float) -> None:
         """The latency of a ZooKeeper request."""
         self._zookeeper_times.record(elapsed_ms)
 
@@ -127,19 +127,19 @@ class NodeMetrics(Collector):
         """The sender of an Envelope lacks CLUSTER_ACTION or is not the broker it claims to be."""
         self._authorization_failed_count += 1
 
-    def envelope_refused(self) -> None:
+    def envelope_rejected(self) -> None:
         """An Envelope was rejected with an error other than NOT_CONTROLLER."""
-        self._envelopes_refused_count += 1
+        self._envelopes_rejected_count += 1
 
-    def channel_refused(self) -> None:
+    def channel_rejected(self) -> None:
         """A stream's certificate does not match its broker id."""
-        self._channels_refused_count += 1
+        self._channels_rejected_count += 1
 
     def forwarding_failed(self) -> None:
         """A forwarded request ended without a usable response from the controller."""
         self._forwarding_failure_count += 1
 
-    def not_controller_answered(self) -> None:
+    def not_controller_responded(self) -> None:
         """A client got NOT_CONTROLLER."""
         self._not_controller_count += 1
 
@@ -191,8 +191,8 @@ class NodeMetrics(Collector):
             names.MESSAGES_REDIRECTED.name: self._redirected_count,
             names.MESSAGES_REDIRECTED_RATE.name: self._redirected.measure(now_s),
             names.AUTHORIZATION_FAILED.name: self._authorization_failed_count,
-            names.ENVELOPES_REFUSED.name: self._envelopes_refused_count,
-            names.CHANNELS_REFUSED.name: self._channels_refused_count,
+            names.ENVELOPES_REJECTED.name: self._envelopes_rejected_count,
+            names.CHANNELS_REJECTED.name: self._channels_rejected_count,
             names.NOT_CONTROLLER.name: self._not_controller_count,
             names.FORWARDING_FAILURES.name: self._forwarding_failure_count,
         }

@@ -24,9 +24,9 @@ from bridgehead.cluster import control_socket
 from bridgehead.cluster.data_directory import make_private
 from bridgehead.cluster.properties import format_properties, parse_properties
 from bridgehead.exit_codes import ExitCode
-from broker_proxy.metadata.session import RegistrationRefusedError
+from broker_proxy.metadata.session import RegistrationRejectedError
 from cluster_model.configs.broker_configs import InvalidBrokerConfigError
-from cluster_model.session_state import ConnectionLostError, ZooKeeperRefusedError
+from cluster_model.session_state import ConnectionLostError, ZooKeeperRejectedError
 from cluster_model.znodes.layout import ZnodeContentError
 from node.assembly.parts import Parts, build_parts
 from node.config import NodeConfig, NodeConfigError, read_config
@@ -66,12 +66,12 @@ def main(arguments: list[str] | None = None, build: BuildParts = build_parts) ->
         return asyncio.run(_run(options, build))
     except ConnectionLostError as lost:
         reason = f"{lost}: is ZooKeeper running at the address in zookeeper.connect?"
-    except ZooKeeperRefusedError as refused:
-        reason = f"ZooKeeper rejected a request of this node: {refused}"
+    except ZooKeeperRejectedError as rejected:
+        reason = f"ZooKeeper rejected a request of this node: {rejected}"
     except (
         NodeConfigError,
         InvalidBrokerConfigError,
-        RegistrationRefusedError,
+        RegistrationRejectedError,
         AmbiguousVariableError,
         ZnodeContentError,
         OSError,
@@ -88,8 +88,8 @@ async def _run(options: argparse.Namespace, build: BuildParts) -> int:
         text = format_properties({**from_file, **properties_from(os.environ, from_file)})
     options.data_dir.mkdir(parents=True, exist_ok=True)
     config = read_config(text)
-    if config.own.evidence_dir:
-        make_private([Path(config.own.evidence_dir)])
+    if config.bridgehead.evidence_dir:
+        make_private([Path(config.bridgehead.evidence_dir)])
     parts = build(config, options.data_dir)
     node = Node(parts)
     stop: asyncio.Future[str] = asyncio.get_running_loop().create_future()

@@ -15,7 +15,7 @@ from broker_proxy.authentication.listener_security import (
     read_security,
 )
 from broker_proxy.authentication.sasl_server import SecurityConfigError
-from broker_proxy.requests.routing import DIALECTS, WITHOUT_DATA_PLANE, RoutingTable
+from broker_proxy.requests.routing import ROUTING_TABLES, WITHOUT_DATA_PLANE, RoutingTable
 from cluster_model.client import Client
 from cluster_model.configs.bridgehead_configs import (
     BLOCKING,
@@ -47,7 +47,7 @@ class NodeConfig:
     """One node's configuration."""
 
     broker: BrokerConfig
-    own: BridgeheadConfig
+    bridgehead: BridgeheadConfig
     authorizer: Authorizer | None
     listeners: tuple[Listener, ...]
     advertised: Mapping[str, tuple[str, int]]  # listener name -> host, port (0: as bound)
@@ -86,7 +86,7 @@ class NodeConfig:
         """The principal of this broker; ANONYMOUS without certificates."""
         if self.channel_files is None:
             return ANONYMOUS
-        return KafkaPrincipal("User", self.own.inter_broker_user)
+        return KafkaPrincipal("User", self.bridgehead.inter_broker_user)
 
     @property
     def own_client(self) -> Client:
@@ -114,12 +114,12 @@ class NodeConfig:
     @property
     def forwards(self) -> bool:
         """Whether this broker forwards writes to the controller."""
-        return self.own.forwarding_enabled and not self.writes_directly
+        return self.bridgehead.forwarding_enabled and not self.writes_directly
 
     @property
     def routes(self) -> RoutingTable:
         """The APIs that this broker serves."""
-        return DIALECTS if self.own.data_plane_enabled else WITHOUT_DATA_PLANE
+        return ROUTING_TABLES if self.bridgehead.data_plane_enabled else WITHOUT_DATA_PLANE
 
     @property
     def token_secret(self) -> TokenSecret | None:
@@ -131,10 +131,10 @@ class NodeConfig:
     @property
     def listener_for_envelopes(self) -> str | None:
         """The listener that accepts Envelopes in the Kafka protocol; None: no listener does."""
-        if not self.own.forwarding_enabled:
+        if not self.bridgehead.forwarding_enabled:
             return None
         names = ("control.plane.listener.name", "inter.broker.listener.name")
-        chosen = [name for each in names if (name := self.broker.string(each))]
+        chosen = [name for key in names if (name := self.broker.string(key))]
         return (chosen or [self.broker.string("security.inter.broker.protocol") or ""])[0].upper()
 
     @property
@@ -164,53 +164,53 @@ def read_config(text: str) -> NodeConfig:
         raise NodeConfigError("broker.id is missing: give each node its own number.")
     if not broker.string("zookeeper.connect"):
         raise NodeConfigError("zookeeper.connect is missing: set it to host:port of ZooKeeper.")
-    own = BridgeheadConfig(properties)
-    _check_level(broker, own)
+    config = BridgeheadConfig(properties)
+    _check_level(broker, config)
     try:
         authorizer = load_authorizer(properties)
     except AuthorizerConfigError as error:
         raise NodeConfigError(str(error)) from error
-    if own.fake_principals and properties.get("authorizer.class.name", "").strip():
+    if config.fake_principals and properties.get("authorizer.class.name", "").strip():
         raise NodeConfigError(
             "bridgehead.forwarding.principals=fake cannot be combined with an authorizer: set it "
             "to real, or remove authorizer.class.name."
         )
     protocols = _protocol_map(properties.get("listener.security.protocol.map", ""))
     listeners = tuple(
-        _listener(name, host, port, protocols, own)
+        _listener(name, host, port, protocols, config)
         for name, host, port in _endpoints(properties.get("listeners") or "PLAINTEXT://:9092")
     )
-    security = {each.name: _security(each, own, properties) for each in listeners}
+    security = {listener.name: _security(listener, config, properties) for listener in listeners}
     advertised = {
         name: (host, port)
         for name, host, port in _endpoints(properties.get("advertised.listeners") or "")
     }
-    files = _channel_files(own)
+    files = _channel_files(config)
     opens_one = (
-        own.data_plane_enabled
+        config.data_plane_enabled
         and files is not None
         and needs_listener(broker, security, has_authorizer=authorizer is not None)
     )
     if opens_one and files is not None:
-        host = own.grpc_listener.rpartition(":")[0]
+        host = config.grpc_listener.rpartition(":")[0]
         listeners += (Listener(REPLICATION, "SSL", host, 0),)
         security[REPLICATION] = _replication_security(files)
-        advertised[REPLICATION] = (own.grpc_advertised.rpartition(":")[0] or host, 0)
+        advertised[REPLICATION] = (config.grpc_advertised.rpartition(":")[0] or host, 0)
     return NodeConfig(
         broker,
-        own,
+        config,
         authorizer,
         listeners,
         advertised,
         security,
         files,
-        *_zookeeper_access(broker, own),
+        *_zookeeper_access(broker, config),
         _zookeeper_tls(broker),
         opens_one,
     )
 
 
-def _check_level(broker: BrokerConfig, own: BridgeheadConfig) -> None:
+def _check_level(broker: BrokerConfig, config: BridgeheadConfig) -> None:
     """Check that two Bridgehead properties fit inter.broker.protocol.version.
 
     From the bridge release on, Envelopes must be enabled. Below the bridge release, a write cannot
@@ -219,13 +219,13 @@ def _check_level(broker: BrokerConfig, own: BridgeheadConfig) -> None:
     name = "inter.broker.protocol.version"
     level = level_of(broker.string(name) or "")
     if level is None or is_below_the_bridge(level):
-        if level is not None and own.metadata_blocking != "controller":
+        if level is not None and config.metadata_blocking != "controller":
             raise NodeConfigError(
-                f"{BLOCKING}={own.metadata_blocking} needs brokers that forward: set "
+                f"{BLOCKING}={config.metadata_blocking} needs brokers that forward: set "
                 f"{name}={BRIDGE} or higher, or remove {BLOCKING}."
             )
         return
-    if not own.envelope_supported:
+    if not config.envelope_supported:
         raise NodeConfigError(
             f"{ENVELOPE}=false makes the node act as a release before {BRIDGE}: set {name}=3.3 or "
             "lower."
@@ -233,14 +233,14 @@ def _check_level(broker: BrokerConfig, own: BridgeheadConfig) -> None:
 
 
 def _endpoints(text: str) -> list[tuple[str, str, int]]:
-    found = []
+    endpoints = []
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, _, address = part.partition("://")
         host, _, port = address.rpartition(":")
         if not name or not port.isdigit():
             raise NodeConfigError(f"{part} is not a listener: write NAME://host:port.")
-        found.append((name.upper(), host.strip("[]"), int(port)))
-    return found
+        endpoints.append((name.upper(), host.strip("[]"), int(port)))
+    return endpoints
 
 
 def _protocol_map(text: str) -> dict[str, str]:
@@ -249,7 +249,7 @@ def _protocol_map(text: str) -> dict[str, str]:
 
 
 def _listener(
-    name: str, host: str, port: int, protocols: Mapping[str, str], own: BridgeheadConfig
+    name: str, host: str, port: int, protocols: Mapping[str, str], config: BridgeheadConfig
 ) -> Listener:
     protocol = protocols.get(name, name)
     if protocol not in PROTOCOLS:
@@ -257,18 +257,18 @@ def _listener(
             f"Listener {name} has no security protocol: set one of {', '.join(PROTOCOLS)} in "
             f"listener.security.protocol.map, for example {name}:{PROTOCOLS[2]}."
         )
-    return Listener(name, protocol, host or LOOPBACK, port, own.dialect(name))
+    return Listener(name, protocol, host or LOOPBACK, port, config.dialect(name))
 
 
 def _security(
-    listener: Listener, own: BridgeheadConfig, properties: Mapping[str, str]
+    listener: Listener, config: BridgeheadConfig, properties: Mapping[str, str]
 ) -> ListenerSecurity:
     try:
         security = read_security(listener.name, listener.security_protocol, properties)
     except SecurityConfigError as error:
         raise NodeConfigError(str(error)) from error
     if security.admits_strangers and not (
-        own.remote_plaintext_allowed or _is_loopback(listener.host)
+        config.remote_plaintext_allowed or _is_loopback(listener.host)
     ):
         raise NodeConfigError(
             f"Listener {listener.name} accepts clients on {listener.host} without authentication: "
@@ -278,16 +278,16 @@ def _security(
     return security
 
 
-def _channel_files(own: BridgeheadConfig) -> ChannelFiles | None:
+def _channel_files(config: BridgeheadConfig) -> ChannelFiles | None:
     """Return the files for mutual TLS: all three, or none if plain text is allowed."""
-    files, host = own.grpc_files, own.grpc_listener.rpartition(":")[0]
+    files, host = config.grpc_files, config.grpc_listener.rpartition(":")[0]
     if all(files):
         return ChannelFiles(*files)
     if any(files):
         raise NodeConfigError(
             "bridgehead.grpc.certificate, .key and .authority belong together: set all three."
         )
-    if not (own.remote_plaintext_allowed or _is_loopback(host)):
+    if not (config.remote_plaintext_allowed or _is_loopback(host)):
         raise NodeConfigError(
             f"bridgehead.grpc.listener accepts Envelopes on {host} without authentication: bind it "
             "to 127.0.0.1, set bridgehead.grpc.certificate, .key and .authority, or allow it with "
@@ -313,10 +313,10 @@ def _zookeeper_tls(broker: BrokerConfig) -> ZooKeeperTls | None:
 
 
 def _zookeeper_access(
-    broker: BrokerConfig, own: BridgeheadConfig
+    broker: BrokerConfig, config: BridgeheadConfig
 ) -> tuple[ZooKeeperAccess, ZooKeeperAccess]:
     """Return the ZooKeeper access of the controller's and the broker's session."""
-    texts = own.zookeeper_credentials
+    texts = config.zookeeper_credentials
     if not broker.boolean("zookeeper.set.acl"):
         if any(texts):
             raise NodeConfigError(

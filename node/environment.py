@@ -43,14 +43,14 @@ def properties_from(
     named = {name: value for name, value in environment.items() if name.startswith(PREFIX)}
     spelt = {name: _without_prefix(name) for name in named if not NOT_PROPERTIES.fullmatch(name)}
     plain = {name: text.replace("_", ".") for name, text in spelt.items() if "__" not in text}
-    found = {key: named[name] for name, key in plain.items()}
-    listeners = _listener_names({**(from_file or {}), **found})
+    properties = {key: named[name] for name, key in plain.items()}
+    listeners = _listener_names({**(from_file or {}), **properties})
     for name, text in spelt.items():
         if name not in plain:
-            found[_choose(name, text, listeners)] = named[name]
-    if "node.id" in found:
-        found.setdefault("broker.id", found["node.id"])
-    return found
+            properties[_choose(name, text, listeners)] = named[name]
+    if "node.id" in properties:
+        properties.setdefault("broker.id", properties["node.id"])
+    return properties
 
 
 def _without_prefix(name: str) -> str:
@@ -61,14 +61,14 @@ def _without_prefix(name: str) -> str:
 def _choose(name: str, text: str, listeners: frozenset[str]) -> str:
     apache = _decode(text, two="_", three="-")
     confluent = _decode(text, two="-", three="_")
-    known = [each for each in (apache, confluent) if _exists(each, listeners)]
-    if len(known) != 1:
+    usable = [image for image in (apache, confluent) if _exists(image, listeners)]
+    if len(usable) != 1:
         raise AmbiguousVariableError(
             f"{name} means {apache} in apache/kafka and {confluent} in cp-kafka, and "
-            f"{'both exist' if known else 'neither is known'}: set the property in the properties "
+            f"{'both exist' if usable else 'neither is known'}: set the property in the properties "
             "file instead."
         )
-    return known[0]
+    return usable[0]
 
 
 def _decode(text: str, *, two: str, three: str) -> str:

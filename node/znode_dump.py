@@ -128,10 +128,12 @@ async def _read_all(session: ZooKeeperSession, chroot: str) -> list[DumpLine]:
     lines: list[DumpLine] = []
     parents = [chroot]
     while parents:
-        found = await session.read([ReadChildren(parent or "/") for parent in parents])
+        children_of_parents = await session.read(
+            [ReadChildren(parent or "/") for parent in parents]
+        )
         paths = [
             f"{parent}/{child}"
-            for parent, children in zip(parents, found, strict=True)
+            for parent, children in zip(parents, children_of_parents, strict=True)
             for child in cast(Sequence[str], children or ())
         ]
         paths = sorted(path for path in paths if path != _NOT_OURS)
@@ -161,8 +163,8 @@ def _write(folder: Path, name: str, zxid: int, lines: Sequence[DumpLine]) -> Non
     (folder / "zookeeper").mkdir(parents=True, exist_ok=True)
     (folder / name).write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
     dumps = folder / DUMPS
-    known = json.loads(dumps.read_bytes()) if dumps.is_file() else {}
-    dumps.write_bytes(orjson.dumps({**known, name: zxid}))
+    zxids = json.loads(dumps.read_bytes()) if dumps.is_file() else {}
+    dumps.write_bytes(orjson.dumps({**zxids, name: zxid}))
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ _ENDINGS: Final = {".pem": "PEM", ".p12": "PKCS12", ".pkcs12": "PKCS12", ".jks":
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class KeyStore:
     """A key or trust store."""
 
     name: str  # keystore, truststore
@@ -38,8 +38,8 @@ class Store:
 class ZooKeeperTls:
     """The checked properties; no store has been read yet."""
 
-    key_store: Store | None  # None: no client certificate
-    trust_store: Store | None  # None: the machine's authorities
+    key_store: KeyStore | None  # None: no client certificate
+    trust_store: KeyStore | None  # None: the machine's authorities
     versions: tuple[ssl.TLSVersion, ...]
     checks_host_name: bool
 
@@ -74,8 +74,8 @@ def read_zookeeper_tls(config: BrokerConfig) -> ZooKeeperTls | None:
 
 
 def _versions(config: BrokerConfig) -> tuple[ssl.TLSVersion, ...]:
-    given = config.value(f"{_PREFIX}enabled.protocols")
-    names = tuple(given) if isinstance(given, tuple) else ()
+    enabled = config.value(f"{_PREFIX}enabled.protocols")
+    names = tuple(enabled) if isinstance(enabled, tuple) else ()
     names = names or (config.string(f"{_PREFIX}protocol") or "",)
     if not set(names) <= set(TLS_VERSIONS):
         raise SecurityConfigError(
@@ -84,7 +84,7 @@ def _versions(config: BrokerConfig) -> tuple[ssl.TLSVersion, ...]:
     return tuple(TLS_VERSIONS[name] for name in names)
 
 
-def _store(config: BrokerConfig, name: str) -> Store | None:
+def _store(config: BrokerConfig, name: str) -> KeyStore | None:
     location = config.string(f"{_PREFIX}{name}.location")
     if not location:
         return None
@@ -97,7 +97,7 @@ def _store(config: BrokerConfig, name: str) -> Store | None:
             f"and set {_PREFIX}{name}.type=PKCS12, or use PEM."
         )
     password = config.string(f"{_PREFIX}{name}.password") or ""
-    return Store(name, location, kind.upper(), password)
+    return KeyStore(name, location, kind.upper(), password)
 
 
 def build_zookeeper_tls(settings: ZooKeeperTls | None) -> ssl.SSLContext | None:
@@ -122,7 +122,7 @@ def build_zookeeper_tls(settings: ZooKeeperTls | None) -> ssl.SSLContext | None:
     return context
 
 
-def _trust(context: ssl.SSLContext, store: Store) -> None:
+def _trust(context: ssl.SSLContext, store: KeyStore) -> None:
     try:
         context.load_verify_locations(cadata=_text(store))
     except (ssl.SSLError, ValueError):
@@ -131,7 +131,7 @@ def _trust(context: ssl.SSLContext, store: Store) -> None:
         ) from None
 
 
-def _load_key(context: ssl.SSLContext, store: Store) -> None:
+def _load_key(context: ssl.SSLContext, store: KeyStore) -> None:
     text = _text(store)
     try:
         load_key_pem(context, text, store.password)
@@ -142,7 +142,7 @@ def _load_key(context: ssl.SSLContext, store: Store) -> None:
         ) from None
 
 
-def _text(store: Store) -> str:
+def _text(store: KeyStore) -> str:
     try:
         data = Path(store.location).read_bytes()
     except OSError as error:

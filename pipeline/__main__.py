@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from pipeline.evidence import Run
-    from pipeline.run import Progress
+    from pipeline.run import BuiltTable
 
 _LINE_EVERY_S: Final = 5.0
 
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
-    from pipeline.evidence import EvidenceError, find_runs, is_small
+    from pipeline.evidence import PipelineEvidenceError, find_runs, is_small
     from pipeline.folders import OutputError, copies_folder
     from pipeline.gateway import GatewayError
     from pipeline.places import local_path, place
@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _run(
                 options, lambda spark: find_runs(place(options.evidence, spark), rules), console
             )
-    except EvidenceError as error:
+    except PipelineEvidenceError as error:
         return _fail(str(error), ExitCode.UNDECIDED)
     except (OutputError, GatewayError, ClusterError, SealError, WatchError) as error:
         return _fail(str(error))
@@ -171,7 +171,7 @@ class ProgressLines:
         self._output = output
         self._shown_s = 0.0
 
-    def show(self, done: Progress, elapsed_s: float) -> None:
+    def show(self, done: BuiltTable, elapsed_s: float) -> None:
         """Write that a table was built, unless it is too early for another line."""
         if elapsed_s - self._shown_s >= _LINE_EVERY_S:
             self._shown_s = elapsed_s
@@ -245,7 +245,7 @@ def _log_file(out: str) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def shown_progress(console: Console, began_s: float) -> Iterator[Callable[[Progress], None]]:
+def shown_progress(console: Console, began_s: float) -> Iterator[Callable[[BuiltTable], None]]:
     """Yield a function that shows each table that was built."""
     if not console.is_terminal:
         lines = ProgressLines(sys.stderr)
@@ -263,7 +263,7 @@ def shown_progress(console: Console, began_s: float) -> Iterator[Callable[[Progr
     ) as bar:
         task = bar.add_task("starting Spark", total=None)
 
-        def show(done: Progress) -> None:
+        def show(done: BuiltTable) -> None:
             bar.update(
                 task,
                 description=f"{done.name}: {done.rows:,} rows",

@@ -27,7 +27,7 @@ from event_log.evidence import (
 from judge.evidence.reading import EvidenceError as CopyError
 from judge.evidence.run_lookup import sealed_copy
 from judge.seals import SIGNATURE, Seal, SealError, SealRules
-from pipeline.places import Place, local_path, local_place
+from pipeline.places import StoragePlace, local_path, local_place
 
 _RUN_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _PATH: Final = re.compile(r"[A-Za-z0-9.=_-]+(?:/[A-Za-z0-9.=_-]+)*")
@@ -36,7 +36,7 @@ _NO_KEY: Final = SealRules()
 SMALL_BYTES_MAX: Final = 32 << 20
 
 
-class EvidenceError(Exception):
+class PipelineEvidenceError(Exception):
     """The evidence cannot be judged. The message is one sentence."""
 
 
@@ -45,7 +45,7 @@ class Run:
     """One run. `missing` are files that the manifest names but that do not exist."""
 
     id: str
-    folder: Place
+    folder: StoragePlace
     manifest: Manifest
     digest: str  # of the manifest and of the names of the missing files
     missing: tuple[str, ...]
@@ -62,7 +62,7 @@ def is_small(runs: Iterable[Run]) -> bool:
 
 
 def find_runs(
-    where: Path | Place, rules: SealRules = _NO_KEY, *, copies: Path | None = None
+    where: Path | StoragePlace, rules: SealRules = _NO_KEY, *, copies: Path | None = None
 ) -> list[Run]:
     """Return the runs of a folder, which may be a run, a folder of runs, or a cluster's folder.
 
@@ -81,42 +81,58 @@ def find_runs(
     """
     folder = local_place(where) if isinstance(where, Path) else where
     if not folder.is_folder():
-        raise EvidenceError(f"{folder} is not a folder: name one that `bridgehead up` wrote.")
-    found = sorted(_run_folders(folder), key=str)
-    if not found:
-        raise EvidenceError(f"{folder} has no run: name a cluster's folder, or one of its runs.")
+        raise PipelineEvidenceError(
+            f"{folder} is not a folder: name one that `bridgehead up` wrote."
+        )
+    folders = sorted(_run_folders(folder), key=str)
+    if not folders:
+        raise PipelineEvidenceError(
+            f"{folder} has no run: name a cluster's folder, or one of its runs."
+        )
     runs: dict[str, Run] = {}
-    for each in found:
-        files = each.files()
-        run = _open(each, files, rules) if MANIFEST in files else _copied(each, rules, copies)
+    for run_folder in folders:
+        files = run_folder.files()
+        run = (
+            _open(run_folder, files, rules)
+            if MANIFEST in files
+            else _copied(run_folder, rules, copies)
+        )
         if run.id in runs:
-            raise EvidenceError(f"{each} and {runs[run.id].folder} are both run {run.id}.")
+            raise PipelineEvidenceError(
+                f"{run_folder} and {runs[run.id].folder} are both run {run.id}."
+            )
         runs[run.id] = run
     return list(runs.values())
 
 
-def _run_folders(folder: Place) -> Iterator[Place]:
+def _run_folders(folder: StoragePlace) -> Iterator[StoragePlace]:
     if folder.name.startswith("run=") or (folder / MANIFEST).is_file():
         yield folder
         return
     for parent in (folder, folder / "evidence"):
-        yield from (each for each in parent.folders() if each.name.startswith("run="))
+        yield from (
+            candidate for candidate in parent.folders() if candidate.name.startswith("run=")
+        )
 
 
-def _copied(folder: Place, rules: SealRules, copies: Path | None) -> Run:
+def _copied(folder: StoragePlace, rules: SealRules, copies: Path | None) -> Run:
     path = local_path(folder.uri)
     if copies is None or path is None:
-        raise EvidenceError(f"{folder} is not sealed: run `bridgehead evidence seal` on it first.")
+        raise PipelineEvidenceError(
+            f"{folder} is not sealed: run `bridgehead evidence seal` on it first."
+        )
     try:
         copy = local_place(sealed_copy(path, copies))
     except (CopyError, OSError) as error:
-        raise EvidenceError(f"{folder} is not sealed, and cannot be copied: {error}") from None
+        raise PipelineEvidenceError(
+            f"{folder} is not sealed, and cannot be copied: {error}"
+        ) from None
     return replace(_open(copy, copy.files(), _NO_KEY), doubt=rules.doubt(Seal.UNSEALED))
 
 
-def _open(folder: Place, files: Mapping[str, int], rules: SealRules) -> Run:
+def _open(folder: StoragePlace, files: Mapping[str, int], rules: SealRules) -> Run:
     if _GLOB.search(str(folder)):
-        raise EvidenceError(
+        raise PipelineEvidenceError(
             f"{folder}: the path has a character of a Spark pattern ([]{{}}*?\\): move the run."
         )
     path = folder / MANIFEST
@@ -125,13 +141,13 @@ def _open(folder: Place, files: Mapping[str, int], rules: SealRules) -> Run:
         seal = rules.check(folder / SIGNATURE, text)
         manifest = manifest_from_json(json.loads(text))
     except OSError as error:
-        raise EvidenceError(f"{path} cannot be read: {error.strerror}.") from None
+        raise PipelineEvidenceError(f"{path} cannot be read: {error.strerror}.") from None
     except SealError as error:
-        raise EvidenceError(str(error)) from None
+        raise PipelineEvidenceError(str(error)) from None
     except (ManifestError, ValueError) as error:
-        raise EvidenceError(f"{path}: {error}") from None
+        raise PipelineEvidenceError(f"{path}: {error}") from None
     if not _RUN_ID.fullmatch(manifest.run.run_id):
-        raise EvidenceError(f"{path}: {manifest.run.run_id!r} is not a valid run id.")
+        raise PipelineEvidenceError(f"{path}: {manifest.run.run_id!r} is not a valid run id.")
     missing = _check(folder, files, manifest)
     digest = hashlib.sha256(text + "\n".join(missing).encode()).hexdigest()[:16]
     return Run(
@@ -144,26 +160,26 @@ def _open(folder: Place, files: Mapping[str, int], rules: SealRules) -> Run:
     )
 
 
-def _check(folder: Place, files: Mapping[str, int], manifest: Manifest) -> tuple[str, ...]:
+def _check(folder: StoragePlace, files: Mapping[str, int], manifest: Manifest) -> tuple[str, ...]:
     """Compare the files of the folder with its manifest; return the missing ones."""
-    named = {each.path: each for each in manifest.files}
+    named = {listed_file.path: listed_file for listed_file in manifest.files}
     for name in named:
         if not _PATH.fullmatch(name) or ".." in name.split("/"):
-            raise EvidenceError(f"{folder}: {name!r} is not a path inside a run.")
+            raise PipelineEvidenceError(f"{folder}: {name!r} is not a path inside a run.")
     unnamed = sorted(set(files) - set(named) - {MANIFEST, SIGNATURE})
     if unnamed:
-        raise EvidenceError(
+        raise PipelineEvidenceError(
             f"{folder / unnamed[0]} is not in the manifest: seal the run again, or remove it."
         )
 
     def change(file: ManifestFile) -> str:
         path = folder / file.path
-        found = file.change(files[file.path], path.sha256())
-        return f"{path} {found}" if found else ""
+        problem = file.change(files[file.path], path.sha256())
+        return f"{path} {problem}" if problem else ""
 
     with ThreadPoolExecutor() as pool:
-        present = [each for name, each in sorted(named.items()) if name in files]
-        for found in pool.map(change, present):
-            if found:
-                raise EvidenceError(found)
+        present = [listed for name, listed in sorted(named.items()) if name in files]
+        for problem in pool.map(change, present):
+            if problem:
+                raise PipelineEvidenceError(problem)
     return tuple(sorted(set(named) - set(files)))

@@ -28,7 +28,7 @@ from event_log.events import SCHEMA_VERSION
 
 
 @dataclass(frozen=True, slots=True)
-class Expectation:
+class RowExpectation:
     """One row. `condition` must be true for every line for which `applies_to` is true."""
 
     name: str
@@ -52,13 +52,13 @@ _KIND_IS_KNOWN: Final = (
 _SHAPE: Final = f"CASE WHEN {_KIND_IS_KNOWN} THEN kind ELSE '' END"
 
 _IS_TEXT: Final = (
-    Expectation("utf8", "true", "quarantine", "is_valid_utf8(line)"),
-    Expectation(
+    RowExpectation("utf8", "true", "quarantine", "is_valid_utf8(line)"),
+    RowExpectation(
         "not_json", "is_valid_utf8(line)", "quarantine", "v IS NOT NULL OR is_json_with_any_keys"
     ),
-    Expectation("duplicate_key", "is_json_with_any_keys", "quarantine", "v IS NOT NULL"),
-    Expectation("overflow", "v IS NOT NULL", "quarantine", "NOT too_large"),
-    Expectation("not_an_object", "v IS NOT NULL AND NOT too_large", "quarantine", _IS_OBJECT),
+    RowExpectation("duplicate_key", "is_json_with_any_keys", "quarantine", "v IS NOT NULL"),
+    RowExpectation("overflow", "v IS NOT NULL", "quarantine", "NOT too_large"),
+    RowExpectation("not_an_object", "v IS NOT NULL AND NOT too_large", "quarantine", _IS_OBJECT),
 )
 
 
@@ -83,31 +83,31 @@ def _list_is_right(name: str, shape: str) -> str:
     )
 
 
-EVENT_EXPECTATIONS: Final[tuple[Expectation, ...]] = (
+EVENT_EXPECTATIONS: Final[tuple[RowExpectation, ...]] = (
     *_IS_TEXT,
-    Expectation(
+    RowExpectation(
         "wrong_run",
         f"{_IS_OBJECT} AND schema_of_variant(m['run_id']) = 'STRING'",
         "fail",
         "try_variant_get(m['run_id'], '$', 'string') = run",
     ),
-    Expectation("schema_newer", _IS_OBJECT, "quarantine", _IS_OURS),
-    Expectation("unknown_kind", f"{_IS_OURS} AND {_KIND_IS_TEXT}", "quarantine", _KIND_IS_KNOWN),
-    Expectation("missing_field", _IS_OURS, "quarantine", _has_all(_SHAPE)),
-    Expectation(
+    RowExpectation("schema_newer", _IS_OBJECT, "quarantine", _IS_OURS),
+    RowExpectation("unknown_kind", f"{_IS_OURS} AND {_KIND_IS_TEXT}", "quarantine", _KIND_IS_KNOWN),
+    RowExpectation("missing_field", _IS_OURS, "quarantine", _has_all(_SHAPE)),
+    RowExpectation(
         "wrong_type", _IS_OURS, "quarantine", f"{_has_types('m', _SHAPE)} AND parts_are_right"
     ),
-    Expectation(
+    RowExpectation(
         "unknown_field",
         _IS_OURS,
         "count",
         "forall(map_keys(m), k -> map_contains_key(allowed, concat(kind, '.', k)))",
     ),
 )
-COMMIT_EXPECTATIONS: Final[tuple[Expectation, ...]] = (
+COMMIT_EXPECTATIONS: Final[tuple[RowExpectation, ...]] = (
     *_IS_TEXT,
-    Expectation("missing_field", _IS_OBJECT, "quarantine", _has_all("shape")),
-    Expectation(
+    RowExpectation("missing_field", _IS_OBJECT, "quarantine", _has_all("shape")),
+    RowExpectation(
         "wrong_type",
         _IS_OBJECT,
         "quarantine",

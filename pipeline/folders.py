@@ -28,13 +28,13 @@ from pyspark.sql import types as T
 import event_log
 import judge
 from pipeline.frames import Frames, local_frame, struct_type
-from pipeline.places import Place, local_place
+from pipeline.places import StoragePlace, local_place
 from pipeline.table import Table
 
 MADE: Final = "_made.json"
 # Tables also depend on the formats of `event_log` and on the properties and rules of `judge`.
 _CODE: Final = tuple(
-    Path(str(each)).resolve().parent for each in (__file__, event_log.__file__, judge.__file__)
+    Path(str(file)).resolve().parent for file in (__file__, event_log.__file__, judge.__file__)
 )
 
 
@@ -73,7 +73,7 @@ def copies_folder(out: Path | None) -> Iterator[Path | None]:
         yield Path(name)
 
 
-def _not_writable(out: Path | Place, error: OSError) -> OutputError:
+def _not_writable(out: Path | StoragePlace, error: OSError) -> OutputError:
     return OutputError(f"{out} cannot be written ({error.strerror}): choose another --out.")
 
 
@@ -99,7 +99,7 @@ class Folders:
     def __init__(
         self,
         spark: SparkSession,
-        out: Path | Place,
+        out: Path | StoragePlace,
         sources: Mapping[str, str],
         *,
         in_memory: bool = False,
@@ -128,10 +128,10 @@ class Folders:
 
     def _made(self, table: str) -> Record:
         try:
-            found: Record = json.loads((self._out / table / MADE).read_bytes())
+            record: Record = json.loads((self._out / table / MADE).read_bytes())
         except (OSError, ValueError):
             return {}
-        return found
+        return record
 
     def write(self, table: Table, frames: Frames, runs: Sequence[str]) -> Written:
         """Build a table's rows of these runs, replacing older ones.
@@ -156,10 +156,10 @@ class Folders:
         self._publish(table, runs, self._new_folder(table))
         return self.hold_empty(table)
 
-    def _new_folder(self, table: Table) -> Place:
+    def _new_folder(self, table: Table) -> StoragePlace:
         return self._out / table.name / f"made={uuid.uuid4().hex[:12]}"
 
-    def _publish(self, table: Table, runs: Sequence[str], folder: Place) -> None:
+    def _publish(self, table: Table, runs: Sequence[str], folder: StoragePlace) -> None:
         """Record that a folder has the rows of these runs; delete folders that no record names."""
         parts = {part.name for part in folder.folders()}
         made = self._made(table.name)
@@ -170,10 +170,10 @@ class Folders:
                 "folder": folder.name if has_rows else None,
             }
         (self._out / table.name / MADE).write(json.dumps(made).encode())
-        named = {each["folder"] for each in made.values()}
-        for each in (self._out / table.name).folders():
-            if each.name not in named:
-                each.delete()
+        named = {row["folder"] for row in made.values()}
+        for existing in (self._out / table.name).folders():
+            if existing.name not in named:
+                existing.delete()
 
     def hold(self, table: Table, frames: Frames, runs: Sequence[str]) -> Written:
         """Compute a table's rows of these runs and keep them in memory; nothing is written.
@@ -195,7 +195,9 @@ class Folders:
         # Spark's planner skips the joins of a table that it knows to be empty.
         return rows, frame if rows else local_frame(self._spark, [], table.schema)
 
-    def _write_stored(self, table: Table, frames: Frames, runs: Sequence[str]) -> tuple[int, Place]:
+    def _write_stored(
+        self, table: Table, frames: Frames, runs: Sequence[str]
+    ) -> tuple[int, StoragePlace]:
         folder = self._new_folder(table)
         rows = self._store(table, table.make(frames), folder, runs)
         if table.finalize is not None:
@@ -205,7 +207,9 @@ class Folders:
                 rows = self._store(table, final.select(*table.columns()), folder, runs)
         return rows, folder
 
-    def _store(self, table: Table, frame: DataFrame, folder: Place, runs: Sequence[str]) -> int:
+    def _store(
+        self, table: Table, frame: DataFrame, folder: StoragePlace, runs: Sequence[str]
+    ) -> int:
         """Write and check the rows of all runs in one pass; return their number."""
         check = table.check(runs)
         _save(frame.observe(check.observation, *check.columns), folder, runs)
@@ -214,7 +218,7 @@ class Folders:
             folder.delete()  # A table without rows has no folder.
         return rows
 
-    def _stored(self, table: Table, folder: Place) -> DataFrame:
+    def _stored(self, table: Table, folder: StoragePlace) -> DataFrame:
         schema = struct_type(table.schema)
         if not folder.folders():
             return local_frame(self._spark, [], table.schema)
@@ -239,7 +243,7 @@ class Folders:
         (self._out / name).write(text.encode())
 
 
-def _save(frame: DataFrame, folder: Place, runs: Sequence[str]) -> None:
+def _save(frame: DataFrame, folder: StoragePlace, runs: Sequence[str]) -> None:
     """Write rows of these runs, each run in its own folder."""
     if len(runs) == 1:
         # `partitionBy` would sort all rows by their run, which takes longer than writing them.

@@ -23,7 +23,7 @@ _SCHEME: Final = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):/")
 _APPEARS_WHEN_CLOSED: Final = "fs.capability.outputstream.abortable"
 
 
-class Place(Protocol):
+class StoragePlace(Protocol):
     """A folder or a file. Methods raise OSError if the file system fails."""
 
     @property
@@ -34,7 +34,7 @@ class Place(Protocol):
     def uri(self) -> str:
         """How Spark names the place."""
 
-    def __truediv__(self, below: str) -> Place:
+    def __truediv__(self, below: str) -> StoragePlace:
         """Return a place below this one."""
 
     def is_folder(self) -> bool:
@@ -43,7 +43,7 @@ class Place(Protocol):
     def is_file(self) -> bool:
         """Return whether a file exists here."""
 
-    def folders(self) -> list[Place]:
+    def folders(self) -> list[StoragePlace]:
         """Return the folders directly in this folder; none if it does not exist."""
 
     def files(self) -> dict[str, int]:
@@ -73,13 +73,13 @@ def local_path(where: str) -> Path | None:
     return Path("/" + where[5:].lstrip("/")) if scheme["scheme"].lower() == "file" else None
 
 
-def place(where: str, spark: SparkSession) -> Place:
+def place(where: str, spark: SparkSession) -> StoragePlace:
     """Return the place that a path or a URI names."""
     path = local_path(where)
     return _Hadoop(spark, where) if path is None else local_place(path)
 
 
-def local_place(path: Path) -> Place:
+def local_place(path: Path) -> StoragePlace:
     """Return a place on this machine."""
     return _Local(path)
 
@@ -110,16 +110,16 @@ class _Local:
     def is_file(self) -> bool:
         return self.path.is_file()
 
-    def folders(self) -> list[Place]:
+    def folders(self) -> list[StoragePlace]:
         if not self.path.is_dir():
             return []
-        return [_Local(each) for each in self.path.iterdir() if each.is_dir()]
+        return [_Local(path) for path in self.path.iterdir() if path.is_dir()]
 
     def files(self) -> dict[str, int]:
         return {
-            each.relative_to(self.path).as_posix(): each.stat().st_size
-            for each in self.path.rglob("*")
-            if each.is_file()
+            path.relative_to(self.path).as_posix(): path.stat().st_size
+            for path in self.path.rglob("*")
+            if path.is_file()
         }
 
     def read_bytes(self) -> bytes:
@@ -194,23 +194,23 @@ class _Hadoop:
         except FileNotFoundError:
             return None
 
-    def folders(self) -> list[Place]:
+    def folders(self) -> list[StoragePlace]:
         try:
             with _as_os_error(self.uri):
-                found = list(self._fs.listStatus(self._path))
+                statuses = list(self._fs.listStatus(self._path))
         except FileNotFoundError:
             return []
-        return [self / each.getPath().getName() for each in found if each.isDirectory()]
+        return [self / status.getPath().getName() for status in statuses if status.isDirectory()]
 
     def files(self) -> dict[str, int]:
         above = self.uri.rstrip("/") + "/"
-        found: dict[str, int] = {}
+        lengths: dict[str, int] = {}
         with _as_os_error(self.uri):
             listed = self._fs.listFiles(self._path, True)
             while listed.hasNext():
-                each = listed.next()
-                found[each.getPath().toString().removeprefix(above)] = each.getLen()
-        return found
+                next_ = listed.next()
+                lengths[next_.getPath().toString().removeprefix(above)] = next_.getLen()
+        return lengths
 
     def read_bytes(self) -> bytes:
         with _as_os_error(self.uri):

@@ -21,13 +21,12 @@ from pyspark.sql import DataFrame, SparkSession
 from judge.verdicts import Count, VerdictRow
 from pipeline import verdicts
 from pipeline.bronze import lines
-from pipeline.evidence import EvidenceError, Run, is_small
+from pipeline.evidence import PipelineEvidenceError, Run, is_small
 from pipeline.expectations import REJECTING
 from pipeline.folders import Folders, in_memory
 from pipeline.gold import (
     accounting,
     admin_writes,
-    answers,
     client_outcomes,
     client_software,
     committed,
@@ -46,15 +45,16 @@ from pipeline.gold import (
     latency,
     operations,
     propagation,
-    refusals,
+    rejections,
     requests,
+    responses,
     timeline,
     topic_lives,
     unfenced_writes,
     violations,
 )
 from pipeline.gold import commits as gold_commits
-from pipeline.places import Place
+from pipeline.places import StoragePlace
 from pipeline.report.collect import QUERIES, collect
 from pipeline.report.figures import FIGURES, figures_to_json
 from pipeline.report.junit import junit
@@ -90,7 +90,7 @@ TABLES: Final[tuple[Table, ...]] = (
     gaps.GAPS,
     requests.REQUESTS,
     forwards.FORWARDS,
-    answers.ANSWERS,
+    responses.RESPONSES,
     committed.COMMITTED,
     topic_lives.TOPIC_LIVES,
     decisions.DECISIONS,
@@ -105,7 +105,7 @@ TABLES: Final[tuple[Table, ...]] = (
     forwarding_windows.FORWARDING_WINDOWS,
     counters.COUNTERS,
     forwarded_shares.FORWARDED_SHARES,
-    refusals.REFUSALS,
+    rejections.REJECTIONS,
     client_software.CLIENT_SOFTWARE,
     effects.EFFECTS,
     timeline.TIMELINE,
@@ -122,14 +122,14 @@ BY_NAME: Final = {table.name: table for table in TABLES}
 
 def _needed() -> frozenset[str]:
     """Return the names of the tables from which verdicts and the report are made."""
-    found: set[str] = set()
+    names: set[str] = set()
     waiting = {counts.COUNTS.name, gaps.GAPS.name, set_aside.SET_ASIDE.name}
     waiting.update(name for inputs, _ in QUERIES.values() for name in inputs)
     while waiting:
         name = waiting.pop()
-        found.add(name)
-        waiting.update(set(BY_NAME[name].inputs) - set(SOURCES) - found)
-    return frozenset(found)
+        names.add(name)
+        waiting.update(set(BY_NAME[name].inputs) - set(SOURCES) - names)
+    return frozenset(names)
 
 
 # The tables that a verdict or the report needs.
@@ -139,7 +139,7 @@ _CANCELLED_WITHIN_S: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class BuiltTable:
     """A table was built, with `rows` rows. It is number `at` of the `of` tables to build."""
 
     name: str
@@ -162,7 +162,7 @@ class Pipeline:
         self,
         spark: SparkSession,
         runs: Sequence[Run],
-        out: Path | Place,
+        out: Path | StoragePlace,
         *,
         in_memory: bool | None = None,
         stored: bool = True,
@@ -185,7 +185,7 @@ class Pipeline:
         self._stored = stored or not self.folders.in_memory
 
     def make(
-        self, tables: Sequence[Table] = TABLES, progress: Callable[[Progress], None] | None = None
+        self, tables: Sequence[Table] = TABLES, progress: Callable[[BuiltTable], None] | None = None
     ) -> list[str]:
         """Build the tables that are missing, several at a time; return their names.
 
@@ -201,19 +201,21 @@ class Pipeline:
         try:
             while waiting or running:
                 unfinished = {table.name for table in (*waiting, *running.values())}
-                for table in [each for each in waiting if unfinished.isdisjoint(each.inputs)]:
+                for table in [
+                    candidate for candidate in waiting if unfinished.isdisjoint(candidate.inputs)
+                ]:
                     waiting.remove(table)
                     running[pool.submit(self._make, table, missing[table.name])] = table
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     table, rows = running.pop(future), future.result()
                     done += 1
                     if progress:
-                        progress(Progress(table.name, rows, done, len(todo)))
+                        progress(BuiltTable(table.name, rows, done, len(todo)))
         except BaseException:
             # A query that hangs in Spark must not block Ctrl-C, or the time limit of a test.
             pool.shutdown(wait=False, cancel_futures=True)
             self._spark.sparkContext.cancelAllJobs()
-            begun = [each for each in running if not each.cancelled()]
+            begun = [candidate for candidate in running if not candidate.cancelled()]
             wait(begun, timeout=_CANCELLED_WITHIN_S)
             raise
         pool.shutdown()
@@ -245,9 +247,10 @@ class Pipeline:
         return written.rows
 
     def _inputs(self, table: Table, runs: Sequence[str]) -> dict[str, DataFrame]:
-        given = self._given(tuple(runs)) if set(SOURCES) & set(table.inputs) else {}
+        given_tables = self._given(tuple(runs)) if set(SOURCES) & set(table.inputs) else {}
         return {
-            name: given[name] if name in given else self._read(name, runs) for name in table.inputs
+            name: given_tables[name] if name in given_tables else self._read(name, runs)
+            for name in table.inputs
         }
 
     def _given(self, runs: tuple[str, ...]) -> dict[str, DataFrame]:
@@ -279,29 +282,29 @@ class Pipeline:
             )
         first_gaps: dict[str, dict[str, str]] = {run: {} for run in self._by_id}
         for row in self.read(gaps.GAPS.name).collect():
-            first_gaps[row["run"]][row["witness"]] = row["first_hole"]
+            first_gaps[row["run"]][row["witness"]] = row["first_gap"]
         return {
             run.id: verdicts.verdict_rows(run, counted[run.id], first_gaps[run.id])
             for run in self.runs
         }
 
-    def write_results(self, found: Mapping[str, Sequence[VerdictRow]]) -> None:
+    def write_results(self, rows_of_run: Mapping[str, Sequence[VerdictRow]]) -> None:
         """Write the report, verdicts.json, junit.xml and figures.json."""
-        documents = [verdicts.verdict_document(run, found[run.id]) for run in self.runs]
+        documents = [verdicts.verdict_document(run, rows_of_run[run.id]) for run in self.runs]
         self.folders.write_text("verdicts.json", json.dumps(documents, indent=2) + "\n")
-        self.folders.write_text("junit.xml", junit(found))
-        contents = collect(self, self.runs, found)
+        self.folders.write_text("junit.xml", junit(rows_of_run))
+        contents = collect(self, self.runs, rows_of_run)
         self.folders.write_text(FIGURES, figures_to_json(contents))
         self.folders.write_text("report/index.html", page(contents))
 
     def _reject_other_runs(self, runs: Sequence[str]) -> None:
         for reason in REJECTING:
-            found = self._read(set_aside.SET_ASIDE.name, runs).filter(
+            foreign = self._read(set_aside.SET_ASIDE.name, runs).filter(
                 f"array_contains(reasons, '{reason}')"
             )
-            first = found.orderBy("run", "file", "line_number").limit(1)
+            first = foreign.orderBy("run", "file", "line_number").limit(1)
             for row in first.selectExpr("*", "get_json_object(line, '$.run_id') AS of").collect():
-                raise EvidenceError(
+                raise PipelineEvidenceError(
                     f"{row['file']}:{row['line_number']} is of run {row['of']}, not of "
                     f"{row['run']}: remove the file."
                 )

@@ -41,11 +41,11 @@ _TYPES: Final[dict[str, str]] = {
 
 def _columns(kind: Any) -> Columns:
     """Return the columns of a dataclass."""
-    found = {}
-    for each in fields(kind):
-        type_, _, none = str(each.type).partition(" | ")
-        found[each.name] = Column(_TYPES[type_], bool(none))
-    return found
+    columns = {}
+    for field in fields(kind):
+        type_, _, none = str(field.type).partition(" | ")
+        columns[field.name] = Column(_TYPES[type_], bool(none))
+    return columns
 
 
 def ddl(columns: Columns) -> str:
@@ -88,13 +88,13 @@ _WITHOUT_CODES: Final = ("client_invoked", "elements")
 
 def union() -> Columns:
     """Return every column of a table of events. Kinds may differ only in `_WITHOUT_CODES`."""
-    found: dict[str, Column] = {}
+    result: dict[str, Column] = {}
     for kind, columns in KINDS.items():
         for name, column in columns.items():
-            known = found.setdefault(name, column)
-            if (kind, name) != _WITHOUT_CODES and known.type != column.type:
-                raise AssertionError(f"{kind}.{name} is {column.type}, elsewhere {known.type}")
-    return found
+            existing = result.setdefault(name, column)
+            if (kind, name) != _WITHOUT_CODES and existing.type != column.type:
+                raise AssertionError(f"{kind}.{name} is {column.type}, elsewhere {existing.type}")
+    return result
 
 
 def line_schema() -> str:
@@ -189,7 +189,7 @@ def required_fields() -> dict[str, list[str]]:
     earlier versions did not write them.
     """
     added_later = {
-        kind: {each.name for each in fields(event) if each.default is not MISSING}
+        kind: {field.name for field in fields(event) if field.default is not MISSING}
         for kind, event in EVENT_KINDS.items()
     }
     return {

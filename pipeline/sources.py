@@ -40,7 +40,7 @@ def source_frames(spark: SparkSession, runs: Sequence[Run]) -> dict[str, DataFra
 
 
 def _row(run: Run) -> tuple[object, ...]:
-    known, zookeeper = run.manifest.run, run.manifest.zookeeper
+    recorded, zookeeper = run.manifest.run, run.manifest.zookeeper
     # Null if there is no final dump: D1 then compares no znodes with a dump.
     final_zxid = (
         zookeeper.final_zxid if any(f.path == FINAL_DUMP for f in run.files("dump")) else None
@@ -50,11 +50,11 @@ def _row(run: Run) -> tuple[object, ...]:
         zookeeper.first_zxid,
         final_zxid,
         zookeeper.logs,
-        known.scenario,
-        known.super_users,
-        known.allow_if_no_acl,
-        known.operations_min,
-        known.started_ms,
+        recorded.scenario,
+        recorded.super_users,
+        recorded.allow_if_no_acl,
+        recorded.operations_min,
+        recorded.started_ms,
         run.manifest.sealed_ms,
-        known.request_timeout_ms,
+        recorded.request_timeout_ms,
     )

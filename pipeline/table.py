@@ -16,7 +16,7 @@ class TableError(Exception):
     """A table violates its schema or an expectation. This is a bug of the pipeline."""
 
 
-class Check:
+class TableCheck:
     """Counts the rows of a table, and those that violate an expectation, while they are written.
 
     A null condition counts as violated. Every row must belong to one of `runs`: the folder of a
@@ -76,14 +76,14 @@ class Table:
         if frame.columns != self.columns():
             frame = frame.select(*self.columns())
         expected = struct_type(self.schema)
-        found = [(field.name, field.dataType.simpleString()) for field in frame.schema]
-        if found != [(field.name, field.dataType.simpleString()) for field in expected]:
-            raise TableError(f"{self.name} has columns {found}, expected {self.schema}")
+        columns = [(field.name, field.dataType.simpleString()) for field in frame.schema]
+        if columns != [(field.name, field.dataType.simpleString()) for field in expected]:
+            raise TableError(f"{self.name} has columns {columns}, expected {self.schema}")
         return frame
 
-    def check(self, runs: Sequence[str]) -> Check:
+    def check(self, runs: Sequence[str]) -> TableCheck:
         """Return the check to run on the rows of these runs while they are written."""
-        return Check(self, runs)
+        return TableCheck(self, runs)
 
     def columns(self) -> list[str]:
         """Return the names of the table's columns, in order. A session must be open."""

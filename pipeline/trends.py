@@ -20,14 +20,14 @@ def write_trends(folders: Iterable[Path], page: Path) -> int:
     for folder in folders:
         path = folder / FIGURES
         try:
-            found = figures_from_json(path.read_text(encoding="utf-8"))
+            stored = figures_from_json(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise OutputError(
                 f"{folder} has no {FIGURES}: name a folder that `pipeline run --out` wrote."
             ) from None
         except (OSError, ValueError) as error:
             raise OutputError(f"{path} cannot be read: {error}.") from error
-        runs.update((run.run, run) for run in found)
+        runs.update((run.run, run) for run in stored)
     in_order = sorted(runs.values(), key=lambda run: (run.started_ms, run.run))
     try:
         page.write_text(trends(in_order), encoding="utf-8")

@@ -29,14 +29,14 @@ def verdict_rows(
 
 def verdict_document(run: Run, rows: Sequence[VerdictRow]) -> dict[str, object]:
     """Return the object of verdicts.json for one run."""
-    known = run.manifest.run
+    recorded = run.manifest.run
     return {
         "schema_version": SCHEMA_VERSION,
         "run": run.id,
         "verdict": worst(rows),
-        "scenario": known.scenario,
-        "seed": known.seed,
-        "versions": known.versions,
+        "scenario": recorded.scenario,
+        "seed": recorded.seed,
+        "versions": recorded.versions,
         "evidence": run.digest,
         "properties": [asdict(row) for row in rows],
     }

@@ -70,16 +70,16 @@ def names() -> list[str]:
 def verdicts(rows: Sequence[VerdictRow], violations: Collection[Violation]) -> dict[str, Any]:
     """Return a judge's results in the form in which a history pins them (`expect`, `sentences`)."""
     expect: dict[str, Any] = {"run": str(worst(rows))}
-    found: dict[str, list[Violation]] = {row.property: [] for row in rows}
-    for each in sorted(violations, key=violation_order):
-        found[each.property].append(each)
+    violations_of: dict[str, list[Violation]] = {row.property: [] for row in rows}
+    for violation in sorted(violations, key=violation_order):
+        violations_of[violation.property].append(violation)
     reasons = set()
     for row in rows:
-        keys = [each.key for each in found[row.property]]
+        keys = [violation.key for violation in violations_of[row.property]]
         expect[row.property] = [str(row.verdict), row.judged, *([sorted(keys)] if keys else [])]
-        if not keys or row.why != found[row.property][0].sentence:
+        if not keys or row.why != violations_of[row.property][0].sentence:
             reasons.add(row.why)
-    sentences = {f"{each.property}: {each.sentence}" for each in violations}
+    sentences = {f"{violation.property}: {violation.sentence}" for violation in violations}
     return {"expect": expect, "sentences": sorted(reasons - _USUAL_REASONS) + sorted(sentences)}
 
 
@@ -108,10 +108,10 @@ def load(name: str) -> dict[str, Any]:
     for change in document.get("changes", []):
         _change(base, change)
     expect = {**base["expect"], **document["expect"]}
-    own = {key: value for key, value in document.items() if key not in ("like", "changes")}
-    final = {**base.get("final", {}), **own.pop("final", {})}
+    changed = {key: value for key, value in document.items() if key not in ("like", "changes")}
+    final = {**base.get("final", {}), **changed.pop("final", {})}
     final = {path: znode for path, znode in final.items() if znode is not None}
-    return {**base, **own, "expect": expect, "final": final}
+    return {**base, **changed, "expect": expect, "final": final}
 
 
 def _change(golden: dict[str, Any], change: Mapping[str, Any]) -> None:
@@ -141,8 +141,8 @@ def _change(golden: dict[str, Any], change: Mapping[str, Any]) -> None:
 def items_of(golden: Mapping[str, Any], name: str) -> list[Any]:
     """Return the list that `in` names: a boot's events, or ZooKeeper's transactions."""
     if name == "zookeeper":
-        found: list[Any] = golden["zookeeper"]
-        return found
+        commits: list[Any] = golden["zookeeper"]
+        return commits
     for key in ("nodes", "clients", "harness"):
         if name in golden.get(key, {}):
             items: list[Any] = golden[key][name]
@@ -210,7 +210,7 @@ def _event(item: Mapping[str, Any], node: str, boot: str, seq: int) -> dict[str,
         "schema_version": SCHEMA_VERSION,
     }
     if kind in EVENT_KINDS:
-        event |= {each.name: _DEFAULTS[str(each.type)] for each in fields(EVENT_KINDS[kind])}
+        event |= {field.name: _DEFAULTS[str(field.type)] for field in fields(EVENT_KINDS[kind])}
     without = values.pop("without", [])
     event |= values
     return {name: value for name, value in event.items() if name not in without}
@@ -218,12 +218,12 @@ def _event(item: Mapping[str, Any], node: str, boot: str, seq: int) -> dict[str,
 
 def _write_zookeeper(folder: Path, golden: Mapping[str, Any]) -> ZooKeeperEvidence:
     (folder / "zookeeper").mkdir(parents=True)
-    lines = [_commit(each) for each in golden["zookeeper"]]
+    lines = [_commit(commit) for commit in golden["zookeeper"]]
     _write_lines(folder / COMMITS, lines)
     first = golden.get("first", {})
-    _write_lines(folder / FIRST_DUMP, [_znode(*each) for each in sorted(first.items())])
+    _write_lines(folder / FIRST_DUMP, [_znode(*item) for item in sorted(first.items())])
     if "final" in golden:
-        final = [_znode(*each) for each in sorted(golden["final"].items())]
+        final = [_znode(*item) for item in sorted(golden["final"].items())]
         _write_lines(folder / FINAL_DUMP, final)
     last = lines[-1]["zxid"] if lines else 0
     return ZooKeeperEvidence(
@@ -232,7 +232,7 @@ def _write_zookeeper(folder: Path, golden: Mapping[str, Any]) -> ZooKeeperEviden
         first_zxid=golden.get("first_zxid", 0),
         last_zxid=last,
         final_zxid=last if "final" in golden else None,
-        holes=golden.get("zookeeper_holes", []),
+        gaps=golden.get("zookeeper_gaps", []),
     )
 
 

@@ -21,7 +21,7 @@ Case = Callable[[OpenSession], Awaitable[Any]]
 
 async def write(session: ZooKeeperSession, *operations: Operation) -> tuple[int | None, int]:
     """Return the index of the operation that failed, and its error code."""
-    result = await session.multi([session.encode(each) for each in operations])
+    result = await session.multi([session.encode(operation) for operation in operations])
     return result.failed_index, result.error_code
 
 
@@ -153,7 +153,7 @@ async def ephemeral_znodes_end_with_their_session(open_session: OpenSession) -> 
     return is_owner, await other.exists("/e"), counts(await other.exists("/p"))
 
 
-async def an_expired_session_is_lost_and_refuses_requests(open_session: OpenSession) -> Any:
+async def an_expired_session_is_lost_and_rejects_requests(open_session: OpenSession) -> Any:
     session, other = await open_session(), await open_session()
     await write(session, Create("/e", ephemeral=True))
     await session.expire()
@@ -291,7 +291,7 @@ EXPECTED: Final[dict[Case, Any]] = {
     reads_of_one_request_return_results_in_order: (b"1", [None, ["b"], None]),
     a_missing_znode_is_an_error_of_its_own: ["missing", "missing"],
     ephemeral_znodes_end_with_their_session: (True, None, (0, 0, 0, 0, 0)),
-    an_expired_session_is_lost_and_refuses_requests: ("SessionLostError", None),
+    an_expired_session_is_lost_and_rejects_requests: ("SessionLostError", None),
     a_watch_on_data_fires_for_data: ["set"],
     a_watch_on_existence_fires_for_data: ["set"],
     a_watch_on_children_fires_for_their_names: ["new child", "deleted child"],

@@ -61,8 +61,8 @@ class Block:
     @property
     def file(self) -> str | None:
         """The file name in the block's first line; None if the block is not a file."""
-        found = _FILE.match(self.text)
-        return found[1] if found is not None and self.language != "sh" else None
+        match = _FILE.match(self.text)
+        return match[1] if match is not None and self.language != "sh" else None
 
 
 class PageFailedError(Exception):
@@ -72,11 +72,11 @@ class PageFailedError(Exception):
 def blocks(page: str) -> Iterator[Block]:
     """Yield the code blocks of a page's text, in order."""
     section = ""
-    for found in _BLOCK.finditer(page):
-        if found["section"] is not None:
-            section = found["section"]
+    for match in _BLOCK.finditer(page):
+        if match["section"] is not None:
+            section = match["section"]
         else:
-            yield Block(section, found["language"], found["text"])
+            yield Block(section, match["language"], match["text"])
 
 
 class Follower:
@@ -114,7 +114,7 @@ class Follower:
                 elif code:
                     raise PageFailedError(f"{page}: exit code {code} of\n{block.text}")
         if left := processes_of(self.clone):
-            lines = [" ".join(each.info["cmdline"]) for each in left]
+            lines = [" ".join(process.info["cmdline"]) for process in left]
             raise PageFailedError(f"{page} leaves processes: {lines}")
 
     def _skip(self, skipped: set[str], page: str, block: Block, reason: str) -> None:
@@ -170,7 +170,7 @@ def clean_environment() -> dict[str, str]:
         for name, value in os.environ.items()
         if not name.startswith(("BRIDGEHEAD_", "PYTHON", "VIRTUAL_ENV", "MAKE", "MFLAGS", "PYTEST"))
     }
-    path = [each for each in kept["PATH"].split(os.pathsep) if ".venv" not in each]
+    path = [part for part in kept["PATH"].split(os.pathsep) if ".venv" not in part]
     return {**kept, "PATH": os.pathsep.join(path), "COLUMNS": "80"}
 
 
@@ -190,9 +190,9 @@ def shell(text: str, folder: Path, environment: dict[str, str]) -> int:
 def processes_of(folder: Path) -> list[psutil.Process]:
     """Return the live processes that run in the folder or name a path in it."""
     return [
-        each
-        for each in psutil.process_iter(["cmdline", "cwd"])
-        if str(folder) in " ".join((*(each.info["cmdline"] or ()), each.info["cwd"] or ""))
+        process
+        for process in psutil.process_iter(["cmdline", "cwd"])
+        if str(folder) in " ".join((*(process.info["cmdline"] or ()), process.info["cwd"] or ""))
     ]
 
 

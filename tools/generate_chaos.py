@@ -126,14 +126,14 @@ def chaos_page() -> str:
         "| name | what must hold | bug that it would find | faults | workload | cluster | tiers |"
     ]
     page += ["|---|---|---|---|---|---|---|"]
-    page += [_scenario(each) for each in SCENARIOS]
+    page += [_scenario(scenario) for scenario in SCENARIOS]
     page += ["", *_CATCHES.splitlines(), ""]
     page += ["| scenario | seeded bugs | found by |", "|---|---|---|"]
-    page += [_catch(each) for each in SCENARIOS]
+    page += [_catch(scenario) for scenario in SCENARIOS]
     page += ["", "## Faults", "", "| name | effect |", "|---|---|"]
-    page += [f"| `{each.name}` | {each.does} |" for each in FAULTS]
+    page += [f"| `{fault.name}` | {fault.does} |" for fault in FAULTS]
     page += ["", "## Workloads", "", "| name | does |", "|---|---|"]
-    page += [f"| `{each.name}` | {each.does} |" for each in WORKLOADS]
+    page += [f"| `{workload.name}` | {workload.does} |" for workload in WORKLOADS]
     page += ["", "## Scenarios that do not exist", "", "| scenario | reason |", "|---|---|"]
     page += [f"| {what} | {reason} |" for what, reason in MISSING]
     return "\n".join([*page, ""])
@@ -163,13 +163,15 @@ def _catch(scenario: Scenario) -> str:
     catch = scenario.catches
     if isinstance(catch, str):
         return f"| `{scenario.name}` | none | {catch} |"
-    bugs = ", ".join(f"`{each}`" for each in catch.bugs)
-    found = ", ".join(each if each in _PROPERTIES else f'"{each}"' for each in catch.found_by)
-    return f"| `{scenario.name}` | {bugs} | {found} |"
+    bugs = ", ".join(f"`{bug}`" for bug in catch.bugs)
+    finders = ", ".join(
+        finder if finder in _PROPERTIES else f'"{finder}"' for finder in catch.found_by
+    )
+    return f"| `{scenario.name}` | {bugs} | {finders} |"
 
 
 def _tiers(scenario: Scenario) -> str:
-    tiers = ", ".join(f"`{each}`" for each in scenario.tiers)
+    tiers = ", ".join(f"`{tier}`" for tier in scenario.tiers)
     return f"{tiers} only: {scenario.not_simulated}" if scenario.not_simulated else tiers
 
 
@@ -178,5 +180,5 @@ def _cluster(topology: Topology) -> str:
     if topology.zookeeper_members > 1:
         parts.append(f"{topology.zookeeper_members} members of ZooKeeper")
     if topology.seeded_bugs:
-        parts.append("seeded bugs " + ", ".join(f"`{each}`" for each in topology.seeded_bugs))
+        parts.append("seeded bugs " + ", ".join(f"`{bug}`" for bug in topology.seeded_bugs))
     return "; ".join(parts)

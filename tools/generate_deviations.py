@@ -36,7 +36,7 @@ def deviations_page() -> str:
     page += _section("Followed in part", _IN_PART, in_part)
     page += _section("Not followed", _NOT_FOLLOWED, _without(every, "not followed"))
     page += _section("Replaced", _REPLACED, _without(every, "replaced by", "instead: "))
-    dialects = [f"- {each}: {_numbers(every, each)}" for each in ("drafted", "shipped")]
+    dialects = [f"- {name}: {_numbers(every, name)}" for name in ("drafted", "shipped")]
     page += _section("On drafted or on shipped listeners only", _OF_A_DIALECT, dialects)
     page += _section("Not built yet", _UNBUILT, _without(every, "not built yet"))
     return "\n".join([*page, ""])
@@ -48,9 +48,11 @@ def _item(row: Row, statement: str, text: str) -> str:
 
 
 def _without(every: Iterable[Row], word: str, before: str = "") -> list[str]:
-    found = [(row, *row.shown_by.partition(": ")) for row in every]
+    parted = [(row, *row.shown_by.partition(": ")) for row in every]
     return [
-        _item(row, row.statement, before + reason) for row, kind, _, reason in found if kind == word
+        _item(row, row.statement, before + reason)
+        for row, kind, _, reason in parted
+        if kind == word
     ]
 
 

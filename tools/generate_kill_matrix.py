@@ -62,16 +62,16 @@ def kill_matrix_page() -> str:
     page += _table(
         ("change", "history", "found by", "verdict on the run"),
         (
-            (each.title, f"`{each.history}`", ", ".join(each.violates) or "a gap", each.run)
-            for each in EVIDENCE_MUTANTS
+            (mutant.title, f"`{mutant.history}`", ", ".join(mutant.violates) or "a gap", mutant.run)
+            for mutant in EVIDENCE_MUTANTS
         ),
     )
     page += ["", *_GOLDEN.splitlines(), ""]
     page += _table(
         ("property", "history", "found by"),
         (
-            (violated, f"`{name}`", ", ".join(found))
-            for violated, (name, found) in example_of_each_property().items()
+            (violated, f"`{name}`", ", ".join(scenarios))
+            for violated, (name, scenarios) in example_of_each_property().items()
         ),
     )
     page += ["", *_SEEDED.splitlines(), ""]

@@ -172,16 +172,20 @@ def command_names(command: Any = None, words: tuple[str, ...] = ()) -> Iterator[
     command = command or get_command(build_app())
     if not words or not hasattr(command, "commands"):
         yield list(words)
-    for name, each in getattr(command, "commands", {}).items():
-        yield from command_names(each, (*words, name))
+    for name, subcommand in getattr(command, "commands", {}).items():
+        yield from command_names(subcommand, (*words, name))
 
 
 def configuration_page() -> str:
     """Return the page about every property of brokers and topics."""
-    own = _rows(MODEL / "bridgehead_configs.tsv")
+    bridgehead_rows = _rows(MODEL / "bridgehead_configs.tsv")
     topics = _rows(MODEL / "topic_configs.tsv")
     page = ["# Configuration", "", MARK, "", *_CONFIGURATION_INTRODUCTION.splitlines(), ""]
-    page += [*_table(own, tuple(own[0])), "", *_BROKER_INTRODUCTION.splitlines()]
+    page += [
+        *_table(bridgehead_rows, tuple(bridgehead_rows[0])),
+        "",
+        *_BROKER_INTRODUCTION.splitlines(),
+    ]
     for mode, meaning in _UPDATE_MODES.items():
         rows = [row for row in _rows(BROKER_CONFIGS) if row["update mode"] == mode]
         lines = [f"{row['name']}={row['default']}" for row in rows]
@@ -237,12 +241,12 @@ def _described(node: Any) -> str:
     """Return the call of a function or of a class's constructor, with its summary."""
     if isinstance(node, ast.FunctionDef):
         return _described_call(node)
-    methods = (each for each in node.body if isinstance(each, ast.FunctionDef))
-    constructor = next((each for each in methods if each.name == "__init__"), None)
+    methods = (child for child in node.body if isinstance(child, ast.FunctionDef))
+    constructor = next((method for method in methods if method.name == "__init__"), None)
     call = node.name
     if constructor is not None:
         call += _arguments(constructor, is_method=True)
-    elif fields := [each for each in node.body if isinstance(each, ast.AnnAssign)]:
+    elif fields := [child for child in node.body if isinstance(child, ast.AnnAssign)]:
         call += f"({', '.join(map(_field, fields))})"
     return f"`{call}`: {_summary(ast.get_docstring(node))}{_members(node)}"
 
@@ -259,20 +263,20 @@ def _members(node: ast.ClassDef) -> str:
     """Return the names of an enumeration, if they are not too many to read."""
     if not any(ast.unparse(b) in ("IntEnum", "ExtensibleCode", "Flag") for b in node.bases):
         return ""
-    names = [ast.unparse(each.targets[0]) for each in node.body if isinstance(each, ast.Assign)]
-    return f" {', '.join(f'`{each}`' for each in names)}" if len(names) <= _MEMBERS_MAX else ""
+    names = [ast.unparse(child.targets[0]) for child in node.body if isinstance(child, ast.Assign)]
+    return f" {', '.join(f'`{member}`' for member in names)}" if len(names) <= _MEMBERS_MAX else ""
 
 
 def _calls(node: Any, owner: Any) -> list[str]:
     """Return the public methods and properties of a class as items of a list."""
     written = [
-        each
-        for each in getattr(node, "body", ())
-        if isinstance(each, ast.FunctionDef) and not each.name.startswith("_")
+        child
+        for child in getattr(node, "body", ())
+        if isinstance(child, ast.FunctionDef) and not child.name.startswith("_")
     ]
     return [
-        *(f"- {_described_call(each, is_method=True)}" for each in written),
-        *_made_methods({each.name for each in written}, owner),
+        *(f"- {_described_call(method, is_method=True)}" for method in written),
+        *_made_methods({method.name for method in written}, owner),
     ]
 
 
@@ -288,7 +292,8 @@ def _made_methods(written: Set[str], owner: Any) -> Iterator[str]:
 def _plain(signature: inspect.Signature) -> str:
     """Return a signature as the source has it, but without `self` and the types of arguments."""
     arguments = (
-        each.replace(annotation=inspect.Parameter.empty) for each in signature.parameters.values()
+        parameter.replace(annotation=inspect.Parameter.empty)
+        for parameter in signature.parameters.values()
     )
     text = str(signature.replace(parameters=list(arguments)))
     for pattern, replacement in (
@@ -325,15 +330,16 @@ def _home(module: Any, name: str) -> str:
 
 
 def _described_call(node: ast.FunctionDef, *, is_method: bool = False) -> str:
-    decorators = [ast.unparse(each) for each in node.decorator_list]
-    fixture = [each for each in decorators if each.startswith("pytest.fixture")]
+    decorators = [ast.unparse(decorator) for decorator in node.decorator_list]
+    fixture = [decorator for decorator in decorators if decorator.startswith("pytest.fixture")]
     is_value = fixture or {"property", "functools.cached_property"} & set(decorators)
     is_method = is_method and "staticmethod" not in decorators
     call = node.name + ("" if is_value else _arguments(node, is_method=is_method))
     if node.returns is not None:
         call += f" -> {ast.unparse(node.returns)}"
     kind = "".join(
-        f" ({each.removeprefix('pytest.').replace('(', ', ').rstrip(')')})" for each in fixture
+        f" ({decorator.removeprefix('pytest.').replace('(', ', ').rstrip(')')})"
+        for decorator in fixture
     )
     return f"`{call}`{kind}: {_summary(ast.get_docstring(node))}"
 
@@ -342,8 +348,8 @@ def _arguments(node: ast.FunctionDef, *, is_method: bool) -> str:
     arguments = copy.deepcopy(node.args)
     if is_method:
         del arguments.args[0]  # self or cls
-    for each in (*arguments.args, *arguments.kwonlyargs):
-        each.annotation = None
+    for argument in (*arguments.args, *arguments.kwonlyargs):
+        argument.annotation = None
     return f"({ast.unparse(arguments)})"
 
 

@@ -67,18 +67,18 @@ def _reached(place: Place, seen: set[Place]) -> Iterator[ast.AST]:
 @cache
 def _classes() -> dict[int, list[Place]]:
     """Return the classes of each API by its key."""
-    found: dict[int, list[Place]] = {}
+    places: dict[int, list[Place]] = {}
     for folder in _FOLDERS:
         for path in sorted((ROOT / folder).rglob("*.py")):
             module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
             for name, defined in _module(module).defined.items():
-                for each in defined.body if isinstance(defined, ast.ClassDef) else ():
-                    match each:
+                for statement in defined.body if isinstance(defined, ast.ClassDef) else ():
+                    match statement:
                         case ast.AnnAssign(
                             ast.Name("api_key"), value=ast.Attribute(ast.Name("ApiKey"), key)
                         ):
-                            found.setdefault(ApiKey[key], []).append((module, name))
-    return found
+                            places.setdefault(ApiKey[key], []).append((module, name))
+    return places
 
 
 def rights_and_errors(api_key: int) -> tuple[set[tuple[str, str]], set[str]]:

@@ -32,14 +32,18 @@ class StoredRules(NamedTuple):
 async def read_acls(read: ReadMany) -> StoredAcls:
     """Read the ACLs of every pattern. Raises ConnectionLostError."""
     kinds = tuple(AclZnode.parents())
-    found = await read([ReadChildren(path) for _, _, path in kinds])
+    names_of_kinds = await read([ReadChildren(path) for _, _, path in kinds])
     patterns = [
         ResourcePattern(resource_type, pattern_type, name)
-        for (resource_type, pattern_type, _), names in zip(kinds, found, strict=True)
+        for (resource_type, pattern_type, _), names in zip(kinds, names_of_kinds, strict=True)
         for name in sorted(cast(list[str], names or []))
     ]
     rules, invalid = await read_some_acls(read, patterns)
-    versions = {p: each.version for p, each in rules.items() if each.version is not None}
+    versions = {
+        p: listed_rule.version
+        for p, listed_rule in rules.items()
+        if listed_rule.version is not None
+    }
     acls = AclSet.of({pattern: rules[pattern].entries for pattern in versions})
     return StoredAcls(acls, Map(versions), invalid)
 

@@ -56,8 +56,8 @@ async def read_some_configs(read: ReadMany, resources: Sequence[ConfigResource])
     versions: dict[ConfigResource, int] = {}
     invalid = []
     paths = [ConfigZnode.path(resource) for resource in resources]
-    found = await read([ReadData(path) for path in paths])
-    for resource, path, znode in zip(resources, paths, found, strict=True):
+    znodes = await read([ReadData(path) for path in paths])
+    for resource, path, znode in zip(resources, paths, znodes, strict=True):
         if isinstance(znode, ZnodeData):
             versions[resource] = znode.version
             try:

@@ -38,7 +38,7 @@ from cluster_model.session_state import (
     ConnectionLostError,
     SessionLostError,
     SessionState,
-    ZooKeeperRefusedError,
+    ZooKeeperRejectedError,
 )
 from cluster_model.znodes.access import OPEN_ACCESS, ZooKeeperAccess
 from cluster_model.znodes.operations import Create, Operation
@@ -69,7 +69,7 @@ _PING_XID: Final = -2
 LOOP_BLOCKED_MAX_S: Final = 5.0
 
 
-class NoSuchZnodeError(ZooKeeperRefusedError):
+class NoSuchZnodeError(ZooKeeperRejectedError):
     """The znode does not exist."""
 
 
@@ -114,7 +114,7 @@ class _LoopHandler(TlsHandler):
         self._running = False
 
 
-_NO_ANSWER: Final = (ConnectionLoss, ConnectionClosedError, SessionExpiredError)
+_NO_REPLY: Final = (ConnectionLoss, ConnectionClosedError, SessionExpiredError)
 
 
 class _LoopWatch:
@@ -177,13 +177,13 @@ class _Connection(ConnectionHandler):  # type: ignore[misc]  # kazoo has no type
         super()._submit(request, timeout, xid)
 
     def _read_header(self, timeout: float) -> Any:
-        answer = super()._read_header(timeout)
-        xid = answer[0].xid
+        reply = super()._read_header(timeout)
+        xid = reply[0].xid
         if xid == _PING_XID:
             self.last_contact_s = self._pinged
         elif xid > 0 and self._sent_s:
             self.last_contact_s = self._sent_s.popleft()
-        return answer
+        return reply
 
 
 class ZooKeeperSession:
@@ -196,14 +196,14 @@ class ZooKeeperSession:
         session_timeout_ms: int,
         on_state: Callable[[SessionState], None],
         access: ZooKeeperAccess = OPEN_ACCESS,
-        on_answer: Callable[[float], None] = lambda _latency_ms: None,
+        on_reply: Callable[[float], None] = lambda _latency_ms: None,
     ) -> None:
-        """`on_answer` is called after the reply to each read or write, with its latency in ms."""
+        """`on_reply` is called after the reply to each read or write, with its latency in ms."""
         self._loop = asyncio.get_running_loop()
         hosts, slash, chroot = connect.partition("/")
         self._chroot = slash + chroot if chroot else ""
         self._on_state = on_state
-        self._on_answer = on_answer
+        self._on_reply = on_reply
         self._tls = access.tls
         self._acl_of = lambda path: encode_acl(access.acl_of(path))
         self.session_timeout_ms = session_timeout_ms
@@ -262,8 +262,8 @@ class ZooKeeperSession:
                 await asyncio.shield(self._connected)
         except TimeoutError:
             await self.close()
-            refusal = self._client.handler.refusal
-            detail = f": the TLS handshake failed ({refusal})" if refusal else ""
+            rejection = self._client.handler.rejection
+            detail = f": the TLS handshake failed ({rejection})" if rejection else ""
             raise ConnectionLostError(
                 f"no ZooKeeper answered within {timeout_s:g} s{detail}"
             ) from None
@@ -313,14 +313,14 @@ class ZooKeeperSession:
         self._client.handler.completion_queue.put(lambda: self._announce(state))
 
     def _announce(self, state: str) -> None:
-        known = {
+        announced = {
             KazooState.CONNECTED: SessionState.CONNECTED,
             KazooState.SUSPENDED: SessionState.SUSPENDED,
             KazooState.LOST: SessionState.LOST,
         }[state]
-        if self.state in (SessionState.LOST, known):
+        if self.state in (SessionState.LOST, announced):
             return
-        self.state = known
+        self.state = announced
         if self.state is SessionState.LOST:
             self._lost_event.set()
         elif self.state is SessionState.CONNECTED:
@@ -379,8 +379,8 @@ class ZooKeeperSession:
         sent_s = time.monotonic()
 
         def settle(done: Any) -> None:
-            if not isinstance(done.exception, _NO_ANSWER):
-                self._on_answer((time.monotonic() - sent_s) * 1000)
+            if not isinstance(done.exception, _NO_REPLY):
+                self._on_reply((time.monotonic() - sent_s) * 1000)
             self._settle(future, done)
 
         return settle
@@ -402,10 +402,10 @@ class ZooKeeperSession:
             return await future
         except NoNodeError as missing:
             raise NoSuchZnodeError from missing
-        except _NO_ANSWER as lost:
+        except _NO_REPLY as lost:
             raise self._lost() from lost
         except KazooException as error:
-            raise ZooKeeperRefusedError(type(error).__name__) from error
+            raise ZooKeeperRejectedError(type(error).__name__) from error
 
     def _lost(self) -> ConnectionLostError:
         if self.state is SessionState.LOST:
@@ -468,10 +468,10 @@ class ZooKeeperSession:
             reads[start : start + READS_PER_REQUEST]
             for start in range(0, len(reads), READS_PER_REQUEST)
         ]
-        answers = await asyncio.gather(
+        replies = await asyncio.gather(
             *(self._send(MultiRead(chunk, self._chroot)) for chunk in chunks)
         )
-        return [result for answer in answers for result in answer]
+        return [result for reply in replies for result in reply]
 
     def encode(self, operation: Operation) -> bytes:
         """Return an operation's bytes, for `multi`."""
@@ -482,7 +482,7 @@ class ZooKeeperSession:
 
         Raises:
             ConnectionLostError: the operations may or may not have been executed.
-            ZooKeeperRefusedError: no operation was executed. For example, the session was moved.
+            ZooKeeperRejectedError: no operation was executed. For example, the session was moved.
         """
         (result,) = await self._send(PrebuiltMulti(operations, lambda: self._client.last_zxid))
         return cast(MultiResult, result)

@@ -26,7 +26,7 @@ class TlsHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has
     def __init__(self, tls: ssl.SSLContext | None) -> None:
         super().__init__()
         self._tls = tls
-        self.refusal = ""  # the error of the last failed handshake
+        self.rejection = ""  # the error of the last failed handshake
 
     def create_connection(
         self, address: tuple[str, int], hostname: str, timeout: float, **_options: Any
@@ -38,7 +38,7 @@ class TlsHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has
         try:
             return self._tls.wrap_socket(connection, server_hostname=hostname)
         except OSError as error:
-            self.refusal = getattr(error, "verify_message", "") or str(error)
+            self.rejection = getattr(error, "verify_message", "") or str(error)
             connection.close()
             raise
 
@@ -53,11 +53,13 @@ class TlsHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has
 
         `failed` is always empty: kazoo does not use it.
         """
-        holding = [each for each in readable if isinstance(each, ssl.SSLSocket) and each.pending()]
+        holding = [
+            stream for stream in readable if isinstance(stream, ssl.SSLSocket) and stream.pending()
+        ]
         if not holding:
             return _wait(readable, writable, timeout)
         read, write, broken = _wait(readable, writable, 0)
-        return [*holding, *(each for each in read if each not in holding)], write, broken
+        return [*holding, *(stream for stream in read if stream not in holding)], write, broken
 
 
 def _wait(readable: Sequence[Any], writable: Sequence[Any], timeout: float | None) -> Ready:
@@ -67,12 +69,12 @@ def _wait(readable: Sequence[Any], writable: Sequence[Any], timeout: float | Non
         ValueError: a socket is closed.
     """
     poll = select.poll()
-    for each in readable:
-        poll.register(each, select.POLLIN)
-    for each in writable:
-        poll.register(each, select.POLLOUT)
+    for stream in readable:
+        poll.register(stream, select.POLLIN)
+    for stream in writable:
+        poll.register(stream, select.POLLOUT)
     events = dict(poll.poll(None if timeout is None else math.ceil(timeout * 1000)))
     if any(event & select.POLLNVAL for event in events.values()):
         raise ValueError("a socket was closed")
-    read = [each for each in readable if each.fileno() in events]
-    return read, [each for each in writable if each.fileno() in events], []
+    read = [stream for stream in readable if stream.fileno() in events]
+    return read, [stream for stream in writable if stream.fileno() in events], []

@@ -31,10 +31,10 @@ async def read_tokens(read: ReadMany) -> StoredTokens:
 async def read_some_tokens(read: ReadMany, token_ids: Iterable[str]) -> StoredTokens:
     """Return the tokens that exist. Raises ConnectionLostError."""
     wanted = list(token_ids)
-    found = await read([ReadData(TokenZnode.path(token_id)) for token_id in wanted])
+    znodes = await read([ReadData(TokenZnode.path(token_id)) for token_id in wanted])
     tokens: dict[str, DelegationToken] = {}
     invalid = []
-    for token_id, znode in zip(wanted, found, strict=True):
+    for token_id, znode in zip(wanted, znodes, strict=True):
         if isinstance(znode, ZnodeData):
             try:
                 tokens[token_id] = TokenZnode.decode(token_id, znode.data)

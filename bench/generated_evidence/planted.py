@@ -13,7 +13,6 @@ from typing import Final
 from bench.generated_evidence.requests import BODY, Write, decided, outcome, received
 from bench.generated_evidence.world import CREATE_TOPICS, USERS, World
 from event_log.events import (
-    Answered,
     Authenticated,
     BecameActive,
     Connected,
@@ -22,6 +21,7 @@ from event_log.events import (
     ForwardSent,
     ImageAdvanced,
     Resigned,
+    Responded,
 )
 
 Planted = tuple[str, str, str]  # property, key, one of its rows
@@ -126,7 +126,7 @@ def committed_twice(world: World) -> Iterator[Planted]:
     yield "D3", _name(write), f"zxid/{again}"
 
 
-def unanswered_is_committed_twice(world: World) -> Iterator[Planted]:
+def unfinished_is_committed_twice(world: World) -> Iterator[Planted]:
     """D3, D4: a client disconnects, and its request is committed twice."""
     write = _creation(world)
     boot = write.broker
@@ -157,7 +157,7 @@ def _executed(world: World, write: Write) -> str:
     world.receive(write)
     place = controller.place(controller.seq - 1)
     zxid = world.commit(world.effect(write), [outcome(write)])
-    world.answer(write, zxid - 1, zxid)
+    world.respond(write, zxid - 1, zxid)
     return place
 
 
@@ -177,7 +177,7 @@ def bytes_are_changed(world: World) -> Iterator[Planted]:
     yield "F2", place, f"event/{place}"
 
 
-def answer_is_changed(world: World) -> Iterator[Planted]:
+def response_is_changed(world: World) -> Iterator[Planted]:
     """F2: the broker relays a response that differs from the controller's."""
     write = _creation(world)
     write.relayed = "bad"
@@ -189,7 +189,7 @@ def answer_is_changed(world: World) -> Iterator[Planted]:
 def not_controller_leaks(world: World) -> Iterator[Planted]:
     """F5: a client gets NOT_CONTROLLER for a forwarded request."""
     write = _creation(world)
-    write.answer = 41
+    write.response = 41
     world.batch([write])
     place = write.broker.place(write.broker.seq - 1)
     yield "F5", write.request_id, f"event/{place}"
@@ -213,7 +213,7 @@ def unauthorized_creation(world: World) -> Iterator[Planted]:
     world.receive(write)
     effect = [(kind, path, data) for kind, path, data in _effect_of(world, write, owner)]
     zxid = world.commit(effect, [outcome(write)])
-    world.answer(write, zxid - 1, zxid)
+    world.respond(write, zxid - 1, zxid)
     yield "A1", f"{write.request_id}/{write.element}", f"zxid/{zxid}"
 
 
@@ -253,13 +253,13 @@ def counter_is_wrong(world: World) -> Iterator[Planted]:
     yield "K1", f"{place}/num_messages_redirected_count", f"event/{place}"
 
 
-def answered_twice(world: World) -> Iterator[Planted]:
+def responded_twice(world: World) -> Iterator[Planted]:
     """K2: a request is answered twice."""
     write = _creation(world)
     zxid = world.batch([write])
     boot = write.broker
-    seq = boot.append(Answered(write.request_id, write.api_key, 5, "FORWARD", None, False, zxid))
-    world.counters[boot.node].answered += 1
+    seq = boot.append(Responded(write.request_id, write.api_key, 5, "FORWARD", None, False, zxid))
+    world.counters[boot.node].responded += 1
     yield "K2", write.request_id, f"event/{boot.place(seq)}"
 
 
@@ -274,16 +274,16 @@ KINDS: Final[tuple[Callable[[World], Iterator[Planted]], ...]] = (
     acknowledged_is_lost,
     rejected_is_committed,
     committed_twice,
-    unanswered_is_committed_twice,
+    unfinished_is_committed_twice,
     missing_topic_exists,
     principal_is_swapped,
     bytes_are_changed,
-    answer_is_changed,
+    response_is_changed,
     not_controller_leaks,
     resend_gets_another_response,
     unauthorized_creation,
     expired_client_is_served,
     image_goes_back,
     counter_is_wrong,
-    answered_twice,
+    responded_twice,
 )

@@ -10,7 +10,7 @@ from event_log.commits import CommitOutcome
 from event_log.events import RequestDecided, RequestReceived
 
 BODY: Final = "c0ffee" + "0" * 58
-ANSWER: Final = "beef" + "0" * 60
+RESPONSE: Final = "beef" + "0" * 60
 
 
 @dataclass(slots=True)
@@ -27,9 +27,9 @@ class Write:
     op_id: str | None = None
     executed_for: str = ""  # the principal that the controller sees
     committed_code: int | None = 0  # None: no outcome and no effect
-    answer: int | None = None  # the broker's own error code instead of the controller's response
+    response: int | None = None  # the broker's own error code instead of the controller's response
     executed_body: str = BODY  # the digest of the body that the controller executes
-    relayed: str = ANSWER  # the digest of the response that the broker gets
+    relayed: str = RESPONSE  # the digest of the response that the broker gets
 
 
 def received(
@@ -70,7 +70,7 @@ def decided(write: Write, epoch: int, image_zxid: int, zxid: int, code: int) -> 
         unchanged=[],
         error=0,
         validate_only=False,
-        answer_sha256=ANSWER,
+        response_sha256=RESPONSE,
     )
 
 

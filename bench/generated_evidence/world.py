@@ -18,23 +18,23 @@ from bench.generated_evidence.requests import BODY, Write, decided, outcome, rec
 from event_log.clock import ManualClock
 from event_log.commits import CommitOutcome
 from event_log.events import (
-    Answered,
     BecameActive,
     BrokerRegistered,
     ClaimSent,
     ClientCompleted,
     ClientInvoked,
-    CommitAnswered,
+    CommitAcknowledged,
     CommitSent,
     Connected,
     Disconnected,
     EnvelopeReceived,
     ExecutionStarted,
-    ForwardAnswered,
+    ForwardReplied,
     ForwardSent,
     ImageAdvanced,
     MetricsSnapshot,
     Resigned,
+    Responded,
     SessionOpened,
     Started,
     Stopped,
@@ -60,7 +60,7 @@ class Counters:
     """The counters of a node."""
 
     redirected: int = 0
-    answered: int = 0
+    responded: int = 0
 
 
 class World:
@@ -166,7 +166,7 @@ class World:
             check=self.log.znodes["/controller_epoch"].version,
         )
         self.clock.advance_ms(1)
-        boot.append(CommitAnswered(self.number, zxid, session))
+        boot.append(CommitAcknowledged(self.number, zxid, session))
         boot.append(ImageAdvanced(zxid, "controller", self.epoch))
         for node in NODES:
             self.boots[node].append(ImageAdvanced(zxid, "broker", self.epoch))
@@ -259,19 +259,19 @@ class World:
             )
         )
 
-    def answer(self, write: Write, image_zxid: int, zxid: int) -> int:
+    def respond(self, write: Write, image_zxid: int, zxid: int) -> int:
         """Write the events of the decision and the response; return the last seq."""
         elements = [(write.element, write.code)]
         self.boots[self.controller].append(decided(write, self.epoch, image_zxid, zxid, write.code))
-        error = 0 if write.answer is None else None
+        error = 0 if write.response is None else None
         relayed = write.relayed if error == 0 else None
-        write.broker.append(ForwardAnswered(write.request_id, 1, error, zxid, relayed))
+        write.broker.append(ForwardReplied(write.request_id, 1, error, zxid, relayed))
         if write.op_id:
             outcome = "ok" if write.code == 0 else "fail"
             self.client.append(ClientCompleted(write.op_id, outcome, elements))
-        self.counters[write.broker.node].answered += 1
+        self.counters[write.broker.node].responded += 1
         return write.broker.append(
-            Answered(write.request_id, write.api_key, 5, "FORWARD", write.answer, False, zxid)
+            Responded(write.request_id, write.api_key, 5, "FORWARD", write.response, False, zxid)
         )
 
     def batch(self, writes: list[Write]) -> int:
@@ -289,7 +289,7 @@ class World:
             outcomes.append(outcome(write, write.committed_code))
         zxid = self.commit(operations, outcomes) if outcomes else image_zxid
         for write in writes:
-            self.answer(write, image_zxid, zxid)
+            self.respond(write, image_zxid, zxid)
         self.writes_of_term += len(writes)
         return zxid
 
@@ -314,8 +314,8 @@ class World:
         request_id = f"{boot.node}.{boot.boot}.1.{self.sequences[boot.node]}"
         read = Write(boot, request_id, (0, "", 0), METADATA, "", USERS[0])
         boot.append(received(read, connection, "LOCAL", None, SOFTWARE[0]))
-        boot.append(Answered(request_id, METADATA, 12, "LOCAL", None, False, self.log.zxid))
-        self.counters[boot.node].answered += 1
+        boot.append(Responded(request_id, METADATA, 12, "LOCAL", None, False, self.log.zxid))
+        self.counters[boot.node].responded += 1
         return request_id
 
     def snapshot(self, node: str, *, wrong_by: int = 0) -> int:
@@ -326,8 +326,8 @@ class World:
             "num_messages_redirected_count": counters.redirected + wrong_by,
             "num_messages_redirected_rate": 12.5,
             "request_forwarding_to_controller_authorization_fail_count": 0,
-            "not_controller_answers_count": 0,
-            'kafka_network_requestmetrics_requests_count{request="all"}': counters.answered,
+            "not_controller_responses_count": 0,
+            'kafka_network_requestmetrics_requests_count{request="all"}': counters.responded,
         }
         return self.boots[node].append(MetricsSnapshot(values))
 

@@ -90,12 +90,12 @@ def read_config(properties: Mapping[str, object]) -> AdminConfig:
         AdminConfigError: a property is missing or invalid; the text names it.
     """
     texts: dict[str, str] = {}
-    for given, value in properties.items():
-        name = _ALIASES.get(given, given)
+    for key, value in properties.items():
+        name = _ALIASES.get(key, key)
         if name in NUMBERS or name in _TEXTS:
             texts[name] = _text(value)
         else:
-            LOG.warning("the admin client ignores the unknown property %s", given)
+            LOG.warning("the admin client ignores the unknown property %s", key)
     protocol = texts.get("security.protocol", "PLAINTEXT").upper()
     if protocol not in PROTOCOLS:
         raise AdminConfigError(f"security.protocol must be one of {', '.join(PROTOCOLS)}.")
@@ -139,10 +139,10 @@ def _text(value: object) -> str:
 
 def _addresses(text: str) -> tuple[Address, ...]:
     addresses = []
-    for each in filter(None, map(str.strip, text.split(","))):
-        host, _, port = each.rpartition(":")
+    for part in filter(None, map(str.strip, text.split(","))):
+        host, _, port = part.rpartition(":")
         if not host or not port.isdigit() or not 0 < int(port) < 65_536:
-            raise AdminConfigError(f"bootstrap.servers has {each!r}; write HOST:PORT,HOST:PORT.")
+            raise AdminConfigError(f"bootstrap.servers has {part!r}; write HOST:PORT,HOST:PORT.")
         addresses.append(Address(host.strip("[]"), int(port)))
     if not addresses:
         raise AdminConfigError("bootstrap.servers is missing: set it to HOST:PORT,HOST:PORT.")

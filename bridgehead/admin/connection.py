@@ -174,7 +174,8 @@ class BrokerConnection:
             ApiKey.API_VERSIONS, 0 if rejected else version, payload, at
         )
         self._ranges = {
-            each.api_key: (each.min_version, each.max_version) for each in message.api_keys
+            api_key.api_key: (api_key.min_version, api_key.max_version)
+            for api_key in message.api_keys
         }
         if rejected and version > 0:
             _, newest = self._ranges.get(ApiKey.API_VERSIONS, (0, 0))
@@ -207,11 +208,11 @@ class BrokerConnection:
             self._authenticate(self._login.first())
             return
         self.session_lifetime_ms = message.session_lifetime_ms
-        answer = self._login.answer(message.auth_bytes)
-        if answer is None:
+        response = self._login.respond(message.auth_bytes)
+        if response is None:
             self.stage = Stage.READY
         else:
-            self._authenticate(answer)
+            self._authenticate(response)
 
     def _authenticate(self, data: bytes) -> None:
         version, _ = self.version_of(_fixed(ApiKey.SASL_AUTHENTICATE, "the login", 0))

@@ -30,8 +30,8 @@ from bridgehead.admin.errors import (
 )
 from bridgehead.admin.links import FOREVER, Flight, Link, Links
 from bridgehead.admin.requests import (
-    Answer,
     Attempt,
+    BrokerResponse,
     Plan,
     Request,
     Step,
@@ -58,7 +58,7 @@ class _Call:
     plan: Plan[Any]
     deadline_ms: float
     broker: int | None  # the broker for every request
-    outcomes: list[Try[Answer] | None] = field(default_factory=list)
+    outcomes: list[Try[BrokerResponse] | None] = field(default_factory=list)
     wait_until_ms: float | None = None
 
 
@@ -146,7 +146,7 @@ class AdminCore:
         """Forget a call. A request that was sent may still have an effect."""
         if (call := self._calls.pop(number, None)) is not None:
             call.plan.close()
-            self._waiting = [each for each in self._waiting if each.call is not call]
+            self._waiting = [exchange for exchange in self._waiting if exchange.call is not call]
 
     def connected(self, connection: int, now_ms: float) -> None:
         """Record that a connection is open. On a TLS listener, the handshake is complete too."""
@@ -162,7 +162,7 @@ class AdminCore:
             self._drop(connection, error, closed_already=False)
         else:
             for link, response in responses:
-                self._respond(self._links.answered(link, response, now_ms), response)
+                self._respond(self._links.responded(link, response, now_ms), response)
         self._pump()
 
     def lost(self, connection: int, error: AdminError, now_ms: float) -> None:
@@ -244,7 +244,9 @@ class AdminCore:
         elif step:
             call.outcomes = [None] * len(step)
             now_ms = self._now_ms
-            self._waiting += [_Exchange(call, at, each, now_ms) for at, each in enumerate(step)]
+            self._waiting += [
+                _Exchange(call, at, request, now_ms) for at, request in enumerate(step)
+            ]
         else:
             self._advance(call, lambda: call.plan.send([]))
 
@@ -265,13 +267,13 @@ class AdminCore:
         else:
             self._effects.append(Complete(call.id, outcome))
 
-    def _resolve(self, exchange: _Exchange, outcome: Try[Answer]) -> None:
+    def _resolve(self, exchange: _Exchange, outcome: Try[BrokerResponse]) -> None:
         """Store the outcome of a request; after the last outcome resume the plan."""
         call = exchange.call
         if call.id not in self._calls:
             return
         call.outcomes[exchange.index] = outcome
-        outcomes = [each for each in call.outcomes if each is not None]
+        outcomes = [candidate for candidate in call.outcomes if candidate is not None]
         if len(outcomes) == len(call.outcomes):
             self._advance(call, lambda: call.plan.send(outcomes))
 
@@ -282,7 +284,7 @@ class AdminCore:
         progress = bool(self._waiting)
         while progress:
             waiting, self._waiting = self._waiting, []
-            kept = [each for each in waiting if not self._dispatch(each)]
+            kept = [exchange for exchange in waiting if not self._dispatch(exchange)]
             progress = bool(self._waiting) or 0 < len(kept) < len(waiting)
             self._waiting = kept + self._waiting
 
@@ -331,8 +333,8 @@ class AdminCore:
         exchange = flight.exchange
         if flight.abandoned or self._has_moved(exchange, response):
             return
-        answer = Answer(response.message, response.version, exchange.resent)
-        self._resolve(exchange, Try.new_value(answer))
+        result = BrokerResponse(response.message, response.version, exchange.resent)
+        self._resolve(exchange, Try.new_value(result))
 
     def _has_moved(self, exchange: _Exchange, response: Response) -> bool:
         """Return whether every element has NOT_CONTROLLER; if so, resend the request."""
@@ -412,10 +414,10 @@ class AdminCore:
 
     def _candidates(self) -> list[Address]:
         """Return the brokers. While no broker can be reached, also return the bootstrap servers."""
-        known = [] if self._cluster is None else list(self._cluster.brokers.values())
-        if known and not self._links.have_failed(known):
-            return known
-        return list(dict.fromkeys([*known, *self._config.bootstrap]))
+        brokers = [] if self._cluster is None else list(self._cluster.brokers.values())
+        if brokers and not self._links.have_failed(brokers):
+            return brokers
+        return list(dict.fromkeys([*brokers, *self._config.bootstrap]))
 
     def _forget_cluster(self) -> None:
         """Mark the metadata as out of date, so that it is fetched again; keep the addresses."""
@@ -440,8 +442,8 @@ class AdminCore:
     @staticmethod
     def _fetch_metadata() -> Plan[MetadataResponse]:
         request = MetadataRequest(topics=[], allow_auto_topic_creation=False)
-        answer = yield from one(Request(ApiKey.METADATA, lambda _: request, min_version=1))
-        message: MetadataResponse = answer.message
+        response = yield from one(Request(ApiKey.METADATA, lambda _: request, min_version=1))
+        message: MetadataResponse = response.message
         return message
 
     def _learn(self, outcome: Try[MetadataResponse]) -> None:
@@ -450,7 +452,9 @@ class AdminCore:
         error = outcome.error
         if error is None:
             message = outcome.get()
-            brokers = {each.node_id: Address(each.host, each.port) for each in message.brokers}
+            brokers = {
+                broker.node_id: Address(broker.host, broker.port) for broker in message.brokers
+            }
             self._cluster = _Cluster(brokers, message.controller_id, self._now_ms)
         elif isinstance(error, AuthenticationError | UnsupportedVersionError):
             self._failed_refresh = _FailedRefresh(error, self._now_ms)

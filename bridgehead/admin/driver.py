@@ -132,7 +132,9 @@ class Driver:
     def lost(self, number: int, error: AdminError) -> None:
         """Record that a socket is closed, or was not opened."""
         self._sockets.pop(number, None)
-        self._plain = {each: other for each, other in self._plain.items() if other != number}
+        self._plain = {
+            descriptor: other for descriptor, other in self._plain.items() if other != number
+        }
         self._wanted.discard(number)
         if self._is_closing and not self._sockets:
             self._all_closed.set()

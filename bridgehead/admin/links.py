@@ -121,17 +121,17 @@ class Links(Generic[X]):
             return min(ready, key=lambda link: len(link.in_flight)).address
         if open_links:
             return open_links[0].address
-        ranks = {each: self._rank(each, now_ms) for each in addresses}
-        best = [each for each in addresses if ranks[each] == min(ranks.values())]
+        ranks = {address: self._rank(address, now_ms) for address in addresses}
+        best = [address for address in addresses if ranks[address] == min(ranks.values())]
         return best[self._choose(len(best))]
 
     def have_failed(self, addresses: Iterable[Address]) -> bool:
         """Return whether every address has failed since a connection to it was last ready."""
-        return all(each in self._troubles for each in addresses)
+        return all(address in self._troubles for address in addresses)
 
     def last_trouble(self) -> str:
         """Return the text of the latest failure of a connection; "" if there was none."""
-        latest = max(self._troubles.values(), key=lambda each: each.at_ms, default=None)
+        latest = max(self._troubles.values(), key=lambda trouble: trouble.at_ms, default=None)
         return "" if latest is None else str(latest.error)
 
     def opened(self, number: int) -> None:
@@ -153,9 +153,9 @@ class Links(Generic[X]):
             link.used_ms = now_ms
             if link.protocol.session_lifetime_ms:
                 link.expires_ms = now_ms + _SESSION_USED * link.protocol.session_lifetime_ms
-        return [(link, each) for each in responses]
+        return [(link, response) for response in responses]
 
-    def answered(self, link: Link[X], response: Response, now_ms: float) -> Flight[X]:
+    def responded(self, link: Link[X], response: Response, now_ms: float) -> Flight[X]:
         """Return the request that a response answers, and remove it from the link."""
         flight = link.in_flight.pop(response.correlation_id)
         link.used_ms = now_ms
@@ -178,7 +178,7 @@ class Links(Generic[X]):
         # It is not a failure if the broker closes an idle connection.
         if not link.is_ready or link.in_flight:
             self._note(link.address, error, now_ms)
-        return [each.exchange for each in link.in_flight.values() if not each.abandoned]
+        return [request.exchange for request in link.in_flight.values() if not request.abandoned]
 
     def tick(self, now_ms: float) -> Iterator[tuple[X, AdminError]]:
         """Close and retire links; yield the requests that timed out or whose link is lost."""
@@ -220,7 +220,9 @@ class Links(Generic[X]):
             if waiting and link.muted_until_ms > now_ms:
                 times.append(link.muted_until_ms)
         if waiting:
-            times += [each.until_ms for each in self._troubles.values() if each.until_ms > now_ms]
+            times += [
+                trouble.until_ms for trouble in self._troubles.values() if trouble.until_ms > now_ms
+            ]
         return times
 
     def flush(self, link: Link[X]) -> None:
@@ -248,13 +250,13 @@ class Links(Generic[X]):
 
     def _close_if_done(self, link: Link[X]) -> None:
         """Close a retired link after its last request; abandoned requests do not count."""
-        if link.retired and all(each.abandoned for each in link.in_flight.values()):
+        if link.retired and all(request.abandoned for request in link.in_flight.values()):
             self._links.pop(link.id, None)
             self._effects.append(Disconnect(link.id))
 
     def _note(self, address: Address, error: AdminError, now_ms: float) -> None:
-        known = self._troubles.get(address)
-        failures = 1 if known is None else known.failures + 1
+        trouble = self._troubles.get(address)
+        failures = 1 if trouble is None else trouble.failures + 1
         pause = min(
             self._numbers["reconnect.backoff.ms"] * 2 ** min(failures - 1, 16),
             self._numbers["reconnect.backoff.max.ms"],

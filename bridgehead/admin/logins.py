@@ -19,7 +19,7 @@ _ITERATIONS_MAX: Final = 1_000_000  # limits the work that a malicious broker ca
 
 
 class Login(Protocol):
-    """One login. The client sends messages to the broker until `answer` returns None."""
+    """One login. The client sends messages to the broker until `response` returns None."""
 
     mechanism: str
 
@@ -27,7 +27,7 @@ class Login(Protocol):
         """Return the first message."""
         ...
 
-    def answer(self, challenge: bytes) -> bytes | None:
+    def respond(self, challenge: bytes) -> bytes | None:
         """Return the next message; None if the login is complete. Raises AuthenticationError."""
         ...
 
@@ -41,11 +41,9 @@ class PlainLogin:
         self._message = f"\0{user}\0{password}".encode()
 
     def first(self) -> bytes:
-        """See Login."""
         return self._message
 
-    def answer(self, challenge: bytes) -> bytes | None:
-        """See Login."""
+    def respond(self, challenge: bytes) -> bytes | None:
         return None
 
 
@@ -68,11 +66,9 @@ class ScramLogin:
         self._signature: bytes | None = None
 
     def first(self) -> bytes:
-        """See Login."""
         return f"n,,{self._bare}".encode()
 
-    def answer(self, challenge: bytes) -> bytes | None:
-        """See Login."""
+    def respond(self, challenge: bytes) -> bytes | None:
         if self._signature is not None:
             return self._verify(challenge, self._signature)
         try:
@@ -127,7 +123,7 @@ class OAuthBearerLogin:
             ) from error
         return f"n,,\x01auth=Bearer {token}\x01\x01".encode()
 
-    def answer(self, challenge: bytes) -> bytes | None:
+    def respond(self, challenge: bytes) -> bytes | None:
         """See Login. A challenge that is not empty has the reason why the broker rejects the token.
 
         After the client's answer, the broker fails the login.

@@ -69,7 +69,7 @@ class Wait:
     ms: int
 
 
-class Answer(NamedTuple):
+class BrokerResponse(NamedTuple):
     """A response. If `resent`, an earlier attempt of the request got no definite response."""
 
     message: Any
@@ -100,7 +100,7 @@ class Answer(NamedTuple):
 
 
 Step = tuple[Request, ...] | Wait
-Plan = Generator[Step, list[Try[Answer]], T]
+Plan = Generator[Step, list[Try[BrokerResponse]], T]
 
 _BACKOFF_MS: Final = 100
 _CODES: Final = {int(code): code for code in ErrorCode}
@@ -115,10 +115,7 @@ def error_codes(message: Any) -> list[ErrorCode]:
     """Return the codes of a response's elements; if no element has one, the response's own code."""
     arrays, has_code = _places_of_codes(message.__class__)
     nested = [
-        code
-        for name in arrays
-        for each in getattr(message, name) or ()
-        for code in error_codes(each)
+        code for name in arrays for row in getattr(message, name) or () for code in error_codes(row)
     ]
     return [error_code(message.error_code)] if has_code and not nested else nested
 
@@ -141,7 +138,7 @@ def _has_codes(kind: Any) -> bool:
     return any(_places_of_codes(kind))
 
 
-def one(request: Request) -> Plan[Answer]:
+def one(request: Request) -> Plan[BrokerResponse]:
     """Send one request. Raises AdminError if there is no response."""
     (outcome,) = yield (request,)
     return outcome.get()
@@ -159,7 +156,7 @@ class Batch(Generic[K, E, T]):
         self,
         elements: Mapping[K, E],
         request: Callable[[Mapping[K, E]], Request],
-        results: Callable[[Answer], Iterable[tuple[K, Try[T]]]],
+        results: Callable[[BrokerResponse], Iterable[tuple[K, Try[T]]]],
         *,
         retry_on_quota_violation: bool = True,
     ) -> None:
@@ -184,13 +181,13 @@ class Batch(Generic[K, E, T]):
             ):
                 done |= {key: Try.new_error(error) for key in left if key not in done}
                 break
-            answer = outcome.get()
-            results = {key: result for key, result in self._results(answer) if key in left}
+            response = outcome.get()
+            results = {key: result for key, result in self._results(response) if key in left}
             done |= results
             left = {key: left[key] for key in left if self._is_repeated(results.get(key))}
             if left:
                 try:
-                    yield Wait(max(_BACKOFF_MS, getattr(answer.message, "throttle_time_ms", 0)))
+                    yield Wait(max(_BACKOFF_MS, getattr(response.message, "throttle_time_ms", 0)))
                 except KafkaTimeoutError:
                     break
         return {key: done[key] if key in done else _unmentioned() for key in self._elements}

@@ -24,17 +24,18 @@ def show(*, data_dir: DataDirOption = DEFAULT_DATA_DIR, json_output: JsonOption 
 
     Exit code 3: there is no active controller.
     """
-    from bridgehead.cluster.client import ClusterClient
+    from bridgehead.cluster.client import ControlClient
     from bridgehead.exit_codes import ExitCode
 
-    answer = ClusterClient(data_dir).controller()
+    response = ControlClient(data_dir).controller()
     if json_output:
-        print_json(answer)
-    elif answer["controller_id"] is None:
+        print_json(response)
+    elif response["controller_id"] is None:
         say("There is no active controller.")
     else:
-        say(f"Broker {answer['controller_id']} is controller, epoch {answer['controller_epoch']}.")
-    if answer["controller_id"] is None:
+        broker, epoch = response["controller_id"], response["controller_epoch"]
+        say(f"Broker {broker} is controller, epoch {epoch}.")
+    if response["controller_id"] is None:
         raise typer.Exit(ExitCode.UNDECIDED)
 
 
@@ -48,11 +49,11 @@ def move(
 
     The command returns when every broker knows the new controller.
     """
-    from bridgehead.cluster.client import ClusterClient
+    from bridgehead.cluster.client import ControlClient
 
-    answer = ClusterClient(data_dir).move_controller(broker)
-    if answer["moved"]:
-        say(f"The controller moved from broker {answer['from']} to broker {broker}.")
+    response = ControlClient(data_dir).move_controller(broker)
+    if response["moved"]:
+        say(f"The controller moved from broker {response['from']} to broker {broker}.")
     else:
         say(f"Broker {broker} is already the controller.")
 
@@ -60,10 +61,10 @@ def move(
 @app.command()
 def kill(*, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
     """Kill the controller's process (SIGKILL)."""
-    from bridgehead.cluster.client import ClusterClient
+    from bridgehead.cluster.client import ControlClient
 
-    answer = ClusterClient(data_dir).kill_controller()
-    say(f"The controller, broker {answer['id']} (pid {answer['pid']}), was killed.")
+    response = ControlClient(data_dir).kill_controller()
+    say(f"The controller, broker {response['id']} (pid {response['pid']}), was killed.")
 
 
 @app.command()
@@ -78,16 +79,16 @@ def freeze(
 
     The command returns immediately.
     """
-    from bridgehead.cluster.client import ClusterClient
+    from bridgehead.cluster.client import ControlClient
 
-    answer = ClusterClient(data_dir).freeze_controller(duration_seconds(duration))
-    say(f"The controller, broker {answer['id']}, is frozen for {answer['seconds']:g} s.")
+    response = ControlClient(data_dir).freeze_controller(duration_seconds(duration))
+    say(f"The controller, broker {response['id']}, is frozen for {response['seconds']:g} s.")
 
 
 @app.command()
 def expire(*, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
     """Expire the controller's ZooKeeper session."""
-    from bridgehead.cluster.client import ClusterClient
+    from bridgehead.cluster.client import ControlClient
 
-    answer = ClusterClient(data_dir).expire_controller()
-    say(f"The ZooKeeper session of the controller, broker {answer['id']}, has expired.")
+    response = ControlClient(data_dir).expire_controller()
+    say(f"The ZooKeeper session of the controller, broker {response['id']}, has expired.")

@@ -88,10 +88,10 @@ def add(
 
     The brokers need bridgehead.faults.allow=true.
     """
-    from bridgehead.cluster.client import ClusterClient
+    from bridgehead.cluster.client import ControlClient
     from bridgehead.cluster.faults import Faults
 
-    given: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "api": api,
         "versions": versions,
         "client_id": client_id,
@@ -100,8 +100,8 @@ def add(
         "error": error,
         "delay_ms": None if delay is None else round(duration_seconds(delay) * 1000),
     }
-    fields = {name: value for name, value in given.items() if value is not None}
-    faults = Faults(ClusterClient(data_dir))
+    fields = {name: value for name, value in settings.items() if value is not None}
+    faults = Faults(ControlClient(data_dir))
     say(faults.add(action, broker=broker, side=side, phase=phase, nth=nth, times=times, **fields))
 
 
@@ -110,18 +110,18 @@ def list_rules(
     *, data_dir: DataDirOption = DEFAULT_DATA_DIR, json_output: JsonOption = False
 ) -> None:
     """List the rules, and how often each has acted."""
-    from bridgehead.cluster.client import ClusterClient
+    from bridgehead.cluster.client import ControlClient
     from bridgehead.cluster.faults import Faults
 
-    rules = Faults(ClusterClient(data_dir)).list()
+    rules = Faults(ControlClient(data_dir)).list()
     if json_output:
         print_json({"rules": rules})
         return
-    for each in rules:
-        rule = " ".join(f"{name}={value}" for name, value in each["rule"].items())
+    for listed_rule in rules:
+        rule = " ".join(f"{name}={value}" for name, value in listed_rule["rule"].items())
         say(
-            f"{each['name']} at broker {each['broker']}: {each['hits']} hits, "
-            f"{each['matches']} matches"
+            f"{listed_rule['name']} at broker {listed_rule['broker']}: {listed_rule['hits']} hits, "
+            f"{listed_rule['matches']} matches"
         )
         say(f"    {rule}"[:_WIDTH])
     if not rules:
@@ -137,8 +137,8 @@ def remove(
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
 ) -> None:
     """Remove one rule, or all rules, from all brokers."""
-    from bridgehead.cluster.client import ClusterClient
+    from bridgehead.cluster.client import ControlClient
     from bridgehead.cluster.faults import Faults
 
-    removed = Faults(ClusterClient(data_dir)).remove(name)
+    removed = Faults(ControlClient(data_dir)).remove(name)
     say(f"Rules removed: {removed}. A rule counts once for each of its brokers.")

@@ -72,8 +72,8 @@ def kafka(
 
     `bridgehead pipeline run` judges the run.
     """
-    options = [part for each in logs for part in ("--logs", str(each))]
-    options += [part for each in zookeeper_logs or () for part in ("--zookeeper-logs", str(each))]
+    options = [part for log in logs for part in ("--logs", str(log))]
+    options += [part for log in zookeeper_logs or () for part in ("--zookeeper-logs", str(log))]
     run_module("judge.evidence", "kafka", str(folder), *options, *seal_options(seal_key))
 
 
@@ -107,7 +107,7 @@ def seal(
         if DataDirectory(root).is_claimed():
             raise ClusterError(f"A cluster is running in {root}: `bridgehead down` seals its run.")
     options = [
-        part for each in zookeeper_logs or () for part in ("--zookeeper-logs", str(each.resolve()))
+        part for log in zookeeper_logs or () for part in ("--zookeeper-logs", str(log.resolve()))
     ]
     run_module("judge.evidence", "seal", str(folder), *options, *seal_options(seal_key))
 
@@ -170,7 +170,7 @@ def run(
     run_module(
         *("pipeline", "run", "--evidence", str(evidence), "--out", str(out)),
         *("--master", master, "--driver-host", driver_host, "--memory", memory),
-        *(f"--conf={each}" for each in conf or []),
+        *(f"--conf={setting}" for setting in conf or []),
         *seal_options(seal_key, unsealed=unsealed),
         *(["--tables"] if tables else []),
         *(["--debug"] if debug else []),
@@ -269,6 +269,6 @@ def run_scenarios(
     run_module(
         *("chaos", "run", *names, "--seed", str(seed), "--seeds", str(seeds)),
         *("--tier", tier, "--bugs", bugs, "--out", str(out)),
-        *(argument for each in properties or [] for argument in ("--set", each)),
+        *(argument for property_ in properties or [] for argument in ("--set", property_)),
         *(["--shrink"] if shrink else []),
     )

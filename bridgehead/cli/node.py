@@ -19,28 +19,28 @@ BrokerArgument = Annotated[int, typer.Argument(metavar="ID", help="The broker's 
 @app.command()
 def start(broker: BrokerArgument, *, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
     """Start a stopped broker. The command returns when the broker serves."""
-    from bridgehead.cluster.client import ClusterClient
+    from bridgehead.cluster.client import ControlClient
 
-    answer = ClusterClient(data_dir).start_node(broker)
-    say(f"Broker {broker} serves, as pid {answer['pid']}.")
+    response = ControlClient(data_dir).start_node(broker)
+    say(f"Broker {broker} serves, as pid {response['pid']}.")
 
 
 @app.command()
 def stop(broker: BrokerArgument, *, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
     """Stop a broker (SIGTERM). It closes its ZooKeeper sessions before it exits."""
-    from bridgehead.cluster.client import ClusterClient
+    from bridgehead.cluster.client import ControlClient
 
-    answer = ClusterClient(data_dir).stop_node(broker)
-    say(f"Broker {broker} (pid {answer['pid']}) has stopped.")
+    response = ControlClient(data_dir).stop_node(broker)
+    say(f"Broker {broker} (pid {response['pid']}) has stopped.")
 
 
 @app.command()
 def kill(broker: BrokerArgument, *, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
     """Kill a broker (SIGKILL). Its ZooKeeper sessions stay open until they time out."""
-    from bridgehead.cluster.client import ClusterClient
+    from bridgehead.cluster.client import ControlClient
 
-    answer = ClusterClient(data_dir).kill_node(broker)
-    say(f"Broker {broker} (pid {answer['pid']}) was killed.")
+    response = ControlClient(data_dir).kill_node(broker)
+    say(f"Broker {broker} (pid {response['pid']}) was killed.")
 
 
 @app.command()

@@ -21,9 +21,9 @@ _FOLLOW_POLL_S = 0.2
 
 def status(*, data_dir: DataDirOption = DEFAULT_DATA_DIR, json_output: JsonOption = False) -> None:
     """Show brokers, controller and ZooKeeper."""
-    from bridgehead.cluster.client import ClusterClient
+    from bridgehead.cluster.client import ControlClient
 
-    document = ClusterClient(data_dir).status()
+    document = ControlClient(data_dir).status()
     if json_output:
         print_json(document)
     else:
@@ -60,9 +60,9 @@ def _show(document: dict[str, Any]) -> None:
 
 def down(*, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
     """Stop the cluster and keep its data."""
-    from bridgehead.cluster.client import ClusterClient
+    from bridgehead.cluster.client import ControlClient
 
-    stopped = ClusterClient(data_dir).down()
+    stopped = ControlClient(data_dir).down()
     say("Stopped." if stopped else f"No cluster is running in {data_dir.resolve()}.")
 
 
@@ -83,8 +83,8 @@ def logs(
     from bridgehead.cluster.errors import ClusterError
 
     folder = data_dir.resolve() / "nodes"
-    found = sorted(folder.glob("*/node.log"), key=lambda path: int(path.parent.name))
-    chosen = [path for path in found if broker is None or path.parent.name == str(broker)]
+    paths = sorted(folder.glob("*/node.log"), key=lambda path: int(path.parent.name))
+    chosen = [path for path in paths if broker is None or path.parent.name == str(broker)]
     if not chosen:
         which = "any broker" if broker is None else f"broker {broker}"
         raise ClusterError(f"{folder} has no log of {which}: check --data-dir.")

@@ -14,11 +14,11 @@ def upgrade(*, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
     Start the cluster with inter.broker.protocol.version below 3.4. To simulate the release before
     the bridge release, also set bridgehead.envelope.supported=false.
     """
-    from bridgehead.cluster.client import ClusterClient
+    from bridgehead.cluster.client import ControlClient
     from bridgehead.cluster.upgrade import BRIDGE, LEVEL
     from bridgehead.cluster.upgrade import upgrade as perform
 
-    if perform(ClusterClient(data_dir), say) == 0:
+    if perform(ControlClient(data_dir), say) == 0:
         say("Nothing to do: every broker forwards already.")
         return
     say(

@@ -31,11 +31,11 @@ def start(*, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
 
     The command returns when ZooKeeper serves. It works only for the embedded ZooKeeper.
     """
-    from bridgehead.cluster.client import ClusterClient
+    from bridgehead.cluster.client import ControlClient
 
-    answer = ClusterClient(data_dir).start_zookeeper()
-    pids = ", ".join(map(str, answer["pids"]))
-    say(f"ZooKeeper serves at {answer['connect']}, as pid {pids}.")
+    response = ControlClient(data_dir).start_zookeeper()
+    pids = ", ".join(map(str, response["pids"]))
+    say(f"ZooKeeper serves at {response['connect']}, as pid {pids}.")
 
 
 @app.command()

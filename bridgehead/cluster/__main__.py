@@ -34,7 +34,7 @@ def main(running_fork_server: ForkServer | None = None) -> int:
             log.write(sentence + "\n")
 
     def on_ready(document: dict[str, Any]) -> None:
-        _answer({"ready": document})
+        _respond({"ready": document})
         with log_path.open("ab") as log:
             os.dup2(log.fileno(), sys.stdout.fileno())
             os.dup2(log.fileno(), sys.stderr.fileno())
@@ -48,12 +48,12 @@ def main(running_fork_server: ForkServer | None = None) -> int:
             running_fork_server=running_fork_server,
         )
     except ClusterError as error:
-        _answer({"error": str(error)})
+        _respond({"error": str(error)})
         return ExitCode.CANNOT_RUN
     return 0
 
 
-def _answer(message: dict[str, Any]) -> None:
+def _respond(message: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(message) + "\n")
     sys.stdout.flush()
 

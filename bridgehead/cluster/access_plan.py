@@ -53,10 +53,10 @@ class AccessPlan:
         certificates = document.get("certificates")
         return AccessPlan(
             tuple(
-                PlannedUser(each["name"], each["password"], tuple(each["mechanisms"]))
-                for each in document.get("users", ())
+                PlannedUser(user["name"], user["password"], tuple(user["mechanisms"]))
+                for user in document.get("users", ())
             ),
-            tuple(PlannedAcl(**each) for each in document.get("acls", ())),
+            tuple(PlannedAcl(**acl) for acl in document.get("acls", ())),
             document.get("principal", "User:ANONYMOUS"),
             None if certificates is None else tuple(certificates),
         )

@@ -56,10 +56,13 @@ def makes_certificates(settings: ClusterSettings) -> bool:
     """
     given_properties = [settings.properties, *settings.node_properties.values()]
     wanted = all(
-        each.get("bridgehead.grpc.tls", "true").lower() == "true" for each in given_properties
+        given_property.get("bridgehead.grpc.tls", "true").lower() == "true"
+        for given_property in given_properties
     )
-    given = any(each.get("bridgehead.grpc.certificate") for each in given_properties)
-    return wanted and not given
+    has_certificate = any(
+        given_property.get("bridgehead.grpc.certificate") for given_property in given_properties
+    )
+    return wanted and not has_certificate
 
 
 def channel_folder(settings: ClusterSettings) -> Path:

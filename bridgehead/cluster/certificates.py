@@ -112,7 +112,7 @@ def authority_certificate(
 
 
 def _has_key_usage(certificate: x509.Certificate) -> bool:
-    return any(isinstance(each.value, x509.KeyUsage) for each in certificate.extensions)
+    return any(isinstance(extension.value, x509.KeyUsage) for extension in certificate.extensions)
 
 
 def certificate_builder(

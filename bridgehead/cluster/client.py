@@ -17,7 +17,7 @@ _RESTART_TIMEOUT_S = 240.0
 _POLL_S = 0.02
 
 
-class ClusterClient:
+class ControlClient:
     """A client of one running cluster. Every method raises ClusterError on failure."""
 
     def __init__(self, data_dir: Path) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from bridgehead.cluster.access_plan import AccessPlan
-from bridgehead.cluster.client import ClusterClient
+from bridgehead.cluster.client import ControlClient
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.faults import Faults
 from bridgehead.cluster.launch import launch
@@ -120,14 +120,17 @@ class Cluster(StartStop):
             zookeeper_connect=zookeeper,
             zookeeper_members=zookeeper_members,
             properties=wanted,
-            node_properties={node: dict(own) for node, own in (node_properties or {}).items()},
+            node_properties={
+                node: dict(properties_of_node)
+                for node, properties_of_node in (node_properties or {}).items()
+            },
             node_command=tuple(node_command),
             run=run or RunSettings(),
             access=access,
             seal_key=None if seal_key is None else Path(seal_key),
             keep_evidence=not self._temporary,
         )
-        self._client = ClusterClient(self.data_dir)
+        self._client = ControlClient(self.data_dir)
         self._supervisor: SupervisorProcess | None = None
         self._document: dict[str, Any] = {}
 
@@ -185,10 +188,10 @@ class Cluster(StartStop):
         """Every broker by its id, with its current pid."""
         status = self._client.status()
         return {
-            each["id"]: Broker(
-                each["id"], each["pid"] or 0, each["listeners"], each["metrics_url"] or ""
+            broker["id"]: Broker(
+                broker["id"], broker["pid"] or 0, broker["listeners"], broker["metrics_url"] or ""
             )
-            for each in status["brokers"]
+            for broker in status["brokers"]
         }
 
     def bootstrap_server(self, broker_id: int, listener: str | None = None) -> str:

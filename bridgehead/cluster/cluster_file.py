@@ -134,8 +134,8 @@ def load_settings(
     if base_port is not None and ports_auto:
         raise ClusterError("--base-port and --ports auto exclude each other: give one of them.")
     file = load_cluster_file(config) if config is not None else ClusterFile()
-    for node, own in file.nodes.items():
-        for key in sorted(own.keys() & CHOSEN_BY_UP.keys()):
+    for node, properties_of_node in file.nodes.items():
+        for key in sorted(properties_of_node.keys() & CHOSEN_BY_UP.keys()):
             raise ClusterError(f"{config}: `nodes.{node}` cannot set `{key}`: {CHOSEN_BY_UP[key]}.")
     shared, per_node = parse_overrides(overrides)
     if allow_remote_plaintext:

@@ -117,7 +117,7 @@ async def _node_stop(cluster: RunningCluster, message: Message) -> Message:
     pid = node.pid
     cluster.record.fault_injected("stop", node.id)
     await asyncio.to_thread(node.stop)
-    cluster.end_freeze(node)
+    cluster.end_pause(node)
     return {"id": node.id, "pid": pid}
 
 
@@ -133,7 +133,7 @@ def _kill(cluster: RunningCluster, node: NodeProcess) -> Message:
     pid = node.pid
     cluster.record.fault_injected("kill", node.id)
     node.kill()
-    cluster.end_freeze(node)
+    cluster.end_pause(node)
     return {"id": node.id, "pid": pid}
 
 
@@ -153,7 +153,7 @@ async def _zookeeper_start(cluster: RunningCluster, _: Message) -> Message:
 
     await wait_until(lambda: asyncio.to_thread(zookeeper.is_serving), _START_TIMEOUT_S, late)
     await cluster.write_document()
-    return {"connect": zookeeper.connect, "pids": [zookeeper.pid(each) for each in exited]}
+    return {"connect": zookeeper.connect, "pids": [zookeeper.pid(member) for member in exited]}
 
 
 async def _heal(cluster: RunningCluster, message: Message) -> Message:
@@ -286,8 +286,8 @@ async def _controller_node(cluster: RunningCluster) -> NodeProcess:
 def _node(cluster: RunningCluster, message: Message) -> NodeProcess:
     node = cluster.nodes.get(int(message.get("id", 0)))
     if node is None:
-        known = ", ".join(str(node_id) for node_id in cluster.nodes)
-        raise ClusterError(f"There is no broker {message.get('id')}: the brokers are {known}.")
+        ids = ", ".join(str(node_id) for node_id in cluster.nodes)
+        raise ClusterError(f"There is no broker {message.get('id')}: the brokers are {ids}.")
     return node
 
 
@@ -322,12 +322,12 @@ async def _faults_add(cluster: RunningCluster, message: Message) -> Message:
 
 async def _faults_list(cluster: RunningCluster, _: Message) -> Message:
     running = [node for node in cluster.nodes.values() if node.is_running()]
-    answers = [await node.command({"command": "faults_list"}) for node in running]
+    responses = [await node.command({"command": "faults_list"}) for node in running]
     return {
         "rules": [
             {"broker": node.id, **rule}
-            for node, answer in zip(running, answers, strict=True)
-            for rule in answer["rules"]
+            for node, response in zip(running, responses, strict=True)
+            for rule in response["rules"]
         ]
     }
 
@@ -335,14 +335,14 @@ async def _faults_list(cluster: RunningCluster, _: Message) -> Message:
 async def _faults_remove(cluster: RunningCluster, message: Message) -> Message:
     """Remove one fault rule, or all rules, from every running broker."""
     rules = (await _faults_list(cluster, {}))["rules"]
-    found = [rule for rule in rules if message.get("name") in (None, rule["name"])]
-    if not found and message.get("name") is not None:
+    chosen = [rule for rule in rules if message.get("name") in (None, rule["name"])]
+    if not chosen and message.get("name") is not None:
         raise ClusterError(f"No running broker has a fault rule {message['name']!r}.")
-    for rule in found:
+    for rule in chosen:
         await cluster.nodes[rule["broker"]].command(
             {"command": "faults_remove", "name": rule["name"]}
         )
-    return {"removed": len(found)}
+    return {"removed": len(chosen)}
 
 
 COMMANDS: dict[str, Callable[[RunningCluster, Message], Awaitable[Message]]] = {

@@ -35,8 +35,8 @@ async def read_command(line: bytes, reader: asyncio.StreamReader) -> dict[str, A
     Raises:
         ValueError: the request is malformed.
     """
-    found = _REQUEST.fullmatch(line)
-    assert found is not None
+    match = _REQUEST.fullmatch(line)
+    assert match is not None
     length = 0
     for _ in range(_HEADERS_MAX):
         header = await reader.readline()
@@ -47,7 +47,7 @@ async def read_command(line: bytes, reader: asyncio.StreamReader) -> dict[str, A
     if length > _BODY_BYTES_MAX:
         raise ValueError(f"the body is larger than {_BODY_BYTES_MAX} bytes")
     body = await reader.readexactly(length)
-    method, path = found[1].decode(), unquote(found[2].decode())
+    method, path = match[1].decode(), unquote(match[2].decode())
     match method, path.rstrip("/"):
         case "GET", "/faults":
             return {"command": "faults_list"}
@@ -60,12 +60,12 @@ async def read_command(line: bytes, reader: asyncio.StreamReader) -> dict[str, A
     return None
 
 
-def response(answer: dict[str, Any] | None) -> bytes:
+def response(document: dict[str, Any] | None) -> bytes:
     """Return the HTTP response for an answer; None means that the resource does not exist."""
-    status = "404 Not Found" if answer is None else "200 OK"
-    if answer is not None and "error" in answer:
+    status = "404 Not Found" if document is None else "200 OK"
+    if document is not None and "error" in document:
         status = "400 Bad Request"
-    body = json.dumps(answer or {"error": "The only resource is /faults."}).encode() + b"\n"
+    body = json.dumps(document or {"error": "The only resource is /faults."}).encode() + b"\n"
     head = (
         f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\n"
         f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"

@@ -25,7 +25,7 @@ Message = dict[str, Any]
 Handler = Callable[[Message], Awaitable[Message]]
 
 LINE_BYTES_MAX = 1 << 20
-_ANSWER_MAX = 1 << 28  # metadata of a large cluster
+_RESPONSE_MAX = 1 << 28  # metadata of a large cluster
 _ADDRESS_BYTES_MAX = 100
 
 
@@ -79,10 +79,10 @@ async def serve(path: Path, handler: Handler) -> asyncio.Server:
         with suppress(ConnectionError, ValueError, EOFError):
             while line := await reader.readline():
                 if control_http.is_http(line):
-                    writer.write(await _answer_http(line, reader, handler))
+                    writer.write(await _respond_http(line, reader, handler))
                     await writer.drain()
                     break
-                writer.write(_encode(await _answer(line, handler)))
+                writer.write(_encode(await _respond(line, handler)))
                 await writer.drain()
         writer.close()
         with suppress(ConnectionError):
@@ -91,7 +91,7 @@ async def serve(path: Path, handler: Handler) -> asyncio.Server:
     return await asyncio.start_unix_server(connected, sock=listening, limit=LINE_BYTES_MAX)
 
 
-async def _answer(line: bytes, handler: Handler) -> Message:
+async def _respond(line: bytes, handler: Handler) -> Message:
     try:
         message = json.loads(line)
     except ValueError:
@@ -104,7 +104,7 @@ async def _answer(line: bytes, handler: Handler) -> Message:
         return {"error": str(error)}
 
 
-async def _answer_http(line: bytes, reader: asyncio.StreamReader, handler: Handler) -> bytes:
+async def _respond_http(line: bytes, reader: asyncio.StreamReader, handler: Handler) -> bytes:
     try:
         message = await control_http.read_command(line, reader)
         return control_http.response(None if message is None else await handler(message))
@@ -139,7 +139,7 @@ async def call_async(path: Path, message: Message, *, timeout_s: float = 10.0) -
     try:
         async with asyncio.timeout(timeout_s):
             with short_address(path) as address:
-                reader, writer = await asyncio.open_unix_connection(address, limit=_ANSWER_MAX)
+                reader, writer = await asyncio.open_unix_connection(address, limit=_RESPONSE_MAX)
             try:
                 writer.write(_encode(message))
                 line = await reader.readline()
@@ -157,12 +157,12 @@ def _encode(message: Message) -> bytes:
 def _decode(path: Path, line: bytes) -> Message:
     if not line.endswith(b"\n"):
         raise ControlError(f"No answer from {path}: the connection was closed")
-    answer = json.loads(line)
-    if not isinstance(answer, dict):
+    response = json.loads(line)
+    if not isinstance(response, dict):
         raise ControlError(f"{path} did not answer with a JSON object")
-    if "error" in answer:
-        raise ControlError(str(answer["error"]))
-    return answer
+    if "error" in response:
+        raise ControlError(str(response["error"]))
+    return response
 
 
 def _reason(error: BaseException) -> str:

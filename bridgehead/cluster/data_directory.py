@@ -77,9 +77,9 @@ class DataDirectory:
 
     def _make_private(self) -> None:
         """Make the files of earlier runs private, and the folder if it contains nothing else."""
-        own = [self.root / name for name in _ENTRIES]
-        make_private(own)
-        if set(self.root.iterdir()) <= set(own):
+        entries = [self.root / name for name in _ENTRIES]
+        make_private(entries)
+        if set(self.root.iterdir()) <= set(entries):
             self.root.chmod(0o700)
 
     def is_claimed(self) -> bool:
@@ -133,9 +133,9 @@ def make_private(paths: Iterable[Path]) -> None:
     """
     os.umask(0o077)
     for path in paths:
-        for each in (path, *path.rglob("*")):
-            if not each.is_symlink() and each.exists() and each.stat().st_mode & 0o077:
-                each.chmod(each.stat().st_mode & 0o700)
+        for entry in (path, *path.rglob("*")):
+            if not entry.is_symlink() and entry.exists() and entry.stat().st_mode & 0o077:
+                entry.chmod(entry.stat().st_mode & 0o700)
 
 
 def write_private(file: Path, content: bytes) -> None:

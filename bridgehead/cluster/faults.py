@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bridgehead.cluster.client import ClusterClient
+from bridgehead.cluster.client import ControlClient
 
 
 class Faults:
@@ -15,7 +15,7 @@ class Faults:
     assert cluster.faults.hits(name) == 1
     """
 
-    def __init__(self, client: ClusterClient) -> None:
+    def __init__(self, client: ControlClient) -> None:
         self._client = client
 
     def add(self, action: str, *, broker: int | None = None, **fields: Any) -> str:
@@ -39,7 +39,7 @@ class Faults:
 
     def hits(self, name: str) -> int:
         """Return how often a rule has acted, summed over the brokers."""
-        return sum(int(each["hits"]) for each in self.list() if each["name"] == name)
+        return sum(int(rule["hits"]) for rule in self.list() if rule["name"] == name)
 
     def remove(self, name: str | None = None) -> int:
         """Remove one rule, or all; return how many were removed, summed over the brokers.

@@ -27,8 +27,8 @@ from bridgehead.application import module_command
 
 _COMMAND_LINE_BYTES = 4096
 _PR_SET_CHILD_SUBREAPER = 36
-ANSWER_TIMEOUT_S = 30.0
-ANSWER_BYTES_MAX = 64
+RESPONSE_TIMEOUT_S = 30.0
+RESPONSE_BYTES_MAX = 64
 _POLL_S = 0.01
 
 
@@ -78,7 +78,7 @@ class ForkServer:
         """`control` is connected to the standard input of `process`."""
         self._process = process
         self._socket = control
-        self._socket.settimeout(ANSWER_TIMEOUT_S)
+        self._socket.settimeout(RESPONSE_TIMEOUT_S)
 
     @classmethod
     def start(cls, folder: Path, environment: Mapping[str, str]) -> ForkServer:
@@ -109,7 +109,7 @@ class ForkServer:
 
     def _receive(self) -> bytes:
         try:
-            return self._socket.recv(ANSWER_BYTES_MAX)
+            return self._socket.recv(RESPONSE_BYTES_MAX)
         except OSError:
             return b""
 

@@ -125,12 +125,12 @@ async def _set_passwords(node: CommandedNode, plan: AccessPlan) -> Mapping[str, 
     if not upsertions:
         return {}
     body = {"deletions": [], "upsertions": upsertions}
-    answer = await request(node, _ALTER_USER_SCRAM_CREDENTIALS, body, plan.principal)
-    check(answer["results"], "user")
+    response = await request(node, _ALTER_USER_SCRAM_CREDENTIALS, body, plan.principal)
+    check(response["results"], "user")
     names = {number: name for name, (number, _) in MECHANISMS.items()}
     salts: dict[str, dict[str, str]] = {}
-    for each in upsertions:
-        salts.setdefault(each["name"], {})[names[each["mechanism"]]] = each["salt"]
+    for upsertion in upsertions:
+        salts.setdefault(upsertion["name"], {})[names[upsertion["mechanism"]]] = upsertion["salt"]
     return salts
 
 
@@ -151,8 +151,8 @@ async def _create_acls(node: CommandedNode, plan: AccessPlan) -> None:
     if not plan.acls:
         return
     body = {"creations": [_creation(acl) for acl in plan.acls]}
-    answer = await request(node, _CREATE_ACLS, body, plan.principal)
-    check(answer["results"], "ACL")
+    response = await request(node, _CREATE_ACLS, body, plan.principal)
+    check(response["results"], "ACL")
 
 
 def _creation(acl: PlannedAcl) -> dict[str, Any]:
@@ -171,16 +171,16 @@ async def _knows(
     node: CommandedNode, plan: AccessPlan, salts: Mapping[str, Mapping[str, str]]
 ) -> bool:
     if salts:
-        known = await node.command({"command": "scram_salts", "users": sorted(salts)})
-        if known["salts"] != salts:
+        response = await node.command({"command": "scram_salts", "users": sorted(salts)})
+        if response["salts"] != salts:
             return False
     return not plan.acls or set(plan.acls) <= await read_acls(node, plan.principal)
 
 
 async def read_acls(node: CommandedNode, principal: str) -> set[PlannedAcl]:
     """Return every ACL that a node knows. Raises ClusterError and ControlError."""
-    answer = await request(node, _DESCRIBE_ACLS, ANY_ACL, principal)
-    check([answer], "description of ACLs")
+    response = await request(node, _DESCRIBE_ACLS, ANY_ACL, principal)
+    check([response], "description of ACLs")
     return {
         PlannedAcl(
             acl["principal"],
@@ -191,7 +191,7 @@ async def read_acls(node: CommandedNode, principal: str) -> set[PlannedAcl]:
             resource["resourceName"],
             resource["patternType"],
         )
-        for resource in answer["resources"]
+        for resource in response["resources"]
         for acl in resource["acls"]
     }
 
@@ -204,7 +204,7 @@ async def request(
     from bridgehead.kafka_wire import decode_body, encode_body
 
     key, version = api
-    answer = await node.command(
+    response = await node.command(
         {
             "command": "request",
             "principal": principal,
@@ -214,7 +214,7 @@ async def request(
         },
         timeout_s=_TIMEOUT_S,
     )
-    return decode_body(key, "response", version, base64.b64decode(answer["body"]))
+    return decode_body(key, "response", version, base64.b64decode(response["body"]))
 
 
 def check(results: Sequence[Mapping[str, Any]], kind: str) -> None:

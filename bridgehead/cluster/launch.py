@@ -54,12 +54,12 @@ def launch(
         process.terminate()
         process.wait()
         raise
-    answer = json.loads(line) if line.endswith(b"\n") else {}
-    if "ready" not in answer:
+    response = json.loads(line) if line.endswith(b"\n") else {}
+    if "ready" not in response:
         errors = process.stderr.read().decode("utf-8", "replace").strip().splitlines()
         process.wait()
         reason = errors[-1] if errors else "The supervisor exited before the cluster was ready."
-        raise ClusterError(str(answer.get("error", reason)))
+        raise ClusterError(str(response.get("error", reason)))
     process.stdout.close()
     process.stderr.close()
-    return process, dict(answer["ready"])
+    return process, dict(response["ready"])

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import IO
 
 from bridgehead.cluster.fork_server import (
-    ANSWER_BYTES_MAX,
-    ANSWER_TIMEOUT_S,
+    RESPONSE_BYTES_MAX,
+    RESPONSE_TIMEOUT_S,
     start_with_socket,
 )
 
@@ -77,7 +77,7 @@ class _Launcher:
         self._process, self._socket = start_with_socket(
             "node.run.launcher", environment=environment
         )
-        self._socket.settimeout(ANSWER_TIMEOUT_S)
+        self._socket.settimeout(RESPONSE_TIMEOUT_S)
         self._owner = os.getpid()
 
     def fork(self, python_path: str, folder: Path) -> LaunchedSupervisor | None:
@@ -91,7 +91,7 @@ class _Launcher:
         with contextlib.suppress(OSError), stdin, stdout, stderr:
             theirs = [stdin.fileno(), stdout.fileno(), stderr.fileno()]
             socket.send_fds(self._socket, [json.dumps(request).encode()], theirs)
-            pid, received, _, _ = socket.recv_fds(self._socket, ANSWER_BYTES_MAX, 1)
+            pid, received, _, _ = socket.recv_fds(self._socket, RESPONSE_BYTES_MAX, 1)
             if received:
                 return LaunchedSupervisor(int(pid), received[0], to_stdin, from_stdout, from_stderr)
         for ours in (to_stdin, from_stdout, from_stderr):

@@ -26,7 +26,7 @@ _LISTENER_PATTERN = re.compile(r"([A-Za-z0-9_-]+)://(\[[^\]]*\]|[^:/\[\]]*):(\d+
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Listener:
+class ListenerAddress:
     """One entry of `listeners`: `NAME://host:port`."""
 
     name: str
@@ -46,7 +46,7 @@ class NodePlan:
     properties: dict[str, str]
 
 
-def parse_listeners(value: str, key: str = "listeners") -> tuple[Listener, ...]:
+def parse_listeners(value: str, key: str = "listeners") -> tuple[ListenerAddress, ...]:
     """Parse Kafka's `listeners`: `NAME://host:port,...`.
 
     Raises:
@@ -57,7 +57,7 @@ def parse_listeners(value: str, key: str = "listeners") -> tuple[Listener, ...]:
         match = _LISTENER_PATTERN.fullmatch(entry)
         if match is None:
             raise ClusterError(f"`{key}`: {entry!r} is not of the form NAME://host:port.")
-        listeners.append(Listener(match[1].upper(), match[2], int(match[3])))
+        listeners.append(ListenerAddress(match[1].upper(), match[2], int(match[3])))
     names = [listener.name for listener in listeners]
     if not listeners or len(set(names)) < len(names):
         raise ClusterError(
@@ -84,7 +84,7 @@ def plan_nodes(
     advertised = _advertised_hosts(settings)
     base_port = settings.base_port or templates[0].port or DEFAULT_BASE_PORT
     folder = evidence or settings.data_dir.resolve() / "evidence" / f"run={run_id}"
-    given: list[list[Listener]] = [[] for _ in range(settings.brokers)]
+    planned_listeners: list[list[ListenerAddress]] = [[] for _ in range(settings.brokers)]
     for position, listener in enumerate(templates):
         for index in range(settings.brokers):
             host = listener.host or LOOPBACK
@@ -94,13 +94,13 @@ def plan_nodes(
             if counted > 65535:
                 raise ClusterError(f"Port {counted} is above 65535: choose a lower --base-port.")
             port = ports.choose(host) if settings.ports_auto else ports.demand(host, counted)
-            given[index].append(dataclasses.replace(listener, host=host, port=port))
+            planned_listeners[index].append(dataclasses.replace(listener, host=host, port=port))
     return tuple(
         NodePlan(
             index + 1,
             {
                 **settings.properties,
-                **_own_properties(settings, index, given[index], advertised, ports),
+                **_own_properties(settings, index, planned_listeners[index], advertised, ports),
                 **(_certificates(certificates, index + 1) if makes_certificates(settings) else {}),
                 "zookeeper.connect": zookeeper_connect,
                 "bridgehead.run.id": run_id,
@@ -124,7 +124,7 @@ def _certificates(folder: Path, broker_id: int) -> dict[str, str]:
 def _own_properties(
     settings: ClusterSettings,
     index: int,
-    listeners: list[Listener],
+    listeners: list[ListenerAddress],
     advertised: dict[str, str],
     ports: Ports,
 ) -> dict[str, str]:
@@ -134,7 +134,7 @@ def _own_properties(
         if settings.ports_auto
         else ports.prefer(LOOPBACK, DEFAULT_METRICS_PORT + index)
     )
-    own = {
+    node_properties = {
         "broker.id": str(node),
         "broker.rack": settings.properties.get("broker.rack", f"rack-{node}"),
         "zookeeper.session.timeout.ms": settings.properties.get(
@@ -143,17 +143,17 @@ def _own_properties(
         "bridgehead.grpc.listener": f"{LOOPBACK}:0",
         "bridgehead.metrics.listener": f"{LOOPBACK}:{metrics_port}",
     }
-    own |= _log_directories(settings, node)
+    node_properties |= _log_directories(settings, node)
     if settings.controller is not None:
-        own["bridgehead.controller.pinned"] = str(settings.controller)
+        node_properties["bridgehead.controller.pinned"] = str(settings.controller)
     if listeners:
-        own["listeners"] = ",".join(str(listener) for listener in listeners)
-        own |= _advertised(settings, listeners, advertised)
+        node_properties["listeners"] = ",".join(str(listener) for listener in listeners)
+        node_properties |= _advertised(settings, listeners, advertised)
     else:  # This node sets its own listeners: the shared advertised.listeners do not apply to it.
-        own |= _advertised(
+        node_properties |= _advertised(
             settings, parse_listeners(settings.node_properties[node]["listeners"]), {}
         )
-    return own
+    return node_properties
 
 
 def _log_directories(settings: ClusterSettings, node: int) -> dict[str, str]:
@@ -163,14 +163,14 @@ def _log_directories(settings: ClusterSettings, node: int) -> dict[str, str]:
     """
     folder, moved = settings.data_dir.resolve() / "nodes" / str(node), {}
     for name in ("log.dirs", "log.dir"):
-        given = [each.strip() for each in settings.properties.get(name, "").split(",")]
-        if any(given):
-            moved[name] = ",".join(str(folder / each.lstrip("/")) for each in given if each)
+        folders = [part.strip() for part in settings.properties.get(name, "").split(",")]
+        if any(folders):
+            moved[name] = ",".join(str(folder / path.lstrip("/")) for path in folders if path)
     return moved
 
 
 def _advertised(
-    settings: ClusterSettings, listeners: Sequence[Listener], hosts: Mapping[str, str]
+    settings: ClusterSettings, listeners: Sequence[ListenerAddress], hosts: Mapping[str, str]
 ) -> dict[str, str]:
     """Return advertised.listeners; {} if the default, which is `listeners`, is right."""
     reachable = [
@@ -188,6 +188,6 @@ def _advertised_hosts(settings: ClusterSettings) -> dict[str, str]:
     return {entry.name: entry.host for entry in parse_listeners(value, "advertised.listeners")}
 
 
-def _reachable(listener: Listener, advertised: Mapping[str, str]) -> str:
+def _reachable(listener: ListenerAddress, advertised: Mapping[str, str]) -> str:
     host = advertised.get(listener.name) or listener.host
     return LOOPBACK if host in ("0.0.0.0", "[::]", "") else host  # noqa: S104 - never bound

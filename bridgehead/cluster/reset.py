@@ -88,26 +88,28 @@ async def _reset(
     plan = cluster.settings.access
     has_acls = bool(cluster.settings.properties.get("authorizer.class.name"))
 
-    async def known() -> list[_Contents]:
-        return await asyncio.gather(*(_contents(each, plan.principal, has_acls) for each in nodes))
+    async def contents_now() -> list[_Contents]:
+        return await asyncio.gather(
+            *(_contents(any_node, plan.principal, has_acls) for any_node in nodes)
+        )
 
     def initial() -> _Contents:
         empty: frozenset[Any] = frozenset()
         return _Contents(empty, empty, (), cluster.salts, frozenset(plan.acls))
 
     async def is_initial() -> bool:
-        return all(each == initial() for each in await known())
+        return all(contents == initial() for contents in await contents_now())
 
     async def late() -> str:
         return f"The brokers still knew removed metadata after {_TIMEOUT_S:.0f} s."
 
-    found = await known()
-    for node, each in zip(nodes, found, strict=True):
-        await _remove(active, each, plan.principal)
-        await _remove_configs(node, each, plan.principal)
-    for each in found:
-        if (each.salts, each.acls) != (cluster.salts, frozenset(plan.acls)):
-            await _remove_access(active, each, plan.principal)
+    contents_of_nodes = await contents_now()
+    for node, contents in zip(nodes, contents_of_nodes, strict=True):
+        await _remove(active, contents, plan.principal)
+        await _remove_configs(node, contents, plan.principal)
+    for contents in contents_of_nodes:
+        if (contents.salts, contents.acls) != (cluster.salts, frozenset(plan.acls)):
+            await _remove_access(active, contents, plan.principal)
             cluster.salts = await apply_access(nodes, plan)
             break
     await wait_until(is_initial, _TIMEOUT_S, late)
@@ -127,14 +129,14 @@ async def _contents(node: CommandedNode, principal: str, has_acls: bool) -> _Con
     check([quotas], "description of quotas")
     users = await request(node, _DESCRIBE_USERS, {"users": None}, principal)
     check([users], "description of users")
-    names = sorted(each["user"] for each in users["results"])
+    names = sorted(result["user"] for result in users["results"])
     salts = await node.command({"command": "scram_salts", "users": names})
     return _Contents(
         frozenset(topic["name"] for topic in metadata["topics"]),
         frozenset(
-            (each["resourceName"], config["name"])
-            for each, source in zip(configs, _DYNAMIC, strict=True)
-            for config in each["configs"]
+            (described["resourceName"], config["name"])
+            for described, source in zip(configs, _DYNAMIC, strict=True)
+            for config in described["configs"]
             if config["configSource"] == source
         ),
         tuple(quotas["entries"] or ()),
@@ -143,26 +145,26 @@ async def _contents(node: CommandedNode, principal: str, has_acls: bool) -> _Con
     )
 
 
-async def _remove(controller: CommandedNode, found: _Contents, principal: str) -> None:
+async def _remove(controller: CommandedNode, contents: _Contents, principal: str) -> None:
     """Remove quotas, then topics: a quota may limit the removal of topics."""
-    if found.quotas:
+    if contents.quotas:
         entries = [
             {
-                "entity": each["entity"],
+                "entity": quota["entity"],
                 "ops": [
-                    {"key": value["key"], "value": 0.0, "remove": True} for value in each["values"]
+                    {"key": value["key"], "value": 0.0, "remove": True} for value in quota["values"]
                 ],
             }
-            for each in found.quotas
+            for quota in contents.quotas
         ]
         body: dict[str, Any] = {"entries": entries, "validateOnly": False}
-        answer = await request(controller, _ALTER_CLIENT_QUOTAS, body, principal)
-        check(answer["entries"], "removal of a quota")
-    for names in _slices(sorted(found.topics)):
+        response = await request(controller, _ALTER_CLIENT_QUOTAS, body, principal)
+        check(response["entries"], "removal of a quota")
+    for names in _slices(sorted(contents.topics)):
         body = {"topicNames": names, "timeoutMs": _DELETION_MS}
-        answer = await request(controller, _DELETE_TOPICS, body, principal)
-        results = answer["responses"]  # A call for another broker may have deleted some topics.
-        check([each for each in results if each["errorCode"] != _UNKNOWN_TOPIC], "deletion")
+        response = await request(controller, _DELETE_TOPICS, body, principal)
+        results = response["responses"]  # A call for another broker may have deleted some topics.
+        check([result for result in results if result["errorCode"] != _UNKNOWN_TOPIC], "deletion")
 
 
 def _slices(names: list[str]) -> Iterator[list[str]]:
@@ -171,7 +173,7 @@ def _slices(names: list[str]) -> Iterator[list[str]]:
         yield names[start : start + 1_000]
 
 
-async def _remove_configs(node: CommandedNode, found: _Contents, principal: str) -> None:
+async def _remove_configs(node: CommandedNode, contents: _Contents, principal: str) -> None:
     """Remove a broker's configs through that broker: any other broker rejects the request."""
     resources = [
         {
@@ -179,28 +181,28 @@ async def _remove_configs(node: CommandedNode, found: _Contents, principal: str)
             "resourceName": resource,
             "configs": [
                 {"name": name, "configOperation": _DELETE, "value": None}
-                for owner, name in sorted(found.configs)
+                for owner, name in sorted(contents.configs)
                 if owner == resource
             ],
         }
-        for resource in sorted({owner for owner, _ in found.configs})
+        for resource in sorted({owner for owner, _ in contents.configs})
     ]
     if resources:
         body = {"resources": resources, "validateOnly": False}
-        answer = await request(node, _INCREMENTAL_ALTER_CONFIGS, body, principal)
-        check(answer["responses"], "removal of a config")
+        response = await request(node, _INCREMENTAL_ALTER_CONFIGS, body, principal)
+        check(response["responses"], "removal of a config")
 
 
-async def _remove_access(controller: CommandedNode, found: _Contents, principal: str) -> None:
+async def _remove_access(controller: CommandedNode, contents: _Contents, principal: str) -> None:
     deletions = [
         {"name": name, "mechanism": MECHANISMS[mechanism][0]}
-        for name, salts in sorted(found.salts.items())
+        for name, salts in sorted(contents.salts.items())
         for mechanism in sorted(salts)
     ]
     if deletions:
         body: dict[str, Any] = {"deletions": deletions, "upsertions": []}
-        answer = await request(controller, _ALTER_USERS, body, principal)
-        check(answer["results"], "removal of user")
-    if found.acls:
-        answer = await request(controller, _DELETE_ACLS, {"filters": [ANY_ACL]}, principal)
-        check(answer["filterResults"], "removal of ACLs")
+        response = await request(controller, _ALTER_USERS, body, principal)
+        check(response["results"], "removal of user")
+    if contents.acls:
+        response = await request(controller, _DELETE_ACLS, {"filters": [ANY_ACL]}, principal)
+        check(response["filterResults"], "removal of ACLs")

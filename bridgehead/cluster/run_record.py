@@ -74,7 +74,7 @@ class RunRecord:
         document = {
             **self._description(),
             "chroot": chroot,
-            "log_folders": None if log_folders is None else [str(each) for each in log_folders],
+            "log_folders": None if log_folders is None else [str(folder) for folder in log_folders],
         }
         _write(self.folder / "run.json", document)
         self._lines = EventLines(self.folder, self.run_id, "harness", _HARNESS)
@@ -82,7 +82,7 @@ class RunRecord:
     def _description(self) -> dict[str, Any]:
         properties = self._settings.properties
         authorizer = properties.get("authorizer.class.name", "").strip()
-        super_users = [each.strip() for each in properties.get("super.users", "").split(";")]
+        super_users = [user.strip() for user in properties.get("super.users", "").split(";")]
         no_acl = properties.get("allow.everyone.if.no.acl.found", "false").strip().lower()
         return {
             "run_id": self.run_id,
@@ -99,7 +99,7 @@ class RunRecord:
             "session_timeout_ms": int(properties.get("zookeeper.session.timeout.ms", "6000")),
             # The judge knows only the rules of Kafka's own authorizer. With any other authorizer
             # this field is null, and the judge does not check authorization.
-            "super_users": [each for each in super_users if each]
+            "super_users": [user for user in super_users if user]
             if authorizer.endswith(".AclAuthorizer")
             else None,
             "allow_if_no_acl": no_acl == "true",
@@ -108,8 +108,11 @@ class RunRecord:
     def _request_timeout_ms(self) -> int:
         """Return the longest `request.timeout.ms` of a broker; Kafka's default is 30 s."""
         shared = self._settings.properties
-        nodes = [{**shared, **own} for own in self._settings.node_properties.values()]
-        return max(int(each.get("request.timeout.ms", "30000")) for each in (shared, *nodes))
+        nodes = [
+            {**shared, **node_properties}
+            for node_properties in self._settings.node_properties.values()
+        ]
+        return max(int(node.get("request.timeout.ms", "30000")) for node in (shared, *nodes))
 
     def node_folder(self, node_id: int) -> Path:
         """Return the folder of a node's events."""

@@ -72,8 +72,8 @@ class RunningCluster:
         exits = self.zookeeper.exits() if self.zookeeper is not None else {}
         if exits:
             return f"{' '.join(exits.values())} `bridgehead zookeeper start` starts it again."
-        known = [state.get("zookeeper_answers", True) for state in states if state is not None]
-        if known and not any(known):
+        responses = [state.get("zookeeper_answers", True) for state in states if state is not None]
+        if responses and not any(responses):
             return "ZooKeeper has answered no broker for longer than the session timeout."
         return None
 
@@ -117,8 +117,8 @@ class RunningCluster:
         for node in self.nodes.values():
             ready = node.ready() if node.is_running() else None
             if ready is not None:
-                own = {key: ready[key] for key in ("listeners", "metrics_url")}
-                brokers.append({"id": node.id, "pid": node.pid, **own})
+                addresses = {key: ready[key] for key in ("listeners", "metrics_url")}
+                brokers.append({"id": node.id, "pid": node.pid, **addresses})
         cluster_ids = [state["cluster_id"] for state in states if state.get("cluster_id")]
         self.document = {
             "schema_version": SCHEMA_VERSION,
@@ -167,9 +167,9 @@ class RunningCluster:
         """Resume every frozen node."""
         for node in set(self._thaws.values()):
             node.thaw()
-            self.end_freeze(node)
+            self.end_pause(node)
 
-    def end_freeze(self, node: NodeProcess) -> None:
+    def end_pause(self, node: NodeProcess) -> None:
         """Record that a frozen node has resumed or ended, and cancel its timer."""
         for task, frozen in list(self._thaws.items()):
             if frozen is node:

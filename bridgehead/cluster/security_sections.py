@@ -80,7 +80,7 @@ class SecuritySections(BaseModel):
     users: dict[str, User] = Field(default_factory=dict)
     acls: list[AclSection] | None = None
 
-    def merge_into(self, given: Mapping[str, str]) -> dict[str, str]:
+    def merge_into(self, user_properties: Mapping[str, str]) -> dict[str, str]:
         """Return `given` and the properties of the sections; `given` takes precedence.
 
         `super.users` has the users of both.
@@ -88,31 +88,34 @@ class SecuritySections(BaseModel):
         Raises:
             ClusterError: the sections and `given` contradict each other.
         """
-        if self.listeners and "listeners" in given:
+        if self.listeners and "listeners" in user_properties:
             raise ClusterError(
                 "`listeners` is set twice: as a section and in `properties`. Remove one."
             )
-        own: dict[str, str] = {}
+        merged: dict[str, str] = {}
         if self.listeners:
-            own["listeners"] = ",".join(
-                f"{name}://{each.host}:0" for name, each in self.listeners.items()
+            merged["listeners"] = ",".join(
+                f"{name}://{listener.host}:0" for name, listener in self.listeners.items()
             )
-            own["listener.security.protocol.map"] = ",".join(
-                f"{name}:{each.protocol}" for name, each in self.listeners.items()
+            merged["listener.security.protocol.map"] = ",".join(
+                f"{name}:{listener.protocol}" for name, listener in self.listeners.items()
             )
-        for name, each in self.listeners.items():
-            own |= self._listener_properties(name, each)
-        supers = [f"User:{name}" for name, each in self.users.items() if each.super]
+        for name, listener in self.listeners.items():
+            merged |= self._listener_properties(name, listener)
+        supers = [f"User:{name}" for name, user in self.users.items() if user.super]
         if supers or self.acls is not None:
-            own["authorizer.class.name"] = AUTHORIZER
-            listed = given.get("super.users", "").strip()
-            super_users = [*supers, *([listed] if listed else []), self._brokers(given)]
-            given = {**given, "super.users": ";".join(dict.fromkeys(super_users))}
-        return {**own, **given}
+            merged["authorizer.class.name"] = AUTHORIZER
+            listed = user_properties.get("super.users", "").strip()
+            super_users = [*supers, *([listed] if listed else []), self._brokers(user_properties)]
+            user_properties = {
+                **user_properties,
+                "super.users": ";".join(dict.fromkeys(super_users)),
+            }
+        return {**merged, **user_properties}
 
-    def _brokers(self, given: Mapping[str, str]) -> str:
+    def _brokers(self, user_properties: Mapping[str, str]) -> str:
         """Return the brokers' principal, which must be allowed to forward."""
-        name = given.get(INTER_BROKER_USER, "broker")
+        name = user_properties.get(INTER_BROKER_USER, "broker")
         if name in self.users and not self.users[name].super:
             raise ClusterError(
                 f"User {name!r} has the name of the brokers' principal, User:{name}: set another "
@@ -120,24 +123,24 @@ class SecuritySections(BaseModel):
             )
         return f"User:{name}"
 
-    def _listener_properties(self, name: str, each: ListenerSection) -> dict[str, str]:
-        prefix, own = f"listener.name.{name.lower()}", {}
-        if each.protocol.startswith("SASL"):
-            own[f"{prefix}.sasl.enabled.mechanisms"] = ",".join(each.mechanisms)
-            for mechanism in each.mechanisms:
+    def _listener_properties(self, name: str, section: ListenerSection) -> dict[str, str]:
+        prefix, section_properties = f"listener.name.{name.lower()}", {}
+        if section.protocol.startswith("SASL"):
+            section_properties[f"{prefix}.sasl.enabled.mechanisms"] = ",".join(section.mechanisms)
+            for mechanism in section.mechanisms:
                 options = self._passwords() if mechanism == "PLAIN" else {}
-                own[f"{prefix}.{mechanism.lower()}.sasl.jaas.config"] = format_jaas(
+                section_properties[f"{prefix}.{mechanism.lower()}.sasl.jaas.config"] = format_jaas(
                     _MODULES[mechanism], options
                 )
-        if each.protocol.endswith("SSL"):
-            own[f"{prefix}.ssl.client.auth"] = each.client_auth
-        return own
+        if section.protocol.endswith("SSL"):
+            section_properties[f"{prefix}.ssl.client.auth"] = section.client_auth
+        return section_properties
 
     def _passwords(self) -> dict[str, str]:
         return {
-            f"user_{name}": each.password.get_secret_value()
-            for name, each in self.users.items()
-            if each.password is not None and "PLAIN" in each.mechanisms
+            f"user_{name}": user.password.get_secret_value()
+            for name, user in self.users.items()
+            if user.password is not None and "PLAIN" in user.mechanisms
         }
 
     def access(self, properties: Mapping[str, str]) -> AccessPlan:
@@ -149,16 +152,16 @@ class SecuritySections(BaseModel):
         users = tuple(
             PlannedUser(
                 name,
-                each.password.get_secret_value(),
-                tuple(mechanism for mechanism in each.mechanisms if mechanism.startswith("SCRAM")),
+                user.password.get_secret_value(),
+                tuple(mechanism for mechanism in user.mechanisms if mechanism.startswith("SCRAM")),
             )
-            for name, each in self.users.items()
-            if each.password is not None
+            for name, user in self.users.items()
+            if user.password is not None
         )
-        acls = tuple(_acl(each, word) for each in self.acls or () for word in each.operations)
-        supers = [each.strip() for each in properties.get("super.users", "").split(";")]
+        acls = tuple(_acl(acl, word) for acl in self.acls or () for word in acl.operations)
+        supers = [user.strip() for user in properties.get("super.users", "").split(";")]
         # The brokers' principal does not count: a user must be able to manage the ACLs.
-        people = [each for each in supers if each not in ("", self._brokers(properties))]
+        people = [user for user in supers if user not in ("", self._brokers(properties))]
         principal = people[0] if people else "User:ANONYMOUS"
         needs_right = bool(acls or any(user.mechanisms for user in users))
         if (
@@ -174,10 +177,12 @@ class SecuritySections(BaseModel):
 
     def _certificates(self, properties: Mapping[str, str]) -> tuple[str, ...] | None:
         """Return the users who get a certificate; None without TLS, or if a key store is given."""
-        tls = [each for each in self.listeners.values() if each.protocol.endswith("SSL")]
+        tls = [
+            listener for listener in self.listeners.values() if listener.protocol.endswith("SSL")
+        ]
         if not tls or any(name.startswith("ssl.keystore.") for name in properties):
             return None
-        wanted = any(each.client_auth != "none" for each in tls)
+        wanted = any(listener.client_auth != "none" for listener in tls)
         return tuple(self.users) if wanted else ()
 
 
@@ -221,8 +226,8 @@ def _acl(section: AclSection, operation: str) -> PlannedAcl:
 def _number(numbers: Mapping[str, int], word: str, kind: str) -> int:
     number = numbers.get(word.upper().replace("-", "_"))
     if number is None:
-        known: Iterable[str] = (each.lower() for each in numbers)
+        choices: Iterable[str] = (index.lower() for index in numbers)
         raise ClusterError(
-            f"`acls`: {word!r} is not a valid {kind}: use one of {', '.join(known)}."
+            f"`acls`: {word!r} is not a valid {kind}: use one of {', '.join(choices)}."
         )
     return number

@@ -72,7 +72,9 @@ def settings_from_json(document: Mapping[str, Any]) -> ClusterSettings:
     if values.get("seal_key") is not None:
         values["seal_key"] = Path(values["seal_key"])
     per_node = values.get("node_properties", {})
-    values["node_properties"] = {int(node): dict(given) for node, given in per_node.items()}
+    values["node_properties"] = {
+        int(node): dict(properties) for node, properties in per_node.items()
+    }
     values["access"] = AccessPlan.from_json(values.get("access", {}))
     values["node_command"] = tuple(values.get("node_command", ()))
     run = dict(values.get("run", {}))
@@ -102,8 +104,8 @@ def check_settings(settings: ClusterSettings) -> None:
             f"There is no broker {unknown[0]}: the brokers of this cluster are 1 to "
             f"{settings.brokers}."
         )
-    for node, own in settings.node_properties.items():
-        if "broker.id" in own:
+    for node, node_properties in settings.node_properties.items():
+        if "broker.id" in node_properties:
             raise ClusterError(
                 f"The properties of broker {node} cannot set `broker.id`: "
                 f"{CHOSEN_BY_UP['broker.id']}."

@@ -29,7 +29,7 @@ class Bounce:
     brokers: tuple[int, ...]
 
 
-class Client(Protocol):
+class UpgradeCommands(Protocol):
     """The commands that an upgrade uses; see ClusterClient."""
 
     def status(self) -> dict[str, Any]:
@@ -62,8 +62,8 @@ def plan_bounces(status: Mapping[str, Any]) -> tuple[Bounce, ...]:
         )
     last = status["controller_id"]
     order = sorted(states, key=lambda broker: (broker == last, broker))
-    old = tuple(each for each in order if not states[each]["envelope_supported"])
-    below = tuple(each for each in order if states[each]["writes_directly"])
+    old = tuple(state for state in order if not states[state]["envelope_supported"])
+    below = tuple(state for state in order if states[state]["writes_directly"])
     bounces = (
         Bounce(1, "the release that supports Envelopes", {ENVELOPE: "true"}, old),
         Bounce(2, f"{LEVEL}={BRIDGE}", {ENVELOPE: "true", LEVEL: BRIDGE}, below),
@@ -75,7 +75,7 @@ def _condition(broker: Mapping[str, Any]) -> str:
     return str(broker["condition"]) if broker["condition"] != "running" else "not answering"
 
 
-def upgrade(client: Client, say: Callable[[str], None]) -> int:
+def upgrade(client: UpgradeCommands, say: Callable[[str], None]) -> int:
     """Perform the remaining bounces; return the number of restarts.
 
     Raises:

@@ -82,14 +82,16 @@ def class_path(jars: Path | None = None) -> str:
     """
     named = os.environ.get("BRIDGEHEAD_ZOOKEEPER_JARS")
     folder = jars or (Path(named) if named else _installed_jars())
-    found = [sorted(folder.glob(pattern)) for pattern in _JARS]
-    if not all(found):
-        missing = next(pattern for pattern, paths in zip(_JARS, found, strict=True) if not paths)
+    jars_of_patterns = [sorted(folder.glob(pattern)) for pattern in _JARS]
+    if not all(jars_of_patterns):
+        missing = next(
+            pattern for pattern, paths in zip(_JARS, jars_of_patterns, strict=True) if not paths
+        )
         raise ClusterError(
             f"{folder} contains no {missing}: install bridgehead again, correct "
             "BRIDGEHEAD_ZOOKEEPER_JARS, or use --zookeeper HOST:PORT."
         )
-    return ":".join(str(path) for paths in found for path in paths)
+    return ":".join(str(path) for paths in jars_of_patterns for path in paths)
 
 
 def _installed_jars() -> Path:
@@ -143,10 +145,10 @@ def server_mode(host: str, port: int, *, timeout_s: float = 1.0) -> str | None:
             connection.settimeout(timeout_s)
             connection.sendall(b"srvr")
             with connection.makefile("rb") as stream:
-                answer = stream.read().decode("utf-8", "replace")
+                response = stream.read().decode("utf-8", "replace")
     except OSError:
         return None
-    for line in answer.splitlines():
+    for line in response.splitlines():
         if line.startswith("Mode: "):
             return line.removeprefix("Mode: ").strip()
     return None
@@ -189,7 +191,7 @@ class EmbeddedZooKeeper:
 
     def exits(self) -> dict[int, str]:
         """Reap the members that have exited unexpectedly; return a sentence for each."""
-        found = {}
+        sentences = {}
         for member in self.members:
             process = self._processes.get(member.id)
             if process is None or (status := process.poll()) is None:
@@ -199,8 +201,8 @@ class EmbeddedZooKeeper:
             if pid != process.pid:
                 sentence = self._describe_exit(member, status)
                 self._exits[member.id] = process.pid, sentence
-            found[member.id] = sentence
-        return found
+            sentences[member.id] = sentence
+        return sentences
 
     def _describe_exit(self, member: Member, status: int) -> str:
         name = "ZooKeeper" if len(self.members) == 1 else f"ZooKeeper member {member.id}"
@@ -328,7 +330,10 @@ class EmbeddedZooKeeper:
 def stop_stray_zookeeper(folder: Path) -> list[int]:
     """Kill the members of an earlier, killed supervisor; return their pids."""
     candidates = [folder.resolve() / part for part in ("", "1", "2", "3")]
-    ended = (stop_stray(each / "zookeeper.pid", str(each / "zoo.cfg")) for each in candidates)
+    ended = (
+        stop_stray(candidate / "zookeeper.pid", str(candidate / "zoo.cfg"))
+        for candidate in candidates
+    )
     return [pid for pid in ended if pid is not None]
 
 

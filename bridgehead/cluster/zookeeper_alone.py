@@ -35,8 +35,8 @@ def server_configuration(environment: Mapping[str, str]) -> str:
     Raises:
         ClusterError: a variable is unknown or malformed.
     """
-    given = {name for name in environment if name.startswith("ZOO_")}
-    unknown = sorted(given - _SETTINGS.keys() - _OTHERS - {"ZOO_CONF_DIR", "ZOO_LOG_DIR"})
+    variables = {name for name in environment if name.startswith("ZOO_")}
+    unknown = sorted(variables - _SETTINGS.keys() - _OTHERS - {"ZOO_CONF_DIR", "ZOO_LOG_DIR"})
     if unknown:
         raise ClusterError(
             f"{', '.join(unknown)} is not supported: put the setting into ZOO_CFG_EXTRA."
@@ -47,7 +47,7 @@ def server_configuration(environment: Mapping[str, str]) -> str:
     ]
     servers = environment.get("ZOO_SERVERS", "").split()
     if servers:
-        lines += [_server(each) for each in servers]
+        lines += [_server(server) for server in servers]
     else:
         lines.append(f"clientPort={CLIENT_PORT}")
     lines += environment.get("ZOO_CFG_EXTRA", "").split()

@@ -39,10 +39,12 @@ def with_credentials(settings: ClusterSettings) -> ClusterSettings:
     if not wants_acls(settings) or any(name in settings.properties for name in NAMES):
         return settings
     file = channel_folder(settings) / "zookeeper.json"
-    found = read_json(file)
-    if found is None or set(found) != set(NAMES):
+    credentials = read_json(file)
+    if credentials is None or set(credentials) != set(NAMES):
         users = ("controller", "broker")
-        found = {n: f"{u}:{secrets.token_urlsafe(24)}" for n, u in zip(NAMES, users, strict=True)}
+        credentials = {
+            n: f"{u}:{secrets.token_urlsafe(24)}" for n, u in zip(NAMES, users, strict=True)
+        }
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_private(file, json.dumps(found).encode())
-    return dataclasses.replace(settings, properties={**settings.properties, **found})
+        write_private(file, json.dumps(credentials).encode())
+    return dataclasses.replace(settings, properties={**settings.properties, **credentials})

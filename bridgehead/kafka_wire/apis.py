@@ -108,8 +108,8 @@ class ApiSpec:
 
     def _message(self, kind: str) -> type[Any]:
         module = import_module(f"{__package__}.{self.messages}.{self.key.name.lower()}")
-        found: type[Any] = getattr(module, self.name + kind)
-        return found
+        message: type[Any] = getattr(module, self.name + kind)
+        return message
 
     @property
     def enum_name(self) -> str:
@@ -160,7 +160,7 @@ def _spec(
 
 
 def _rights(text: str) -> tuple[Right, ...]:
-    pairs = (each.split() for each in text.split(", ") if each)
+    pairs = (part.split() for part in text.split(", ") if part)
     return tuple((operation, resource_type) for operation, resource_type in pairs)
 
 
@@ -206,11 +206,11 @@ def _drafted(key: ApiKey, route: Route, shape: ErrorShape, rights: str) -> ApiSp
 
 def _api_versions(response: type[Any], request: Any, failure: Failure) -> Any:
     """Return the response; with UNSUPPORTED_VERSION it lists only the versions of ApiVersions."""
-    answer = whole()(response, request, failure)
+    filled = whole()(response, request, failure)
     if failure.error is ErrorCode.UNSUPPORTED_VERSION:
         spec = API_SPECS[ApiKey.API_VERSIONS]
-        answer.api_keys = [ApiVersion(spec.key, spec.min_version, spec.max_version)]
-    return answer
+        filled.api_keys = [ApiVersion(spec.key, spec.min_version, spec.max_version)]
+    return filled
 
 
 _DRAFTS: Final = "messages.drafted"

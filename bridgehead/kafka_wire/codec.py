@@ -157,7 +157,7 @@ def with_throttle_time(
     if _begins_with_throttle_time(api_key, version):
         return _THROTTLE_TIME.pack(throttle_ms) + body[_THROTTLE_TIME.size :]
     fields = fields_of(message_type(find_spec(api_key, version, "drafted"), "response"))
-    if not any(each.name == "throttle_time_ms" and version in each.versions for each in fields):
+    if not any(field.name == "throttle_time_ms" and version in field.versions for field in fields):
         return body
     response = decode_response(api_key, version, body, dialect=dialect)
     response.throttle_time_ms = throttle_ms

@@ -99,13 +99,13 @@ class Per:
         assert isinstance(kind, Array)
         assert isinstance(kind.of, type)
         results = []
-        for each in self.elements(requested):
-            is_struct = not isinstance(each, str | int)
+        for element in self.elements(requested):
+            is_struct = not isinstance(element, str | int)
             values = dict(self.constants)
             for field, source in self.copied.items():
-                values[field] = getattr(each, source) if is_struct else each
+                values[field] = getattr(element, source) if is_struct else element
             if self.nested is not None:
-                values[self.nested.into] = self.nested._results(kind.of, each, failure, text)
+                values[self.nested.into] = self.nested._results(kind.of, element, failure, text)
             results.append(_struct(kind.of, failure, text, values))
         return results
 
@@ -132,7 +132,7 @@ def per(
         constants: values that fields of the response's element have instead of the schema's
             defaults.
     """
-    pairs = (each.partition("=") for each in copied.split())
+    pairs = (word.partition("=") for word in copied.split())
     fields = {field: source or field for field, _, source in pairs}
     if not isinstance(elements, str):
         return Per(elements, fields, into, nested, text, constants)
@@ -162,10 +162,10 @@ def not_controller_in_elements(shape: ErrorShape) -> ErrorShape:
     """Return `shape`, except that NOT_CONTROLLER is only in the elements, not at the top level."""
 
     def build(response: type[Any], request: Any, failure: Failure) -> Any:
-        answer = shape(response, request, failure)
+        filled = shape(response, request, failure)
         if failure.is_not_controller:
-            answer.error_code = ErrorCode.NONE
-        return answer
+            filled.error_code = ErrorCode.NONE
+        return filled
 
     return build
 
@@ -175,7 +175,7 @@ _TABLES: dict[type[Any], Mapping[str, Wire]] = {}
 
 def _fields(struct: type[Any]) -> Mapping[str, Wire]:
     if struct not in _TABLES:
-        _TABLES[struct] = {each.name: each for each in fields_of(struct)}
+        _TABLES[struct] = {field.name: field for field in fields_of(struct)}
     return _TABLES[struct]
 
 
@@ -241,7 +241,11 @@ def fetched_topics(request: Any) -> Iterable[FetchedTopic]:
     for topic in request.topics or ():
         requested.setdefault(topic.name, {}).update(dict.fromkeys(topic.partition_indexes))
     if len(requested) > NAMES_MAX:
-        return [FetchedTopic(name, list(each)) for name, each in requested.items() if each]
+        return [
+            FetchedTopic(name, list(partitions))
+            for name, partitions in requested.items()
+            if partitions
+        ]
     hashes = {name: java_hash(name) for name in requested}
     partition_hashes = {
         (name, partition): topic_partition_hash(hashes[name], partition)

@@ -265,12 +265,10 @@ class Generator:
         return _remembering(source.compile("skip_structs"))
 
     def _decode_tags(self, source: _Source, target: type[Any], tagged: list[Wire]) -> None:
-        known = {field.tag for field in tagged}
+        tags = {field.tag for field in tagged}
         # Kafka rejects the tags that only other versions of the struct use.
         foreign = tuple(
-            tag
-            for field in fields_of(target)
-            if (tag := field.tag) is not None and tag not in known
+            tag for field in fields_of(target) if (tag := field.tag) is not None and tag not in tags
         )
         for field in tagged:
             source.add(1, f"f_{field.name} = {self._default(source, field)}")
@@ -412,9 +410,9 @@ def _remembering(skip: Skipper) -> Skipper:
 
     def skip_again(data: bytes, at: int, end: int, count: int) -> int:
         nonlocal last
-        known_count, known = last
-        if count == known_count and data.startswith(known, at):
-            return at + len(known)
+        known_count, last_data = last
+        if count == known_count and data.startswith(last_data, at):
+            return at + len(last_data)
         stop = skip(data, at, end, count)
         last = count, data[at:stop]
         return stop
@@ -428,14 +426,14 @@ def _sharing(decode: Decoder) -> SharedDecoder:
 
     def decode_again(data: bytes, at: int, end: int, count: int) -> tuple[FixedList, int]:
         nonlocal last
-        known_count, known, elements = last
-        if count == known_count and data.startswith(known, at):
-            return elements, at + len(known)
-        began, found = at, []
+        known_count, last_data, elements = last
+        if count == known_count and data.startswith(last_data, at):
+            return elements, at + len(last_data)
+        began, decoded = at, []
         for _ in range(count):
             element, at = decode(data, at, end)
-            found.append(element)
-        last = count, data[began:at], FixedList(found)
+            decoded.append(element)
+        last = count, data[began:at], FixedList(decoded)
         return last[2], at
 
     return decode_again

@@ -87,14 +87,14 @@ class JsonGenerator:
 
     def _value(self, target: type[Any], field: Wire, of: str, names: dict[str, Any]) -> str:
         # A drafted class that extends a shipped class inherits its secrets.
-        if any(field.name in self._secrets.get(each, ()) for each in target.__mro__):
+        if any(field.name in self._secrets.get(base, ()) for base in target.__mro__):
             return "HIDDEN"
         return self._expression(field.type, of, names)
 
     def _expression(self, kind: WireType, of: str, names: dict[str, Any]) -> str:
         if isinstance(kind, Array):
-            each = self._expression(kind.of, "e", names)
-            rows = of if each == "e" else f"[{each} for e in {of}]"
+            expression = self._expression(kind.of, "e", names)
+            rows = of if expression == "e" else f"[{expression} for e in {of}]"
             if not isinstance(kind.of, type):
                 return rows
             names["FixedList"] = FixedList
@@ -114,7 +114,7 @@ class JsonGenerator:
         return of
 
     def _fixed_array(self, to_json: ToJson) -> Callable[[FixedList], Any]:
-        return lambda elements: self._fixed([to_json(each) for each in elements])
+        return lambda elements: self._fixed([to_json(element) for element in elements])
 
 
 def _uuid(value: bytes) -> str:

@@ -24,9 +24,9 @@ def check_request(api_key: int, version: int, request: Any) -> None:
 
 
 def _reject_unknown(elements: Iterable[Any], fields: Iterable[str]) -> None:
-    for each in elements:
-        if any(getattr(each, field) == _UNKNOWN for field in fields):
-            raise WireError(f"an UNKNOWN element: {each}")
+    for element in elements:
+        if any(getattr(element, field) == _UNKNOWN for field in fields):
+            raise WireError(f"an UNKNOWN element: {element}")
 
 
 def _update_metadata(request: Any, version: int) -> None:

@@ -60,8 +60,8 @@ class FixedList(list[Any]):
         """Return the elements as bytes; `encode` appends one element to a bytearray."""
         if encode not in self._encoded:
             out = bytearray()
-            for each in self:
-                encode(each, out)
+            for element in self:
+                encode(element, out)
             self._encoded[encode] = bytes(out)
         return self._encoded[encode]
 
@@ -79,7 +79,7 @@ class Versions:
     ranges: tuple[range, ...]
 
     def __contains__(self, version: object) -> bool:
-        return any(version in each for each in self.ranges)
+        return any(version in span for span in self.ranges)
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,12 +57,11 @@ class TopicLimits(TopicManagementPolicy):
     def validate_create_topic(
         self, request_metadata: CreateTopicRequest, cluster_state: ClusterState
     ) -> None:
-        """See TopicManagementPolicy."""
         if request_metadata.requested_state.internal:
             return
         self._check_topic(request_metadata.topic, request_metadata.requested_state, None)
         names = cluster_state.topics(False, False)
-        accepted = {each.topic for each in _accepted(request_metadata, CreateTopicRequest)}
+        accepted = {earlier.topic for earlier in _accepted(request_metadata, CreateTopicRequest)}
         count = len(names) + sum(name not in names for name in accepted) + 1
         self._check_maximum("topics.max", count, "The cluster would have {} topics")
         self._check_cluster(request_metadata, cluster_state)
@@ -70,7 +69,6 @@ class TopicLimits(TopicManagementPolicy):
     def validate_alter_topic(
         self, request_metadata: AlterTopicRequest, cluster_state: ClusterState
     ) -> None:
-        """See TopicManagementPolicy."""
         requested = request_metadata.requested_state
         if requested.internal:
             return
@@ -97,10 +95,12 @@ class TopicLimits(TopicManagementPolicy):
             self._check_maximum(
                 "partitions.max", partitions, f"Topic '{topic}' would have {{}} partitions"
             )
-        known = _factors(before) if before is not None else {}
+        factors_before = _factors(before) if before is not None else {}
         # A new partition, which usually gets as many replicas as partition 0, is compared with it.
         first = before.replication_factor if before is not None else None
-        factors = ((factor, known.get(p, first)) for p, factor in _factors(requested).items())
+        factors = (
+            (factor, factors_before.get(p, first)) for p, factor in _factors(requested).items()
+        )
         for factor, factor_before in dict.fromkeys(factors):
             self._check_factor(topic, factor, factor_before)
         self._check_retention(topic, requested, before)
@@ -139,8 +139,8 @@ class TopicLimits(TopicManagementPolicy):
         for name in cluster.topics(False, False):
             state = cluster.topic_state(name)
             counts[name] = 0 if state is None else state.num_partitions
-        for each in (*_accepted(request, CreateTopicRequest, AlterTopicRequest), request):
-            counts[each.topic] = each.requested_state.num_partitions
+        for change in (*_accepted(request, CreateTopicRequest, AlterTopicRequest), request):
+            counts[change.topic] = change.requested_state.num_partitions
         self._check_maximum(
             "cluster.partitions.max", sum(counts.values()), "The cluster would have {} partitions"
         )
@@ -157,9 +157,9 @@ def _accepted(
 ) -> list[CreateTopicRequest | AlterTopicRequest]:
     """Return the accepted changes of these kinds to topics that are not internal."""
     return [
-        each
-        for each in request.accepted_before
-        if isinstance(each, kinds) and not each.requested_state.internal
+        accepted
+        for accepted in request.accepted_before
+        if isinstance(accepted, kinds) and not accepted.requested_state.internal
     ]
 
 

@@ -49,7 +49,6 @@ class TopicNaming(TopicManagementPolicy):
     def validate_create_topic(
         self, request_metadata: CreateTopicRequest, cluster_state: ClusterState
     ) -> None:
-        """See TopicManagementPolicy."""
         topic, principal = request_metadata.topic, request_metadata.principal
         if request_metadata.requested_state.internal:
             return
@@ -76,13 +75,11 @@ class TopicNaming(TopicManagementPolicy):
     def validate_delete_topic(
         self, request_metadata: DeleteTopicRequest, cluster_state: ClusterState
     ) -> None:
-        """See TopicManagementPolicy."""
         self._check_protected(request_metadata.topic, "is protected and cannot be deleted")
 
     def validate_delete_records(
         self, request_metadata: DeleteRecordsRequest, cluster_state: ClusterState
     ) -> None:
-        """See TopicManagementPolicy."""
         self._check_protected(request_metadata.topic, "is protected: its records cannot be deleted")
 
     def _check_protected(self, topic: str, reason: str) -> None:

@@ -73,11 +73,9 @@ class FixedClusterState:
     size: int = 1
 
     def topic_state(self, topic_name: str) -> TopicState | None:
-        """See ClusterState."""
         return self.states.get(topic_name)
 
     def topics(self, include_internal: bool, include_marked_for_deletion: bool) -> AbstractSet[str]:
-        """See ClusterState."""
         return {
             name
             for name, state in self.states.items()
@@ -86,7 +84,6 @@ class FixedClusterState:
         }
 
     def cluster_size(self) -> int:
-        """See ClusterState."""
         return self.size
 
 

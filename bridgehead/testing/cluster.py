@@ -83,10 +83,10 @@ class BridgeheadCluster(StartStop):
         zookeeper, setup = self._zookeeper(), self._setup()
         self._others = [zookeeper, setup]
         with ThreadPoolExecutor() as pool:  # The setup runs while ZooKeeper starts.
-            list(pool.map(lambda each: each.start(), self._others))
+            list(pool.map(lambda container: container.start(), self._others))
             self._wait_for_setup(setup)
             self._wait_for_zookeeper(zookeeper)
-            list(pool.map(lambda each: each.start(), self._nodes.values()))
+            list(pool.map(lambda container: container.start(), self._nodes.values()))
         try:
             self._wait_for_controller(self._count)
         except TimeoutError as late:
@@ -220,15 +220,15 @@ class BridgeheadCluster(StartStop):
 
         Return None if the broker knows no controller or does not answer.
         """
-        found = _CONTROLLER.search(self._health(broker) or "")
-        return int(found[1]) if found else None
+        match = _CONTROLLER.search(self._health(broker) or "")
+        return int(match[1]) if match else None
 
     def _health(self, broker: int) -> str | None:
         """Return a broker's health text, healthy or not; None if it does not answer."""
         url = f"http://{LOOPBACK}:{self._metrics[broker]}/health"
         try:
-            with urllib.request.urlopen(url, timeout=1) as answer:
-                return str(answer.read().decode())
+            with urllib.request.urlopen(url, timeout=1) as response:
+                return str(response.read().decode())
         except urllib.error.HTTPError as unhealthy:
             return str(unhealthy.read().decode())
         except (OSError, http.client.HTTPException):
@@ -244,16 +244,16 @@ class BridgeheadCluster(StartStop):
         """
         return self._wait_for_controller(1, other_than)
 
-    def _wait_for_controller(self, answers_min: int, other_than: int | None = None) -> int:
+    def _wait_for_controller(self, responses_min: int, other_than: int | None = None) -> int:
         deadline = time.monotonic() + READY_WITHIN_S
         while time.monotonic() < deadline:
-            answers = [text for b in self._nodes if (text := self._health(b)) is not None]
-            known = {_CONTROLLER.search(text) for text in answers}
-            ids = {int(match[1]) if match else None for match in known}
-            if len(answers) >= answers_min and len(ids) == 1:
-                found = ids.pop()
-                if found is not None and found != other_than:
-                    return found
+            responses = [text for b in self._nodes if (text := self._health(b)) is not None]
+            matches = {_CONTROLLER.search(text) for text in responses}
+            ids = {int(match[1]) if match else None for match in matches}
+            if len(responses) >= responses_min and len(ids) == 1:
+                controller_id = ids.pop()
+                if controller_id is not None and controller_id != other_than:
+                    return controller_id
             time.sleep(_POLL_S)
         raise TimeoutError(f"the brokers did not agree on a controller within {READY_WITHIN_S:g} s")
 
@@ -277,7 +277,7 @@ class BridgeheadCluster(StartStop):
 
     def _running(self) -> int:
         containers = (self.get_container(broker) for broker in self._nodes)
-        return sum(each.status == "running" for each in containers)
+        return sum(container.status == "running" for container in containers)
 
     def pause(self, broker: int) -> None:
         """Freeze a broker's container."""

@@ -95,11 +95,11 @@ class BridgeheadContainer(DockerContainer):
             TimeoutError: this took longer than a minute.
         """
         deadline = time.monotonic() + READY_WITHIN_S
-        while (found := self.get_controller()) is None or found == other_than:
+        while (controller_id := self.get_controller()) is None or controller_id == other_than:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"no controller became active within {READY_WITHIN_S:g} s")
             time.sleep(_POLL_S)
-        return found
+        return controller_id
 
     def kill_controller(self) -> int:
         """Kill the controller's process (SIGKILL); return the broker's id.

@@ -54,7 +54,7 @@ class Dispatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class SendResponse:
     """Send `payload`. `logged_in` is True if the login has just succeeded."""
 
     payload: bytes
@@ -62,7 +62,7 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Refuse:
+class Reject:
     """The login failed: wait, send `payload` if there is one, and close the connection."""
 
     payload: bytes | None
@@ -74,7 +74,7 @@ class Expired:
     """The session expired without re-authentication: close the connection."""
 
 
-Outcome = Dispatch | Reply | Refuse | Expired
+LoginOutcome = Dispatch | SendResponse | Reject | Expired
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class SaslAuthenticator:
         """True while ordinary requests are served."""
         return self._state is _State.COMPLETE
 
-    def receive(self, frame: bytes, now_ms: int) -> Outcome:
+    def receive(self, frame: bytes, now_ms: int) -> LoginOutcome:
         """Handle the next frame of the connection; `now_ms` is monotonic."""
         if self._state is _State.COMPLETE:
             return self._while_complete(frame, now_ms)
@@ -135,8 +135,8 @@ class SaslAuthenticator:
         if self._state is _State.EXCHANGE:
             return self._token(frame, now_ms) if self._wrapped else self._bare_token(frame, now_ms)
         if self._state is _State.OTHER_MECHANISM:
-            return self._refuse("re-authentication with another mechanism")
-        return self._refuse("the login has already failed")
+            return self._reject("re-authentication with another mechanism")
+        return self._reject("the login has already failed")
 
     def is_valid(self, now_ms: int) -> bool:
         """True if the client is logged in and its session has not expired."""
@@ -144,7 +144,7 @@ class SaslAuthenticator:
             return False
         return self._expires_at_ms is None or now_ms < self._expires_at_ms
 
-    def _while_complete(self, frame: bytes, now_ms: int) -> Outcome:
+    def _while_complete(self, frame: bytes, now_ms: int) -> LoginOutcome:
         if self._expires_at_ms is None:
             return Dispatch()
         if frame[:2] == _HANDSHAKE_KEY and self._may_reauthenticate(now_ms):
@@ -157,84 +157,84 @@ class SaslAuthenticator:
         began = self._began_again_ms
         return began is None or now_ms - began >= REAUTHENTICATE_AGAIN_MS
 
-    def _request(self, frame: bytes) -> Outcome:
+    def _request(self, frame: bytes) -> LoginOutcome:
         """Handle a request before the exchange: SaslHandshake, or ApiVersions once."""
         try:
             header, at = decode_request_header(frame)
         except UnsupportedVersionError as error:
             if error.header.api_key == ApiKey.API_VERSIONS and self._state is _State.INITIAL:
                 return Dispatch()  # The dispatcher answers; the client may retry.
-            return self._refuse(str(error))
+            return self._reject(str(error))
         except WireError as error:
-            return self._refuse(str(error))
+            return self._reject(str(error))
         if header.api_key not in (ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE):
             name = DRAFTED_SPECS[header.api_key].name
-            return self._refuse(f"Unexpected Kafka request of type {name} during SASL handshake.")
+            return self._reject(f"Unexpected Kafka request of type {name} during SASL handshake.")
         try:
             message = decode_request(header.api_key, header.api_version, frame, at)
         except WireError as error:
-            return self._refuse(str(error))
+            return self._reject(str(error))
         if header.api_key == ApiKey.SASL_HANDSHAKE:
             return self._handshake(header, message.mechanism)
         if self._state is not _State.INITIAL:
-            return self._refuse("Unexpected ApiVersions request")
+            return self._reject("Unexpected ApiVersions request")
         if names_software(header.api_version, message):
             self._state = _State.VERSIONS_KNOWN
         return Dispatch()
 
-    def _handshake(self, header: RequestHeader, wanted: str) -> Outcome:
+    def _handshake(self, header: RequestHeader, wanted: str) -> LoginOutcome:
         mechanism = self._mechanisms.get(wanted)
         error = ErrorCode.NONE if mechanism else ErrorCode.UNSUPPORTED_SASL_MECHANISM
-        answer = _encode(header, SaslHandshakeResponse(int(error), list(self._mechanisms)))
+        response = _encode(header, SaslHandshakeResponse(int(error), list(self._mechanisms)))
         if mechanism is None:
             # In a re-authentication, Kafka closes the connection without this response.
-            payload = answer if self.principal is None else None
-            return self._refuse("a mechanism that is not enabled", payload)
+            payload = response if self.principal is None else None
+            return self._reject("a mechanism that is not enabled", payload)
         if self.principal is not None and wanted != self.mechanism:
             self._state = _State.OTHER_MECHANISM
-            return Reply(answer)
+            return SendResponse(response)
         self.mechanism = wanted
         self._wrapped = header.api_version >= 1
         self._server = mechanism.new_server()
         self._state = _State.EXCHANGE
-        return Reply(answer)
+        return SendResponse(response)
 
-    def _token(self, frame: bytes, now_ms: int) -> Outcome:
+    def _token(self, frame: bytes, now_ms: int) -> LoginOutcome:
         """Handle a SaslAuthenticate request."""
         try:
             header, at = decode_request_header(frame)
             message = decode_request(header.api_key, header.api_version, frame, at)
             check_request(header.api_key, header.api_version, message)
         except UnsupportedVersionError as error:
-            return self._refuse(str(error), _unsupported_version(error.header))
+            return self._reject(str(error), _unsupported_version(error.header))
         except WireError as error:
-            return self._refuse(str(error))
+            return self._reject(str(error))
         if header.api_key != ApiKey.SASL_AUTHENTICATE:
             reason = (
                 f"Unexpected Kafka request of type {DRAFTED_SPECS[header.api_key].enum_name} "
                 "during SASL authentication."
             )
-            return self._refuse(reason, _unexpected_request(header, message, reason))
+            return self._reject(reason, _unexpected_request(header, message, reason))
         try:
             challenge = self._evaluate(message.auth_bytes)
         except SaslError as failed:
             cut_off = isinstance(failed, SaslCutOffError)
             payload = None if cut_off else _failure(header, self._client_text(failed))
-            return self._refuse(str(failed), payload)
+            return self._reject(str(failed), payload)
         response = SaslAuthenticateResponse(0, "", challenge)
         if self._server is None:
             response.session_lifetime_ms = self._begin_session(now_ms)
-        return Reply(_encode(header, response), self.is_complete)
+        return SendResponse(_encode(header, response), self.is_complete)
 
-    def _bare_token(self, frame: bytes, now_ms: int) -> Outcome:
+    def _bare_token(self, frame: bytes, now_ms: int) -> LoginOutcome:
         """Handle a token after SaslHandshake v0; a failure gets no response."""
         try:
             challenge = self._evaluate(frame)
         except SaslError as failed:
-            return self._refuse(str(failed))
+            return self._reject(str(failed))
         if self._server is None:
             self._begin_session(now_ms)
-        return Reply(challenge, self.is_complete)
+        return SendResponse(challenge, self.is_complete)
 
     def _evaluate(self, response: bytes) -> bytes:
         """Return the next challenge. The last one sets the principal and clears `_server`."""
@@ -287,10 +287,10 @@ class SaslAuthenticator:
             f"with SASL mechanism {self.mechanism}"
         )
 
-    def _refuse(self, reason: str, payload: bytes | None = None) -> Refuse:
+    def _reject(self, reason: str, payload: bytes | None = None) -> Reject:
         self._state = _State.FAILED
         self._server = None
-        return Refuse(payload, reason)
+        return Reject(payload, reason)
 
 
 def _encode(header: RequestHeader, response: Any) -> bytes:

@@ -32,7 +32,9 @@ def certificate_name(certificate: bytes) -> str:
         ValueError: the bytes are not a certificate.
     """
     subject = x509.load_der_x509_certificate(certificate).subject
-    return ",".join("+".join(_attribute(each) for each in rdn) for rdn in reversed(subject.rdns))
+    return ",".join(
+        "+".join(_attribute(attribute) for attribute in rdn) for rdn in reversed(subject.rdns)
+    )
 
 
 def _attribute(attribute: x509.NameAttribute[str | bytes]) -> str:

@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 
 import jwt
 
-from broker_proxy.authentication.oauthbearer import Token, TokenRefusedError
+from broker_proxy.authentication.oauthbearer import Token, TokenRejectedError
 from broker_proxy.authentication.sasl_server import SecurityConfigError
 
 _URL: Final = "sasl.oauthbearer.jwks.endpoint.url"
@@ -45,7 +45,7 @@ class JwksValidator:
         except ValueError:
             raise SecurityConfigError(f"{_SKEW} must be a number of seconds.") from None
         audiences = properties.get("sasl.oauthbearer.expected.audience", "").split(",")
-        self._audiences = [each.strip() for each in audiences if each.strip()]
+        self._audiences = [audience.strip() for audience in audiences if audience.strip()]
         self._issuer = properties.get("sasl.oauthbearer.expected.issuer", "").strip() or None
         self._read_at = -1
         self._keys: Mapping[str | None, jwt.PyJWK] = {}
@@ -57,9 +57,8 @@ class JwksValidator:
             ) from None
 
     def __call__(self, token: str) -> Token:
-        """See oauthbearer.Validate."""
         if len(token) > _TOKEN_BYTES_MAX:
-            raise TokenRefusedError("the token is too long")
+            raise TokenRejectedError("the token is too long")
         try:
             key = self._key(jwt.get_unverified_header(token).get("kid"))
             claims = jwt.decode(
@@ -78,7 +77,7 @@ class JwksValidator:
                 },
             )
         except (jwt.PyJWTError, ValueError, TypeError, RecursionError) as error:
-            raise TokenRefusedError(f"the token is invalid: {type(error).__name__}") from None
+            raise TokenRejectedError(f"the token is invalid: {type(error).__name__}") from None
         return self._judge(claims)
 
     def _judge(self, claims: Mapping[str, Any]) -> Token:
@@ -86,17 +85,17 @@ class JwksValidator:
         if claims.get("nbf") is not None:  # optional, unlike `exp` and `iat`
             times.append(claims["nbf"])
         if not all(map(_is_time, times)):
-            raise TokenRefusedError("a time claim is not a number")
-        expires_ms, *valid_from_ms = (round(each * 1000) for each in times)
+            raise TokenRejectedError("a time claim is not a number")
+        expires_ms, *valid_from_ms = (round(time * 1000) for time in times)
         now = self._now_ms()
         if now - self._skew_ms >= expires_ms or max(valid_from_ms) - self._skew_ms > now:
-            raise TokenRefusedError("the token has expired or is not valid yet")
+            raise TokenRejectedError("the token has expired or is not valid yet")
         name = claims.get(self._name_claim)
         if not isinstance(name, str) or not name.strip():
-            raise TokenRefusedError(f"the claim {self._name_claim} is not a name")
+            raise TokenRejectedError(f"the claim {self._name_claim} is not a name")
         scope = claims.get(self._scope_claim, "")
         if not isinstance(scope, str | list):
-            raise TokenRefusedError(f"the claim {self._scope_claim} is not a scope")
+            raise TokenRejectedError(f"the claim {self._scope_claim} is not a scope")
         return Token(name.strip(), expires_ms)
 
     def _key(self, key_id: str | None) -> jwt.PyJWK:
@@ -105,19 +104,19 @@ class JwksValidator:
                 self._read_again()
             except (OSError, ValueError, jwt.PyJWTError) as error:
                 reason = f"the keys cannot be read: {type(error).__name__}"
-                raise TokenRefusedError(reason) from None
+                raise TokenRejectedError(reason) from None
         if key_id is None and len(self._keys) == 1:
             return next(iter(self._keys.values()))
         if key_id not in self._keys:
-            raise TokenRefusedError("the token names an unknown key")
+            raise TokenRejectedError("the token names an unknown key")
         return self._keys[key_id]
 
     def _read_again(self) -> None:
         changed_at = self._file.stat().st_mtime_ns
         if changed_at == self._read_at:
             return
-        found = jwt.PyJWKSet.from_dict(json.loads(self._file.read_text(encoding="utf-8")))
-        self._keys = {each.key_id: each for each in found.keys}
+        key_set = jwt.PyJWKSet.from_dict(json.loads(self._file.read_text(encoding="utf-8")))
+        self._keys = {key.key_id: key for key in key_set.keys}
         self._read_at = changed_at
 
 

@@ -102,18 +102,20 @@ def read_security(name: str, protocol: str, properties: Mapping[str, str]) -> Li
         SecurityConfigError: a property is missing, invalid or not supported. The text contains no
             values that may be secrets.
     """
-    own = _own_properties(name, properties)
-    sasl = _sasl_settings(name, own) if protocol.startswith("SASL") else {}
+    own_properties = _own_properties(name, properties)
+    sasl = _sasl_settings(name, own_properties) if protocol.startswith("SASL") else {}
     tls = None
     if protocol.endswith("SSL"):
-        tls = TlsSettings(name, _client_auth(name, protocol, own, properties), own)
+        tls = TlsSettings(
+            name, _client_auth(name, protocol, own_properties, properties), own_properties
+        )
         check_tls(tls)
     return ListenerSecurity(
         sasl,
         tls,
-        own.get("principal.builder.class", "").strip() or DEFAULT_BUILDER,
-        own.get("ssl.principal.mapping.rules", "DEFAULT"),
-        own,
+        own_properties.get("principal.builder.class", "").strip() or DEFAULT_BUILDER,
+        own_properties.get("ssl.principal.mapping.rules", "DEFAULT"),
+        own_properties,
     )
 
 
@@ -161,19 +163,19 @@ def _new_server(name: str, settings: SaslSettings, sources: Sources) -> NewSaslS
 def _own_properties(name: str, properties: Mapping[str, str]) -> Mapping[str, str]:
     prefix = f"listener.name.{name.lower()}."
     # As in Kafka, a sasl.jaas.config without the prefix of listener and mechanism is ignored.
-    own = {
+    listener_properties = {
         key: value
         for key, value in properties.items()
         if not key.startswith("listener.name.") and not key.endswith("sasl.jaas.config")
     }
     for key, value in properties.items():
         if key.startswith(prefix):
-            own[key.removeprefix(prefix)] = value
-    return own
+            listener_properties[key.removeprefix(prefix)] = value
+    return listener_properties
 
 
-def _sasl_settings(name: str, own: Mapping[str, str]) -> Mapping[str, SaslSettings]:
-    text = own.get("sasl.enabled.mechanisms", "GSSAPI")
+def _sasl_settings(name: str, listener_properties: Mapping[str, str]) -> Mapping[str, SaslSettings]:
+    text = listener_properties.get("sasl.enabled.mechanisms", "GSSAPI")
     wanted = [part.strip() for part in text.split(",") if part.strip()]
     for mechanism in wanted or ("GSSAPI",):
         if mechanism not in MECHANISMS:
@@ -181,19 +183,24 @@ def _sasl_settings(name: str, own: Mapping[str, str]) -> Mapping[str, SaslSettin
                 f"Listener {name} enables {mechanism}, which is not supported: set "
                 f"sasl.enabled.mechanisms to some of {', '.join(MECHANISMS)}."
             )
-    return {each: _mechanism_settings(name, each, own) for each in java_hash_set_order(wanted)}
+    return {
+        enabled: _mechanism_settings(name, enabled, listener_properties)
+        for enabled in java_hash_set_order(wanted)
+    }
 
 
-def _mechanism_settings(name: str, mechanism: str, own: Mapping[str, str]) -> SaslSettings:
+def _mechanism_settings(
+    name: str, mechanism: str, listener_properties: Mapping[str, str]
+) -> SaslSettings:
     key = f"{mechanism.lower()}.sasl.jaas.config"
     full = f"listener.name.{name.lower()}.{key}"
-    if not own.get(key, "").strip():
+    if not listener_properties.get(key, "").strip():
         raise SecurityConfigError(
             f"Listener {name} enables {mechanism} without a login module: set {full}="
             f"{_MODULES[mechanism]} required …;"
         )
     try:
-        jaas = parse_jaas(own[key], full)
+        jaas = parse_jaas(listener_properties[key], full)
     except JaasError as error:
         raise SecurityConfigError(str(error)) from None
     if jaas.module != _MODULES[mechanism]:
@@ -203,38 +210,49 @@ def _mechanism_settings(name: str, mechanism: str, own: Mapping[str, str]) -> Sa
     signed = None
     if mechanism == "OAUTHBEARER":
         UnsecuredJwsValidator(jaas.options, lambda: 0)
-        signed = _signed_tokens(name, own)
-    elif _handler(mechanism, own):
+        signed = _signed_tokens(name, listener_properties)
+    elif _handler(mechanism, listener_properties):
         raise SecurityConfigError(
             f"Listener {name} has a callback handler for {mechanism}, which is not supported: "
             "remove it."
         )
-    return SaslSettings(jaas, _max_reauth_ms(name, mechanism, own), signed)
+    return SaslSettings(jaas, _max_reauth_ms(name, mechanism, listener_properties), signed)
 
 
-def _max_reauth_ms(name: str, mechanism: str, own: Mapping[str, str]) -> int:
+def _max_reauth_ms(name: str, mechanism: str, listener_properties: Mapping[str, str]) -> int:
     common = "connections.max.reauth.ms"
     try:
-        return int(own.get(f"{mechanism.lower()}.{common}") or own.get(common, "0"))
+        return int(
+            listener_properties.get(f"{mechanism.lower()}.{common}")
+            or listener_properties.get(common, "0")
+        )
     except ValueError:
         raise SecurityConfigError(
             f"{common} of {mechanism} on listener {name} must be a number of milliseconds."
         ) from None
 
 
-def _handler(mechanism: str, own: Mapping[str, str]) -> str:
+def _handler(mechanism: str, listener_properties: Mapping[str, str]) -> str:
     common = "sasl.server.callback.handler.class"
-    return (own.get(f"{mechanism.lower()}.{common}") or own.get(common) or "").strip()
+    return (
+        listener_properties.get(f"{mechanism.lower()}.{common}")
+        or listener_properties.get(common)
+        or ""
+    ).strip()
 
 
-def _signed_tokens(name: str, own: Mapping[str, str]) -> Mapping[str, str] | None:
+def _signed_tokens(name: str, listener_properties: Mapping[str, str]) -> Mapping[str, str] | None:
     """Return OAUTHBEARER's properties if tokens are signed, else None.
 
     Raises SecurityConfigError for an unknown handler. Also raises it if the properties name keys
     but no handler: such a listener would not check signatures, and would accept any token.
     """
-    handler = _handler("oauthbearer", own)
-    settings = {key: value for key, value in own.items() if key.startswith("sasl.oauthbearer.")}
+    handler = _handler("oauthbearer", listener_properties)
+    settings = {
+        key: value
+        for key, value in listener_properties.items()
+        if key.startswith("sasl.oauthbearer.")
+    }
     if handler in SIGNED_TOKENS_HANDLERS:
         return settings
     if handler or settings.get("sasl.oauthbearer.jwks.endpoint.url", "").strip():
@@ -249,7 +267,7 @@ def _signed_tokens(name: str, own: Mapping[str, str]) -> Mapping[str, str] | Non
 def java_hash_set_order(mechanisms: list[str]) -> list[str]:
     """Return distinct mechanisms as a Java HashSet orders them; clients see this order."""
     slots = [(_slot(name), name) for name in dict.fromkeys(mechanisms)]
-    return [name for _, name in sorted(slots, key=lambda each: each[0])]
+    return [name for _, name in sorted(slots, key=lambda slot: slot[0])]
 
 
 def _slot(name: str) -> int:
@@ -258,11 +276,11 @@ def _slot(name: str) -> int:
 
 
 def _client_auth(
-    name: str, protocol: str, own: Mapping[str, str], properties: Mapping[str, str]
+    name: str, protocol: str, listener_properties: Mapping[str, str], properties: Mapping[str, str]
 ) -> str:
     """Return ssl.client.auth; on SASL_SSL only the listener's setting counts (KIP-684)."""
     if protocol == "SASL_SSL":
-        own = {
+        listener_properties = {
             "ssl.client.auth": properties.get(f"listener.name.{name.lower()}.ssl.client.auth", "")
         }
-    return own.get("ssl.client.auth", "").strip() or "none"
+    return listener_properties.get("ssl.client.auth", "").strip() or "none"

@@ -38,7 +38,7 @@ class Token:
     expires_at_ms: int
 
 
-class TokenRefusedError(Exception):
+class TokenRejectedError(Exception):
     """The token is invalid. The text is for the log and contains no part of the token.
 
     If the only fault is a missing part of the required scope, `scope` is the required scope.
@@ -49,7 +49,7 @@ class TokenRefusedError(Exception):
         self.scope = scope
 
 
-Validate = Callable[[str], Token]  # raises TokenRefusedError
+Validate = Callable[[str], Token]  # raises TokenRejectedError
 
 
 class OAuthBearerServer:
@@ -57,25 +57,24 @@ class OAuthBearerServer:
 
     def __init__(self, validate: Validate) -> None:
         self._validate = validate
-        self._refusal: str | None = None
+        self._rejection: str | None = None
         self.result: SaslResult | None = None
 
     def evaluate(self, response: bytes) -> bytes:
-        """See SaslServer."""
-        if self._refusal is not None and response == _ERROR_ACKNOWLEDGED:
-            raise SaslAuthenticationError(self._refusal)
-        self._refusal = None
+        if self._rejection is not None and response == _ERROR_ACKNOWLEDGED:
+            raise SaslAuthenticationError(self._rejection)
+        self._rejection = None
         authorization_id, token_text = _parse(response)
         try:
             token = self._validate(token_text)
             # A JSON string can contain a lone surrogate as an escape.
             if _LONE_SURROGATE.search(token.principal_name):
-                raise TokenRefusedError("the principal name is not Unicode text")
-        except TokenRefusedError as error:
+                raise TokenRejectedError("the principal name is not Unicode text")
+        except TokenRejectedError as error:
             status = "insufficient_scope" if error.scope else "invalid_token"
             scope = f', "scope":{json.dumps(error.scope)}' if error.scope else ""
-            self._refusal = f'{{"status":"{status}"{scope}}}'
-            return self._refusal.encode()
+            self._rejection = f'{{"status":"{status}"{scope}}}'
+            return self._rejection.encode()
         if authorization_id not in ("", token.principal_name):
             raise SaslAuthenticationError(
                 "Authentication failed: Client requested an authorization id "

@@ -24,7 +24,6 @@ class PlainServer:
         self.result: SaslResult | None = None
 
     def evaluate(self, response: bytes) -> bytes:
-        """See SaslServer."""
         # As in Kafka, at most four tokens are counted.
         tokens = response.decode("utf-8", "replace").split("\0", _TOKENS)
         if len(tokens) != _TOKENS:

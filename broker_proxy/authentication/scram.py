@@ -82,7 +82,6 @@ class ScramServer:
         self.result: SaslResult | None = None
 
     def evaluate(self, response: bytes) -> bytes:
-        """See SaslServer."""
         if self.result is not None:
             raise SaslError("a SCRAM message after the end of the exchange")
         if len(response) > MESSAGE_BYTES_MAX:
@@ -154,8 +153,8 @@ class ScramServer:
         if not hmac.compare_digest(stored_key, credential.stored_key):
             raise SaslError("a wrong SCRAM proof")
         self.result = pending.result
-        answer = hmac.digest(credential.server_key, auth_message, self._hash)
-        return b"v=" + base64.b64encode(answer)
+        response = hmac.digest(credential.server_key, auth_message, self._hash)
+        return b"v=" + base64.b64encode(response)
 
 
 class _Pending:

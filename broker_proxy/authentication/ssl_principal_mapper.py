@@ -43,14 +43,14 @@ class SslPrincipalMapper:
         self._rules: list[_Rule] = []
         text, at = rules.strip() or "DEFAULT", 0
         while at < len(text):
-            found = _RULE.match(text, at)
-            if found is None:
+            match = _RULE.match(text, at)
+            if match is None:
                 raise SecurityConfigError(
                     f"ssl.principal.mapping.rules is invalid from {text[at : at + 40]!r} on: "
                     "write RULE:pattern/replacement/[LU] or DEFAULT, separated by commas."
                 )
-            self._rules.append(_rule(found))
-            at = found.end()
+            self._rules.append(_rule(match))
+            at = match.end()
 
     def map(self, name: str) -> str:
         """Map a certificate's name to a principal name. Raises NoRuleMatchesError."""
@@ -65,16 +65,16 @@ class SslPrincipalMapper:
         raise NoRuleMatchesError(f"no rule of ssl.principal.mapping.rules matches {name!r}")
 
 
-def _rule(found: re.Match[str]) -> _Rule:
-    if found["default"]:
+def _rule(match: re.Match[str]) -> _Rule:
+    if match["default"]:
         return _Rule(None, "", "")
     try:
-        pattern = re.compile(found["pattern"])
+        pattern = re.compile(match["pattern"])
     except re.error as error:
         raise SecurityConfigError(
-            f"ssl.principal.mapping.rules: {found['pattern']!r} is not a valid pattern: {error}."
+            f"ssl.principal.mapping.rules: {match['pattern']!r} is not a valid pattern: {error}."
         ) from None
-    return _Rule(pattern, found["replacement"], found["case"])
+    return _Rule(pattern, match["replacement"], match["case"])
 
 
 def _replaced(replacement: str, match: re.Match[str]) -> str:
@@ -82,8 +82,8 @@ def _replaced(replacement: str, match: re.Match[str]) -> str:
         if reference[2] is None:
             return reference[1]
         number = int(reference[2])
-        known = number <= (match.re.groups or 0)
-        return (match[number] or "") if known else reference[0]
+        has_group = number <= (match.re.groups or 0)
+        return (match[number] or "") if has_group else reference[0]
 
     return _REFERENCE.sub(fill, replacement)
 

@@ -51,8 +51,8 @@ def check_tls(settings: TlsSettings) -> None:
     for store in ("ssl.keystore", "ssl.truststore"):
         is_set = any(settings.get(f"{store}.{part}") for part in ("location", "certificates"))
         kind = settings.get(f"{store}.type", "JKS").upper()
-        given = is_set or bool(settings.get(f"{store}.key"))
-        if given and kind not in _STORE_TYPES:
+        is_given = is_set or bool(settings.get(f"{store}.key"))
+        if is_given and kind not in _STORE_TYPES:
             raise SecurityConfigError(
                 f"{store}.type={kind} (default: JKS) is not supported: convert the store with "
                 f"keytool -importkeystore -deststoretype PKCS12 and set {store}.type=PKCS12, or "
@@ -165,8 +165,8 @@ def pem_of_pkcs12(data: bytes, password: str) -> str:
 
     content = pkcs12.load_pkcs12(data, password.encode() or None)
     encoding = serialization.Encoding.PEM
-    certificates = [each.certificate for each in (content.cert, *content.additional_certs) if each]
-    text = "".join(each.public_bytes(encoding).decode() for each in certificates)
+    certificates = [cert.certificate for cert in (content.cert, *content.additional_certs) if cert]
+    text = "".join(certificate.public_bytes(encoding).decode() for certificate in certificates)
     if content.key is not None:
         text += content.key.private_bytes(
             encoding, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()

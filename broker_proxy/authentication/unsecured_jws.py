@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from broker_proxy.authentication.oauthbearer import Token, TokenRefusedError
+from broker_proxy.authentication.oauthbearer import Token, TokenRejectedError
 from broker_proxy.authentication.sasl_server import SecurityConfigError
 
 _OPTIONS: Final = (
@@ -38,31 +38,32 @@ class UnsecuredJwsValidator:
         self._now_ms = now_ms
 
     def __call__(self, token: str) -> Token:
-        """See oauthbearer.Validate."""
         parts = token.split(".")
         if len(token) > _DEPTH_BYTES_MAX:
-            raise TokenRefusedError(f"the token is longer than {_DEPTH_BYTES_MAX} bytes")
+            raise TokenRejectedError(f"the token is longer than {_DEPTH_BYTES_MAX} bytes")
         if len(parts) != 3 or parts[2]:
-            raise TokenRefusedError("not an unsecured JWS of three parts, the last one empty")
+            raise TokenRejectedError("not an unsecured JWS of three parts, the last one empty")
         if _object(parts[0]).get("alg") != "none":
-            raise TokenRefusedError("the token's algorithm is not none")
+            raise TokenRejectedError("the token's algorithm is not none")
         claims = _object(parts[1])
         name = claims.get(self._principal_claim)
         if not isinstance(name, str) or not name.strip():
-            raise TokenRefusedError(f"the claim {self._principal_claim} is not a name")
+            raise TokenRejectedError(f"the claim {self._principal_claim} is not a name")
         issued, expires = _time_ms(claims, "iat"), _time_ms(claims, "exp")
         now = self._now_ms()
         if expires is None:
-            raise TokenRefusedError("the claim exp is missing")
+            raise TokenRejectedError("the claim exp is missing")
         if issued is not None and issued > now + self._skew_ms:
-            raise TokenRefusedError("the token was issued in the future")
+            raise TokenRejectedError("the token was issued in the future")
         if now - self._skew_ms >= expires:
-            raise TokenRefusedError("the token has expired")
+            raise TokenRejectedError("the token has expired")
         if issued is not None and expires <= issued:
-            raise TokenRefusedError("the token does not expire after it was issued")
+            raise TokenRejectedError("the token does not expire after it was issued")
         missing = self._required - _scope(claims.get(self._scope_claim))
         if missing:
-            raise TokenRefusedError("a required scope is missing", " ".join(sorted(self._required)))
+            raise TokenRejectedError(
+                "a required scope is missing", " ".join(sorted(self._required))
+            )
         return Token(name, expires)
 
 
@@ -70,9 +71,9 @@ def _object(part: str) -> Mapping[str, Any]:
     try:
         value = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
     except (binascii.Error, ValueError, RecursionError):
-        raise TokenRefusedError("a part of the token is not a JSON object") from None
+        raise TokenRejectedError("a part of the token is not a JSON object") from None
     if not isinstance(value, dict):
-        raise TokenRefusedError("a part of the token is not a JSON object")
+        raise TokenRejectedError("a part of the token is not a JSON object")
     return value
 
 
@@ -81,7 +82,7 @@ def _time_ms(claims: Mapping[str, Any], name: str) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e12:
-        raise TokenRefusedError(f"the claim {name} is not a time")
+        raise TokenRejectedError(f"the claim {name} is not a time")
     return round(value * 1000)
 
 
@@ -90,6 +91,6 @@ def _scope(value: Any) -> frozenset[str]:
         return frozenset()
     if isinstance(value, str):
         return frozenset(value.split())
-    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return frozenset(value)
-    raise TokenRefusedError("the token's scope is neither a string nor a list of strings")
+    raise TokenRejectedError("the token's scope is neither a string nor a list of strings")

@@ -23,7 +23,6 @@ class UserCredentialCache:
         self._credentials: dict[str, Mapping[int, ScramCredential]] = {}
 
     def scram_credential(self, user: str, mechanism: int) -> ScramCredential | None:
-        """See scram.UserCredentials."""
         return self._credentials.get(user, {}).get(mechanism)
 
     def replace_all(self, users: Mapping[str, Mapping[str, str]]) -> None:
@@ -37,14 +36,14 @@ class UserCredentialCache:
         user = desanitize(stored_name)
         if user is None or "/" in stored_name:
             return
-        found: dict[int, ScramCredential] = {}
+        credentials: dict[int, ScramCredential] = {}
         for name, number in _NUMBERS.items():
             if name in configs:
                 try:
-                    found[number] = parse_credential(configs[name])
+                    credentials[number] = parse_credential(configs[name])
                 except ValueError as error:
                     _log.error("the %s credential of %r: %s", name, user, error)
-        if found:
-            self._credentials[user] = found
+        if credentials:
+            self._credentials[user] = credentials
         else:
             self._credentials.pop(user, None)

@@ -25,9 +25,9 @@ from bridgehead.kafka_wire.primitives import WireError
 from broker_proxy.authentication.authenticator import (
     Dispatch,
     Expired,
-    Refuse,
-    Reply,
+    Reject,
     SaslAuthenticator,
+    SendResponse,
 )
 from broker_proxy.authentication.listener_security import Listener, LoginRequirements
 from broker_proxy.client_request import ClientRequest
@@ -251,23 +251,23 @@ class ClientSocket(asyncio.Protocol):
     async def _work(self, connection: ClientConnection, transport: asyncio.Transport) -> None:
         """Execute queued requests; join the responses into fewer writes."""
         services = self._services
-        answers: list[bytes] = []
+        responses: list[bytes] = []
         try:
             while (data := connection.next_frame()) is not None:
                 # A producer with acks=0 may disconnect at once: its queued records are stored, too.
                 if transport.is_closing() and not is_produce(data):
                     break
-                result, throttle_ms = await self._answer(connection, data, answers)
+                result, throttle_ms = await self._respond(connection, data, responses)
                 if result == _NO_RESPONSE:
                     await self._continue_without_response(connection, transport, throttle_ms)
                     continue
                 if result is None:
-                    self._write(answers, transport)
+                    self._write(responses, transport)
                     self.close()
                     return
-                answers.append(frame(result))
-                if throttle_ms or len(answers) >= RESPONSES_JOINED_MAX or connection.is_drained:
-                    self._write(answers, transport)
+                responses.append(frame(result))
+                if throttle_ms or len(responses) >= RESPONSES_JOINED_MAX or connection.is_drained:
+                    self._write(responses, transport)
                     await self._writable.wait()
                     if throttle_ms > 0:
                         await self._mute(throttle_ms)
@@ -310,17 +310,17 @@ class ClientSocket(asyncio.Protocol):
             await asyncio.sleep(0)  # Lets other connections run.
         self.read_on()
 
-    def _write(self, answers: list[bytes], transport: asyncio.Transport) -> None:
+    def _write(self, responses: list[bytes], transport: asyncio.Transport) -> None:
         began_ns = self._services.now_ns()
-        if answers and not transport.is_closing():
+        if responses and not transport.is_closing():
             # The evidence reaches the operating system before the response does.
             self._services.log.flush()
-            transport.write(b"".join(answers))
-        answers.clear()
+            transport.write(b"".join(responses))
+        responses.clear()
         self._services.request_log.completed(self._completed, began_ns)
         self._completed.clear()
 
-    async def _answer(
+    async def _respond(
         self, connection: ClientConnection, data: bytes, ready: list[bytes]
     ) -> tuple[bytes | None, int]:
         """Return the response (None: close) and how many milliseconds to throttle after it.
@@ -333,13 +333,13 @@ class ClientSocket(asyncio.Protocol):
         match self._login.receive(data, self._services.now_ns() // 1_000_000):
             case Dispatch():
                 return await self._execute(connection, data, ready)
-            case Reply(payload, logged_in):
+            case SendResponse(payload, logged_in):
                 if logged_in:
                     self._services.logins.logged_in(connection.info, self._login, renewed=renewed)
                     connection.frame_bytes_max = self._services.limits.frame_bytes_max
                     self._connections.authenticated(self)
                 return payload, 0
-            case Refuse(payload, reason):
+            case Reject(payload, reason):
                 assert self._transport is not None
                 self._write(ready, self._transport)
                 self._transport.pause_reading()
@@ -358,7 +358,7 @@ class ClientSocket(asyncio.Protocol):
         writes = self._writes
         assert writes is not None
         try:
-            is_answered, request = writes.is_answered(), writes.open(data)
+            has_response, request = writes.has_response(), writes.open(data)
         except UnsupportedVersionError as error:
             request = connection.name_request(error.header, data, len(data), services.now_ns())
             self._completed.append(request)
@@ -366,17 +366,17 @@ class ClientSocket(asyncio.Protocol):
         except WireError as error:
             _log.info("%s: %s", connection.info.connection_id, error)
             return None, 0
-        if ready and not is_answered and services.dispatcher.may_take_long(request):
+        if ready and not has_response and services.dispatcher.may_take_long(request):
             assert self._transport is not None
             self._write(ready, self._transport)
-        answer = await writes.handle(request)
-        if request.progress.is_never_answered:  # stays open until the idle timeout
+        response = await writes.handle(request)
+        if request.progress.never_gets_response:  # stays open until the idle timeout
             idle_ms = services.limits.idle_ms_max
             await (self._mute(idle_ms) if idle_ms >= 0 else self._ended.wait())
         self._completed.append(request)
         if request.progress.needs_no_response:
             return _NO_RESPONSE, request.progress.throttle_ms
-        return answer, request.progress.throttle_ms
+        return response, request.progress.throttle_ms
 
     def _is_session_valid(self) -> bool:
         return self._login is None or self._login.is_valid(self._services.now_ns() // 1_000_000)

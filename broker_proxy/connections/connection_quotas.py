@@ -59,16 +59,16 @@ class ConnectionLimits:
 
 def _overrides(text: str) -> dict[str, int]:
     """Return the limit of each address. A host name is not looked up and has no effect."""
-    found = {}
+    overrides = {}
     for item in filter(None, (part.strip() for part in text.split(","))):
         host, _, count = item.rpartition(":")
         try:
-            found[ip_address(host.strip())] = int(count)
+            overrides[ip_address(host.strip())] = int(count)
         except ValueError:
             _log.warning(
                 "max.connections.per.ip.overrides: %s has no effect; use an IP address", item
             )
-    return found
+    return overrides
 
 
 def ip_address(host: str) -> str:
@@ -181,9 +181,9 @@ class ConnectionQuotas:
     def throttle_times_ms(self) -> Mapping[tuple[str, ...], float]:
         """Per listener: the average delay of connections above the listener's or broker's rate."""
         now_s = self._now_s()
-        return {(name,): each.measure(now_s) for name, each in self._delays.items()}
+        return {(name,): delay.measure(now_s) for name, delay in self._delays.items()}
 
     def address_throttle_times_ms(self) -> Mapping[tuple[str, ...], float]:
         """Per listener: the average delay of connections above the rate of their address."""
         now_s = self._now_s()
-        return {(name,): each.measure(now_s) for name, each in self._address_delays.items()}
+        return {(name,): delay.measure(now_s) for name, delay in self._address_delays.items()}

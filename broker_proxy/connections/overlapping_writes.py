@@ -28,18 +28,18 @@ _TOPIC: Final = 2  # a resource type
 
 def _topics(message: Any) -> Elements:
     # Kafka rejects a_b if a.b exists, so both names count as one element.
-    return frozenset(each.name.replace(".", "_") for each in message.topics)
+    return frozenset(topic.name.replace(".", "_") for topic in message.topics)
 
 
 def _deleted_topics(message: Any) -> Elements | None:
-    names = message.topic_names or [each.name for each in message.topics]
+    names = message.topic_names or [topic.name for topic in message.topics]
     return None if None in names else frozenset(names)
 
 
 def _topic_configs(message: Any) -> Elements | None:
-    if any(each.resource_type != _TOPIC for each in message.resources):
+    if any(resource.resource_type != _TOPIC for resource in message.resources):
         return None
-    return frozenset(each.resource_name for each in message.resources)
+    return frozenset(resource.resource_name for resource in message.resources)
 
 
 def _bindings(message: Any) -> Elements:
@@ -95,7 +95,7 @@ class OverlappingWrites:
         request, self._opened = self._opened, None
         return request or self._connection.open_request(frame, self._now_ns())
 
-    def is_answered(self) -> bool:
+    def has_response(self) -> bool:
         """Whether the next request was started early and is answered already."""
         return bool(self._started) and self._started[0].recorded.done()
 
@@ -149,10 +149,10 @@ class OverlappingWrites:
     def _independent(self, request: ClientRequest, earlier: list[_Write]) -> Elements | None:
         """Return the elements of a request; None if it may depend on an earlier one."""
         elements = self._elements(request)
-        for each in earlier:
-            if each.elements is None:
-                each.elements = self._elements(each.request)
-            if elements is None or each.elements is None or elements & each.elements:
+        for write in earlier:
+            if write.elements is None:
+                write.elements = self._elements(write.request)
+            if elements is None or write.elements is None or elements & write.elements:
                 return None
         return elements
 

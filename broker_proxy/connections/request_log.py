@@ -42,7 +42,7 @@ class RequestLog:
 def _completed(request: ClientRequest, write_began_ns: int, written_ns: int) -> CompletedRequest:
     progress, client = request.progress, request.client
     software = request.connection.client  # ApiVersions may have just set it.
-    forwarded_ns = progress.forwarded_ns or progress.answered_ns
+    forwarded_ns = progress.forwarded_ns or progress.responded_ns
     return CompletedRequest(
         is_forwarded=False,
         header=request.header,
@@ -52,8 +52,8 @@ def _completed(request: ClientRequest, write_began_ns: int, written_ns: int) -> 
         times=Times(
             queue_ns=progress.executed_ns - request.received_ns,
             local_ns=forwarded_ns - progress.executed_ns,
-            remote_ns=progress.answered_ns - forwarded_ns,
-            response_queue_ns=write_began_ns - progress.answered_ns,
+            remote_ns=progress.responded_ns - forwarded_ns,
+            response_queue_ns=write_began_ns - progress.responded_ns,
             send_ns=written_ns - write_began_ns,
             throttle_ms=progress.controller_throttle_ms,
         ),

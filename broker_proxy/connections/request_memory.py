@@ -101,11 +101,13 @@ class RequestMemory(Generic[R]):
         if not self.has_muted:
             return []
         room = -(-(self.bytes_max - self.used) // _READ_BYTES)
-        muted = (each for each in self._partial if each in self._muted)
+        muted = (connection for connection in self._partial if connection in self._muted)
         if room > 0:
             released = list(itertools.islice(muted, room))
         else:
-            released = [each for each in itertools.islice(muted, 1) if each == self._first]
+            released = [
+                connection for connection in itertools.islice(muted, 1) if connection == self._first
+            ]
         self._muted.difference_update(released)
         return released
 
@@ -130,14 +132,16 @@ class RequestMemory(Generic[R]):
         if not self.is_exhausted or self._whole_bytes >= self.bytes_max:
             return []
         self._checked = {
-            each: self._held[each] for each in self._partial if each not in self._muted
+            connection: self._held[connection]
+            for connection in self._partial
+            if connection not in self._muted
         }
         idle = [
-            each
-            for each, held in self._checked.items()
-            if (earlier := before.get(each)) is not None
+            connection
+            for connection, held in self._checked.items()
+            if (earlier := before.get(connection)) is not None
             and earlier.number == held.number
-            and held.partial - earlier.partial + unread_bytes(each) < PROGRESS_BYTES
+            and held.partial - earlier.partial + unread_bytes(connection) < PROGRESS_BYTES
         ]
         return self._take(idle, int(self.bytes_max * (1 - _FREE_SHARE)))
 

@@ -230,8 +230,8 @@ class KafkaServer:
     def _release_memory(self) -> None:
         """Read on from clients for which there is memory; schedule checks while others wait."""
         memory = self.services.memory
-        for each in memory.released():
-            each.read_on()
+        for connection in memory.released():
+            connection.read_on()
         if self._memory_timer is None and (memory.is_exhausted or memory.has_muted):
             loop = asyncio.get_running_loop()
             due_s = loop.time() + _MEMORY_CHECK_S

@@ -27,7 +27,7 @@ from bridgehead.kafka_wire.messages.drafted.create_topics import CreateTopicsReq
 from broker_proxy.client_request import ClientRequest
 from broker_proxy.forwarding.controller_requests import Forward, broker_request, response_of
 from broker_proxy.forwarding.manager import Forwarded
-from broker_proxy.forwarding.retry import Step
+from broker_proxy.forwarding.retry import NextStep
 from cluster_model.client import Client
 from cluster_model.configs.broker_configs import CurrentConfig, EffectiveBrokerConfig
 from cluster_model.topic_names import (
@@ -167,17 +167,17 @@ class AutoTopics:
 
 
 def _errors(names: list[str], request: ClientRequest, forwarded: Forwarded) -> dict[str, ErrorCode]:
-    if forwarded.step is Step.TIMED_OUT:
+    if forwarded.step is NextStep.TIMED_OUT:
         return dict.fromkeys(names, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     errors = dict.fromkeys(names, ErrorCode.UNKNOWN_SERVER_ERROR)
     try:
-        answer = response_of(request, forwarded)
+        response = response_of(request, forwarded)
     except WireError as wrong:
         _log.warning("malformed response to an automatic CreateTopics: %s", wrong)
         return errors
-    if answer is None:
+    if response is None:
         return errors
-    for topic in answer.topics:
+    for topic in response.topics:
         error = ErrorCode(topic.error_code)
         errors[topic.name] = (
             ErrorCode.LEADER_NOT_AVAILABLE if error in _CREATED_OR_PENDING else error

@@ -19,7 +19,7 @@ from bridgehead.kafka_wire.headers import (
 )
 from broker_proxy.client_request import ClientConnectionInfo, ClientRequest
 from broker_proxy.forwarding.manager import Forwarded
-from broker_proxy.forwarding.retry import Step
+from broker_proxy.forwarding.retry import NextStep
 from cluster_model.client import Client
 
 Forward = Callable[[ClientRequest, bytes], Awaitable[Forwarded]]  # ForwardingManager.forward
@@ -57,7 +57,7 @@ def response_of(request: ClientRequest, forwarded: Forwarded) -> Any | None:
     Raises:
         WireError: the response is malformed.
     """
-    if forwarded.step is not Step.RELAY or forwarded.response is None:
+    if forwarded.step is not NextStep.RELAY or forwarded.response is None:
         return None
     key, version = request.header.api_key, request.header.api_version
     _, at = decode_response_header(key, version, forwarded.response)

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, Protocol
 
 from broker_proxy.client_request import ClientRequest
-from broker_proxy.forwarding.retry import Step, after_broken_channel, after_reply
+from broker_proxy.forwarding.retry import NextStep, after_broken_channel, after_reply
 from envelope.messages import ChannelClosedError, Envelope, EnvelopeReply, RequestIdentity
 from envelope.principal_serde import PrincipalSerde
-from event_log.digests import answer_sha256
-from event_log.events import ForwardAnswered, ForwardSent
+from event_log.digests import response_sha256
+from event_log.events import ForwardReplied, ForwardSent
 from event_log.writer import EventLog
 
 # Kafka also waits 50 ms after NOT_CONTROLLER.
@@ -32,7 +32,7 @@ class ControllerLink(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class KnownController:
     """The active controller as this broker knows it."""
 
     link: ControllerLink
@@ -44,7 +44,7 @@ class Target:
 class Forwarded:
     """The result of forwarding. `response` is set for RELAY; `zxid` comes from the reply."""
 
-    step: Step
+    step: NextStep
     response: bytes | None
     zxid: int
     remote_ms: float | None  # since the first send to another node; None: no such send
@@ -84,7 +84,7 @@ class ForwardingManager:
         self._now_s = now_s
         self._redirected = redirected
         self._wrap_link = wrap_link
-        self._target: Target | None = None
+        self._target: KnownController | None = None
         self._waiting: dict[int, asyncio.Future[None]] = {}  # by sequence
         self._next_sequence = 1
         self._unfinished: dict[int, None] = {}  # in order of sequence
@@ -105,7 +105,7 @@ class ForwardingManager:
         self._next_sequence += 1
         return RequestIdentity(self._broker_id, self._incarnation, sequence)
 
-    def set_target(self, target: Target | None) -> None:
+    def set_target(self, target: KnownController | None) -> None:
         """Change the target (None: unknown); waiting requests continue, oldest first."""
         if target is not None:
             target = replace(target, link=self._wrap_link(target.link))
@@ -157,7 +157,7 @@ class ForwardingManager:
         while True:
             target = await self._known_target(sequence, deadline_s)
             if target is None:
-                return Forwarded(Step.TIMED_OUT, None, 0, self._since_ms(sent_s), queued_ms)
+                return Forwarded(NextStep.TIMED_OUT, None, 0, self._since_ms(sent_s), queued_ms)
             attempt += 1
             if not target.is_local and sent_s is None:
                 sent_s = self._now_s()
@@ -169,7 +169,7 @@ class ForwardingManager:
                 step = after_broken_channel(now_s=now_s, deadline_s=deadline_s)
             else:
                 step = after_reply(reply, now_s=now_s, deadline_s=deadline_s)
-            if step is not Step.RETRY:
+            if step is not NextStep.RETRY:
                 ended = reply or _NO_REPLY
                 return Forwarded(
                     step,
@@ -186,7 +186,7 @@ class ForwardingManager:
     def _since_ms(self, sent_s: float | None) -> float | None:
         return None if sent_s is None else (self._now_s() - sent_s) * 1000
 
-    async def _known_target(self, sequence: int, deadline_s: float) -> Target | None:
+    async def _known_target(self, sequence: int, deadline_s: float) -> KnownController | None:
         while self._target is None:
             left_s = deadline_s - self._now_s()
             if left_s <= 0:
@@ -205,7 +205,7 @@ class ForwardingManager:
             del self._waiting[sequence]
 
     async def _attempt(
-        self, message: _Message, attempt: int, target: Target, deadline_s: float
+        self, message: _Message, attempt: int, target: KnownController, deadline_s: float
     ) -> EnvelopeReply | None:
         left_s = deadline_s - self._now_s()
         envelope = self._envelope(message, attempt, left_s)
@@ -220,12 +220,12 @@ class ForwardingManager:
         )
         reply = await _ended(target.link.send(envelope), left_s)
         self._log.append(
-            ForwardAnswered(
+            ForwardReplied(
                 request_id=envelope.request_id,
                 attempt=attempt,
                 error=None if reply is None else reply.error_code,
                 zxid=0 if reply is None else reply.zxid,
-                answer_sha256=_digest(envelope, reply),
+                response_sha256=_digest(envelope, reply),
             )
         )
         return reply
@@ -234,7 +234,7 @@ class ForwardingManager:
 def _digest(envelope: Envelope, reply: EnvelopeReply | None) -> str | None:
     if reply is None or reply.response_data is None:
         return None
-    return answer_sha256(envelope.api_key, reply.response_data)
+    return response_sha256(envelope.api_key, reply.response_data)
 
 
 async def _ended(future: asyncio.Future[EnvelopeReply], left_s: float) -> EnvelopeReply | None:

@@ -15,7 +15,7 @@ from bridgehead.kafka_wire.errors import ErrorCode
 from envelope.messages import EnvelopeReply
 
 
-class Step(Enum):
+class NextStep(Enum):
     """What the forwarding broker does next."""
 
     RELAY = auto()  # return the inner response to the client
@@ -25,24 +25,24 @@ class Step(Enum):
     TIMED_OUT = auto()  # send REQUEST_TIMED_OUT to the client; the outcome is unknown
 
 
-_STEPS: Final[Mapping[int, Step]] = {
-    ErrorCode.NONE: Step.RELAY,
-    ErrorCode.NOT_CONTROLLER: Step.RETRY,
-    ErrorCode.UNSUPPORTED_VERSION: Step.CLOSE,
-    ErrorCode.REQUEST_TIMED_OUT: Step.TIMED_OUT,
+_STEPS: Final[Mapping[int, NextStep]] = {
+    ErrorCode.NONE: NextStep.RELAY,
+    ErrorCode.NOT_CONTROLLER: NextStep.RETRY,
+    ErrorCode.UNSUPPORTED_VERSION: NextStep.CLOSE,
+    ErrorCode.REQUEST_TIMED_OUT: NextStep.TIMED_OUT,
 }
 
 
-def after_reply(reply: EnvelopeReply, *, now_s: float, deadline_s: float) -> Step:
+def after_reply(reply: EnvelopeReply, *, now_s: float, deadline_s: float) -> NextStep:
     """Return the step after a reply: UNKNOWN_SERVER_ERROR if the table lacks the error."""
-    step = _STEPS.get(reply.error_code, Step.UNKNOWN_SERVER_ERROR)
-    if step is Step.RETRY and now_s >= deadline_s:
-        return Step.TIMED_OUT
-    if step is Step.RELAY and reply.response_data is None:
-        return Step.UNKNOWN_SERVER_ERROR
+    step = _STEPS.get(reply.error_code, NextStep.UNKNOWN_SERVER_ERROR)
+    if step is NextStep.RETRY and now_s >= deadline_s:
+        return NextStep.TIMED_OUT
+    if step is NextStep.RELAY and reply.response_data is None:
+        return NextStep.UNKNOWN_SERVER_ERROR
     return step
 
 
-def after_broken_channel(*, now_s: float, deadline_s: float) -> Step:
+def after_broken_channel(*, now_s: float, deadline_s: float) -> NextStep:
     """Return the step after a lost connection; RETRY sends the same Envelope again."""
-    return Step.TIMED_OUT if now_s >= deadline_s else Step.RETRY
+    return NextStep.TIMED_OUT if now_s >= deadline_s else NextStep.RETRY

@@ -21,7 +21,7 @@ from bridgehead.kafka_wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
 )
 from broker_proxy.forwarding.controller_requests import Forward, broker_request
-from broker_proxy.forwarding.retry import Step
+from broker_proxy.forwarding.retry import NextStep
 from cluster_model.client import Client
 from cluster_model.session_state import ConnectionLostError
 
@@ -224,10 +224,10 @@ class NewestZxid:
             f"{self._prefix}.newest.{number}", header, message, self._broker, made_by_broker=False
         )
         forwarded = await self._forward(request, request.body)
-        if forwarded.step in (Step.UNKNOWN_SERVER_ERROR, Step.CLOSE):  # an Envelope error
+        if forwarded.step in (NextStep.UNKNOWN_SERVER_ERROR, NextStep.CLOSE):  # an Envelope error
             raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
         # A relayed reply has zxid 0 only if an unexpected exception in the controller made the
         # request fail with UNKNOWN_SERVER_ERROR.
-        if forwarded.step is not Step.RELAY or not forwarded.zxid:
+        if forwarded.step is not NextStep.RELAY or not forwarded.zxid:
             raise ApiError(ErrorCode.REQUEST_TIMED_OUT)
         return forwarded.zxid

@@ -22,7 +22,7 @@ from envelope.messages import MetadataUpdate
 _VERSION: Final = 8
 # The highest number of cached responses. It is enough for every version on every listener and for
 # the topics that clients poll. There is a limit because clients choose the topic names.
-_ANSWERS_MAX: Final = 1_000
+_RESPONSES_MAX: Final = 1_000
 NO_CONTROLLER: Final = -1
 
 
@@ -78,7 +78,7 @@ class MetadataCache:
         self._on_change = on_change
         self._content = _Content()
         self._arriving: _Content | None = None
-        self._answers: dict[Any, bytes] = {}
+        self._responses: dict[Any, bytes] = {}
         self._epoch_seen = 0  # the highest, including that of an incomplete image
         self.controller_id = NO_CONTROLLER
         self.controller_epoch = 0
@@ -103,7 +103,7 @@ class MetadataCache:
         self._epoch_seen = update.controller_epoch
         target = self._arriving if self._arriving is not None else self._content
         _merge(target, message)
-        changed = frozenset(each.topic_name for each in message.topic_states)
+        changed = frozenset(state.topic_name for state in message.topic_states)
         if update.complete:
             self.changed = changed if self._arriving is None else None
             self._content, self._arriving = target, None
@@ -116,7 +116,7 @@ class MetadataCache:
                 _merge(self._content, message)
         else:
             return True
-        self._answers.clear()
+        self._responses.clear()
         self._on_change()
         return True
 
@@ -145,14 +145,14 @@ class MetadataCache:
             return {}
         return {
             number: PartitionState(
-                each.leader,
-                each.leader_epoch,
-                each.isr,
-                each.controller_epoch,
-                each.partition_epoch,
+                partition.leader,
+                partition.leader_epoch,
+                partition.isr,
+                partition.controller_epoch,
+                partition.partition_epoch,
             )
-            for number, each in topic.partitions.items()
-            if len(each.isr) > 1 or len(each.replicas) == 1
+            for number, partition in topic.partitions.items()
+            if len(partition.isr) > 1 or len(partition.replicas) == 1
         }
 
     def topic_name(self, topic_id: bytes) -> str | None:
@@ -161,16 +161,16 @@ class MetadataCache:
 
     def controller_moved(self) -> None:
         """Drop the cached responses, which may name the previous controller."""
-        self._answers.clear()
+        self._responses.clear()
 
-    def cached_answer(self, key: Any, encode: Callable[[], bytes]) -> bytes:
+    def cached_response(self, key: Any, encode: Callable[[], bytes]) -> bytes:
         """Return the response cached under `key`; build it with `encode` if there is none."""
-        answer = self._answers.get(key)
-        if answer is None:
-            if len(self._answers) >= _ANSWERS_MAX:
-                self._answers.clear()
-            answer = self._answers[key] = encode()
-        return answer
+        response = self._responses.get(key)
+        if response is None:
+            if len(self._responses) >= _RESPONSES_MAX:
+                self._responses.clear()
+            response = self._responses[key] = encode()
+        return response
 
 
 def _merge(content: _Content, message: UpdateMetadataRequest) -> None:
@@ -234,9 +234,11 @@ class KnownTopicIds:
         names = self._ids.keys() | topics.keys() if changed is None else changed
         gone = set()
         for name in names:
-            known, topic = self._ids.get(name), topics.get(name)
+            known_id, topic = self._ids.get(name), topics.get(name)
             # A topic of an old Kafka has no id (empty or zero) until the controller gives it one.
-            if known is not None and (topic is None or (any(known) and topic.topic_id != known)):
+            if known_id is not None and (
+                topic is None or (any(known_id) and topic.topic_id != known_id)
+            ):
                 gone.add(name)
             if topic is None:
                 self._ids.pop(name, None)

@@ -60,7 +60,9 @@ class ConfigFollower:
             for entity_type, all_read in self._read_in_full.items():
                 stored = await read_configs(session.read, [entity_type])
                 log_invalid(stored.invalid)
-                all_read({each.entity_name: configs for each, configs in stored.configs.items()})
+                all_read(
+                    {resource.entity_name: configs for resource, configs in stored.configs.items()}
+                )
             self._read_in = session
         await self._changes.follow(session, again)
 

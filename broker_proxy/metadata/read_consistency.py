@@ -27,9 +27,9 @@ CLUSTER = "cluster"
 CONTROLLER = "controller"
 
 
-def waits_for_updates(own: BridgeheadConfig) -> bool:
+def waits_for_updates(settings: BridgeheadConfig) -> bool:
     """True if writes wait for updates at all brokers, or reads for updates at this broker."""
-    return own.metadata_blocking == CLUSTER or own.metadata_reads == CONTROLLER
+    return settings.metadata_blocking == CLUSTER or settings.metadata_reads == CONTROLLER
 
 
 class ReadConsistency:
@@ -37,20 +37,20 @@ class ReadConsistency:
 
     def __init__(
         self,
-        own: BridgeheadConfig,
+        config: BridgeheadConfig,
         broker_id: int,
         cache: MetadataCache,
         watcher: ZooKeeperWatcher,
         on_applied: Callable[[int], None],
     ) -> None:
         """`on_applied` gets each zxid up to which all updates and notifications are applied."""
-        self._own = own
+        self._own = config
         self._broker_id = broker_id
         self._cache = cache
         self._watcher = watcher
         self._membership = Membership(broker_id, self._has_contact)
         self._applied: AppliedMetadata | None = None
-        if waits_for_updates(own):
+        if waits_for_updates(config):
             self._applied = AppliedMetadata(watcher.catch_up, on_applied)
 
     def _has_contact(self) -> bool:

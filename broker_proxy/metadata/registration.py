@@ -31,18 +31,18 @@ class Registration:
         broker_id = self.broker.broker_id
         return BrokerIdZnode.path(broker_id), NodeZnode.path(broker_id)
 
-    def foreign(self, found: Sequence[Stat | None], session_id: int) -> str | None:
+    def foreign(self, stats: Sequence[Stat | None], session_id: int) -> str | None:
         """Return the path of a znode that another session owns, None if there is none."""
-        for path, stat in zip(self.paths, found, strict=True):
+        for path, stat in zip(self.paths, stats, strict=True):
             if stat is not None and stat.ephemeral_owner & (2**64 - 1) != session_id:
                 return path
         return None
 
-    def is_intact(self, found: Sequence[Stat | None], session_id: int) -> bool:
+    def is_intact(self, stats: Sequence[Stat | None], session_id: int) -> bool:
         """Return whether this session owns both znodes and nobody has changed them."""
-        return all(_as_written(found)) and self.foreign(found, session_id) is None
+        return all(_as_written(stats)) and self.foreign(stats, session_id) is None
 
-    def operations(self, found: Sequence[Stat | None], now_ms: int) -> Sequence[Operation]:
+    def operations(self, stats: Sequence[Stat | None], now_ms: int) -> Sequence[Operation]:
         """Return the multi that registers the broker. This session owns all znodes in `found`.
 
         An unchanged znode stays. A znode that was changed is deleted and created again. With
@@ -61,7 +61,7 @@ class Registration:
             (Create(node, NodeZnode.encode(self.address), ephemeral=True),),
         )
         operations: list[Operation] = []
-        znodes = zip(self.paths, found, _as_written(found), creations, strict=True)
+        znodes = zip(self.paths, stats, _as_written(stats), creations, strict=True)
         for path, stat, is_as_written, creation in znodes:
             if not is_as_written:
                 operations += [Delete(path)] if stat is not None else []
@@ -69,6 +69,9 @@ class Registration:
         return operations
 
 
-def _as_written(found: Sequence[Stat | None]) -> list[bool]:
-    versions = [stat.version if stat is not None else None for stat in found]
-    return [version == own for version, own in zip(versions, _VERSIONS, strict=True)]
+def _as_written(stats: Sequence[Stat | None]) -> list[bool]:
+    versions = [stat.version if stat is not None else None for stat in stats]
+    return [
+        version == written_version
+        for version, written_version in zip(versions, _VERSIONS, strict=True)
+    ]

@@ -22,7 +22,7 @@ from broker_proxy.metadata.token_cache import TokenCache
 from broker_proxy.metadata.token_follower import token_follower
 from cluster_model.image import BrokerRegistration, Topic
 from cluster_model.records import ConfigResource
-from cluster_model.session_state import ConnectionLostError, SessionState, ZooKeeperRefusedError
+from cluster_model.session_state import ConnectionLostError, SessionState, ZooKeeperRejectedError
 from cluster_model.topic_names import has_valid_path
 from cluster_model.znodes.access import OPEN_ACCESS, ZooKeeperAccess
 from cluster_model.znodes.layout import (
@@ -45,10 +45,10 @@ from zookeeper_client.wire import NO_NODE, NODE_EXISTS, ReadChildren, ReadData, 
 
 _log = logging.getLogger(__name__)
 _RETRY_S: Final = 0.2
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 
-class RegistrationRefusedError(Exception):
+class RegistrationRejectedError(Exception):
     """The broker id is in use, or ZooKeeper refused the znodes. The operator sees the text."""
 
 
@@ -89,9 +89,9 @@ class ZooKeeperWatcher:
         log: EventLog,
         now_ms: Callable[[], int],
         access: ZooKeeperAccess = OPEN_ACCESS,
-        on_answer: Callable[[float], None] = lambda _latency_ms: None,
+        on_reply: Callable[[float], None] = lambda _latency_ms: None,
     ) -> None:
-        """`on_answer`: see ZooKeeperSession."""
+        """`on_reply`: see ZooKeeperSession."""
         self._connect = connect
         self._session_timeout_ms = session_timeout_ms
         self._connection_timeout_ms = connection_timeout_ms
@@ -99,7 +99,7 @@ class ZooKeeperWatcher:
         self._log = log
         self._now_ms = now_ms
         self._access = access
-        self._on_answer = on_answer
+        self._on_reply = on_reply
         self._session: ZooKeeperSession | None = None
         self._registration: Registration | None = None
         self._registering = asyncio.Lock()
@@ -150,7 +150,7 @@ class ZooKeeperWatcher:
             session_timeout_ms=self._session_timeout_ms,
             on_state=self._state_changed,
             access=self._access,
-            on_answer=self._on_answer,
+            on_reply=self._on_reply,
         )
 
     async def close(self) -> None:
@@ -168,9 +168,11 @@ class ZooKeeperWatcher:
     async def has_start_up_paths(self, more: Sequence[str] = ()) -> bool:
         """True if a node has already created the znodes without which no broker can register."""
         paths = ("/brokers/ids", *more, *BRIDGEHEAD_PATHS, "/cluster")
-        found = await self._live.read([ReadChildren(path) for path in paths])
+        children_of_paths = await self._live.read([ReadChildren(path) for path in paths])
         # The cluster id is written last.
-        return all(children is not None for children in found) and "id" in (found[-1] or ())
+        return all(children is not None for children in children_of_paths) and "id" in (
+            children_of_paths[-1] or ()
+        )
 
     async def is_registered(self, broker_id: int) -> bool:
         """Return whether a broker is registered. ZooKeeper knows this without a controller."""
@@ -186,7 +188,7 @@ class ZooKeeperWatcher:
         await session.sync()  # This server of the ensemble may lag behind.
         try:
             return ControllerZnode.decode((await session.get(ControllerZnode.path)).data)
-        except (ZooKeeperRefusedError, ZnodeContentError):
+        except (ZooKeeperRejectedError, ZnodeContentError):
             return None
 
     async def cluster_id(self) -> str:
@@ -200,7 +202,7 @@ class ZooKeeperWatcher:
         method waits until then.
 
         Raises:
-            RegistrationRefusedError: another live broker has this id, or ZooKeeper refused to
+            RegistrationRejectedError: another live broker has this id, or ZooKeeper refused to
                 create the znodes.
         """
         self._registration = Registration(registration, address)
@@ -212,22 +214,22 @@ class ZooKeeperWatcher:
         deadline = asyncio.get_running_loop().time() + 2 * self._session_timeout_ms / 1000 + 1
         while True:
             session = self._live
-            found = [await session.exists(path) for path in registration.paths]
-            if registration.is_intact(found, session.session_id):
-                return self._registered(registration, session, found)
-            foreign = registration.foreign(found, session.session_id)
+            stats = [await session.exists(path) for path in registration.paths]
+            if registration.is_intact(stats, session.session_id):
+                return self._registered(registration, session, stats)
+            foreign = registration.foreign(stats, session.session_id)
             if foreign is None:
-                operations = registration.operations(found, self._now_ms())
+                operations = registration.operations(stats, self._now_ms())
                 result = await session.multi([session.encode(o) for o in operations])
                 if result.failed_index is None:
                     continue
                 if result.error_code not in (NODE_EXISTS, NO_NODE):
-                    raise RegistrationRefusedError(
+                    raise RegistrationRejectedError(
                         f"ZooKeeper refused the registration of broker {broker_id} "
                         f"(error {result.error_code})"
                     )
             if asyncio.get_running_loop().time() > deadline:
-                raise RegistrationRefusedError(
+                raise RegistrationRejectedError(
                     f"broker {broker_id} is registered by another process: stop it, or give this "
                     f"one another broker.id"
                 )
@@ -235,11 +237,11 @@ class ZooKeeperWatcher:
                 await self._until_gone(session, foreign)
 
     def _registered(
-        self, registration: Registration, session: ZooKeeperSession, found: Sequence[Stat | None]
+        self, registration: Registration, session: ZooKeeperSession, stats: Sequence[Stat | None]
     ) -> int:
         """Report a new registration; return its broker epoch."""
-        assert found[0] is not None
-        epoch, self._registered_in = found[0].czxid, session
+        assert stats[0] is not None
+        epoch, self._registered_in = stats[0].czxid, session
         if epoch != self._reported_epoch:
             self._reported_epoch = epoch
             self._log.append(
@@ -260,9 +262,9 @@ class ZooKeeperWatcher:
         async with self._registering:
             while True:
                 session, again = self._live, self._registration_changed
-                found = [await session.exists(path, again) for path in registration.paths]
-                if registration.is_intact(found, session.session_id):
-                    self._registered(registration, session, found)
+                stats = [await session.exists(path, again) for path in registration.paths]
+                if registration.is_intact(stats, session.session_id):
+                    self._registered(registration, session, stats)
                     return
                 if self._registered_in is session:
                     _log.warning("the registration was deleted or overwritten; registering again")
@@ -351,10 +353,10 @@ class ZooKeeperWatcher:
     ) -> Mapping[tuple[str, int], int]:
         """Return the creation time of each partition that exists, in ms of ZooKeeper's clock."""
         paths = [PartitionZnode.path(topic, partition) for topic, partition in logs]
-        found = await self._live.read([ReadData(path) for path in paths])
+        znodes = await self._live.read([ReadData(path) for path in paths])
         return {
             log: znode.stat.ctime
-            for log, znode in zip(logs, found, strict=True)
+            for log, znode in zip(logs, znodes, strict=True)
             if isinstance(znode, ZnodeData)
         }
 
@@ -368,7 +370,7 @@ class ZooKeeperWatcher:
             _log.error("%s", text)
         return stored.configs
 
-    async def until_answered(self, step: Callable[[], Awaitable[Answer]]) -> Answer:
+    async def until_reply(self, step: Callable[[], Awaitable[Result]]) -> Result:
         """Repeat a step until ZooKeeper answers, in this session or in a later one.
 
         The step must be safe to repeat, as a read, `register` and `watch` are.
@@ -414,7 +416,7 @@ class ZooKeeperWatcher:
                     if self._session is not None:
                         return  # After the reconnect `watch` reads what has changed.
                     _log.warning("ZooKeeper: %s; trying again", lost)
-                except RegistrationRefusedError as error:
+                except RegistrationRejectedError as error:
                     _log.error("%s", error)
                 else:
                     return

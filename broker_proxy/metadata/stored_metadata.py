@@ -24,29 +24,23 @@ class StoredMetadata:
     async def read_config(
         self, entity_type: str, entity_name: str, invalid: list[str] | None = None
     ) -> Mapping[str, str]:
-        """See ZooKeeperWatcher."""
         watcher = self.watcher
         read = partial(watcher.read_config, entity_type, entity_name, invalid)
-        return await watcher.until_answered(read)
+        return await watcher.until_reply(read)
 
     async def read_topic(self, name: str) -> Topic | None:
-        """See ZooKeeperWatcher."""
-        return await self.watcher.until_answered(partial(self.watcher.read_topic, name))
+        return await self.watcher.until_reply(partial(self.watcher.read_topic, name))
 
     async def read_topic_names(self) -> frozenset[str]:
-        """See ZooKeeperWatcher."""
-        return await self.watcher.until_answered(self.watcher.read_topic_names)
+        return await self.watcher.until_reply(self.watcher.read_topic_names)
 
     async def read_deletions(self) -> frozenset[str]:
-        """See ZooKeeperWatcher."""
-        return await self.watcher.until_answered(self.watcher.read_deletions)
+        return await self.watcher.until_reply(self.watcher.read_deletions)
 
     async def read_log_times(
         self, logs: Sequence[tuple[str, int]]
     ) -> Mapping[tuple[str, int], int]:
-        """See ZooKeeperWatcher."""
-        return await self.watcher.until_answered(partial(self.watcher.read_log_times, logs))
+        return await self.watcher.until_reply(partial(self.watcher.read_log_times, logs))
 
     async def read_entities(self, entity_type: str) -> Mapping[ConfigResource, Mapping[str, str]]:
-        """See ZooKeeperWatcher."""
-        return await self.watcher.until_answered(partial(self.watcher.read_entities, entity_type))
+        return await self.watcher.until_reply(partial(self.watcher.read_entities, entity_type))

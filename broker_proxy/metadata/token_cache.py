@@ -55,7 +55,9 @@ class TokenCache:
         """Replace all tokens."""
         before, self._learned = self._learned, dict(tokens)
         self._credentials = {
-            key: known for key, known in self._credentials.items() if key[0] in self._learned
+            key: credential
+            for key, credential in self._credentials.items()
+            if key[0] in self._learned
         }
         for token_id in {**before, **self._learned}:
             self._seen(token_id, self._learned.get(token_id))

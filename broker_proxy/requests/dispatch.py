@@ -3,7 +3,7 @@
 `routing` decides where a request goes. `split` and `relay` execute and forward writes;
 `broker_proxy.apis` answers the other requests. The body is decoded here. As in Kafka, a malformed
 body closes the connection. A response of None closes the connection, except after Produce with
-acks=0. If Kafka would never respond (NeverAnsweredError), the connection is closed only after the
+acks=0. If Kafka would never respond (NeverRespondedError), the connection is closed only after the
 idle timeout.
 """
 
@@ -26,17 +26,17 @@ from broker_proxy.apis.base import LocalApi
 from broker_proxy.client_quotas import ClientQuota
 from broker_proxy.client_request import (
     ClientRequest,
-    ClosedUnansweredError,
-    NeverAnsweredError,
+    ClosedWithoutResponseError,
+    NeverRespondedError,
     NoResponseError,
 )
 from broker_proxy.metadata.applied_metadata import ReadGate
 from broker_proxy.requests.responses import CLOSE, EncodedResponse, encoded, failure
-from broker_proxy.requests.routing import DIALECTS, RoutingTable, route
+from broker_proxy.requests.routing import ROUTING_TABLES, RoutingTable, choose_route
 from broker_proxy.requests.split import Writes
 from broker_proxy.requests.thread_time import Timed
 from event_log.digests import body_sha256
-from event_log.events import Answered, RequestReceived
+from event_log.events import RequestReceived, Responded
 from event_log.writer import EventLog
 from metrics.names import FOLLOWER_FETCH
 from metrics.node_metrics import NodeMetrics
@@ -86,7 +86,7 @@ class Dispatcher:
         read_gate: ReadGate | None = None,
         request_time: ClientQuota | None = None,
         may_overlap: Callable[[], bool] = lambda: False,
-        routes: RoutingTable = DIALECTS,
+        routes: RoutingTable = ROUTING_TABLES,
         now_ns: Callable[[], int],
         log: EventLog,
         metrics: NodeMetrics,
@@ -113,26 +113,26 @@ class Dispatcher:
         """
         header, progress = request.header, request.progress
         progress.executed_ns = self._now_ns()
-        way = self._way(request)
-        message = None if way is None else self.decode(request)
+        route = self._route(request)
+        message = None if route is None else self.decode(request)
         # Followers' Fetch requests are not recorded: even without load they would add 1 GB a day.
         is_recorded = not _is_replication(request, message)
         if is_recorded:
-            self._received(request, way)
+            self._received(request, route)
         done = CLOSE
-        if way is not None and message is not None:
-            done = await self._measure(request, message, way)
+        if route is not None and message is not None:
+            done = await self._measure(request, message, route)
         if earlier is not None and not earlier.done():
             await asyncio.wait((earlier,))
-        self._answered(request, way, done, is_recorded=is_recorded)
+        self._responded(request, route, done, is_recorded=is_recorded)
         if done.body is None:
             return None
         head = encode_response_header(header.api_key, header.api_version, header.correlation_id)
         return head + done.body
 
-    def _way(self, request: ClientRequest) -> Route | None:
+    def _route(self, request: ClientRequest) -> Route | None:
         header = request.header
-        return route(
+        return choose_route(
             header.api_key,
             header.api_version,
             dialect=request.client.dialect,
@@ -151,34 +151,34 @@ class Dispatcher:
 
     def may_overlap(self, request: ClientRequest) -> bool:
         """True if this write may be executed at the same time as others of its connection."""
-        return self._may_overlap() and self._way(request) is Route.FORWARD
+        return self._may_overlap() and self._route(request) is Route.FORWARD
 
     def may_take_long(self, request: ClientRequest) -> bool:
         """True when earlier responses should be written before this request is executed."""
-        way = self._routes[request.client.dialect].get(request.header.api_key)
+        route = self._routes[request.client.dialect].get(request.header.api_key)
         waits = DRAFTED_SPECS[request.header.api_key].needs_data_plane
-        return way is Route.FORWARD or waits or self._read_gate is not None
+        return route is Route.FORWARD or waits or self._read_gate is not None
 
     def handle_unsupported(self, request: ClientRequest) -> bytes | None:
         """Answer an unsupported version of ApiVersions in version 0; None for any other API."""
         header = request.header
         request.progress.executed_ns = self._now_ns()
-        way = Route.LOCAL if header.api_key == ApiKey.API_VERSIONS else None
-        self._received(request, way)
+        route = Route.LOCAL if header.api_key == ApiKey.API_VERSIONS else None
+        self._received(request, route)
         done = CLOSE
-        if way is not None:
+        if route is not None:
             error = ErrorCode.UNSUPPORTED_VERSION
             response = error_response(ApiKey.API_VERSIONS, None, 0, error)
             request.progress.response = response
             done = EncodedResponse(encode_response(ApiKey.API_VERSIONS, 0, response), 0, int(error))
-        self._answered(request, way, done, version_label=_UNSUPPORTED)
+        self._responded(request, route, done, version_label=_UNSUPPORTED)
         if done.body is None:
             return None
         return encode_response_header(ApiKey.API_VERSIONS, 0, header.correlation_id) + done.body
 
-    def _received(self, request: ClientRequest, way: Route | None) -> None:
+    def _received(self, request: ClientRequest, route: Route | None) -> None:
         header, client = request.header, request.client
-        is_written = way in (Route.FORWARD, Route.DIRECT)
+        is_written = route in (Route.FORWARD, Route.DIRECT)
         self._log.append(
             RequestReceived(
                 request_id=request.request_id,
@@ -193,17 +193,17 @@ class Dispatcher:
                 listener=client.listener_name,
                 security_protocol=client.security_protocol,
                 dialect=client.dialect,
-                route=way.name if way else "CLOSE",
+                route=route.name if route else "CLOSE",
                 body_sha256=body_sha256(header.api_key, request.body) if is_written else None,
                 client_software_name=client.software_name,
                 client_software_version=client.software_version,
             )
         )
 
-    def _answered(
+    def _responded(
         self,
         request: ClientRequest,
-        way: Route | None,
+        route: Route | None,
         done: EncodedResponse,
         *,
         is_recorded: bool = True,
@@ -212,29 +212,29 @@ class Dispatcher:
         header = request.header
         if is_recorded:
             self._log.append(
-                Answered(
+                Responded(
                     request_id=request.request_id,
                     api_key=header.api_key,
                     api_version=header.api_version,
-                    route=way.name if way else "CLOSE",
+                    route=route.name if route else "CLOSE",
                     error=done.error,
                     closed=done.body is None and not request.progress.needs_no_response,
                     zxid=done.zxid,
                 )
             )
-        answered_ns = request.progress.answered_ns = self._now_ns()
+        responded_ns = request.progress.responded_ns = self._now_ns()
         self._metrics.request_completed(
             DRAFTED_SPECS[header.api_key].name if is_recorded else FOLLOWER_FETCH,
             header.api_version if version_label is None else version_label,
-            (answered_ns - request.received_ns) / 1e6,
+            (responded_ns - request.received_ns) / 1e6,
         )
 
-    async def _measure(self, request: ClientRequest, message: Any, way: Route) -> EncodedResponse:
+    async def _measure(self, request: ClientRequest, message: Any, route: Route) -> EncodedResponse:
         """Execute the request and charge its time to the client's quota (KIP-124)."""
         quota = self._request_time
         if quota is None or not quota.is_enabled or _is_exempt(request, message):
-            return await self._execute(request, message, way)
-        timed = Timed(self._execute(request, message, way), self._now_ns)
+            return await self._execute(request, message, route)
+        timed = Timed(self._execute(request, message, route), self._now_ns)
         done = await timed
         if done.body is None:
             return done
@@ -248,24 +248,24 @@ class Dispatcher:
         )
         return replace(done, body=body)
 
-    async def _execute(self, request: ClientRequest, message: Any, way: Route) -> EncodedResponse:
+    async def _execute(self, request: ClientRequest, message: Any, route: Route) -> EncodedResponse:
         """Execute the request. ApiErrors and unexpected exceptions become error responses."""
         try:
-            if way is Route.LOCAL:
+            if route is Route.LOCAL:
                 if not await self._is_fresh(request):
                     return CLOSE
                 return await self._handle_here(request, message)
-            if way in (Route.FORWARD, Route.DIRECT):
-                return await self._writes.execute(request, message, way)
-            self._metrics.not_controller_answered()
+            if route in (Route.FORWARD, Route.DIRECT):
+                return await self._writes.execute(request, message, route)
+            self._metrics.not_controller_responded()
             return self._error(request, message, ErrorCode.NOT_CONTROLLER, None)
-        except NeverAnsweredError:
-            request.progress.is_never_answered = True
+        except NeverRespondedError:
+            request.progress.never_gets_response = True
             return CLOSE
         except NoResponseError:
             request.progress.needs_no_response = True
             return CLOSE
-        except ClosedUnansweredError as closed:
+        except ClosedWithoutResponseError as closed:
             _log.info("%s: %s", request.request_id, closed)
             return CLOSE
         except ApiError as rejection:

@@ -39,12 +39,12 @@ def topics_of(message: Any) -> frozenset[str]:
     names = set(getattr(message, "topic_names", None) or ())
     for holder in (message, *(getattr(message, "groups", None) or ())):
         for rows in _TOPIC_LISTS:
-            for each in getattr(holder, rows, None) or ():
-                name = getattr(each, "name", None) or getattr(each, "topic", None)
-                names.add(each if isinstance(each, str) else name)
-    for each in getattr(message, "resources", None) or ():
-        if getattr(each, "resource_type", None) == _TOPIC:
-            names.add(getattr(each, "resource_name", None))
+            for row in getattr(holder, rows, None) or ():
+                name = getattr(row, "name", None) or getattr(row, "topic", None)
+                names.add(row if isinstance(row, str) else name)
+    for resource in getattr(message, "resources", None) or ():
+        if getattr(resource, "resource_type", None) == _TOPIC:
+            names.add(getattr(resource, "resource_name", None))
     return frozenset(name for name in names if isinstance(name, str))
 
 
@@ -74,11 +74,10 @@ class FaultyDispatcher(Dispatcher):
     async def handle(
         self, request: ClientRequest, earlier: asyncio.Future[Any] | None = None
     ) -> bytes | None:
-        """See Dispatcher."""
-        found = self._hit(request)
-        if found is None:
+        hit = self._hit(request)
+        if hit is None:
             return await super().handle(request, earlier)
-        name, rule = found
+        name, rule = hit
         self._log.append(_acted(name, rule, request.request_id, request.header.api_key))
         _log.info("%s: fault rule %s acts: %s", request.request_id, name, rule.to_json())
         if rule.phase is Phase.REQUEST and rule.action is not Action.DELAY:
@@ -117,25 +116,25 @@ class FaultyDispatcher(Dispatcher):
         """Return what the client gets instead of the response."""
         progress = request.progress
         progress.executed_ns = progress.executed_ns or self._now_ns()
-        progress.answered_ns = self._now_ns()
+        progress.responded_ns = self._now_ns()
         match rule.action:
             case Action.ERROR:
                 return self._error_of(request, rule)
             case Action.TRUNCATE if response is not None:
                 return response[: len(response) // 2]
             case Action.DROP:
-                progress.is_never_answered = True
+                progress.never_gets_response = True
         return None
 
     def _error_of(self, request: ClientRequest, rule: FaultRule) -> bytes | None:
         header, dialect = request.header, request.client.dialect
         key, version = header.api_key, header.api_version
         message = decode_request(key, version, request.body, dialect=dialect)
-        answer = error_response(key, message, version, rule.error, "a fault rule")
-        if answer is None:  # No response of this version can report an error.
+        reply = error_response(key, message, version, rule.error, "a fault rule")
+        if reply is None:  # No response of this version can report an error.
             return None
         head = encode_response_header(key, version, header.correlation_id)
-        return head + encode_response(key, version, answer, dialect)
+        return head + encode_response(key, version, reply, dialect)
 
 
 class FaultyLink:
@@ -150,11 +149,10 @@ class FaultyLink:
         self._log = log
 
     def send(self, envelope: Envelope) -> asyncio.Future[EnvelopeReply]:
-        """See ControllerLink."""
-        found = self._hit(envelope)
-        if found is None:
+        hit = self._hit(envelope)
+        if hit is None:
             return self._link.send(envelope)
-        name, rule = found
+        name, rule = hit
         self._log.append(_acted(name, rule, envelope.request_id, envelope.api_key))
         return asyncio.ensure_future(self._act(rule, envelope))
 

@@ -16,7 +16,7 @@ from bridgehead.kafka_wire.headers import decode_response_header
 from bridgehead.kafka_wire.primitives import WireError
 from broker_proxy.client_request import ClientRequest
 from broker_proxy.forwarding.manager import Forwarded, ForwardingManager
-from broker_proxy.forwarding.retry import Step
+from broker_proxy.forwarding.retry import NextStep
 from broker_proxy.requests.responses import EncodedResponse, failure
 from metrics.node_metrics import NodeMetrics
 
@@ -61,7 +61,7 @@ class Relay:
 
     def _relay(self, request: ClientRequest, message: Any, forwarded: Forwarded) -> EncodedResponse:
         key, version = request.header.api_key, request.header.api_version
-        if forwarded.step is Step.RELAY and forwarded.response is not None:
+        if forwarded.step is NextStep.RELAY and forwarded.response is not None:
             try:
                 _, at = decode_response_header(key, version, forwarded.response)
                 body = forwarded.response[at:]
@@ -73,9 +73,9 @@ class Relay:
             except WireError as wrong:
                 _log.warning("%s: malformed inner response: %s", request.request_id, wrong)
         self._metrics.forwarding_failed()
-        if forwarded.step is Step.CLOSE:
+        if forwarded.step is NextStep.CLOSE:
             request.progress.response = None
             return EncodedResponse(None, 0, int(ErrorCode.UNSUPPORTED_VERSION))
-        timed_out = forwarded.step is Step.TIMED_OUT
+        timed_out = forwarded.step is NextStep.TIMED_OUT
         error = ErrorCode.REQUEST_TIMED_OUT if timed_out else ErrorCode.UNKNOWN_SERVER_ERROR
         return failure(request, message, error, None, self._image_zxid())

@@ -23,12 +23,12 @@ def _routes(*, data_plane: bool) -> RoutingTable:
 
 
 # The APIs that each dialect (shipped, drafted) serves. ApiVersions advertises no others.
-DIALECTS: Final[RoutingTable] = _routes(data_plane=True)
+ROUTING_TABLES: Final[RoutingTable] = _routes(data_plane=True)
 WITHOUT_DATA_PLANE: Final[RoutingTable] = _routes(data_plane=False)
-SHIPPED: Final = DIALECTS["shipped"]
+SHIPPED: Final = ROUTING_TABLES["shipped"]
 
 
-def route(
+def choose_route(
     api_key: int,
     api_version: int,
     *,
@@ -36,7 +36,7 @@ def route(
     forwarding_enabled: bool,
     broker_is_controller: bool,
     writes_itself: bool = False,
-    routes: RoutingTable = DIALECTS,
+    routes: RoutingTable = ROUTING_TABLES,
 ) -> Route | None:
     """Return where a request goes; None if this broker does not serve the API.
 
@@ -45,13 +45,13 @@ def route(
     below KIP-590's bridge release: it writes configs, quotas, ACLs and tokens itself, even if it is
     the active controller.
     """
-    way = routes[dialect].get(api_key)
-    if way is Route.ON_CONTROLLER:
+    route = routes[dialect].get(api_key)
+    if route is Route.ON_CONTROLLER:
         return Route.FORWARD if broker_is_controller else Route.NOT_CONTROLLER
     if writes_itself and api_key in WRITTEN_BY_BROKERS:
         return Route.DIRECT
-    if way is not Route.FORWARD or broker_is_controller:
-        return way
+    if route is not Route.FORWARD or broker_is_controller:
+        return route
     if dialect == "drafted" and api_version >= (DRAFTED_SPECS[api_key].forwarded_below or 0):
         return Route.NOT_CONTROLLER
-    return way if forwarding_enabled else Route.NOT_CONTROLLER
+    return route if forwarding_enabled else Route.NOT_CONTROLLER

@@ -43,25 +43,25 @@ class Writes:
         """True on a broker below the bridge release, which writes some metadata itself."""
         return self._write_directly is not None
 
-    async def execute(self, request: ClientRequest, message: Any, way: Route) -> EncodedResponse:
+    async def execute(self, request: ClientRequest, message: Any, route: Route) -> EncodedResponse:
         """Execute a write whose route is FORWARD or DIRECT."""
         split = self._split_apis.get(request.header.api_key)
         if split is not None:
-            return await self._split(request, message, split, way)
-        return await self._write(request, message, request.body, way)
+            return await self._split(request, message, split, route)
+        return await self._write(request, message, request.body, route)
 
     async def _write(
-        self, request: ClientRequest, message: Any, body: bytes, way: Route
+        self, request: ClientRequest, message: Any, body: bytes, route: Route
     ) -> EncodedResponse:
         """Forward a write, or execute it on this broker; `body` encodes `message`."""
-        if way is Route.FORWARD:
+        if route is Route.FORWARD:
             return await self._relay.forward(request, message, body)
         assert self._write_directly is not None
         response, zxid = await self._write_directly(request, message)
         return encoded(request, response, zxid)
 
     async def _split(
-        self, request: ClientRequest, message: Any, split: SplitApi, way: Route
+        self, request: ClientRequest, message: Any, split: SplitApi, route: Route
     ) -> EncodedResponse:
         """Answer this broker's resources and forward the others; merge results in request order.
 
@@ -71,15 +71,15 @@ class Writes:
         """
         key, version = request.header.api_key, request.header.api_version
         dialect = request.client.dialect
-        is_wrapped = dialect == "drafted" and way is Route.FORWARD
+        is_wrapped = dialect == "drafted" and route is Route.FORWARD
         local, rest = await split.split(request, message, is_wrapped=is_wrapped)
         if rest is None:
             return encoded(request, split.merge(request, message, local, None), self._image_zxid())
         untouched = rest is message
         body = request.body if untouched else encode_request(key, version, rest, dialect)
-        written = await self._write(request, rest, body, way)
+        written = await self._write(request, rest, body, route)
         if untouched or written.body is None:
             return written
-        answer = decode_response(key, version, written.body, dialect=dialect)
-        merged = encoded(request, split.merge(request, message, local, answer), written.zxid)
+        forwarded = decode_response(key, version, written.body, dialect=dialect)
+        merged = encoded(request, split.merge(request, message, local, forwarded), written.zxid)
         return replace(merged, error=written.error)

@@ -19,7 +19,12 @@ from bridgehead.authorizer import (
     Verdict,
 )
 from bridgehead.kafka_wire.framing import frame
-from broker_proxy.authentication.authenticator import Dispatch, Expired, Outcome, SaslAuthenticator
+from broker_proxy.authentication.authenticator import (
+    Dispatch,
+    Expired,
+    LoginOutcome,
+    SaslAuthenticator,
+)
 from broker_proxy.connections.client_socket import ClientSocket
 from broker_proxy.connections.connection import ClientConnection
 from broker_proxy.connections.server import KafkaServer
@@ -31,13 +36,13 @@ class _OvertakingSocket(ClientSocket):
     async def _work(self, connection: ClientConnection, transport: asyncio.Transport) -> None:
         async with asyncio.TaskGroup() as group:
             while (data := connection.next_frame()) is not None:
-                group.create_task(self._answer_at_once(connection, transport, data))
+                group.create_task(self._respond_at_once(connection, transport, data))
         self._task = None
 
-    async def _answer_at_once(
+    async def _respond_at_once(
         self, connection: ClientConnection, transport: asyncio.Transport, data: bytes
     ) -> None:
-        result, _ = await self._answer(connection, data, [])
+        result, _ = await self._respond(connection, data, [])
         if result is not None:
             self._write([frame(result)], transport)
 
@@ -47,7 +52,7 @@ class _OvertakingServer(KafkaServer):
 
 
 class _ServesExpiredSessions(SaslAuthenticator):
-    def receive(self, frame: bytes, now_ms: int) -> Outcome:
+    def receive(self, frame: bytes, now_ms: int) -> LoginOutcome:
         outcome = super().receive(frame, now_ms)
         return Dispatch() if isinstance(outcome, Expired) else outcome
 
@@ -93,7 +98,7 @@ class _WritesPastTheBridge(NodeConfig):
 
     @property
     def forwards(self) -> bool:
-        return self.own.forwarding_enabled
+        return self.bridgehead.forwarding_enabled
 
 
 def _writing_directly(config: NodeConfig) -> NodeConfig:
@@ -102,7 +107,7 @@ def _writing_directly(config: NodeConfig) -> NodeConfig:
 
 BUGS: Final[tuple[Bug, ...]] = (
     Bug(
-        name="answers_overtake",
+        name="responses_overtake",
         does="A broker executes the requests of a connection at the same time.",
         apply=part("server", _OvertakingServer),
         found_by="F4",

@@ -33,11 +33,11 @@ class _AssumingStore(ZooKeeperStore):
         fence: Fence,
         number: int,
         operations: Sequence[bytes],
-        answer: Any,
+        response: Any,
     ) -> Committed:
-        if isinstance(answer, ConnectionLostError) and not isinstance(answer, SessionLostError):
+        if isinstance(response, ConnectionLostError) and not isinstance(response, SessionLostError):
             return self._counted(number, 0)
-        return await super()._resolve(fence, number, operations, answer)
+        return await super()._resolve(fence, number, operations, response)
 
 
 class _CountingStore(ZooKeeperStore):

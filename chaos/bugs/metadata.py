@@ -71,12 +71,12 @@ class _StaleAcls(LearnedAcls):
 
 BUGS: Final[tuple[Bug, ...]] = (
     Bug(
-        name="answer_before_applied",
+        name="response_before_applied",
         does="The controller ignores `bridgehead.metadata.blocking=cluster`.",
         apply=settings(_without_waiting),
         found_by="stale reads of clients",
         test="integration/test_read_after_write.py"
-        "::test_controller_that_answers_too_early_is_detected",
+        "::test_controller_that_responds_too_early_is_detected",
     ),
     Bug(
         name="repeats_updates",

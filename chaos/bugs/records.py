@@ -17,14 +17,14 @@ _WRONG_OFFSETS: Final = (
 )
 
 
-class _AnswersEarly(Partition):
+class _ResponsesEarly(Partition):
     def advance_high_watermark(self) -> None:
         if self.is_leader:
             self.set_high_watermark(self.log.end_offset)
 
 
-class _AnsweringEarly(Partitions):
-    new_partition = _AnswersEarly
+class _RespondingEarly(Partitions):
+    new_partition = _ResponsesEarly
 
 
 class _FirstCommits(Replay):
@@ -55,7 +55,7 @@ BUGS: Final[tuple[Bug, ...]] = (
     Bug(
         name="acknowledge_before_replication",
         does="A record counts as committed once the leader has it.",
-        apply=part("partitions", _AnsweringEarly),
+        apply=part("partitions", _RespondingEarly),
         found_by="D6",
         test="integration/test_replication.py"
         "::test_judge_finds_records_acknowledged_before_replication",

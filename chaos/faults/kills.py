@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
-from chaos.failpoints import ANSWER_BEFORE, ELECTION_LOADING
+from chaos.failpoints import ELECTION_LOADING, REPLY_BEFORE
 from chaos.fault import Fault, Record, Target
 
 
@@ -39,8 +39,8 @@ async def _stop_controller(target: Target, record: Record) -> AsyncIterator[None
 
 
 @asynccontextmanager
-async def _kill_controller_before_answer(target: Target, record: Record) -> AsyncIterator[None]:
-    broker = await target.hold_at(ANSWER_BEFORE)
+async def _kill_controller_before_reply(target: Target, record: Record) -> AsyncIterator[None]:
+    broker = await target.hold_at(REPLY_BEFORE)
     async with _killed(target, broker):
         yield
 
@@ -59,7 +59,7 @@ async def _kill_controller_while_loading(target: Target, record: Record) -> Asyn
 @asynccontextmanager
 async def _kill_broker(target: Target, record: Record) -> AsyncIterator[None]:
     controller = await target.controller()
-    broker = next(each for each in target.brokers if each != controller)
+    broker = next(node for node in target.brokers if node != controller)
     async with _killed(target, broker):
         yield
 
@@ -78,12 +78,12 @@ STOP_CONTROLLER = Fault(
     effect="process_stopped",
     inject=_stop_controller,
 )
-KILL_CONTROLLER_BEFORE_ANSWER = Fault(
-    name="kill_controller_before_answer",
+KILL_CONTROLLER_BEFORE_REPLY = Fault(
+    name="kill_controller_before_reply",
     does="SIGKILL ends the active controller after a commit, before it answers the request.",
     action="kill",
     effect="process_was_killed",
-    inject=_kill_controller_before_answer,
+    inject=_kill_controller_before_reply,
     has_failpoint=True,
 )
 KILL_CONTROLLER_WHILE_LOADING = Fault(
@@ -105,7 +105,7 @@ KILL_BROKER = Fault(
 FAULTS: Final[tuple[Fault, ...]] = (
     KILL_CONTROLLER,
     STOP_CONTROLLER,
-    KILL_CONTROLLER_BEFORE_ANSWER,
+    KILL_CONTROLLER_BEFORE_REPLY,
     KILL_CONTROLLER_WHILE_LOADING,
     KILL_BROKER,
 )

@@ -80,7 +80,7 @@ async def _cut_controller_from_zookeeper(target: Target, record: Record) -> Asyn
 @asynccontextmanager
 async def _cut_broker_from_zookeeper(target: Target, record: Record) -> AsyncIterator[None]:
     controller = await target.controller()
-    broker = next(each for each in target.brokers if each != controller)
+    broker = next(node for node in target.brokers if node != controller)
     with record(broker), target.network.cut_from_zookeeper(broker):
         yield
 

@@ -129,8 +129,8 @@ class Proxy:
             pass
         finally:
             self._writers -= writers
-            for each in writers:
-                each.transport.abort()
+            for open_writer in writers:
+                open_writer.transport.abort()
 
     async def _pump(
         self,
@@ -273,7 +273,7 @@ class ProxiedNetwork:
         """Listen; return the properties with which the nodes use the proxies."""
         properties = {}
         for broker, proxy in self._peers.items():
-            ports = [await each.start() for each in self._zookeeper[broker]]
+            ports = [await member.start() for member in self._zookeeper[broker]]
             properties[broker] = {
                 "bridgehead.grpc.listener": f"{LOOPBACK}:{self._grpc[broker]}",
                 "bridgehead.grpc.advertised.listener": f"{LOOPBACK}:{await proxy.start()}",
@@ -294,13 +294,12 @@ class ProxiedNetwork:
         folder = self._data_dir / "zookeeper"
         if len(self._members) > 1:
             folder /= str(member)
-        found = _CLIENT_PORT.search((folder / "zoo.cfg").read_text())
-        assert found is not None
-        return int(found[1])
+        match = _CLIENT_PORT.search((folder / "zoo.cfg").read_text())
+        assert match is not None
+        return int(match[1])
 
     @contextlib.contextmanager
     def cut_from_zookeeper(self, broker: int) -> Iterator[None]:
-        """See chaos.fault.Network."""
         with contextlib.ExitStack() as cuts:
             for proxy in self._zookeeper[broker]:
                 cuts.enter_context(proxy.cut())
@@ -309,31 +308,26 @@ class ProxiedNetwork:
     def cut_from_peers(
         self, broker: int, *, requests: bool, replies: bool
     ) -> contextlib.AbstractContextManager[None]:
-        """See chaos.fault.Network."""
         return self._peers[broker].cut(requests=requests, replies=replies)
 
     def slow_peers(self, broker: int, seconds: float) -> contextlib.AbstractContextManager[None]:
-        """See chaos.fault.Network."""
         return self._peers[broker].slow(seconds)
 
     async def reset_peers(self, broker: int) -> None:
-        """See chaos.fault.Network."""
         await self._peers[broker].reset()
 
     async def corrupt_envelope(self, broker: int) -> None:
-        """See chaos.fault.TargetWithBytes."""
         await self._peers[broker].corrupt()
 
     async def lose_commit(self, broker: int, *, reply: bool) -> None:
-        """See chaos.fault.Network."""
         lost = asyncio.Event()
-        for each in self._zookeeper[broker]:
-            each.lose("reply" if reply else "request", lost)
+        for proxy in self._zookeeper[broker]:
+            proxy.lose("reply" if reply else "request", lost)
         try:
             await asyncio.wait_for(lost.wait(), _COMMIT_WITHIN_S)
         except TimeoutError:
             message = f"no commit was lost within {_COMMIT_WITHIN_S:.0f} s"
             raise NoProgressError(message) from None
         finally:
-            for each in self._zookeeper[broker]:
-                each.disarm()
+            for proxy in self._zookeeper[broker]:
+                proxy.disarm()

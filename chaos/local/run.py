@@ -57,11 +57,14 @@ async def _play(scenario: Scenario, seed: int, folder: Path, say: Say, result: R
     members = scenario.topology.zookeeper_members
     brokers = tuple(range(1, scenario.topology.brokers + 1))
     network = None
-    node_properties = {each: dict(own) for each, own in scenario.workload.node_properties.items()}
+    node_properties = {
+        node: dict(changed_properties)
+        for node, changed_properties in scenario.workload.node_properties.items()
+    }
     if any(step.fault.breaks_links for step in scenario.steps):
         network = ProxiedNetwork(folder, brokers, tuple(range(1, members + 1)))
-        for broker, own in (await network.start()).items():
-            node_properties[broker] = {**node_properties.get(broker, {}), **own}
+        for broker, changed_properties in (await network.start()).items():
+            node_properties[broker] = {**node_properties.get(broker, {}), **changed_properties}
     cluster = _cluster(scenario, seed, folder, node_properties)
     say("starting the cluster")
     try:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bridgehead.cluster import Cluster
-from bridgehead.cluster.client import ClusterClient
+from bridgehead.cluster.client import ControlClient
 from bridgehead.cluster.event_lines import EventLines
 from bridgehead.cluster.zookeeper import server_mode
 from chaos.clocked_node import set_clock
@@ -50,7 +50,6 @@ class LocalEnsemble:
         self.members = tuple(range(1, members + 1))
 
     async def leader(self) -> int:
-        """See chaos.fault.Ensemble."""
         servers = self._cluster.zookeeper_connect.partition("/")[0].split(",")
         ports = [int(server.rpartition(":")[2]) for server in servers]
         while True:
@@ -61,30 +60,24 @@ class LocalEnsemble:
             await asyncio.sleep(_POLL_S)
 
     async def kill(self, member: int) -> None:
-        """See chaos.fault.Ensemble."""
         self._signal(member, signal.SIGKILL)
 
     async def start(self, member: int) -> None:
-        """See chaos.fault.Ensemble."""
-        client = ClusterClient(self._cluster.data_dir)
+        client = ControlClient(self._cluster.data_dir)
         while (await asyncio.to_thread(client.status))["zookeeper_problem"] is None:
             await asyncio.sleep(_POLL_S)  # until the supervisor knows that the member has ended
         await asyncio.to_thread(client.start_zookeeper)
 
     async def empty(self, member: int) -> None:
-        """See chaos.fault.Ensemble."""
         shutil.rmtree(self._folder(member) / "version-2")
 
     async def pause(self, member: int) -> None:
-        """See chaos.fault.Ensemble."""
         self._signal(member, signal.SIGSTOP)
 
     async def resume(self, member: int) -> None:
-        """See chaos.fault.Ensemble."""
         self._signal(member, signal.SIGCONT)
 
     async def fill_disk(self, member: int) -> None:
-        """See chaos.fault.Ensemble."""
         limit_files(self._pid(member), 0)
 
     @contextlib.asynccontextmanager
@@ -118,8 +111,8 @@ class LocalEnsemble:
 
     def _folder(self, member: int) -> Path:
         document = _document(self._cluster)
-        found = document["zookeeper"].get("members", [document["zookeeper"]])
-        return Path(found[member - 1]["data_dir"])
+        members = document["zookeeper"].get("members", [document["zookeeper"]])
+        return Path(members[member - 1]["data_dir"])
 
 
 def limit_files(pid: int, bytes_max: int) -> None:
@@ -148,7 +141,7 @@ def _broker_at(held: Path) -> int:
 
 def _pid_of(cluster: Cluster, broker: int) -> int:
     brokers = _document(cluster)["brokers"]
-    return next(int(each["pid"]) for each in brokers if each["id"] == broker)
+    return next(int(node["pid"]) for node in brokers if node["id"] == broker)
 
 
 class LocalDisks:
@@ -158,11 +151,9 @@ class LocalDisks:
         self._cluster = cluster
 
     async def fill(self, broker: int) -> None:
-        """See chaos.fault.Disks."""
         limit_files(_pid_of(self._cluster, broker), 0)
 
     async def free(self, broker: int) -> None:
-        """See chaos.fault.Disks."""
         limit_files(_pid_of(self._cluster, broker), resource.RLIM_INFINITY)
 
 
@@ -182,12 +173,10 @@ class LocalTarget:
 
     @property
     def network(self) -> ProxiedNetwork:
-        """See chaos.fault.Target."""
         assert self._network is not None, "the fault must set breaks_links"
         return self._network
 
     async def controller(self) -> int:
-        """See chaos.fault.Target."""
         return await asyncio.to_thread(self._cluster.wait_for_controller)
 
     async def another_controller(self, before: int) -> int:
@@ -195,27 +184,21 @@ class LocalTarget:
         return await asyncio.to_thread(self._cluster.wait_for_controller, other_than=before)
 
     async def kill(self, broker: int) -> None:
-        """See chaos.fault.Target."""
         await asyncio.to_thread(self._cluster.kill_node, broker)
 
     async def stop(self, broker: int) -> None:
-        """See chaos.fault.Target."""
         await asyncio.to_thread(self._cluster.stop_node, broker)
 
     async def start(self, broker: int) -> None:
-        """See chaos.fault.Target."""
         await asyncio.to_thread(self._cluster.start_node, broker)
 
     async def pause(self, broker: int) -> None:
-        """See chaos.fault.Target."""
         os.kill(_pid_of(self._cluster, broker), signal.SIGSTOP)
 
     async def resume(self, broker: int) -> None:
-        """See chaos.fault.Target."""
         os.kill(_pid_of(self._cluster, broker), signal.SIGCONT)
 
     async def hold_at(self, failpoint: str) -> int:
-        """See chaos.fault.Target."""
         held = await self._reached(failpoint, STOP)
         held.unlink()
         broker = _broker_at(held)
@@ -223,11 +206,9 @@ class LocalTarget:
         return broker
 
     async def block_at(self, failpoint: str) -> int:
-        """See chaos.fault.TargetWithThreads."""
         return _broker_at(await self._reached(failpoint, BLOCK))
 
     async def unblock(self, broker: int) -> None:
-        """See chaos.fault.TargetWithThreads."""
         for held in failpoints_of(self._cluster.data_dir).glob(f"*@{broker}"):
             held.unlink()
 
@@ -244,20 +225,16 @@ class LocalTarget:
         return held[0]
 
     async def expire(self, broker: int) -> None:
-        """See chaos.fault.Target."""
         expired = await asyncio.to_thread(self._cluster.expire_controller)
         assert expired == broker, "the controller changed before its session ended"
 
     async def move_clock(self, broker: int, offset_s: int) -> None:
-        """See chaos.fault.Target."""
         set_clock(clocks_of(self._cluster.data_dir), broker, offset_s)
 
     async def corrupt_envelope(self, broker: int) -> None:
-        """See chaos.fault.TargetWithBytes."""
         await self.network.corrupt_envelope(broker)
 
     async def delete_znode(self, path: str) -> None:
-        """See chaos.fault.Target."""
         session = ZooKeeperSession(
             self._cluster.zookeeper_connect,
             session_timeout_ms=_SESSION_TIMEOUT_MS,
@@ -270,5 +247,4 @@ class LocalTarget:
             await session.close()
 
     def recorded(self, action: str, target: int | str) -> contextlib.AbstractContextManager[None]:
-        """See chaos.fault.Target."""
         return recorded_fault(self._lines, action, target)

@@ -7,7 +7,7 @@ from typing import Final
 from chaos.faults.kills import (
     KILL_BROKER,
     KILL_CONTROLLER,
-    KILL_CONTROLLER_BEFORE_ANSWER,
+    KILL_CONTROLLER_BEFORE_REPLY,
     KILL_CONTROLLER_WHILE_LOADING,
     STOP_CONTROLLER,
 )
@@ -49,14 +49,14 @@ KILL_IN_LARGE_REQUEST = Scenario(
     expects=Expectation(elections=(1, 1)),
 )
 
-KILL_BETWEEN_COMMIT_AND_ANSWER = Scenario(
-    name="kill_between_commit_and_answer",
+KILL_BETWEEN_COMMIT_AND_REPLY = Scenario(
+    name="kill_between_commit_and_reply",
     aim="If a kill prevents the response, the write is executed once and its client gets the "
     "result.",
     bug="a resent request is executed again, or it gets TOPIC_ALREADY_EXISTS for its own topic",
     catches=Catch(bugs=("forgets_outcomes",), found_by=("D2", "F7")),
     workload=TOPICS,
-    steps=(Step(fault=KILL_CONTROLLER_BEFORE_ANSWER, hold=AnotherController(), times=3),),
+    steps=(Step(fault=KILL_CONTROLLER_BEFORE_REPLY, hold=AnotherController(), times=3),),
     expects=Expectation(elections=(3, 4)),
 )
 
@@ -94,7 +94,7 @@ BROKER_KILLED = Scenario(
 SCENARIOS: Final[tuple[Scenario, ...]] = (
     CONTROLLER_KILLED,
     KILL_IN_LARGE_REQUEST,
-    KILL_BETWEEN_COMMIT_AND_ANSWER,
+    KILL_BETWEEN_COMMIT_AND_REPLY,
     KILL_WHILE_LOADING,
     POLITE_STOP,
     BROKER_KILLED,

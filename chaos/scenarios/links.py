@@ -64,8 +64,8 @@ REQUESTS_TIME_OUT = Scenario(
     expects=Expectation(elections=(0, 0)),
 )
 
-ANSWERS_LOST = Scenario(
-    name="answers_lost",
+REPLIES_LOST = Scenario(
+    name="replies_lost",
     aim="Requests are executed once, even if the replies to their Envelopes are lost.",
     bug="a resent request is executed again: the Envelopes of KIP-590 have no id by which "
     "the controller could recognize a resend",
@@ -144,7 +144,7 @@ SCENARIOS: Final[tuple[Scenario, ...]] = (
     REQUEST_OF_COMMIT_LOST,
     BROKER_CONTROLLER_CUT,
     REQUESTS_TIME_OUT,
-    ANSWERS_LOST,
+    REPLIES_LOST,
     REQUESTS_LOST,
     CONTROLLER_ZOOKEEPER_CUT,
     BROKER_ZOOKEEPER_CUT,

@@ -14,10 +14,10 @@ from typing import Any, Final
 import grpc
 import grpc.aio
 
-from chaos.simulated.network import LOOPBACK, Connection, Network
+from chaos.simulated.network import LOOPBACK, SimulatedConnection, SimulatedNetwork
 from chaos.simulated.virtual_time import Process, current_process
 from envelope.messages import ApiRanges
-from envelope.server import EnvelopeHandler, EnvelopeServer, EnvelopeServicer
+from envelope.server import EnvelopeReceiver, EnvelopeServer, EnvelopeServicer
 
 _END: Final = object()
 
@@ -25,7 +25,7 @@ _END: Final = object()
 class EnvelopeNetwork:
     """All channels of one simulation."""
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: SimulatedNetwork) -> None:
         self.network = network
         self._servers: dict[str, _Server] = {}
 
@@ -33,11 +33,10 @@ class EnvelopeNetwork:
         self,
         host: str,
         port: int,
-        handler: EnvelopeHandler,
+        handler: EnvelopeReceiver,
         credentials: object = None,
         served: ApiRanges = MappingProxyType({}),
     ) -> EnvelopeServer:
-        """See envelope.server.serve_envelopes."""
         assert credentials is None, "the simulation has no TLS"
         port = port or self.network.new_port()
         process = current_process()
@@ -50,7 +49,6 @@ class EnvelopeNetwork:
         return _RunningServer(server, port)
 
     def connect(self, address: str, credentials: object, _server_name: str | None) -> _ClientStream:
-        """See envelope.channel.Connect."""
         assert credentials is None, "the simulation has no TLS"
         return _ClientStream(self.network, self._servers.get(address), current_process())
 
@@ -73,7 +71,6 @@ class _RunningServer(EnvelopeServer):
         self._running = server
 
     async def stop(self) -> None:
-        """See EnvelopeServer."""
         self._running.is_running = False
         for stream in tuple(self._running.streams):
             stream.cancel()
@@ -123,7 +120,9 @@ class _Mailbox:
 class _ServerStream:
     """One stream at the controller."""
 
-    def __init__(self, server: _Server, connection: Connection, client: _ClientStream) -> None:
+    def __init__(
+        self, server: _Server, connection: SimulatedConnection, client: _ClientStream
+    ) -> None:
         self._server = server
         self._connection = connection
         self._client = client
@@ -141,9 +140,9 @@ class _ServerStream:
     async def _serve(self, peer: str) -> None:
         replies = self._connection.replies
         try:
-            answers = self._server.servicer.Channel(self.received, _Context(peer))
-            async for batch in answers:
-                self._connection.unanswered -= len(batch.answers)
+            responses = self._server.servicer.Channel(self.received, _Context(peer))
+            async for batch in responses:
+                self._connection.unfinished -= len(batch.replies)
                 replies.send(self._client.received, self._connection, batch)
         except (grpc.aio.AioRpcError, asyncio.CancelledError):
             pass  # The stream ends in either case.
@@ -161,23 +160,24 @@ class _ServerStream:
 class _ClientStream:
     """A broker's end of a stream; see envelope.channel.Stream."""
 
-    def __init__(self, network: Network, server: _Server | None, process: Process | None) -> None:
+    def __init__(
+        self, network: SimulatedNetwork, server: _Server | None, process: Process | None
+    ) -> None:
         self._network = network
         self._server = server
         self._process = process
-        self._connection: Connection | None = None
+        self._connection: SimulatedConnection | None = None
         self._remote: _ServerStream | None = None
         self._inbox = _Mailbox()
         self._writer: asyncio.Task[None] | None = None
 
     async def exchange(self, batches: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """See envelope.channel.Stream."""
         server = self._server
         if server is None or server.process.has_ended or not server.is_running:
             await asyncio.sleep(0.001)
             raise _broken(grpc.StatusCode.UNAVAILABLE, "nothing listens at the address")
         service = f"envelopes of {server.process.name}"
-        connection = self._connection = Connection(
+        connection = self._connection = SimulatedConnection(
             self._network, service, self._process, server.process
         )
         remote = self._remote = _ServerStream(server, connection, self)
@@ -189,22 +189,21 @@ class _ClientStream:
             yield batch
 
     async def _write(
-        self, batches: AsyncIterator[Any], connection: Connection, remote: _ServerStream
+        self, batches: AsyncIterator[Any], connection: SimulatedConnection, remote: _ServerStream
     ) -> None:
         async for batch in batches:
-            connection.unanswered += len(batch.envelopes)
+            connection.unfinished += len(batch.envelopes)
             connection.requests.send(remote.received.put, batch)
 
-    def received(self, _connection: Connection, batch: Any) -> None:
+    def received(self, _connection: SimulatedConnection, batch: Any) -> None:
         """A batch arrived."""
         self._inbox.put(batch)
 
-    def end(self, _connection: Connection) -> None:
+    def end(self, _connection: SimulatedConnection) -> None:
         """End the stream: the controller closed it or is gone, or the connection broke."""
         self._inbox.put(_broken(grpc.StatusCode.UNAVAILABLE, "the stream was closed"))
 
     async def close(self) -> None:
-        """See envelope.channel.Stream."""
         if self._writer is not None:
             self._writer.cancel()
         connection, self._connection = self._connection, None

@@ -23,7 +23,7 @@ _HOST: Final = b'"host_boot_id":"%b"' % host_boot_id().encode()
 
 def seal_run(folder: Path, log: Sequence[Transaction], sealed_ms: int) -> Manifest:
     """Write the simulated ZooKeeper's transactions as commit lines, and the manifest."""
-    lines = [orjson.dumps(commit_line(each)) + b"\n" for each in log]
+    lines = [orjson.dumps(commit_line(commit)) + b"\n" for commit in log]
     (folder / COMMITS).write_bytes(b"".join(lines))
     zookeeper = ZooKeeperEvidence(
         logs=True,

@@ -23,14 +23,14 @@ _LONG_SHARE: Final = 0.05
 _GAP_S: Final = 0.000_001  # between two messages of a link, so that they arrive in order
 
 
-class Path(NamedTuple):
+class Direction(NamedTuple):
     """One direction of all connections to one service, as faults address it."""
 
     service: str  # for example "envelopes of 2"
     is_request: bool
 
 
-class Route:
+class DirectionFaults:
     """The faults of one path. All links of the path share it."""
 
     __slots__ = ("cuts", "holding", "slow_s")
@@ -38,13 +38,15 @@ class Route:
     def __init__(self) -> None:
         self.cuts = 0  # While this is not 0, messages are held back.
         self.slow_s = 0.0
-        self.holding: list[Link] = []
+        self.holding: list[SimulatedLink] = []
 
 
-class Link:
+class SimulatedLink:
     """One direction of one connection. Callbacks run in the context of the receiving process."""
 
-    def __init__(self, network: Network, path: Path, receiver: Process | None) -> None:
+    def __init__(
+        self, network: SimulatedNetwork, path: Direction, receiver: Process | None
+    ) -> None:
         self._network = network
         self._route = network.routes[path]
         self._context = network.context if receiver is None else receiver.context
@@ -74,18 +76,22 @@ class Link:
             self._network.loop.call_soon(self._arrive, deliver, arguments, context=self._context)
 
 
-class Connection:
+class SimulatedConnection:
     """Two links, and what each end does when the connection is reset."""
 
     def __init__(
-        self, network: Network, service: str, client: Process | None, server: Process | None
+        self,
+        network: SimulatedNetwork,
+        service: str,
+        client: Process | None,
+        server: Process | None,
     ) -> None:
         self._network = network
         self.service = service
         self.client, self.server = client, server
-        self.requests = Link(network, Path(service, is_request=True), server)
-        self.replies = Link(network, Path(service, is_request=False), client)
-        self.unanswered = 0  # Envelopes to which the server has not sent a reply
+        self.requests = SimulatedLink(network, Direction(service, is_request=True), server)
+        self.replies = SimulatedLink(network, Direction(service, is_request=False), client)
+        self.unfinished = 0  # Envelopes to which the server has not sent a reply
         self.on_client_reset: Callable[[], None] = lambda: None
         self.on_server_reset: Callable[[], None] = lambda: None
         network.connections[self] = None
@@ -101,26 +107,26 @@ class Connection:
         self.replies.send(self.on_client_reset)
 
 
-class Network:
+class SimulatedNetwork:
     """All connections of one simulation."""
 
     def __init__(self, loop: SimulatedLoop, seed: int) -> None:
         self.loop = loop
         self.context = Process("network").context  # never paused
-        self.connections: dict[Connection, None] = {}
-        self.routes: defaultdict[Path, Route] = defaultdict(Route)
-        self.listeners: dict[int, Listener] = {}
+        self.connections: dict[SimulatedConnection, None] = {}
+        self.routes: defaultdict[Direction, DirectionFaults] = defaultdict(DirectionFaults)
+        self.listeners: dict[int, SimulatedListener] = {}
         self._source = random.Random(f"delays {seed}")
         self._next_port = _FIRST_CLIENT_PORT
 
-    def delay_s(self, route: Route) -> float:
+    def delay_s(self, route: DirectionFaults) -> float:
         """Draw the delay of one message."""
         draw = self._source.random
         least_s, most_s = _LONG_DELAY_S if draw() < _LONG_SHARE else _SHORT_DELAY_S
         return least_s + (most_s - least_s) * draw() + route.slow_s
 
     @contextmanager
-    def cut(self, *paths: Path) -> Iterator[None]:
+    def cut(self, *paths: Direction) -> Iterator[None]:
         """Hold back all messages of these paths."""
         routes = [self.routes[path] for path in paths]
         for route in routes:
@@ -137,7 +143,7 @@ class Network:
                         link.release()
 
     @contextmanager
-    def slow(self, path: Path, seconds: float) -> Iterator[None]:
+    def slow(self, path: Direction, seconds: float) -> Iterator[None]:
         """Delay the messages of a path."""
         self.routes[path].slow_s = seconds
         try:
@@ -147,16 +153,24 @@ class Network:
 
     def reset(self, service: str) -> None:
         """Reset every connection to a service."""
-        for connection in [each for each in self.connections if each.service == service]:
+        for connection in [
+            candidate for candidate in self.connections if candidate.service == service
+        ]:
             connection.reset()
 
-    def has_unanswered(self, service: str) -> bool:
+    def has_unfinished(self, service: str) -> bool:
         """Return whether a reset would leave an Envelope to a service without a reply."""
-        return any(each.unanswered for each in self.connections if each.service == service)
+        return any(
+            connection.unfinished
+            for connection in self.connections
+            if connection.service == service
+        )
 
     def process_ended(self, process: Process) -> None:
         """Reset the connections of an ended process, as its operating system does."""
-        for port in [port for port, each in self.listeners.items() if each.process is process]:
+        for port in [
+            port for port, listener in self.listeners.items() if listener.process is process
+        ]:
             del self.listeners[port]
         for connection in tuple(self.connections):
             if process in (connection.client, connection.server):
@@ -171,12 +185,12 @@ class Network:
 
     def listen(
         self, process: Process | None, factory: Callable[[], asyncio.BaseProtocol], port: int
-    ) -> Listener:
+    ) -> SimulatedListener:
         """Bind a port (0: a free one) without accepting."""
         port = port or self.new_port()
         if port in self.listeners:
             raise OSError(f"port {port} is in use")
-        listener = self.listeners[port] = Listener(self, process, factory, port)
+        listener = self.listeners[port] = SimulatedListener(self, process, factory, port)
         return listener
 
     async def connect(
@@ -187,11 +201,11 @@ class Network:
         from_host: str = LOOPBACK,
     ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:
         """Open a byte stream."""
-        await asyncio.sleep(self.delay_s(self.routes[Path(f"port {port}", is_request=True)]))
+        await asyncio.sleep(self.delay_s(self.routes[Direction(f"port {port}", is_request=True)]))
         listener = self.listeners.get(port)
         if listener is None or not listener.is_serving:
             raise ConnectionRefusedError(f"nothing listens on port {port}")
-        connection = Connection(self, f"port {port}", process, listener.process)
+        connection = SimulatedConnection(self, f"port {port}", process, listener.process)
         ends = (from_host, self.new_port()), (LOOPBACK, port)
         client = SimulatedTransport(connection, ends[0], ends[1], is_client=True)
         server = SimulatedTransport(connection, ends[1], ends[0], is_client=False)
@@ -205,12 +219,12 @@ class Network:
         return client, protocol
 
 
-class Listener:
+class SimulatedListener:
     """A bound port; it has the part of asyncio.Server that nodes use."""
 
     def __init__(
         self,
-        network: Network,
+        network: SimulatedNetwork,
         process: Process | None,
         factory: Callable[[], asyncio.BaseProtocol],
         port: int,
@@ -243,13 +257,13 @@ class SimulatedTransport(asyncio.Transport):
 
     def __init__(
         self,
-        connection: Connection,
-        own: tuple[str, int],
+        connection: SimulatedConnection,
+        local: tuple[str, int],
         remote: tuple[str, int],
         *,
         is_client: bool,
     ) -> None:
-        super().__init__({"sockname": own, "peername": remote})
+        super().__init__({"sockname": local, "peername": remote})
         self._connection = connection
         self._out = connection.requests if is_client else connection.replies
         self._protocol: Any = None
@@ -264,33 +278,26 @@ class SimulatedTransport(asyncio.Transport):
         self._protocol.connection_made(self)
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
-        """See asyncio.BaseTransport."""
         self._protocol = protocol
 
     def get_protocol(self) -> asyncio.BaseProtocol:
-        """See asyncio.BaseTransport."""
         protocol: asyncio.BaseProtocol = self._protocol
         return protocol
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """See asyncio.WriteTransport."""
         if data and not self._is_closing:
             self._out.send(self.peer._received, bytes(data))
 
     def is_closing(self) -> bool:
-        """See asyncio.BaseTransport."""
         return self._is_closing
 
     def is_reading(self) -> bool:
-        """See asyncio.ReadTransport."""
         return self._is_reading and not self._is_closing
 
     def pause_reading(self) -> None:
-        """See asyncio.ReadTransport."""
         self._is_reading = False
 
     def resume_reading(self) -> None:
-        """See asyncio.ReadTransport."""
         self._is_reading = True
         if self._arrived or self._has_ended:
             asyncio.get_running_loop().call_soon(self._read_on)
@@ -307,11 +314,9 @@ class SimulatedTransport(asyncio.Transport):
         return False
 
     def close(self) -> None:
-        """See asyncio.BaseTransport."""
         self._end(None)
 
     def abort(self) -> None:
-        """See asyncio.WriteTransport."""
         self._end(None)
 
     def reset_by_peer(self) -> None:
@@ -350,7 +355,7 @@ class NetworkLoop(SimulatedLoop):
 
     def __init__(self, seed: int) -> None:
         super().__init__()
-        self.network = Network(self, seed)
+        self.network = SimulatedNetwork(self, seed)
 
     async def create_server(  # type: ignore[override]
         self,
@@ -360,7 +365,7 @@ class NetworkLoop(SimulatedLoop):
         *,
         start_serving: bool = True,
         **_others: Any,
-    ) -> Listener:
+    ) -> SimulatedListener:
         """See asyncio.AbstractEventLoop."""
         listener = self.network.listen(current_process(), protocol_factory, port)
         if start_serving:
@@ -376,6 +381,5 @@ class NetworkLoop(SimulatedLoop):
         local_addr: tuple[str, int] | None = None,
         **_others: Any,
     ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:
-        """See asyncio.AbstractEventLoop."""
         from_host = LOOPBACK if local_addr is None else local_addr[0]
         return await self.network.connect(current_process(), protocol_factory, port, from_host)

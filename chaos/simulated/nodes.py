@@ -126,21 +126,21 @@ class SimulatedCluster:
         self._node_properties = node_properties
         self.collaborators = collaborators(loop, service)
         self.armed: dict[str, asyncio.Future[int]] = {}  # by failpoint
-        self.nodes = {each: SimulatedNode(self, each) for each in range(1, brokers + 1)}
+        self.nodes = {number: SimulatedNode(self, number) for number in range(1, brokers + 1)}
 
     def address(self, broker: int, listener: str | None = None) -> str:
         """Return the address of a broker's listener; None names the first one."""
         listeners = self.properties(broker)["listeners"].split(",")
-        for each in listeners:
-            name, _, address = each.partition("://")
+        for text in listeners:
+            name, _, address = text.partition("://")
             if listener in (None, name):
                 return address
         raise ValueError(f"broker {broker} has no listener {listener}")
 
     def properties(self, broker: int) -> dict[str, str]:
         """Return the properties of one node."""
-        given = self._properties.get("listeners", "PLAINTEXT://:0").split(",")
-        names = [each.partition("://")[0] for each in given]
+        texts = self._properties.get("listeners", "PLAINTEXT://:0").split(",")
+        names = [text.partition("://")[0] for text in texts]
         listeners = [
             f"{name}://{LOOPBACK}:{FIRST_PORT + 100 * index + broker}"
             for index, name in enumerate(names)
@@ -164,18 +164,18 @@ class SimulatedCluster:
 
     async def start(self) -> None:
         """Start all nodes at the same time; return when all of them serve."""
-        await asyncio.gather(*(each.start() for each in self.nodes.values()))
+        await asyncio.gather(*(node.start() for node in self.nodes.values()))
 
     async def stop(self) -> None:
         """Stop all running nodes."""
-        await asyncio.gather(*(each.stop() for each in self.nodes.values() if each.is_running))
+        await asyncio.gather(*(node.stop() for node in self.nodes.values() if node.is_running))
 
     def controller(self) -> int | None:
         """Return the active controller if every broker that is not paused names it."""
         states = {}
-        for each in self.nodes.values():
-            if each.node is not None and each.process is not None and not each.process.is_paused:
-                states[each.id] = state = each.node.status()
+        for node in self.nodes.values():
+            if node.node is not None and node.process is not None and not node.process.is_paused:
+                states[node.id] = state = node.node.status()
                 if state["controller_id"] is None:
                     return None
         named = {state["controller_id"] for state in states.values()}
@@ -188,8 +188,8 @@ class SimulatedCluster:
         """Return whether there is a controller, and every broker knows every other."""
         expected = set(self.nodes)
         return self.controller() is not None and all(
-            each.node is not None and expected <= set(each.node.status()["brokers"])
-            for each in self.nodes.values()
+            node.node is not None and expected <= set(node.node.status()["brokers"])
+            for node in self.nodes.values()
         )
 
 
@@ -205,7 +205,7 @@ def collaborators(loop: NetworkLoop, service: ZooKeeperService) -> Collaborators
                 service,
                 session_timeout_ms=self._session_timeout_ms,
                 on_state=self._state_changed,
-                on_answer=self._on_answer,
+                on_reply=self._on_reply,
                 writes_metadata=True,
             )
 
@@ -217,7 +217,7 @@ def collaborators(loop: NetworkLoop, service: ZooKeeperService) -> Collaborators
                 service,
                 session_timeout_ms=self._session_timeout_ms,
                 on_state=self._state_changed,
-                on_answer=self._on_answer,
+                on_reply=self._on_reply,
             )
 
     return Collaborators(

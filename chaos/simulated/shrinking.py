@@ -41,7 +41,7 @@ def is_same_failure(first: Result, other: Result, expected: Collection[str] = ()
     properties that the scenario is expected to violate do not count.
     """
     unexpected, others = (
-        [each for each in result.violated if each not in expected] for result in (first, other)
+        [name for name in result.violated if name not in expected] for result in (first, other)
     )
     if unexpected:
         return unexpected[0] in others
@@ -102,6 +102,6 @@ def as_file(scenario: Scenario, name: str) -> str:
 
 
 def _step(step: Step) -> str:
-    others = [each.name for each in fields(step) if each.name != "fault"]
+    others = [field.name for field in fields(step) if field.name != "fault"]
     spelled = ", ".join(f"{name}={getattr(step, name)!r}" for name in others)
     return f"Step(fault={step.fault.name.upper()}, {spelled})"

@@ -10,7 +10,7 @@ from bridgehead.cluster.event_lines import EventLines
 from bridgehead.cluster.run_record import RunRecord
 from chaos.player import NoProgressError
 from chaos.recorded_fault import recorded_fault
-from chaos.simulated.network import Path
+from chaos.simulated.network import Direction
 from chaos.simulated.nodes import SimulatedCluster, SimulatedNode
 from chaos.simulated.virtual_time import Process
 from chaos.simulated.zookeeper_session import LostCommit, SimulatedSession
@@ -35,24 +35,21 @@ class SimulatedTarget:
 
     @property
     def network(self) -> SimulatedTarget:
-        """See chaos.fault.Target."""
         return self
 
     async def controller(self) -> int:
-        """See chaos.fault.Target."""
         return await self._wait_for_controller(None)
 
     async def another_controller(self, before: int) -> int:
-        """See chaos.fault.Target."""
         return await self._wait_for_controller(before)
 
     async def _wait_for_controller(self, other_than: int | None) -> int:
         loop = self._cluster.loop
         deadline_s = loop.time() + _CONTROLLER_WITHIN_S
         while True:
-            found = self._cluster.controller()
-            if found is not None and found != other_than:
-                return found
+            controller_id = self._cluster.controller()
+            if controller_id is not None and controller_id != other_than:
+                return controller_id
             if loop.time() > deadline_s:
                 raise NoProgressError(
                     f"no controller became active within {_CONTROLLER_WITHIN_S:g} s"
@@ -70,30 +67,24 @@ class SimulatedTarget:
         return process
 
     async def kill(self, broker: int) -> None:
-        """See chaos.fault.Target."""
         self._record.fault_injected("kill", broker)
         self._node(broker).kill()
 
     async def stop(self, broker: int) -> None:
-        """See chaos.fault.Target."""
         self._record.fault_injected("stop", broker)
         await self._node(broker).stop()
 
     async def start(self, broker: int) -> None:
-        """See chaos.fault.Target."""
         self._record.note_ends([self._node(broker)])
         await self._node(broker).start()
 
     async def pause(self, broker: int) -> None:
-        """See chaos.fault.Target."""
         self._process(broker).is_paused = True
 
     async def resume(self, broker: int) -> None:
-        """See chaos.fault.Target."""
         self._cluster.loop.resume(self._process(broker))
 
     async def hold_at(self, failpoint: str) -> int:
-        """See chaos.fault.Target."""
         held: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._cluster.armed[failpoint] = held
         try:
@@ -103,18 +94,15 @@ class SimulatedTarget:
             raise NoProgressError(f"no process reached {failpoint}") from None
 
     async def expire(self, broker: int) -> None:
-        """See chaos.fault.Target."""
         node = self._node(broker)
         assert node.node is not None
         self._record.fault_injected("expire", broker)
         await node.expire_controller()
 
     async def move_clock(self, broker: int, offset_s: int) -> None:
-        """See chaos.fault.Target."""
         self._process(broker).wall_offset_ns = offset_s * 1_000_000_000
 
     async def delete_znode(self, path: str) -> None:
-        """See chaos.fault.Target."""
         session = SimulatedSession(
             self._cluster.service,
             session_timeout_ms=_SESSION_TIMEOUT_MS,
@@ -127,42 +115,36 @@ class SimulatedTarget:
             await session.close()
 
     def recorded(self, action: str, target: int | str) -> contextlib.AbstractContextManager[None]:
-        """See chaos.fault.Target."""
         return recorded_fault(self._lines, action, target)
 
     # --- Links -----------------------------------------------------------------------------------
 
     def cut_from_zookeeper(self, broker: int) -> contextlib.AbstractContextManager[None]:
-        """See chaos.fault.Network."""
         service = f"zookeeper of {broker}"
         return self._cluster.loop.network.cut(
-            Path(service, is_request=True), Path(service, is_request=False)
+            Direction(service, is_request=True), Direction(service, is_request=False)
         )
 
     def cut_from_peers(
         self, broker: int, *, requests: bool, replies: bool
     ) -> contextlib.AbstractContextManager[None]:
-        """See chaos.fault.Network."""
         service = f"envelopes of {broker}"
         wanted = {True: requests, False: replies}
-        paths = [Path(service, is_request) for is_request, on in wanted.items() if on]
+        paths = [Direction(service, is_request) for is_request, on in wanted.items() if on]
         return self._cluster.loop.network.cut(*paths)
 
     def slow_peers(self, broker: int, seconds: float) -> contextlib.AbstractContextManager[None]:
-        """See chaos.fault.Network."""
-        return self._cluster.loop.network.slow(Path(f"envelopes of {broker}", True), seconds)
+        return self._cluster.loop.network.slow(Direction(f"envelopes of {broker}", True), seconds)
 
     async def reset_peers(self, broker: int) -> None:
-        """See chaos.fault.Network."""
         network, service = self._cluster.loop.network, f"envelopes of {broker}"
         while True:
-            if network.has_unanswered(service):
+            if network.has_unfinished(service):
                 network.reset(service)
                 return
             await asyncio.sleep(_IN_FLIGHT_POLL_S)
 
     async def lose_commit(self, broker: int, *, reply: bool) -> None:
-        """See chaos.fault.Network."""
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._cluster.service.to_lose[self._process(broker)] = LostCommit(reply, done)
         await done

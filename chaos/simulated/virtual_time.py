@@ -110,7 +110,6 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         *args: Any,
         context: contextvars.Context | None = None,
     ) -> Callback:
-        """See asyncio.AbstractEventLoop."""
         if context is None:
             context = contextvars.copy_context()
         new = Callback(callback, args, context, 0.0)
@@ -124,7 +123,6 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         *args: Any,
         context: contextvars.Context | None = None,
     ) -> Callback:
-        """See asyncio.AbstractEventLoop."""
         return self.call_at(self.time() + delay, callback, *args, context=context)
 
     def call_at(  # type: ignore[override]
@@ -134,7 +132,6 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         *args: Any,
         context: contextvars.Context | None = None,
     ) -> Callback:
-        """See asyncio.AbstractEventLoop."""
         if context is None:
             context = contextvars.copy_context()
         new = Callback(callback, args, context, when)
@@ -226,9 +223,9 @@ def virtual_host(loop: SimulatedLoop, seed: int) -> Iterator[None]:
     }
     patches = [patch.object(module, name, new) for (module, name), new in replacements.items()]
     try:
-        for each in patches:
-            each.start()
+        for replacement in patches:
+            replacement.start()
         yield
     finally:
-        for each in patches:
-            each.stop()
+        for replacement in patches:
+            replacement.stop()

@@ -205,17 +205,17 @@ class ZooKeeperModel:
 
     def read(self, reads: Iterable[Read]) -> list[ReadResult]:
         """Read many znodes, all in the same state of the tree."""
-        found: list[ReadResult] = []
-        for each in reads:
-            znode = self._znodes.get(_key(each.path))
-            match each:
+        results: list[ReadResult] = []
+        for read in reads:
+            znode = self._znodes.get(_key(read.path))
+            match read:
                 case _ if znode is None:
-                    found.append(None)
+                    results.append(None)
                 case ReadData():
-                    found.append(ZnodeData(znode.data, znode.stat().pack()))
+                    results.append(ZnodeData(znode.data, znode.stat().pack()))
                 case ReadChildren():
-                    found.append(list(znode.children))
-        return found
+                    results.append(list(znode.children))
+        return results
 
     def paths(self) -> list[str]:
         """Return the paths of all znodes but the root."""
@@ -225,7 +225,7 @@ class ZooKeeperModel:
 
     def multi(self, session: ServerSession, operations: Sequence[bytes]) -> MultiResult:
         """Execute all operations, or none."""
-        decoded = [decode_operation(each) for each in operations]
+        decoded = [decode_operation(encoded) for encoded in operations]
         undo = _Undo(self._znodes)
         zxid, now_ms = self.zxid + 1, self._now_ms()
         logged: list[LoggedOperation] = []
@@ -240,8 +240,8 @@ class ZooKeeperModel:
                 return MultiResult(self.zxid, index, rejected.code)
         self._record(session.id, "multi", tuple(logged))
         self._note_ephemerals(session, logged)
-        for each in logged:
-            self._fire(each)
+        for logged_operation in logged:
+            self._fire(logged_operation)
         return MultiResult(self.zxid)
 
     def _apply(
@@ -321,12 +321,12 @@ class ZooKeeperModel:
         parent.pzxid = max(parent.pzxid, self.zxid)
 
     def _note_ephemerals(self, session: ServerSession, logged: Sequence[LoggedOperation]) -> None:
-        for each in logged:
-            if each.kind == "create" and each.ephemeral:
-                session.ephemerals[each.path] = None
-            elif each.kind == "delete":
+        for operation in logged:
+            if operation.kind == "create" and operation.ephemeral:
+                session.ephemerals[operation.path] = None
+            elif operation.kind == "delete":
                 for owner in self.sessions.values():
-                    owner.ephemerals.pop(each.path, None)
+                    owner.ephemerals.pop(operation.path, None)
 
     def _record(
         self,

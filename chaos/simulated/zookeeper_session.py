@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple, cast
 
-from chaos.simulated.network import Connection, Network
+from chaos.simulated.network import SimulatedConnection, SimulatedNetwork
 from chaos.simulated.virtual_time import Callback, Process, current_process
 from chaos.simulated.zookeeper import ServerSession, ZooKeeperModel
 from cluster_model.session_state import ConnectionLostError, SessionLostError, SessionState
@@ -48,12 +48,12 @@ class LostCommit(NamedTuple):
 class ZooKeeperService:
     """The server behind the simulated network."""
 
-    def __init__(self, network: Network, now_ms: Callable[[], int], seed: int) -> None:
+    def __init__(self, network: SimulatedNetwork, now_ms: Callable[[], int], seed: int) -> None:
         self.network = network
         self.model = ZooKeeperModel(now_ms)
         self.source = random.Random(f"sessions {seed}")
         self.to_lose: dict[Process | None, LostCommit] = {}
-        self._current: dict[int, Connection] = {}  # by session id
+        self._current: dict[int, SimulatedConnection] = {}  # by session id
         network.loop.call_later(TICK_S, self._tick, context=network.context)
 
     def _tick(self) -> None:
@@ -68,13 +68,13 @@ class ZooKeeperService:
         if (connection := self._current.pop(session_id, None)) is not None:
             connection.replies.send(connection.on_client_reset)
 
-    def connect(self, connection: Connection, client: _Client, session_id: int) -> None:
+    def connect(self, connection: SimulatedConnection, client: _Client, session_id: int) -> None:
         """Open a session (id 0), or continue one on a new connection."""
         now_s = self.network.loop.time()
         if session_id == 0:
             session = self.model.open_session(client.timeout_s, now_s)
-        elif (known := self.model.sessions.get(session_id)) is not None:
-            session = known
+        elif (existing := self.model.sessions.get(session_id)) is not None:
+            session = existing
             self._disconnect(session_id)  # The session moves to this connection.
         else:
             connection.replies.send(client.expired, connection)
@@ -88,7 +88,7 @@ class ZooKeeperService:
         self._current[session.id] = connection
         connection.replies.send(client.connected, connection, session.id)
 
-    def disconnected(self, connection: Connection, session_id: int) -> None:
+    def disconnected(self, connection: SimulatedConnection, session_id: int) -> None:
         """The client's connection is closed or broken; this does not end the session."""
         if self._current.get(session_id) is connection:
             del self._current[session_id]
@@ -99,7 +99,7 @@ class ZooKeeperService:
 
     def handle(
         self,
-        connection: Connection,
+        connection: SimulatedConnection,
         client: _Client,
         session_id: int,
         execute: Execute,
@@ -146,15 +146,15 @@ class _Client:
         service: ZooKeeperService,
         timeout_s: float,
         announce: Callable[[SessionState], None],
-        on_answer: Callable[[float], None],
+        on_reply: Callable[[float], None],
     ) -> None:
         self._service = service
         self._loop = service.network.loop
         self.timeout_s = timeout_s
         self._announce = announce
-        self._on_answer = on_answer
+        self._on_reply = on_reply
         self._process = current_process()
-        self._connection: Connection | None = None
+        self._connection: SimulatedConnection | None = None
         self._is_connected = False
         self._has_stopped = False
         self._pending: deque[_Pending] = deque()
@@ -171,7 +171,7 @@ class _Client:
             return
         name = "the harness" if self._process is None else self._process.name
         network = self._service.network
-        connection = Connection(network, f"zookeeper of {name}", self._process, None)
+        connection = SimulatedConnection(network, f"zookeeper of {name}", self._process, None)
         connection.on_client_reset = lambda: self._broken(connection)
         connection.on_server_reset = lambda: self._service.disconnected(connection, self.session_id)
         self._connection = connection
@@ -179,7 +179,7 @@ class _Client:
         connection.requests.send(self._service.connect, connection, self, self.session_id)
         self._timer = self._loop.call_later(self.timeout_s, self._broken, connection)
 
-    def connected(self, connection: Connection, session_id: int) -> None:
+    def connected(self, connection: SimulatedConnection, session_id: int) -> None:
         """The server accepted the session."""
         if connection is not self._connection:
             return
@@ -189,14 +189,14 @@ class _Client:
         self._schedule_ping()
         self._announce(SessionState.CONNECTED)
 
-    def expired(self, connection: Connection) -> None:
+    def expired(self, connection: SimulatedConnection) -> None:
         """The server does not know the session any more."""
         if connection is self._connection:
             self._has_stopped = True
             self._drop()
             self._announce(SessionState.LOST)
 
-    def _broken(self, connection: Connection) -> None:
+    def _broken(self, connection: SimulatedConnection) -> None:
         """The connection is gone; reconnect."""
         if connection is not self._connection:
             return
@@ -219,9 +219,9 @@ class _Client:
         if self._pending and not self._has_stopped:
             self._announce(SessionState.SUSPENDED)
         pending, self._pending = self._pending, deque()
-        for each in pending:
-            if each.future is not None and not each.future.done():
-                each.future.set_exception(ConnectionLostError())
+        for request in pending:
+            if request.future is not None and not request.future.done():
+                request.future.set_exception(ConnectionLostError())
         watches, self._watches = self._watches, {}
         for calls in watches.values():
             for call in calls:
@@ -254,7 +254,7 @@ class _Client:
             execute,
         )
 
-    def replied(self, connection: Connection, result: Any, zxid: int) -> None:
+    def replied(self, connection: SimulatedConnection, result: Any, zxid: int) -> None:
         """A reply arrived. Replies have the order of the requests."""
         if connection is not self._connection:
             return
@@ -264,13 +264,13 @@ class _Client:
         self.last_contact_s = pending.sent_s
         if pending.future is None:
             return
-        self._on_answer((self._loop.time() - pending.sent_s) * 1000)
+        self._on_reply((self._loop.time() - pending.sent_s) * 1000)
         if pending.on_result is not None:
             pending.on_result(result)
         if not pending.future.done():
             pending.future.set_result(result)
 
-    def notified(self, connection: Connection, kind: str, path: str, zxid: int) -> None:
+    def notified(self, connection: SimulatedConnection, kind: str, path: str, zxid: int) -> None:
         """A watch fired."""
         if connection is self._connection:
             self._heard = True
@@ -294,7 +294,7 @@ class _Client:
         connection = self._connection
         if connection is None:
             return
-        has_ping = any(each.future is None for each in self._pending)
+        has_ping = any(request.future is None for request in self._pending)
         if has_ping and not self._heard:
             self._broken(connection)
             return
@@ -322,7 +322,7 @@ class SimulatedSession(ZooKeeperSession):
         *,
         session_timeout_ms: int,
         on_state: Callable[[SessionState], None],
-        on_answer: Callable[[float], None] = lambda _latency_ms: None,
+        on_reply: Callable[[float], None] = lambda _latency_ms: None,
         writes_metadata: bool = False,
     ) -> None:
         """`writes_metadata`: faults may lose the multis of this session."""
@@ -333,31 +333,26 @@ class SimulatedSession(ZooKeeperSession):
         self.state = SessionState.SUSPENDED
         self._connected: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._simulated = _Client(
-            service, session_timeout_ms / 1000, self._state_changed_to, on_answer
+            service, session_timeout_ms / 1000, self._state_changed_to, on_reply
         )
 
     @property
     def session_id(self) -> int:
-        """See ZooKeeperSession."""
         return self._simulated.session_id
 
     @property
     def last_contact_s(self) -> float:
-        """See ZooKeeperSession."""
         return self._simulated.last_contact_s
 
     @property
     def granted_timeout_ms(self) -> float:
-        """See ZooKeeperSession."""
         return self.session_timeout_ms
 
     @property
     def last_zxid(self) -> int:
-        """See ZooKeeperSession."""
         return self._simulated.last_zxid
 
     async def open(self, timeout_s: float) -> None:
-        """See ZooKeeperSession."""
         self._simulated.connect()
         try:
             async with asyncio.timeout(timeout_s):
@@ -367,12 +362,10 @@ class SimulatedSession(ZooKeeperSession):
             raise ConnectionLostError(f"no ZooKeeper answered within {timeout_s:g} s") from None
 
     async def close(self) -> None:
-        """See ZooKeeperSession."""
         self.state = SessionState.LOST
         await self._simulated.stop()
 
     async def expire(self) -> None:
-        """See ZooKeeperSession."""
         await asyncio.sleep(self._service.source.uniform(*_RECONNECT_S))
         self._service.end_session(self.session_id)
 
@@ -404,35 +397,32 @@ class SimulatedSession(ZooKeeperSession):
         return ConnectionLostError("the connection to ZooKeeper broke")
 
     async def get(self, path: str, watch: Callable[[], None] | None = None) -> ZnodeData:
-        """See ZooKeeperSession."""
         model, sets = self._service.model, watch is not None
-        found = await self._ask(
+        znode = await self._ask(
             lambda session: model.get(session, path, watch=sets),
             on_result=self._setting("data", path, watch),
         )
-        if found is None:
+        if znode is None:
             raise NoSuchZnodeError
-        return cast(ZnodeData, found)
+        return cast(ZnodeData, znode)
 
     async def exists(self, path: str, watch: Callable[[], None] | None = None) -> Stat | None:
-        """See ZooKeeperSession."""
         model, sets = self._service.model, watch is not None
-        found = await self._ask(
+        stat = await self._ask(
             lambda session: model.exists(session, path, watch=sets),
             on_result=self._setting("data", path, watch, if_missing=True),
         )
-        return cast(Stat | None, found)
+        return cast(Stat | None, stat)
 
     async def children(self, path: str, watch: Callable[[], None] | None = None) -> list[str]:
-        """See ZooKeeperSession."""
         model, sets, path = self._service.model, watch is not None, path or "/"
-        found = await self._ask(
+        children = await self._ask(
             lambda session: model.children(session, path, watch=sets),
             on_result=self._setting("child", path, watch),
         )
-        if found is None:
+        if children is None:
             raise NoSuchZnodeError
-        return cast(list[str], found)
+        return cast(list[str], children)
 
     def _setting(
         self,
@@ -446,33 +436,29 @@ class SimulatedSession(ZooKeeperSession):
         if watch is None:
             return None
 
-        def set_watch(found: Any) -> None:
-            if if_missing or found is not None:
+        def set_watch(reply: Any) -> None:
+            if if_missing or reply is not None:
                 self._simulated.watch(kind, path, watch)
 
         return set_watch
 
     async def sync(self) -> None:
-        """See ZooKeeperSession."""
         await self._ask(lambda _session: None)
 
     async def read(self, reads: Sequence[Read]) -> list[ReadResult]:
-        """See ZooKeeperSession."""
         chunks = [
             tuple(reads[start : start + READS_PER_REQUEST])
             for start in range(0, len(reads), READS_PER_REQUEST)
         ]
-        answers = await asyncio.gather(
+        replies = await asyncio.gather(
             *(self._ask(partial(_read, self._service.model, chunk)) for chunk in chunks)
         )
-        return [result for answer in answers for result in answer]
+        return [result for reply in replies for result in reply]
 
     def encode(self, operation: Operation) -> bytes:
-        """See ZooKeeperSession."""
         return encode_operation(operation, "", open_acl)
 
     async def multi(self, operations: Sequence[bytes]) -> MultiResult:
-        """See ZooKeeperSession."""
         model, sent = self._service.model, tuple(operations)
         return cast(
             MultiResult,

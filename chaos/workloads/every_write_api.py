@@ -52,7 +52,7 @@ _ALL_TOPICS: Final = {
 
 
 @dataclass(slots=True)
-class Expectation:
+class AllowedValues:
     """The values that one fact of one object may have at the end."""
 
     values: set[object] = field(default_factory=lambda: {None})
@@ -64,12 +64,12 @@ class Expectation:
         elif outcome == "info":
             self.values.add(value)
 
-    def allows(self, kind: str, found: object) -> bool:
+    def allows(self, kind: str, value: object) -> bool:
         """Return whether the value is possible.
 
         Until a reassignment is acknowledged, any replicas are possible.
         """
-        return found in self.values or (kind == "replicas" and None in self.values)
+        return value in self.values or (kind == "replicas" and None in self.values)
 
 
 @dataclass(slots=True)
@@ -77,8 +77,8 @@ class Report:
     """The outcomes that the clients saw. `wrong` has a sentence for each difference."""
 
     progress: Progress = field(default_factory=Progress)  # counts the requests with success
-    facts: dict[tuple[str, str], Expectation] = field(
-        default_factory=lambda: defaultdict(Expectation)
+    facts: dict[tuple[str, str], AllowedValues] = field(
+        default_factory=lambda: defaultdict(AllowedValues)
     )
     wrong: list[str] = field(default_factory=list)
 
@@ -100,7 +100,7 @@ def properties() -> dict[str, str]:
     }
 
 
-class Client:
+class BrokerConnection:
     """One connection to one broker, opened again after a failure."""
 
     def __init__(self, address: str) -> None:
@@ -138,7 +138,7 @@ class Worker:
 
     def __init__(
         self,
-        clients: Mapping[int, Client],
+        clients: Mapping[int, BrokerConnection],
         history: ClientHistory,
         report: Report,
         source: random.Random,
@@ -191,7 +191,7 @@ class Worker:
         fact.note(write.value, outcome)
         return response if outcome == "ok" else None
 
-    async def _connected(self) -> Client:
+    async def _connected(self) -> BrokerConnection:
         """Return a client that is connected to a random broker. Killed brokers are skipped."""
         async with asyncio.timeout(_RESPONSE_WITHIN_S):
             while True:
@@ -219,59 +219,59 @@ class Worker:
             fact.values = {None} if values == {None} else fact.values | values & {None}
 
 
-async def _is_complete(client: Client, brokers: int) -> bool:
+async def _is_complete(client: BrokerConnection, brokers: int) -> bool:
     """Return whether a broker lists all brokers, and every replica as in sync."""
     metadata = await client.call(ApiKey.METADATA, 9, _ALL_TOPICS)
-    partitions = (each for topic in metadata["topics"] for each in topic["partitions"])
+    partitions = (partition for topic in metadata["topics"] for partition in topic["partitions"])
     return len(metadata["brokers"]) == brokers and all(
-        len(each["isrNodes"]) == len(each["replicaNodes"]) for each in partitions
+        len(partition["isrNodes"]) == len(partition["replicaNodes"]) for partition in partitions
     )
 
 
-async def _described(client: Client, names: list[str]) -> dict[tuple[str, str], object]:
+async def _described(client: BrokerConnection, names: list[str]) -> dict[tuple[str, str], object]:
     """Return every fact that a broker describes."""
-    found: dict[tuple[str, str], Any] = {}
+    facts: dict[tuple[str, str], Any] = {}
     for topic in (await client.call(ApiKey.METADATA, 9, _ALL_TOPICS))["topics"]:
-        found["partitions", topic["name"]] = len(topic["partitions"])
-        first = min(topic["partitions"], key=lambda each: int(each["partitionIndex"]))
-        found["replicas", topic["name"]] = tuple(first["replicaNodes"])
+        facts["partitions", topic["name"]] = len(topic["partitions"])
+        first = min(topic["partitions"], key=lambda partition: int(partition["partitionIndex"]))
+        facts["replicas", topic["name"]] = tuple(first["replicaNodes"])
         if topic["name"].endswith(VALIDATED):
-            found["validated", topic["name"].removesuffix(VALIDATED)] = True
-    existing = [name for name in names if ("partitions", name) in found]
+            facts["validated", topic["name"].removesuffix(VALIDATED)] = True
+    existing = [name for name in names if ("partitions", name) in facts]
     keys = {"configurationKeys": ["retention.ms"], "resourceType": TOPIC}
     wanted = {"resources": [{**keys, "resourceName": name} for name in existing]}
     configs = {**wanted, "includeSynonyms": False, "includeDocumentation": False}
-    for each in (await client.call(ApiKey.DESCRIBE_CONFIGS, 4, configs))["results"]:
+    for result in (await client.call(ApiKey.DESCRIBE_CONFIGS, 4, configs))["results"]:
         # A topic whose deletion ends between the two requests has no configs.
-        for config in each["configs"]:
+        for config in result["configs"]:
             if config["configSource"] == 1:  # the topic's own config
-                found["config", each["resourceName"]] = config["value"]
+                facts["config", result["resourceName"]] = config["value"]
     acls = await client.call(ApiKey.DESCRIBE_ACLS, 3, acl_filter(None))
     for resource in acls["resources"]:
-        found["acl", resource["resourceName"]] = len(resource["acls"])
+        facts["acl", resource["resourceName"]] = len(resource["acls"])
     quotas = await client.call(
         ApiKey.DESCRIBE_CLIENT_QUOTAS, 1, {"components": [], "strict": False}
     )
     for entry in quotas["entries"]:
-        found["quota", entry["entity"][0]["entityName"]] = entry["values"][0]["value"]
+        facts["quota", entry["entity"][0]["entityName"]] = entry["values"][0]["value"]
     users = await client.call(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, 0, {"users": None})
     for user in users["results"]:
-        found["scram", user["user"]] = user["credentialInfos"][0]["iterations"]
+        facts["scram", user["user"]] = user["credentialInfos"][0]["iterations"]
     tokens = await client.call(ApiKey.DESCRIBE_DELEGATION_TOKEN, 3, {"owners": None})
     for token in tokens["tokens"]:
         name = token["renewers"][0]["principalName"]
-        found["token", name] = found.get(("token", name), 0) + 1
+        facts["token", name] = facts.get(("token", name), 0) + 1
         if token["expiryTimestamp"] == token["maxTimestamp"]:
-            found["renewed", name] = True
-    return found
+            facts["renewed", name] = True
+    return facts
 
 
-def differences(report: Report, found: Mapping[tuple[str, str], object], broker: int) -> list[str]:
+def differences(report: Report, seen: Mapping[tuple[str, str], object], broker: int) -> list[str]:
     """Compare what a broker describes with the clients' history; return the differences."""
     return [
-        f"broker {broker}: {kind} of {name} is {found.get((kind, name))}, not one of {fact.values}"
+        f"broker {broker}: {kind} of {name} is {seen.get((kind, name))}, not one of {fact.values}"
         for (kind, name), fact in report.facts.items()
-        if kind != "leader" and not fact.allows(kind, found.get((kind, name)))
+        if kind != "leader" and not fact.allows(kind, seen.get((kind, name)))
     ]
 
 
@@ -279,7 +279,7 @@ async def compare(addresses: Mapping[int, str], objects: int, report: Report) ->
     """Add to `report.wrong` what brokers describe differently from the clients' history."""
     names = [f"object-{number}" for number in range(objects)]
     for broker, address in addresses.items():
-        client, deadline = Client(address), time.monotonic() + _AGREED_WITHIN_S
+        client, deadline = BrokerConnection(address), time.monotonic() + _AGREED_WITHIN_S
         # A difference may be temporary: after the response, it takes a moment until a reassignment
         # ends and brokers are notified.
         for pause_s in pauses():
@@ -302,11 +302,9 @@ class EveryWriteApi:
         self._begun = 0
 
     def stop(self) -> None:
-        """See chaos.workload.Load."""
         self._stopped = True
 
     async def run(self) -> None:
-        """See chaos.workload.Load."""
         recoveries = asyncio.create_task(self._note_recoveries())
         numbers = itertools.takewhile(self._begins, itertools.count())
         place = self._place
@@ -325,8 +323,8 @@ class EveryWriteApi:
         finally:
             recoveries.cancel()
 
-    def _connect(self) -> dict[int, Client]:
-        return {broker: Client(address) for broker, address in self._addresses.items()}
+    def _connect(self) -> dict[int, BrokerConnection]:
+        return {broker: BrokerConnection(address) for broker, address in self._addresses.items()}
 
     def _begins(self, number: int) -> bool:
         self._begun = number + (not self._stopped)
@@ -341,14 +339,15 @@ class EveryWriteApi:
             if disturbances.is_calm or disturbances.healed < injected:
                 continue
             try:
-                complete = [await _is_complete(each, len(clients)) for each in clients.values()]
+                complete = [
+                    await _is_complete(any_client, len(clients)) for any_client in clients.values()
+                ]
             except (OSError, EOFError):
                 continue
             if all(complete) and disturbances.injected == injected:
                 disturbances.recovered = injected
 
     async def wrong(self) -> list[str]:
-        """See chaos.workload.Load."""
         await compare(self._addresses, self._begun, self._report)
         return self._report.wrong
 

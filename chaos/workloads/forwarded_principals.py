@@ -53,7 +53,7 @@ class Counts:
 
     progress: Progress  # counts the requests that were allowed
     denied: int = 0
-    unanswered: int = 0  # the broker died, or there was no controller in time
+    unfinished: int = 0  # the broker died, or there was no controller in time
     wrong: list[str] = field(default_factory=list)  # results that the user must not get
 
 
@@ -79,11 +79,11 @@ def password_of(user: str) -> str:
 
 def properties() -> dict[str, str]:
     """Return the properties of every broker."""
-    known = " ".join(f'user_{user}="{password_of(user)}"' for user in (ADMIN, *USERS))
+    users = " ".join(f'user_{user}="{password_of(user)}"' for user in (ADMIN, *USERS))
     return {
         "listeners": f"PLAINTEXT://127.0.0.1:0,{LISTENER}://127.0.0.1:0",
         "sasl.enabled.mechanisms": "PLAIN",
-        "listener.name.sasl_plaintext.plain.sasl.jaas.config": f"{_MODULE} {known};",
+        "listener.name.sasl_plaintext.plain.sasl.jaas.config": f"{_MODULE} {users};",
         "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
         "super.users": f"User:{ADMIN};User:broker",
     }
@@ -103,8 +103,8 @@ def _delete(topic: str) -> Any:
     return DeleteTopicsRequest(topics=[DeleteTopicState(topic)], timeout_ms=30_000)
 
 
-def _codes(key: int, answer: Any) -> tuple[int, ...]:
-    elements = answer.topics if key in (METADATA, CREATE_TOPICS) else answer.responses
+def _codes(key: int, response: Any) -> tuple[int, ...]:
+    elements = response.topics if key in (METADATA, CREATE_TOPICS) else response.responses
     return tuple(int(element.error_code) for element in elements)
 
 
@@ -133,12 +133,12 @@ class User:
         """Return the next request."""
         number, name = next(self._numbers), self.name
         other = self._source.choice([user for user in USERS if user != name])
-        own, stolen = f"{name}-{number}", f"{other}-{number}-{name}"
+        own_name, stolen = f"{name}-{number}", f"{other}-{number}-{name}"
         if len(self._topics) > _KEPT_TOPICS:
             return Trial(DELETE_TOPICS, 6, _delete(self._topics.popleft()), (NONE,))
         kinds = (
-            Trial(CREATE_TOPICS, 7, _create(own), (NONE,)),
-            Trial(CREATE_TOPICS, 7, _create(own, stolen), (NONE, DENIED)),
+            Trial(CREATE_TOPICS, 7, _create(own_name), (NONE,)),
+            Trial(CREATE_TOPICS, 7, _create(own_name, stolen), (NONE, DENIED)),
             Trial(CREATE_TOPICS, 7, _create(stolen), (DENIED,)),
             Trial(CREATE_TOPICS, 7, _create(f"{name}-denied"), (DENIED,)),
             Trial(ALTER_CONFIGS, 1, _alter(f"{name}-base", number), (NONE,)),
@@ -152,14 +152,14 @@ class User:
         for _ in turns:
             trial, broker = self.next_trial(), self._source.choice(self._brokers)
             try:
-                answer = await self.client.call(broker, trial.key, trial.version, trial.message)
+                response = await self.client.call(broker, trial.key, trial.version, trial.message)
             except (OSError, EOFError):
-                counts.unanswered += 1
+                counts.unfinished += 1
                 await asyncio.sleep(_RETRY_S)  # The broker may be gone for a while.
                 continue
-            codes = _codes(trial.key, answer)
+            codes = _codes(trial.key, response)
             if TIMED_OUT in codes:
-                counts.unanswered += 1
+                counts.unfinished += 1
             elif codes != trial.expected:
                 counts.wrong.append(f"{self.name} at broker {broker}: {trial}: {codes}")
             elif DENIED in codes:
@@ -184,7 +184,7 @@ async def set_up(
     rules = [rule for user in USERS for rule in _rules(user)]
     granted = await admin.call(broker, CREATE_ACLS, 2, CreateAclsRequest(rules))
     base = await admin.call(broker, CREATE_TOPICS, 7, _create(*(f"{user}-base" for user in USERS)))
-    codes = {each.error_code for each in (*granted.results, *base.topics)}
+    codes = {result.error_code for result in (*granted.results, *base.topics)}
     assert codes == {NONE}, codes
     admin.close()
     deadline = time.monotonic() + propagated_within_s
@@ -221,11 +221,9 @@ class ForwardedPrincipals:
         self._stopped = False
 
     def stop(self) -> None:
-        """See chaos.workload.Load."""
         self._stopped = True
 
     async def run(self) -> None:
-        """See chaos.workload.Load."""
         at = addresses(self._place, LISTENER)
         await set_up(at)
         turns = itertools.takewhile(lambda _: not self._stopped, itertools.count())
@@ -235,7 +233,6 @@ class ForwardedPrincipals:
         await asyncio.gather(*(client.work(turns, self._counts) for client in clients))
 
     async def wrong(self) -> list[str]:
-        """See chaos.workload.Load."""
         return self._counts.wrong
 
 

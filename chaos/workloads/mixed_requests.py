@@ -30,11 +30,9 @@ class MixedRequests:
         self._surprises: list[str] = []
 
     def stop(self) -> None:
-        """See chaos.workload.Load."""
         self._stopped = True
 
     async def run(self) -> None:
-        """See chaos.workload.Load."""
         await asyncio.gather(*(self._work() for _ in range(_CLIENTS)))
 
     async def _work(self) -> None:
@@ -52,11 +50,11 @@ class MixedRequests:
             if existing is not None:
                 codes = {existing: ErrorCode.TOPIC_ALREADY_EXISTS, **codes}
             broker = self._place.source.choice(self._place.brokers)
-            found = await self._create(client, broker, [*codes, f"twice-{number}"])
-            self._judge(codes, found)
-            if found.get(first) == ErrorCode.NONE:
+            codes_of_topics = await self._create(client, broker, [*codes, f"twice-{number}"])
+            self._judge(codes, codes_of_topics)
+            if codes_of_topics.get(first) == ErrorCode.NONE:
                 await self._delete(client, broker, first)
-            if found.get(last) == ErrorCode.NONE:
+            if codes_of_topics.get(last) == ErrorCode.NONE:
                 existing = last
         client.close()
 
@@ -67,8 +65,8 @@ class MixedRequests:
         codes: Mapping[str, int] = {}
         with self._place.history.operation(ApiKey.CREATE_TOPICS, sorted({*names})) as operation:
             try:
-                answer = await client.call(broker, ApiKey.CREATE_TOPICS, 4, creation(names))
-                codes = {str(each.name): int(each.error_code) for each in answer.topics}
+                response = await client.call(broker, ApiKey.CREATE_TOPICS, 4, creation(names))
+                codes = {str(topic.name): int(topic.error_code) for topic in response.topics}
                 operation.completed(codes)
             except (OSError, EOFError):  # The broker is gone, and the outcome is unknown.
                 await asyncio.sleep(_RETRY_S)
@@ -79,8 +77,8 @@ class MixedRequests:
         code = -1
         with self._place.history.operation(ApiKey.DELETE_TOPICS, [name]) as operation:
             try:
-                answer = await client.call(broker, ApiKey.DELETE_TOPICS, 6, deletion([name]))
-                code = int(answer.responses[0].error_code)
+                response = await client.call(broker, ApiKey.DELETE_TOPICS, 6, deletion([name]))
+                code = int(response.responses[0].error_code)
                 operation.completed({name: code})
             except (OSError, EOFError):
                 await asyncio.sleep(_RETRY_S)
@@ -88,21 +86,23 @@ class MixedRequests:
         if code not in (ErrorCode.NONE, *UNKNOWN_OUTCOMES):
             self._surprises.append(f"the deletion of {name} was rejected with {code}")
 
-    def _judge(self, expected: Mapping[str, int], found: Mapping[str, int]) -> None:
+    def _judge(self, expected: Mapping[str, int], responded: Mapping[str, int]) -> None:
         for name, code in expected.items():
-            got, succeeds = found.get(name, -1), code == ErrorCode.NONE
+            got, succeeds = responded.get(name, -1), code == ErrorCode.NONE
             if code != ErrorCode.TOPIC_ALREADY_EXISTS:
                 self._expected[name] = {False, succeeds} if got in UNKNOWN_OUTCOMES else {succeeds}
             if got not in (code, *UNKNOWN_OUTCOMES):
                 self._surprises.append(f"the creation of {name} got {got} instead of {int(code)}")
-        self._place.progress.add(bool(found) and not UNKNOWN_OUTCOMES & {*found.values()})
+        self._place.progress.add(bool(responded) and not UNKNOWN_OUTCOMES & {*responded.values()})
 
     async def wrong(self) -> list[str]:
-        """See chaos.workload.Load."""
-        found = await asyncio.gather(
-            *(differences(each, self._addresses, self._expected) for each in self._place.brokers)
+        wrong_responses = await asyncio.gather(
+            *(
+                differences(broker, self._addresses, self._expected)
+                for broker in self._place.brokers
+            )
         )
-        return [*self._surprises, *itertools.chain.from_iterable(found)]
+        return [*self._surprises, *itertools.chain.from_iterable(wrong_responses)]
 
 
 MIXED_REQUESTS = Workload(

@@ -45,10 +45,10 @@ class _Entries:
     sent: set[str] = field(default_factory=set)
     acknowledged: set[str] = field(default_factory=set)
 
-    def wrong(self, found: list[str]) -> bool:
+    def wrong(self, stored: list[str]) -> bool:
         """Return whether an entry is lost, occurs twice or was never sent."""
-        known = set(found)
-        return len(known) < len(found) or not self.acknowledged <= known <= self.sent
+        distinct = set(stored)
+        return len(distinct) < len(stored) or not self.acknowledged <= distinct <= self.sent
 
 
 class OneObject:
@@ -63,12 +63,12 @@ class OneObject:
         self._surprises: list[str] = []
 
     def stop(self) -> None:
-        """See chaos.workload.Load."""
         self._stopped = True
 
     async def run(self) -> None:
-        """See chaos.workload.Load."""
-        clients = {each: ClusterClient(self._addresses, f"c{each}") for each in self._place.brokers}
+        clients = {
+            broker: ClusterClient(self._addresses, f"c{broker}") for broker in self._place.brokers
+        }
         first = self._place.brokers[0]
         for number in itertools.takewhile(lambda _: not self._stopped, itertools.count()):
             name = f"shared-{number}"
@@ -107,8 +107,8 @@ class OneObject:
         code = -1
         with self._place.history.operation(key, [element]) as operation:
             try:
-                answer = await client.call(broker, key, version, message)
-                code = int(_results(key, answer)[0].error_code)
+                response = await client.call(broker, key, version, message)
+                code = int(_results(key, response)[0].error_code)
                 operation.completed({element: code})
             except (OSError, EOFError):  # The broker is gone, and the outcome is unknown.
                 await asyncio.sleep(_RETRY_S)
@@ -118,9 +118,10 @@ class OneObject:
         return code == _NONE
 
     async def wrong(self) -> list[str]:
-        """See chaos.workload.Load."""
-        found = await asyncio.gather(*(self._differences(each) for each in self._place.brokers))
-        return [*self._surprises, *itertools.chain.from_iterable(found)]
+        different = await asyncio.gather(
+            *(self._differences(broker) for broker in self._place.brokers)
+        )
+        return [*self._surprises, *itertools.chain.from_iterable(different)]
 
     async def _differences(self, broker: int) -> list[str]:
         """Wait until a broker describes what the clients wrote; return what still differs."""
@@ -132,9 +133,9 @@ class OneObject:
             hosts = await _described_hosts(client, broker)
             wrong = [
                 f"broker {broker} describes changes of {name} that are not those of the clients"
-                for found, entries in ((configs, self._configs), (hosts, self._hosts))
+                for described, entries in ((configs, self._configs), (hosts, self._hosts))
                 for name, written in entries.items()
-                if written.wrong(found.get(name, []))
+                if written.wrong(described.get(name, []))
             ]
             if not wrong or time.monotonic() > deadline_s:
                 client.close()
@@ -146,26 +147,29 @@ class OneObject:
     ) -> Mapping[str, list[str]]:
         wanted = [DescribeConfigsResource(_TOPIC, name, [_CONFIG]) for name in self._configs]
         request = DescribeConfigsRequest(wanted)
-        answer = await client.call(broker, ApiKey.DESCRIBE_CONFIGS, 1, request)
+        response = await client.call(broker, ApiKey.DESCRIBE_CONFIGS, 1, request)
         # A broker that does not know the topic yet answers with an error and without configs.
         return {
-            each.resource_name: each.configs[0].value.split(",")
-            if each.configs and each.configs[0].value
+            result.resource_name: result.configs[0].value.split(",")
+            if result.configs and result.configs[0].value
             else []
-            for each in answer.results
+            for result in response.results
         }
 
 
-def _results(key: ApiKey, answer: Any) -> Any:
+def _results(key: ApiKey, response: Any) -> Any:
     if key is ApiKey.CREATE_TOPICS:
-        return answer.topics
-    return answer.results if key is ApiKey.CREATE_ACLS else answer.responses
+        return response.topics
+    return response.results if key is ApiKey.CREATE_ACLS else response.responses
 
 
 async def _described_hosts(client: ClusterClient, broker: int) -> Mapping[str, list[str]]:
     every = DescribeAclsRequest(_TOPIC, None, _LITERAL, None, None, _ANY, _ANY)
-    answer = await client.call(broker, ApiKey.DESCRIBE_ACLS, 1, every)
-    return {each.resource_name: [acl.host for acl in each.acls] for each in answer.resources}
+    response = await client.call(broker, ApiKey.DESCRIBE_ACLS, 1, every)
+    return {
+        resource.resource_name: [acl.host for acl in resource.acls]
+        for resource in response.resources
+    }
 
 
 ONE_OBJECT = Workload(

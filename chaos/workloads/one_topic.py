@@ -35,12 +35,12 @@ class OneTopic:
         self._surprises: list[str] = []
 
     def stop(self) -> None:
-        """See chaos.workload.Load."""
         self._stopped = True
 
     async def run(self) -> None:
-        """See chaos.workload.Load."""
-        clients = {each: ClusterClient(self._addresses, f"c{each}") for each in self._place.brokers}
+        clients = {
+            broker: ClusterClient(self._addresses, f"c{broker}") for broker in self._place.brokers
+        }
         for number in itertools.takewhile(lambda _: not self._stopped, itertools.count()):
             name = f"contested-{number}"
             with self._place.history.operation(ApiKey.CREATE_TOPICS, [name]) as operation:
@@ -56,14 +56,18 @@ class OneTopic:
     async def _create(self, client: ClusterClient, broker: int, name: str) -> int:
         config = CreatableTopicConfig(name="retention.ms", value=str(broker * 1000))
         try:
-            answer = await client.call(broker, ApiKey.CREATE_TOPICS, 4, creation([name], [config]))
+            response = await client.call(
+                broker, ApiKey.CREATE_TOPICS, 4, creation([name], [config])
+            )
         except (OSError, EOFError):
             await asyncio.sleep(0.05)
             return -1
-        return int(answer.topics[0].error_code)
+        return int(response.topics[0].error_code)
 
     def _judge(self, name: str, codes: list[int]) -> None:
-        winners = [each for each, code in zip(self._place.brokers, codes, strict=True) if not code]
+        winners = [
+            broker for broker, code in zip(self._place.brokers, codes, strict=True) if not code
+        ]
         if len(winners) > 1:
             self._surprises.append(f"{len(winners)} clients created {name}")
         if not winners and not UNKNOWN_OUTCOMES & set(codes):
@@ -75,21 +79,20 @@ class OneTopic:
             self._place.progress.add()
 
     async def wrong(self) -> list[str]:
-        """See chaos.workload.Load."""
         resources = [
             DescribeConfigsResource(_TOPIC, name, ["retention.ms"]) for name in self._created
         ]
         broker = self._place.brokers[0]
         client = ClusterClient(self._addresses, "final-read")
-        answer = await client.call(
+        response = await client.call(
             broker, ApiKey.DESCRIBE_CONFIGS, 1, DescribeConfigsRequest(resources)
         )
         client.close()
-        found = {each.resource_name: each.configs for each in answer.results}
+        configs = {result.resource_name: result.configs for result in response.results}
         return self._surprises + [
             f"{name} has the configuration of a client that was rejected"
             for name, retention in self._created.items()
-            if not found[name] or found[name][0].value != retention
+            if not configs[name] or configs[name][0].value != retention
         ]
 
 

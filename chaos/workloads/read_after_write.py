@@ -38,7 +38,7 @@ class Counts:
     progress: Progress = field(default_factory=Progress)  # counts the pairs that were read
     unacknowledged: int = 0  # writes without a success; their topics are not read
     stale: list[str] = field(default_factory=list)  # acknowledged, but missing in the read
-    unanswered: list[str] = field(default_factory=list)  # no broker answered the read in time
+    unfinished: list[str] = field(default_factory=list)  # no broker answered the read in time
 
     @property
     def read(self) -> int:
@@ -64,12 +64,12 @@ async def pairs(
             timeout_ms=30_000,
         )
         try:
-            answer = await client.call(writer, CREATE_TOPICS, CREATE_TOPICS_VERSION, message)
+            response = await client.call(writer, CREATE_TOPICS, CREATE_TOPICS_VERSION, message)
         except (OSError, EOFError):
             counts.unacknowledged += 1
             await asyncio.sleep(0.05)  # The broker may be gone for a while.
             continue
-        if answer.topics[0].error_code != NONE:
+        if response.topics[0].error_code != NONE:
             counts.unacknowledged += 1
             continue
         await _read(client, name, [reader, *(b for b in addresses if b != reader)], counts)
@@ -85,15 +85,15 @@ async def _read(
     deadline = time.monotonic() + _READ_WITHIN_S
     for broker in itertools.cycle(brokers):
         try:
-            answer = await client.call(broker, METADATA, METADATA_VERSION, message)
+            response = await client.call(broker, METADATA, METADATA_VERSION, message)
         except (OSError, EOFError):
             if time.monotonic() > deadline:
-                counts.unanswered.append(name)
+                counts.unfinished.append(name)
                 return
             await asyncio.sleep(0.02)
             continue
         counts.progress.add()
-        if answer.topics[0].error_code == UNKNOWN_TOPIC:
+        if response.topics[0].error_code == UNKNOWN_TOPIC:
             counts.stale.append(name)
         return
 
@@ -125,11 +125,9 @@ class ReadAfterWrite:
         self._stopped = False
 
     def stop(self) -> None:
-        """See chaos.workload.Load."""
         self._stopped = True
 
     async def run(self) -> None:
-        """See chaos.workload.Load."""
         at = addresses(self._place)
         numbers = itertools.takewhile(lambda _: not self._stopped, itertools.count())
         sources = [random.Random(self._place.source.random()) for _ in range(WORKERS)]
@@ -138,12 +136,11 @@ class ReadAfterWrite:
         )
 
     async def wrong(self) -> list[str]:
-        """See chaos.workload.Load."""
         counts = self._counts
         stale = [f"the topic {name} was acknowledged but not read" for name in counts.stale]
         if stale:
             stale.insert(0, f"{len(stale)} of {counts.read} reads were stale")
-        return stale + [f"no broker answered the read of {name}" for name in counts.unanswered]
+        return stale + [f"no broker answered the read of {name}" for name in counts.unfinished]
 
 
 READ_AFTER_WRITE = Workload(

@@ -67,11 +67,9 @@ class Topics:
         self._surprises: list[str] = []
 
     def stop(self) -> None:
-        """See chaos.workload.Load."""
         self._stopped = True
 
     async def run(self) -> None:
-        """See chaos.workload.Load."""
         if self._controllers_broker:
             self._brokers = (await self._controller(),)
         seeds = [self._place.source.random() for _ in range(self._clients)]
@@ -79,10 +77,12 @@ class Topics:
 
     async def _controller(self) -> int:
         client = ClusterClient(self._addresses, "topics")
-        answer = await client.call(self._brokers[0], ApiKey.METADATA, 4, MetadataRequest(topics=[]))
+        response = await client.call(
+            self._brokers[0], ApiKey.METADATA, 4, MetadataRequest(topics=[])
+        )
         client.close()
-        assert isinstance(answer, MetadataResponse)
-        return answer.controller_id
+        assert isinstance(response, MetadataResponse)
+        return response.controller_id
 
     async def _work(self, source: random.Random) -> None:
         plain = ClusterClient(self._addresses, "topics")
@@ -122,11 +122,11 @@ class Topics:
         codes: Mapping[str, int] = dict.fromkeys(names, -1)
         try:
             if creates:
-                answer = await client.call(broker, key, 4, creation(names))
-                codes = {each.name: each.error_code for each in answer.topics}
+                response = await client.call(broker, key, 4, creation(names))
+                codes = {topic.name: topic.error_code for topic in response.topics}
             else:
-                answer = await client.call(broker, key, 6, deletion(names))
-                codes = {each.name: each.error_code for each in answer.responses}
+                response = await client.call(broker, key, 6, deletion(names))
+                codes = {responded.name: responded.error_code for responded in response.responses}
         except (OSError, EOFError):  # The broker is gone, and the outcome is unknown.
             await asyncio.sleep(_RETRY_S)
         for name, code in codes.items():
@@ -146,11 +146,13 @@ class Topics:
             self._surprises.append(f"the {verb} of {name} was rejected with {code}")
 
     async def wrong(self) -> list[str]:
-        """See chaos.workload.Load."""
-        found = await asyncio.gather(
-            *(differences(each, self._addresses, self._expected) for each in self._place.brokers)
+        different = await asyncio.gather(
+            *(
+                differences(broker, self._addresses, self._expected)
+                for broker in self._place.brokers
+            )
         )
-        return [*self._surprises, *itertools.chain.from_iterable(found)]
+        return [*self._surprises, *itertools.chain.from_iterable(different)]
 
 
 def creation(names: Iterable[str], configs: Any = ()) -> CreateTopicsRequest:
@@ -180,16 +182,16 @@ async def differences(
     pause = pauses()
     try:
         while True:
-            answer = await client.call(broker, ApiKey.METADATA, 4, MetadataRequest(topics=None))
-            known = {topic.name for topic in answer.topics}
+            response = await client.call(broker, ApiKey.METADATA, 4, MetadataRequest(topics=None))
+            topic_names = {topic.name for topic in response.topics}
             wrong = [
-                f"broker {broker} {'knows' if name in known else 'does not know'} {name}"
+                f"broker {broker} {'knows' if name in topic_names else 'does not know'} {name}"
                 for name, possible in expected.items()
-                if (name in known) not in possible
+                if (name in topic_names) not in possible
             ]
-            known_brokers = {each.node_id for each in answer.brokers}
+            known_brokers = {node.node_id for node in response.brokers}
             wrong += [
-                f"broker {broker} does not know broker {each}" for each in at.keys() - known_brokers
+                f"broker {broker} does not know broker {node}" for node in at.keys() - known_brokers
             ]
             if not wrong or time.monotonic() > deadline:
                 return wrong

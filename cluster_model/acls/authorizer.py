@@ -42,7 +42,6 @@ class AclAuthorizer:
         self._allow_everyone = properties.get(ALLOW_EVERYONE, "").strip().lower() == "true"
 
     def authorize(self, requester: Requester, action: Action, acls: Acls) -> Verdict:
-        """See Authorizer."""
         principal = str(requester.principal)
         if principal in self._super_users:
             return _super_user(principal)

@@ -66,15 +66,17 @@ class AclSet:
         return replace(self, _by_type=self._by_type.set(kind, names), _longest=longest)
 
     @classmethod
-    def of(cls, found: Mapping[ResourcePattern, Sequence[AccessControlEntry]]) -> AclSet:
+    def of(
+        cls, entries_of_pattern: Mapping[ResourcePattern, Sequence[AccessControlEntry]]
+    ) -> AclSet:
         """Build the set of these patterns."""
         by_type: dict[tuple[ResourceType, PatternType], dict[str, Entries]] = {}
-        for pattern, entries in found.items():
+        for pattern, entries in entries_of_pattern.items():
             if entries:
                 by_type.setdefault(pattern[:2], {})[pattern.name] = tuple(entries)
         return cls(
             Map({kind: Map(names) for kind, names in by_type.items()}),
-            max(map(_prefix_length, found), default=0),
+            max(map(_prefix_length, entries_of_pattern), default=0),
         )
 
     def __iter__(self) -> Iterator[tuple[ResourcePattern, Entries]]:
@@ -96,17 +98,16 @@ class AclSet:
         """See Acls. As in Kafka: prefixed patterns, then `*`, then the literal name."""
         prefixed = self._by_type.get((resource_type, "PREFIXED"), _NO_NAMES)
         literal = self._by_type.get((resource_type, "LITERAL"), _NO_NAMES)
-        found: list[AccessControlEntry] = []
+        entries: list[AccessControlEntry] = []
         if prefixed:
             for end in range(min(len(name), self._longest), 0, -1):
-                found += prefixed.get(name[:end], ())
-        found += literal.get(WILDCARD, ())
+                entries += prefixed.get(name[:end], ())
+        entries += literal.get(WILDCARD, ())
         if name != WILDCARD:
-            found += literal.get(name, ())
-        return found
+            entries += literal.get(name, ())
+        return entries
 
     def of_type(self, resource_type: ResourceType) -> Iterator[tuple[ResourcePattern, Entries]]:
-        """See Acls."""
         for (found_type, pattern_type), names in self._by_type.items():
             if found_type == resource_type:
                 for name, entries in names.items():
@@ -203,5 +204,7 @@ def filter_of_codes(
         host,
         OPERATIONS.get(operation),
         PERMISSIONS.get(permission),
-        impossible=any(code != ANY_CODE and code not in known for code, known in codes),
+        impossible=any(
+            code != ANY_CODE and code not in names_of_codes for code, names_of_codes in codes
+        ),
     )

@@ -153,9 +153,9 @@ class BridgeheadConfig:
     def text(self, name: str, listener_name: str | None = None) -> str:
         """Return the text of the listener's value, else the broker's value, else the default."""
         if listener_name is not None:
-            own = f"listener.name.{listener_name.lower()}.{name}"
-            if own in self.properties:
-                return self.properties[own].strip()
+            listener_key = f"listener.name.{listener_name.lower()}.{name}"
+            if listener_key in self.properties:
+                return self.properties[listener_key].strip()
         return self.properties.get(name, BRIDGEHEAD_CONFIGS[name].default).strip()
 
     def metadata_controller_id(self, listener_name: str) -> str:
@@ -170,7 +170,7 @@ class BridgeheadConfig:
     def grpc_files(self) -> tuple[str, str, str]:
         """The paths of the certificate, the key and the authority; empty if not set."""
         certificate, key, authority = (
-            self.text(f"bridgehead.grpc.{each}") for each in ("certificate", "key", "authority")
+            self.text(f"bridgehead.grpc.{name}") for name in ("certificate", "key", "authority")
         )
         return certificate, key, authority
 

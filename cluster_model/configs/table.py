@@ -75,8 +75,8 @@ def read_config_table(
 
 
 def _validator(valid_values: str) -> Validator | None:
-    if found := _RANGE.fullmatch(valid_values):
-        return Range(int(found[1]), None if found[2] is None else int(found[2]))
-    if found := _OPTIONS.fullmatch(valid_values):
-        return OneOf(tuple(found[1].split(", ")))
+    if match := _RANGE.fullmatch(valid_values):
+        return Range(int(match[1]), None if match[2] is None else int(match[2]))
+    if match := _OPTIONS.fullmatch(valid_values):
+        return OneOf(tuple(match[1].split(", ")))
     return _VALIDATORS[valid_values]

@@ -128,8 +128,8 @@ def effective_topic_configs(
             value = render(key.parse(overrides[name]))
         except ConfigException:
             value = overrides[name]
-        own = Synonym(name, value, ConfigSource.TOPIC_CONFIG)
-        entries.append(_entry(key, value, (own, *inherited.synonyms)))
+        own_synonym = Synonym(name, value, ConfigSource.TOPIC_CONFIG)
+        entries.append(_entry(key, value, (own_synonym, *inherited.synonyms)))
     return entries
 
 

@@ -67,7 +67,7 @@ def parse(name: str, text: str, config_type: ConfigType) -> ConfigValue:
             return float(trimmed.rstrip("fFdD") if trimmed[-1] in "fFdD" else trimmed)
         case ConfigType.LIST:
             # Unlike Java's split at `\s*,\s*`, this takes linear time for a long run of blanks.
-            return tuple(each.strip(_BLANKS) for each in trimmed.split(",")) if trimmed else ()
+            return tuple(part.strip(_BLANKS) for part in trimmed.split(",")) if trimmed else ()
         case ConfigType.STRING | ConfigType.CLASS | ConfigType.PASSWORD | ConfigType.UNKNOWN:
             return trimmed
 
@@ -129,7 +129,6 @@ class Range:
     maximum: float | None = None
 
     def __call__(self, name: str, value: ConfigValue) -> None:
-        """See Validator."""
         assert isinstance(value, int | float)
         if self.minimum is not None and value < self.minimum:
             raise invalid_value(name, _shown(value), f"Value must be at least {self.minimum}")
@@ -144,7 +143,6 @@ class OneOf:
     options: tuple[str, ...]
 
     def __call__(self, name: str, value: ConfigValue) -> None:
-        """See Validator."""
         for item in value if isinstance(value, tuple) else (str(value),):
             if item not in self.options:
                 reason = f"String must be one of: {', '.join(self.options)}"
@@ -160,7 +158,6 @@ class MinusOneOr:
     reason: str
 
     def __call__(self, name: str, value: ConfigValue) -> None:
-        """See Validator."""
         assert isinstance(value, int)
         if value != -1 and not self.minimum <= value <= self.maximum:
             raise invalid_value(name, str(value), self.reason)

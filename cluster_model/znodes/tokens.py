@@ -57,7 +57,7 @@ class TokenZnode:
                 token_id=token_id,
                 owner=owner,
                 requester=requester,
-                renewers=tuple(_principal(each) for each in value["renewers"]),
+                renewers=tuple(_principal(renewer) for renewer in value["renewers"]),
                 issue_ms=int(value["issueTimestamp"]),
                 expiry_ms=int(value["expiryTimestamp"]),
                 max_ms=int(value["maxTimestamp"]),

@@ -59,7 +59,6 @@ class AllocateProducerIds(AdminApi):
     def response(
         self, context: RequestContext, request: AllocateProducerIdsRequest, results: Results
     ) -> Any:
-        """See AdminApi.response."""
         rejected = self.whole_request_error(context, request, results)
         if rejected is not None:
             return rejected

@@ -92,11 +92,11 @@ class AlterAcls(AdminApi):
             resource, outcome = same[0], results.outcomes[element]
             actions = resource.actions if len(same) == 1 else resource.actions[:1]
             rows = []
-            for each in actions:
+            for action in actions:
                 error = outcome.error
                 if outcome.succeeded:
-                    _, error = _read(resource, each)
-                rows.append(AclResult(action=each.action, acl=each.acl, error_code=error))
+                    _, error = _read(resource, action)
+                rows.append(AclResult(action=action.action, acl=action.acl, error_code=error))
             responses.append(
                 AlterResourceAclsResult(
                     resource_type=resource.resource_type,
@@ -110,15 +110,18 @@ class AlterAcls(AdminApi):
 def _has_all_rights(authorize: Authorize) -> bool:
     """True if the client may perform every operation on Cluster. Raises AuthorizerFailedError."""
     return all(
-        authorize(each, "CLUSTER", CLUSTER_NAME, may_raise=True) for each in CLUSTER_OPERATIONS
+        authorize(operation, "CLUSTER", CLUSTER_NAME, may_raise=True)
+        for operation in CLUSTER_OPERATIONS
     )
 
 
 def _by_resource(request: AlterAclsRequest) -> dict[str, Sequence[AlterResourceAcls]]:
-    found: dict[str, list[AlterResourceAcls]] = {}
-    for each in request.requests:
-        found.setdefault(f"{each.resource_type}:{each.resource_name}", []).append(each)
-    return dict(found)
+    alterations: dict[str, list[AlterResourceAcls]] = {}
+    for alteration in request.requests:
+        alterations.setdefault(f"{alteration.resource_type}:{alteration.resource_name}", []).append(
+            alteration
+        )
+    return dict(alterations)
 
 
 def _read(resource: AlterResourceAcls, action: AclAction) -> tuple[AclBinding | None, ErrorCode]:

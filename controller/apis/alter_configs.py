@@ -30,12 +30,11 @@ class AlterConfigs(ConfigApi):
     row: ClassVar[type] = AlterConfigsResourceResponse
 
     def operations(self, resource: Any) -> Sequence[Operation]:
-        """See ConfigApi.operations."""
         return [
-            Operation(each.name, AlterConfigOpType.SET, each.value) for each in resource.configs
+            Operation(config.name, AlterConfigOpType.SET, config.value)
+            for config in resource.configs
         ]
 
     def change(self, resource: Any) -> Change:
-        """See ConfigApi.change."""
         configs = {config.name: config.value or "" for config in resource.configs}
         return Change(configs, lambda _stored: configs)

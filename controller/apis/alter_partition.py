@@ -81,7 +81,7 @@ class AlterPartition(AdminApi):
         topics = []
         for topic in request.topics:
             name = _name(topic, context.api_version, results.image)
-            numbers = dict.fromkeys(each.partition_index for each in topic.partitions)
+            numbers = dict.fromkeys(partition.partition_index for partition in topic.partitions)
             rows = [_row(name or _unknown(topic), number, results) for number in numbers]
             topics.append(AlterPartitionTopicData(topic.topic_id, topic.topic_name, rows))
         return AlterPartitionResponse(topics=topics)
@@ -104,25 +104,25 @@ def _proposals(
 ) -> Iterator[tuple[str, _Proposal]]:
     for topic in request.topics:
         name = _name(topic, version, image)
-        for each in topic.partitions:
-            element = partition_element(name or _unknown(topic), each.partition_index)
+        for partition in topic.partitions:
+            element = partition_element(name or _unknown(topic), partition.partition_index)
             yield (
                 element,
                 _Proposal(
                     name,
-                    each.partition_index,
+                    partition.partition_index,
                     request.broker_id,
-                    each.leader_epoch,
-                    _isr(each, version),
-                    each.partition_epoch,
-                    each.leader_recovery_state == _RECOVERING,
+                    partition.leader_epoch,
+                    _isr(partition, version),
+                    partition.partition_epoch,
+                    partition.leader_recovery_state == _RECOVERING,
                 ),
             )
 
 
 def _isr(partition: PartitionData, version: int) -> Replicas:
     if version >= _EPOCHS_FROM:
-        return tuple(each.broker_id for each in partition.new_isr_with_epochs)
+        return tuple(epoch.broker_id for epoch in partition.new_isr_with_epochs)
     return tuple(partition.new_isr)
 
 
@@ -177,10 +177,10 @@ def _error(
     image: MetadataImage,
 ) -> ErrorCode | None:
     """Make Kafka's checks in Kafka's order, and our own; return the first error."""
-    epochs, known = proposal.leader_epoch, state.leader_epoch
-    if proposal.partition_epoch > state.partition_epoch or epochs > known:
+    epochs, known_epoch = proposal.leader_epoch, state.leader_epoch
+    if proposal.partition_epoch > state.partition_epoch or epochs > known_epoch:
         return ErrorCode.NOT_CONTROLLER  # The leader has a state from a newer controller.
-    if epochs < known:
+    if epochs < known_epoch:
         return ErrorCode.FENCED_LEADER_EPOCH
     if _is_reached(proposal, state):
         return None

@@ -52,7 +52,6 @@ class AlterPartitionReassignments(AdminApi):
         image: MetadataImage,
         committed: Mapping[str, Outcome],
     ) -> Decision:
-        """See AdminApi.decide."""
         if not context.authorize("ALTER", "CLUSTER", CLUSTER_NAME):
             denied = Outcome.with_default_text(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
             return Decision.of_whole_request(denied)
@@ -72,7 +71,6 @@ class AlterPartitionReassignments(AdminApi):
         return Decision(elements)
 
     def conflict(self, element: str) -> Outcome:
-        """See AdminApi.conflict."""
         return Outcome.with_default_text(ErrorCode.UNKNOWN_SERVER_ERROR)
 
     def response(

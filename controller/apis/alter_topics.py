@@ -63,7 +63,6 @@ class AlterTopics(AdminApi):
         image: MetadataImage,
         committed: Mapping[str, Outcome],
     ) -> Decision:
-        """See AdminApi.decide."""
         allowed = context.authorize("ALTER", "CLUSTER", CLUSTER_NAME)
         elements: list[Decided] = []
         for name, requested in {topic.topic: topic for topic in request.topics}.items():
@@ -80,7 +79,6 @@ class AlterTopics(AdminApi):
     def response(
         self, context: RequestContext, request: AlterTopicsRequest, results: Results
     ) -> AlterTopicsResponse:
-        """See AdminApi.response."""
         names = dict.fromkeys(topic.topic for topic in request.topics)
         return AlterTopicsResponse(
             topics=[AlterTopicResult(topic=n, error_code=results.outcomes[n].error) for n in names]
@@ -109,9 +107,12 @@ def _alter(context: RequestContext, requested: AlterTopic, image: MetadataImage)
 def _new_replicas(requested: AlterTopic, topic: Topic, image: MetadataImage) -> dict[int, Replicas]:
     """Return the new replicas of each partition, by the case of the KIP that applies."""
     if requested.replica_assignment:
-        given = {each.partition: tuple(each.replicas) for each in requested.replica_assignment}
-        _check_given(given, topic, image)
-        return given
+        replicas_of = {
+            assignment.partition: tuple(assignment.replicas)
+            for assignment in requested.replica_assignment
+        }
+        _check_given(replicas_of, topic, image)
+        return replicas_of
     current = len(topic.assignment)
     factor, partitions = requested.replication_factor, requested.partitions
     if partitions != NOT_DEFINED and partitions < max(current, 1):
@@ -142,12 +143,12 @@ def _place(
     return place_partitions(topic, first, count, factor, image) if count else ()
 
 
-def _check_given(given: Mapping[int, Replicas], topic: Topic, image: MetadataImage) -> None:
+def _check_given(assignment: Mapping[int, Replicas], topic: Topic, image: MetadataImage) -> None:
     current = len(topic.assignment)
-    added = sorted(number for number in given if not 0 <= number < current)
+    added = sorted(number for number in assignment if not 0 <= number < current)
     if added != list(range(current, current + len(added))):
         raise invalid_assignment(f"Added partitions {added} must be numbered from {current} on.")
-    for number, replicas in sorted(given.items()):
+    for number, replicas in sorted(assignment.items()):
         if not replicas:
             raise invalid_assignment(f"Partition {number} has no replicas.")
         if len(set(replicas)) != len(replicas):
@@ -155,7 +156,7 @@ def _check_given(given: Mapping[int, Replicas], topic: Topic, image: MetadataIma
         before = topic.assignment[number] if number < current else ()
         if unknown := [b for b in replicas if b not in image.brokers and b not in before]:
             raise invalid_assignment(f"Broker {unknown[0]} of partition {number} is not alive.")
-    if current + len(added) > partitions_max(max(map(len, given.values()))):
+    if current + len(added) > partitions_max(max(map(len, assignment.values()))):
         raise too_many_partitions(current + len(added))
 
 
@@ -173,7 +174,9 @@ def _decided(topic: Topic, new: Mapping[int, Replicas], image: MetadataImage) ->
     if not changes and not added:
         return Decided(topic.name, DONE)
     record = reassigned(topic, changes)
-    grown = replace(record, assignment=record.assignment + tuple(each for _, each in added))
+    grown = replace(
+        record, assignment=record.assignment + tuple(added_replicas for _, added_replicas in added)
+    )
     states = new_states(topic.name, added, image)
     if len(changed) + len(states) <= PARTITIONS_IN_ONE_MULTI:
         return Decided(topic.name, DONE, (grown, *changed, *states))

@@ -73,7 +73,8 @@ class AlterUserScramCredentials(AdminApi):
             fault = Outcome(ErrorCode.UNKNOWN_SERVER_ERROR)
             return Decision([Decided(user, fault) for user in sorted(_users(request))])
         if any(
-            not each.salted_password and each.name not in rejected for each in request.upsertions
+            not upsertion.salted_password and upsertion.name not in rejected
+            for upsertion in request.upsertions
         ):
             rejected |= dict.fromkeys(remaining, _FAULT)
             remaining = []
@@ -83,10 +84,9 @@ class AlterUserScramCredentials(AdminApi):
                 rejected[user] = _FAULT  # Kafka fails too if the znode has an unknown config.
         decided = [Decided(user, outcome) for user, outcome in rejected.items()]
         decided += [Decided(u, DONE, (r,)) for u, r in records.items() if u not in rejected]
-        return Decision([each for each in decided if each.element not in committed])
+        return Decision([change for change in decided if change.element not in committed])
 
     def conflict(self, element: str) -> Outcome:
-        """See AdminApi.conflict."""
         return _FAULT
 
     def response(

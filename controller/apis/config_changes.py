@@ -143,9 +143,10 @@ class ConfigApi(AdminApi):
         return Outcome(ErrorCode.UNKNOWN_SERVER_ERROR)
 
     def response(self, context: RequestContext, request: Any, results: Results) -> Any:
-        """See AdminApi.response."""
         outcomes = results.outcomes
-        return self._message((each, outcomes[element_of(each)]) for each in request.resources)
+        return self._message(
+            (resource, outcomes[element_of(resource)]) for resource in request.resources
+        )
 
     def error_response(
         self, request: Any, version: int, error: ErrorCode, message: str | None
@@ -197,8 +198,8 @@ class ConfigApi(AdminApi):
 
     def _layers(self, image: MetadataImage) -> tuple[Mapping[str, str], Mapping[str, str]]:
         """Return the stored cluster default, and the stored configs of the controller's broker."""
-        own = image.config("brokers", str(self.config.broker_id))
-        return image.config("brokers", CLUSTER_DEFAULT), own
+        of_broker = image.config("brokers", str(self.config.broker_id))
+        return image.config("brokers", CLUSTER_DEFAULT), of_broker
 
     def _record(self, resource: Any, image: MetadataImage, change: Change) -> ConfigRecord:
         name = resource.resource_name

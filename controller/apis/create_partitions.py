@@ -60,7 +60,6 @@ class CreatePartitions(AdminApi):
         image: MetadataImage,
         committed: Mapping[str, Outcome],
     ) -> Decision:
-        """See AdminApi.decide."""
         counts = Counter(topic.name for topic in request.topics)
         if self._fails_whole_request(context, request, counts, image):
             fault = Outcome(ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -162,8 +161,8 @@ class CreatePartitions(AdminApi):
             raise too_many_partitions(requested.count)
         check_partitions_of_request(partitions + requested.count - current)
         if requested.assignments is not None:
-            given = [tuple(assignment.broker_ids) for assignment in requested.assignments]
-            return _check_given(given, topic, requested.count, image)
+            assignments = [tuple(assignment.broker_ids) for assignment in requested.assignments]
+            return _check_given(assignments, topic, requested.count, image)
         return self._place(topic, requested.count, image)
 
     def _place(self, topic: Topic, count: int, image: MetadataImage) -> tuple[Replicas, ...]:
@@ -214,23 +213,23 @@ class CreatePartitions(AdminApi):
 
 
 def _check_given(
-    given: list[Replicas], topic: Topic, count: int, image: MetadataImage
+    assignment: list[Replicas], topic: Topic, count: int, image: MetadataImage
 ) -> tuple[Replicas, ...]:
     """Check a client's assignment, in Kafka's order and with Kafka's messages."""
-    unknown = int_set_order((b for replicas in given for b in replicas), without=image.brokers)
+    unknown = int_set_order((b for replicas in assignment for b in replicas), without=image.brokers)
     if unknown:
         raise invalid_assignment(
             f"Unknown broker(s) in replica assignment: {', '.join(map(str, unknown))}."
         )
     current = len(topic.assignment)
-    if len(given) != count - current:
+    if len(assignment) != count - current:
         raise invalid_assignment(
             f"Increasing the number of partitions by {count - current} "
-            f"but {len(given)} assignments provided."
+            f"but {len(assignment)} assignments provided."
         )
     factor = len(topic.assignment[0])
     uneven: dict[int, int] = {}
-    for partition, replicas in enumerate(given, start=current):
+    for partition, replicas in enumerate(assignment, start=current):
         if not replicas:
             raise invalid_assignment(
                 f"Cannot have replication factor of 0 for partition id {partition}."
@@ -250,4 +249,4 @@ def _check_given(
             f"{factor} while partitions [{partitions}] have replication factors "
             f"[{factors}], respectively."
         )
-    return tuple(given)
+    return tuple(assignment)

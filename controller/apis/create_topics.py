@@ -141,7 +141,6 @@ class CreateTopics(AdminApi):
         image: MetadataImage,
         committed: Mapping[str, Outcome],
     ) -> Decision:
-        """See AdminApi.decide."""
         counts = Counter(topic.name for topic in request.topics)
         may_create_all = context.authorize("CREATE", "CLUSTER", CLUSTER_NAME, log_if_denied=False)
         order = _order(image)
@@ -225,9 +224,11 @@ class CreateTopics(AdminApi):
         if topic.assignments:
             self._reject_both(topic)
             self._check_name(name, image, created)
-            given = given_assignment(topic)
+            requested_assignment = given_assignment(topic)
             self._check_configs(configs)
-            assignment = usable_assignment(given, image, unusable_too=self._accepts_unusable)
+            assignment = usable_assignment(
+                requested_assignment, image, unusable_too=self._accepts_unusable
+            )
         else:
             assignment = self._place(context, topic, order, len(image.brokers), partitions)
             self._check_name(name, image, created)
@@ -331,7 +332,6 @@ class CreateTopics(AdminApi):
     def response(
         self, context: RequestContext, request: CreateTopicsRequest, results: Results
     ) -> CreateTopicsResponse:
-        """See AdminApi.response."""
         return CreateTopicsResponse(
             topics=[
                 self._result(

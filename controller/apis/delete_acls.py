@@ -65,10 +65,10 @@ class DeleteAcls(AdminApi):
         whole = whole_rejection(context, has_authorizer=self.has_authorizer)
         if whole is not None:
             return Decision.of_whole_request(whole)
-        filters = [parse_filter(each) for each in request.filters]
+        filters = [parse_filter(filter_) for filter_ in request.filters]
         matching: dict[ResourcePattern, Entries] = {}
-        for each in filters:
-            matching.update(each.patterns(image.acls))
+        for filter_ in filters:
+            matching.update(filter_.patterns(image.acls))
         decided = []
         for pattern, entries in matching.items():
             element = pattern_element(pattern)
@@ -76,7 +76,7 @@ class DeleteAcls(AdminApi):
                 continue
             removed = _removed(pattern, entries, filters)
             if removed:
-                entries_removed = {each.entry for each in removed}
+                entries_removed = {removal.entry for removal in removed}
                 record = AclRecord(pattern, tuple(e for e in entries if e not in entries_removed))
                 outcome = Outcome(ErrorCode.NONE, _encode(pattern, removed))
                 decided.append(Decided(element, outcome, (record,)))
@@ -85,7 +85,6 @@ class DeleteAcls(AdminApi):
     def response(
         self, context: RequestContext, request: DeleteAclsRequest, results: Results
     ) -> Any:
-        """See AdminApi.response."""
         rejected = self.whole_request_error(context, request, results)
         if rejected is not None:
             return rejected
@@ -115,7 +114,7 @@ def _removed(
 
 
 def _encode(pattern: ResourcePattern, removed: list[_Removed]) -> str:
-    rows = [(each.filter_number, *each.entry) for each in removed]
+    rows = [(removal.filter_number, *removal.entry) for removal in removed]
     return orjson.dumps((tuple(pattern), rows)).decode()
 
 

@@ -92,7 +92,6 @@ class DeleteTopics(AdminApi):
         image: MetadataImage,
         committed: Mapping[str, Outcome],
     ) -> Decision:
-        """See AdminApi.decide."""
         rejection = self._whole_rejection(context, request)
         dry = isinstance(request, drafted.DeleteTopicsRequest) and request.validate_only
         deleted = _Deleted.of(committed)
@@ -179,7 +178,6 @@ class DeleteTopics(AdminApi):
     def response(
         self, context: RequestContext, request: DeleteTopicsRequest, results: Results
     ) -> DeleteTopicsResponse:
-        """See AdminApi.response."""
         rows: list[DeletableTopicResult] = []
         reported: set[str | None] = set()
         requested = _requested(context, request)

@@ -66,7 +66,6 @@ class ElectLeaders(AdminApi):
         image: MetadataImage,
         committed: Mapping[str, Outcome],
     ) -> Decision:
-        """See AdminApi.decide."""
         if not context.authorize("ALTER", "CLUSTER", CLUSTER_NAME):
             denied = Outcome(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
             return Decision.of_whole_request(denied)
@@ -92,7 +91,6 @@ class ElectLeaders(AdminApi):
     def response(
         self, context: RequestContext, request: ElectLeadersRequest, results: Results
     ) -> Any:
-        """See AdminApi.response."""
         rejected = self.whole_request_error(context, request, results)
         if rejected is not None:
             return rejected

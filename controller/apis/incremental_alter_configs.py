@@ -32,14 +32,12 @@ class IncrementalAlterConfigs(ConfigApi):
     row: ClassVar[type] = AlterConfigsResourceResponse
 
     def operations(self, resource: Any) -> Sequence[Operation]:
-        """See ConfigApi.operations."""
         return [
             Operation(config.name, config.config_operation, config.value)
             for config in resource.configs
         ]
 
     def change(self, resource: Any) -> Change:
-        """See ConfigApi.change."""
         operations = self.operations(resource)
         of_broker = resource.resource_type == BROKER
         keys: Mapping[str, ConfigKey] = BROKER_CONFIGS if of_broker else TOPIC_CONFIGS
@@ -49,5 +47,5 @@ class IncrementalAlterConfigs(ConfigApi):
                 check_operation_types(operations)
             return apply_operations(stored, operations, keys.get)
 
-        requested = {each.name: each.value for each in operations}
+        requested = {operation.name: operation.value for operation in operations}
         return Change(requested, apply, reads_first=True)

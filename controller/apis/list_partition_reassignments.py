@@ -45,7 +45,6 @@ class ListPartitionReassignments(AdminApi):
     def response(
         self, context: RequestContext, request: ListPartitionReassignmentsRequest, results: Results
     ) -> Any:
-        """See AdminApi.response."""
         rejected = self.whole_request_error(context, request, results)
         if rejected is not None:
             return rejected
@@ -75,7 +74,7 @@ def _running(
             yield from ((name, partition) for partition in reassignments(topic))
         return
     for requested in request.topics:
-        found = image.topics.get(requested.name)
-        if found is not None:
-            running = set(reassignments(found))
+        existing = image.topics.get(requested.name)
+        if existing is not None:
+            running = set(reassignments(existing))
             yield from ((requested.name, p) for p in requested.partition_indexes if p in running)

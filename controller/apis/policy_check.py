@@ -148,7 +148,6 @@ class ImageClusterState:
         self._image = image
 
     def topic_state(self, topic_name: str) -> TopicState | None:
-        """See ClusterState."""
         topic = self._image.topics.get(topic_name)
         if topic is None:
             return None
@@ -156,12 +155,10 @@ class ImageClusterState:
         return topic_state(topic, configs, marked=topic_name in self._image.deletions)
 
     def topics(self, include_internal: bool, include_marked_for_deletion: bool) -> AbstractSet[str]:
-        """See ClusterState."""
         left_out = frozenset[str]() if include_internal else INTERNAL_TOPICS
         if not include_marked_for_deletion:
             left_out |= self._image.deletions
         return _TopicNames(self._image.topics, left_out)
 
     def cluster_size(self) -> int:
-        """See ClusterState."""
         return len(self._image.brokers)

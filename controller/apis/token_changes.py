@@ -70,7 +70,6 @@ class TokenChangeApi(AdminApi):
         image: MetadataImage,
         committed: Mapping[str, Outcome],
     ) -> Decision:
-        """See AdminApi.decide."""
         if committed:
             return Decision([])
         token = self.finder.find(context, request.hmac, image)
@@ -83,7 +82,6 @@ class TokenChangeApi(AdminApi):
         return _NOT_FOUND
 
     def response(self, context: RequestContext, request: Any, results: Results) -> Any:
-        """See AdminApi.response."""
         (outcome,) = results.outcomes.values()
         expiry_ms = outcome.numbers[0] if outcome.succeeded else _NO_TIME
         return self.message(error_code=outcome.error, expiry_timestamp_ms=expiry_ms)

@@ -43,7 +43,6 @@ class UpdateFeatures(AdminApi):
         image: MetadataImage,
         committed: Mapping[str, Outcome],
     ) -> Decision:
-        """See AdminApi.decide."""
         if not context.authorize("ALTER", "CLUSTER", CLUSTER_NAME):
             denied = Outcome.with_default_text(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
             return Decision.of_whole_request(denied)
@@ -59,13 +58,11 @@ class UpdateFeatures(AdminApi):
         )
 
     def conflict(self, element: str) -> Outcome:
-        """See AdminApi.conflict."""
         return Outcome(ErrorCode.FEATURE_UPDATE_FAILED)
 
     def response(
         self, context: RequestContext, request: UpdateFeaturesRequest, results: Results
     ) -> Any:
-        """See AdminApi.response."""
         rejected = self.whole_request_error(context, request, results)
         if rejected is not None:
             return rejected

@@ -32,11 +32,11 @@ async def read_image(read: ReadMany, pending: PendingRequest, *, all_of_it: bool
         return MetadataImage(tokens=Map((await read_tokens(read)).tokens))
     if api_key in CONFIG_WRITES:
         return await _read_configs(read, pending)
-    found = await read_configs(read, ("users", "clients", "ips"))
+    configs = await read_configs(read, ("users", "clients", "ips"))
     return MetadataImage(
-        configs=Map(found.configs),
-        config_versions=Map(found.versions),
-        user_clients=Map(found.clients),
+        configs=Map(configs.configs),
+        config_versions=Map(configs.versions),
+        user_clients=Map(configs.clients),
     )
 
 
@@ -52,7 +52,7 @@ async def _read_configs(read: ReadMany, pending: PendingRequest) -> MetadataImag
     }
     resources = [ConfigResource("topics", name) for name in topics]
     resources += [ConfigResource("brokers", entity) for entity in sorted(entities)]
-    found = await read_some_configs(read, resources)
+    configs = await read_some_configs(read, resources)
     return MetadataImage(
-        topics=topics, configs=Map(found.configs), config_versions=Map(found.versions)
+        topics=topics, configs=Map(configs.configs), config_versions=Map(configs.versions)
     )

@@ -17,7 +17,7 @@ from cluster_model.session_state import (
     ConnectionLostError,
     SessionLostError,
     SessionState,
-    ZooKeeperRefusedError,
+    ZooKeeperRejectedError,
 )
 from cluster_model.znodes.access import ZooKeeperAccess
 from cluster_model.znodes.operations import Create, Operation, SetData
@@ -40,15 +40,15 @@ class DirectSession:
         connection_timeout_ms: int,
         access: ZooKeeperAccess,
         log: EventLog,
-        on_answer: Callable[[float], None],
+        on_reply: Callable[[float], None],
     ) -> None:
-        """`on_answer`: see ZooKeeperSession."""
+        """`on_reply`: see ZooKeeperSession."""
         self._connect = connect
         self._broker_id = broker_id
         self._session_timeout_ms = session_timeout_ms
         self._connection_timeout_ms = connection_timeout_ms
         self._access = access
-        self._on_answer = on_answer
+        self._on_reply = on_reply
         self._log = log
         self._session: ZooKeeperSession | None = None
         self._znode = ""
@@ -71,7 +71,7 @@ class DirectSession:
                 session_timeout_ms=self._session_timeout_ms,
                 on_state=lambda state: self._state_changed(session, state),
                 access=self._access,
-                on_answer=self._on_answer,
+                on_reply=self._on_reply,
             )
             await session.open(self._connection_timeout_ms / 1000)
             try:
@@ -90,7 +90,7 @@ class DirectSession:
         self._znode, self._version = DirectWriterZnode.path(self._broker_id, name), 0
         result = await session.multi([session.encode(Create(self._znode, b"", ephemeral=True))])
         if result.failed_index is not None:
-            raise ZooKeeperRefusedError(f"{self._znode}: error {result.error_code}")
+            raise ZooKeeperRejectedError(f"{self._znode}: error {result.error_code}")
 
     def _state_changed(self, session: ZooKeeperSession, state: SessionState) -> None:
         if state is SessionState.SUSPENDED:
@@ -145,11 +145,11 @@ class DirectSession:
     async def _write(self, outcomes: bytes, operations: Sequence[bytes]) -> int:
         async with self._turn:
             session = await self._opened()
-            own = session.encode(SetData(self._znode, outcomes, self._version))
+            write_of_outcomes = session.encode(SetData(self._znode, outcomes, self._version))
             sent_before = False
             while True:
                 try:
-                    result = await session.multi([own, *operations])
+                    result = await session.multi([write_of_outcomes, *operations])
                 except ConnectionLostError as lost:
                     if isinstance(lost, SessionLostError):
                         raise UnknownOutcomeError(self._znode) from lost

@@ -97,7 +97,7 @@ class DirectWriter:
         zxid = pending.zxid or image.zxid
         codes = error_codes(pending.outcomes, frozenset())
         self._services.log.append(
-            request_decided(pending, codes, epoch=_NO_EPOCH, zxid=zxid, answer_sha256=None)
+            request_decided(pending, codes, epoch=_NO_EPOCH, zxid=zxid, response_sha256=None)
         )
         self._services.log.flush()
         return message, zxid

@@ -45,15 +45,12 @@ class _DumpsDenials(AdminApi):
         image: MetadataImage,
         committed: Mapping[str, Outcome],
     ) -> Decision:
-        """See AdminApi."""
         return self.api.decide(context, request, image, committed)
 
     def conflict(self, element: str) -> Outcome:
-        """See AdminApi."""
         return self.api.conflict(element)
 
     def response(self, context: RequestContext, request: Any, results: Results) -> Any:
-        """See AdminApi."""
         message = self.api.response(context, request, results)
         set_denial_message(context.api_key, message, self.text)
         return message
@@ -61,7 +58,6 @@ class _DumpsDenials(AdminApi):
     def error_response(
         self, request: Any, version: int, error: ErrorCode, message: str | None
     ) -> Any:
-        """See AdminApi."""
         return self.api.error_response(request, version, error, message)
 
 

@@ -18,7 +18,7 @@ from controller.requests.pending_request import NOT_CONTROLLER, PendingRequest
 from controller.services import THIS_PROCESS, Sender, Services
 from envelope.messages import Envelope, EnvelopeReply, RequestIdentity
 from event_log.digests import body_sha256
-from event_log.events import EnvelopeReceived, EnvelopeRefused
+from event_log.events import EnvelopeReceived, EnvelopeRejected
 
 _log = logging.getLogger(__name__)
 
@@ -90,10 +90,10 @@ class EnvelopeHandler:
 
     def _reject(self, envelope: Envelope, rejected: RejectedEnvelope) -> EnvelopeReply:
         if rejected.error is not ErrorCode.NOT_CONTROLLER:
-            self._services.envelope_refused()
+            self._services.envelope_rejected()
             _log.warning("rejected Envelope %s: %s", envelope.request_id, rejected.reason)
         self._services.log.append(
-            EnvelopeRefused(
+            EnvelopeRejected(
                 request_id=envelope.request_id,
                 identity=envelope.identity,
                 error=int(rejected.error),

@@ -82,8 +82,8 @@ def open_envelope(
         return RejectedEnvelope(ErrorCode.UNSUPPORTED_VERSION, str(error))
     spec = SPECS[envelope.dialect].get(header.api_key)
     api = apis.get(header.api_key)
-    ways = (Route.FORWARD, Route.ON_CONTROLLER)
-    if spec is None or spec.route not in ways or api is None:  # 8
+    routes = (Route.FORWARD, Route.ON_CONTROLLER)
+    if spec is None or spec.route not in routes or api is None:  # 8
         reason = f"API {header.api_key} is not eligible for forwarding"
         return RejectedEnvelope(ErrorCode.INVALID_REQUEST, reason)
     try:

@@ -16,8 +16,8 @@ def _is_met(pending: PendingRequest, key: Any, image: MetadataImage) -> bool:
         return key not in image.topic_names
     if pending.wait.condition is WaitFor.ELECTION:
         name, partition = key
-        found = image.topics.get(name)
-        states = found.states[partition : partition + 1] if found is not None else ()
+        existing = image.topics.get(name)
+        states = existing.states[partition : partition + 1] if existing is not None else ()
         return any(state.leader >= 0 for state in states)
     topic = image.topics.get(key)
     # If the topic was deleted meanwhile, the request waits until its timeout.

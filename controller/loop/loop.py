@@ -211,7 +211,7 @@ class ControllerLoop:
         for pending in requests:
             image = self._decide_or_fail(pending, image, entries)
         # A request whose policy checks end during the commit belongs to the next round.
-        requests = [each for each in requests if not self._policies.holds(each)]
+        requests = [request for request in requests if not self._policies.holds(request)]
         multis = list(split_into_multis(entries))
         self._in_commit = image
         done, conflict = await self._commit_multis(multis)

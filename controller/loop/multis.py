@@ -63,4 +63,4 @@ def outcomes_of(multi: Sequence[Entry]) -> list[RequestOutcomes]:
     for pending, decided, _ in multi:
         _, elements = grouped.setdefault(pending.identity, (pending.request_id, {}))
         elements[decided.element] = decided.outcome
-    return [RequestOutcomes(identity, *each) for identity, each in grouped.items()]
+    return [RequestOutcomes(identity, *outcomes) for identity, outcomes in grouped.items()]

@@ -20,7 +20,7 @@ from typing import Final
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.apis import DRAFTED_SPECS
 from bridgehead.kafka_wire.errors import ErrorCode
-from cluster_model.client_quotas import Level, governing_level
+from cluster_model.client_quotas import QuotaLevel, governing_level
 from cluster_model.records import ConfigResource, DeletionMarkerRecord
 from cluster_model.scala_order import mutable_hash_order
 from controller.apis.base import Decided, Outcome, RequestContext
@@ -55,7 +55,7 @@ class MutationQuotas:
     def __init__(self, samples: int, window_s: int) -> None:
         """`samples`, `window_s`: controller.quota.window.num and .size.seconds."""
         self._burst_s = samples * window_s
-        self._buckets: OrderedDict[Level, _Bucket] = OrderedDict()
+        self._buckets: OrderedDict[QuotaLevel, _Bucket] = OrderedDict()
 
     def charge(
         self,
@@ -93,7 +93,7 @@ class MutationQuotas:
             return elements
         return [_rejected(d) if d.element in rejected else d for d in elements]
 
-    def _bucket(self, level: Level, now_ms: int) -> _Bucket:
+    def _bucket(self, level: QuotaLevel, now_ms: int) -> _Bucket:
         bucket = self._buckets.pop(level, None)
         if bucket is None or now_ms - bucket.filled_ms > _EXPIRES_AFTER_MS:
             bucket = _Bucket()

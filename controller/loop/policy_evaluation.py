@@ -75,10 +75,10 @@ class _Proposal:
         cluster = ImageClusterState(self.image)
         for key, check in self.checks.items():
             if key not in self.pending.verdicts:
-                given = check
+                current = check
                 if isinstance(check, _CHANGES):
-                    given = replace(check, accepted_before=tuple(accepted))
-                yield given, cluster
+                    current = replace(check, accepted_before=tuple(accepted))
+                yield current, cluster
             if isinstance(check, _CHANGES) and not self._is_rejected(key):
                 accepted.append(check)
 
@@ -156,8 +156,8 @@ class PolicyEvaluation:
         unevaluated = False
         for decided, check in _checks(pending, decision):
             if check is not None:
-                known, rejection = pending.verdicts.get(key_of(check), (None, None))
-                unevaluated = unevaluated or known != check
+                known_check, rejection = pending.verdicts.get(key_of(check), (None, None))
+                unevaluated = unevaluated or known_check != check
                 if rejection is not None:
                     decided = _rejected(pending, decision, decided, rejection)
             elements.append(decided)
@@ -271,10 +271,10 @@ class PolicyEvaluation:
         return series
 
     def _propose(self, pending: PendingRequest, image: MetadataImage) -> _Proposal:
-        known, elements = self._partial, list[tuple[Decided, PolicyCheck | None]]()
+        partial, elements = self._partial, list[tuple[Decided, PolicyCheck | None]]()
         if self._now_s() <= pending.deadline_s:  # Otherwise the loop answers REQUEST_TIMED_OUT.
-            if known is not None and known.pending is pending and known.image is image:
-                return known
+            if partial is not None and partial.pending is pending and partial.image is image:
+                return partial
             try:
                 elements = _checks(pending, self._decide(pending, image))
             except Exception:

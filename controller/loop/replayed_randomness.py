@@ -22,12 +22,10 @@ class ReplayedRandom:
         self._next = 0
 
     def randrange(self, start: int, /) -> int:
-        """See RandomSource."""
         drawn: int = self._draw(("randrange", start), lambda: self._source.randrange(start))
         return drawn
 
     def randbytes(self, n: int) -> bytes:
-        """See RandomSource."""
         drawn: bytes = self._draw(("randbytes", n), lambda: self._source.randbytes(n))
         return drawn
 

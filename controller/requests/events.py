@@ -36,7 +36,7 @@ def request_decided(
     *,
     epoch: int,
     zxid: int,
-    answer_sha256: str | None,
+    response_sha256: str | None,
     error: ErrorCode = ErrorCode.NONE,
 ) -> RequestDecided:
     """Return the event of a response."""
@@ -52,7 +52,7 @@ def request_decided(
         unchanged=sorted(pending.without_effect),
         error=int(error),
         validate_only=bool(getattr(pending.request, "validate_only", False)),
-        answer_sha256=answer_sha256,
+        response_sha256=response_sha256,
     )
 
 

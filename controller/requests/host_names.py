@@ -41,15 +41,15 @@ async def resolve_hosts(
 async def resolvable(names: Iterable[str]) -> frozenset[str]:
     """Return the names that resolve to an address. HOSTS_MAX and WITHIN_S limit the attempts."""
     tried = [name for name in dict.fromkeys(names) if _HOST_NAME.fullmatch(name)][:HOSTS_MAX]
-    found: set[str] = set()
+    hosts: set[str] = set()
     try:
         async with asyncio.timeout(WITHIN_S):
             for name in tried:
                 if await _has_address(name):
-                    found.add(name)
+                    hosts.add(name)
     except TimeoutError:
         pass
-    return frozenset(found)
+    return frozenset(hosts)
 
 
 async def _has_address(name: str) -> bool:

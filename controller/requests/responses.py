@@ -15,7 +15,7 @@ from controller.apis.base import Results
 from controller.requests.events import error_codes, request_decided
 from controller.requests.pending_request import PendingRequest
 from envelope.messages import EnvelopeReply
-from event_log.digests import answer_sha256
+from event_log.digests import response_sha256
 from event_log.writer import EventLog
 
 _log = logging.getLogger(__name__)
@@ -64,10 +64,10 @@ class ResponseEncoder:
         epoch: int,
         error: ErrorCode = ErrorCode.NONE,
     ) -> None:
-        digest = answer_sha256(pending.header.api_key, reply.response_data or b"")
+        digest = response_sha256(pending.header.api_key, reply.response_data or b"")
         self._log.append(
             request_decided(
-                pending, elements, epoch=epoch, zxid=reply.zxid, answer_sha256=digest, error=error
+                pending, elements, epoch=epoch, zxid=reply.zxid, response_sha256=digest, error=error
             )
         )
 

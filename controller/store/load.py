@@ -72,7 +72,9 @@ class Loaded:
     states_are_read: bool
 
 
-async def load(read: ReadMany, controller_epoch: int, known: KnownStates | None = None) -> Loaded:
+async def load(
+    read: ReadMany, controller_epoch: int, known_states: KnownStates | None = None
+) -> Loaded:
     """Read everything, except for the partition states in `known`.
 
     A new controller calls it after its election, when no other controller writes.
@@ -91,7 +93,7 @@ async def load(read: ReadMany, controller_epoch: int, known: KnownStates | None 
     feature, block = await _data(read, ["/feature", ProducerIdBlockZnode.path])
     brokers = await load_brokers(read, invalid)
     stored_configs = await read_configs(read, _CONFIG_TYPES)
-    topics, without_id = await load_topics(read, topic_names, invalid, known)
+    topics, without_id = await load_topics(read, topic_names, invalid, known_states)
     stored_acls = await read_acls(read)
     stored_tokens = await read_tokens(read)
     outcomes = await _load_outcomes(read, commits, floors, invalid)
@@ -119,7 +121,7 @@ async def load(read: ReadMany, controller_epoch: int, known: KnownStates | None 
         without_id,
         feature is not None,
         (*invalid, *stored_configs.invalid, *stored_acls.invalid, *stored_tokens.invalid),
-        states_are_read=known is None,
+        states_are_read=known_states is None,
     )
 
 
@@ -146,23 +148,23 @@ async def load_brokers(read: ReadMany, invalid: list[str]) -> Map[int, BrokerReg
             except ZnodeContentError as wrong:
                 invalid.append(f"/bridgehead/nodes/{name}: {wrong}")
     brokers = {}
-    for broker_id, found in zip(ids, data, strict=True):
-        if found is None:
+    for broker_id, znode in zip(ids, data, strict=True):
+        if znode is None:
             continue  # Deleted between the two reads.
         try:
             brokers[broker_id] = BrokerIdZnode.decode(
-                broker_id, found.stat.czxid, found.data, incarnations.get(str(broker_id), "")
+                broker_id, znode.stat.czxid, znode.data, incarnations.get(str(broker_id), "")
             )
         except ZnodeContentError as wrong:
             invalid.append(str(wrong))
     return Map(brokers)
 
 
-def _producer_ids(found: ZnodeData | None, invalid: list[str]) -> ProducerIds | None:
-    if found is None:
+def _producer_ids(znode: ZnodeData | None, invalid: list[str]) -> ProducerIds | None:
+    if znode is None:
         return None
     try:
-        return ProducerIdBlockZnode.decode(found.data, found.version)
+        return ProducerIdBlockZnode.decode(znode.data, znode.version)
     except ZnodeContentError as wrong:
         invalid.append(str(wrong))
         return None
@@ -178,7 +180,10 @@ def _mutation_rates(
 
 
 async def load_topics(
-    read: ReadMany, names: Sequence[str], invalid: list[str], known: KnownStates | None = None
+    read: ReadMany,
+    names: Sequence[str],
+    invalid: list[str],
+    known_states: KnownStates | None = None,
 ) -> tuple[Map[str, Topic], tuple[str, ...]]:
     """Return the topics of `names` that exist, and the names of those without a topic id."""
     contents: dict[str, TopicContent] = {}
@@ -191,12 +196,12 @@ async def load_topics(
         except ZnodeContentError as wrong:
             invalid.append(str(wrong))
     not_read: dict[str, Mapping[int, PartitionState]] = {}
-    if known is not None:
+    if known_states is not None:
         for count, (name, content) in enumerate(contents.items()):
             if count % _TOPICS_PER_STEP == 0:
                 await asyncio.sleep(0)
             if content.topic_id is not None:
-                not_read[name] = known.partition_states(content.topic_id)
+                not_read[name] = known_states.partition_states(content.topic_id)
     states = iter(
         await _data(
             read,
@@ -223,13 +228,13 @@ async def load_topics(
 def _topic(
     name: str,
     content: TopicContent,
-    known: Mapping[int, PartitionState],
+    known_states: Mapping[int, PartitionState],
     read: Iterator[ZnodeData | None],
     invalid: list[str],
 ) -> Topic:
     states: list[PartitionState] = []
     for partition in range(len(content.assignment)):
-        state = known.get(partition)
+        state = known_states.get(partition)
         if state is None:
             state = _state(name, partition, next(read), invalid)
         states.append(state)
@@ -299,8 +304,8 @@ async def _load_outcomes(
     index = OutcomeIndex()
     invalid += [f"/bridgehead/outcomes/{name}" for name in commits if not name.isdecimal()]
     commits = [name for name in commits if name.isdecimal()]
-    found = await _data(read, [OutcomeZnode.path(int(name)) for name in commits])
-    for name, znode in zip(commits, found, strict=True):
+    znodes = await _data(read, [OutcomeZnode.path(int(name)) for name in commits])
+    for name, znode in zip(commits, znodes, strict=True):
         if znode is None:
             continue
         try:

@@ -74,7 +74,7 @@ def decode_outcomes(path: str, data: bytes | None) -> list[RequestOutcomes]:
                         ErrorCode(code),
                         message,
                         None if uuid is None else decode_uuid(uuid),
-                        *(tuple(map(int, each)) for each in numbers),
+                        *(tuple(map(int, number)) for number in numbers),
                     )
                     for element, code, message, uuid, *numbers in entry["elements"]
                 },
@@ -164,5 +164,7 @@ class OutcomeIndex:
 
     def known_incarnations(self) -> set[Incarnation]:
         """Return every incarnation that has outcomes or a floor."""
-        known = {identity[:2] for identities in self.commits.values() for identity in identities}
-        return known | set(self.stored_floors)
+        incarnations = {
+            identity[:2] for identities in self.commits.values() for identity in identities
+        }
+        return incarnations | set(self.stored_floors)

@@ -33,7 +33,7 @@ from controller.store.port import (
 )
 from event_log.events import (
     ClaimSent,
-    CommitAnswered,
+    CommitAcknowledged,
     CommitSent,
     CommitUnknown,
     SessionLost,
@@ -63,7 +63,7 @@ class ZooKeeperStore:
         log: EventLog,
         now_s: Callable[[], float],
         access: ZooKeeperAccess = OPEN_ACCESS,
-        on_answer: Callable[[float], None] = lambda _latency_ms: None,
+        on_reply: Callable[[float], None] = lambda _latency_ms: None,
     ) -> None:
         self._connect = connect
         self._session_timeout_ms = session_timeout_ms
@@ -71,7 +71,7 @@ class ZooKeeperStore:
         self._log = log
         self._now_s = now_s
         self._access = access
-        self._on_answer = on_answer
+        self._on_reply = on_reply
         self._reconnected = asyncio.Event()
         self._session = self._new_session()
         self._commit_number = 0
@@ -83,7 +83,7 @@ class ZooKeeperStore:
             session_timeout_ms=self._session_timeout_ms,
             on_state=self._state_changed,
             access=self._access,
-            on_answer=self._on_answer,
+            on_reply=self._on_reply,
         )
 
     def _state_changed(self, state: SessionState) -> None:
@@ -250,8 +250,8 @@ class ZooKeeperStore:
         """
         first = self._commit_number + 1
         multis = [
-            [*self._fence_operations(fence, first + index), *each]
-            for index, each in enumerate(effects)
+            [*self._fence_operations(fence, first + index), *effect]
+            for index, effect in enumerate(effects)
         ]
         for index, operations in enumerate(multis):
             size = sum(map(len, operations))
@@ -264,13 +264,13 @@ class ZooKeeperStore:
                     bytes=size,
                 )
             )
-        answers = await asyncio.gather(
+        replies = await asyncio.gather(
             *(self._session.multi(operations) for operations in multis), return_exceptions=True
         )
         committed: list[Committed] = []
-        for index, (operations, answer) in enumerate(zip(multis, answers, strict=True)):
+        for index, (operations, reply) in enumerate(zip(multis, replies, strict=True)):
             try:
-                committed.append(await self._resolve(fence, first + index, operations, answer))
+                committed.append(await self._resolve(fence, first + index, operations, reply))
             except ContentConflictError as conflict:
                 return committed, conflict
         return committed, None
@@ -280,29 +280,29 @@ class ZooKeeperStore:
         fence: Fence,
         number: int,
         operations: Sequence[bytes],
-        answer: MultiResult | BaseException,
+        reply: MultiResult | BaseException,
     ) -> Committed:
         """Return the result of a multi, resending it whenever its reply is lost."""
         sent_before = False
-        while not isinstance(answer, MultiResult):
-            if not isinstance(answer, ConnectionLostError):
-                raise answer
+        while not isinstance(reply, MultiResult):
+            if not isinstance(reply, ConnectionLostError):
+                raise reply
             self._log.append(CommitUnknown(number=number, epoch=fence.epoch))
-            await self._wait_for_reconnect(number, answer)
+            await self._wait_for_reconnect(number, reply)
             sent_before = True
             try:
-                answer = await self._session.multi(operations)
+                reply = await self._session.multi(operations)
             except ConnectionLostError as lost:
-                answer = lost
-        if answer.failed_index is None:
-            return self._counted(number, answer.zxid)
-        if answer.failed_index == 0:
+                reply = lost
+        if reply.failed_index is None:
+            return self._counted(number, reply.zxid)
+        if reply.failed_index == 0:
             if sent_before:
                 raise UnknownOutcomeError(f"commit {number}: superseded after a lost reply")
             raise ControllerMovedError(f"epoch {fence.epoch} was superseded")
-        if answer.failed_index == 1:
+        if reply.failed_index == 1:
             return await self._first_copy(number, sent_before)
-        raise ContentConflictError(answer.failed_index - FENCE_OPERATIONS, answer.error_code)
+        raise ContentConflictError(reply.failed_index - FENCE_OPERATIONS, reply.error_code)
 
     async def _wait_for_reconnect(self, number: int, lost: ConnectionLostError) -> None:
         """Wait for the next connection. Raises UnknownOutcomeError if the session is lost."""
@@ -333,5 +333,5 @@ class ZooKeeperStore:
 
     def _counted(self, number: int, zxid: int) -> Committed:
         self._commit_number = number
-        self._log.append(CommitAnswered(number=number, zxid=zxid, session=self.session))
+        self._log.append(CommitAcknowledged(number=number, zxid=zxid, session=self.session))
         return Committed(number, zxid)

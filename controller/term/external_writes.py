@@ -105,13 +105,13 @@ def _complete(done: asyncio.Future[None]) -> None:
 
 
 async def _read_acl(loop: ControllerLoop, read: ReadMany, *, pattern: ResourcePattern) -> None:
-    found, _ = await read_some_acls(read, [pattern])
-    loop.image = loop.image.with_acl(pattern, *found[pattern])
+    acls, _ = await read_some_acls(read, [pattern])
+    loop.image = loop.image.with_acl(pattern, *acls[pattern])
 
 
 async def _read_token(loop: ControllerLoop, read: ReadMany, *, token_id: str) -> None:
-    found = await read_some_tokens(read, [token_id])
-    loop.image = loop.image.with_token(token_id, found.tokens.get(token_id))
+    tokens = await read_some_tokens(read, [token_id])
+    loop.image = loop.image.with_token(token_id, tokens.tokens.get(token_id))
 
 
 async def _read_config(loop: ControllerLoop, read: ReadMany, *, resource: ConfigResource) -> None:
@@ -126,12 +126,14 @@ async def _read_config(loop: ControllerLoop, read: ReadMany, *, resource: Config
         user, client = user_and_client(resource)
         if client is not None:
             resources.append(ConfigResource("users", user))
-    found = await read_some_configs(read, resources)
-    for text in found.invalid:
+    configs = await read_some_configs(read, resources)
+    for text in configs.invalid:
         _log.error("%s", text)
     image = loop.image
-    for each in resources:
-        image = image.with_config(each, found.configs.get(each), found.versions.get(each, 0))
+    for changed in resources:
+        image = image.with_config(
+            changed, configs.configs.get(changed), configs.versions.get(changed, 0)
+        )
     if user:
         path = ConfigZnode.path(ConfigResource("users", user))
         (below,) = await read([ReadChildren(f"{path}/clients")])

@@ -51,8 +51,8 @@ async def _purge(paths: Sequence[str], read: ReadMany, loop: ControllerLoop, now
     oldest, newer = paths[:OPERATIONS_PER_MULTI], paths[OPERATIONS_PER_MULTI:]
     if not oldest:
         return
-    found = cast(list[ZnodeData | None], await read([ReadData(path) for path in oldest]))
-    gone = expired(dict(zip(oldest, found, strict=True)), now_ms)
+    znodes = cast(list[ZnodeData | None], await read([ReadData(path) for path in oldest]))
+    gone = expired(dict(zip(oldest, znodes, strict=True)), now_ms)
     if gone:
         await loop.commit_operations([Delete(path) for path in gone])
     if len(gone) == len(oldest) and newer:

@@ -14,12 +14,12 @@ class OutcomePruner:
         self._missing_since: dict[Incarnation, float] = {}
 
     def gone(
-        self, known: set[Incarnation], registered: set[Incarnation], now_s: float
+        self, incarnations: set[Incarnation], registered: set[Incarnation], now_s: float
     ) -> frozenset[Incarnation]:
         """Return the incarnations that have been unregistered for the whole grace period."""
         self._missing_since = {
             incarnation: self._missing_since.get(incarnation, now_s)
-            for incarnation in known - registered
+            for incarnation in incarnations - registered
         }
         return frozenset(
             incarnation

@@ -43,8 +43,8 @@ class GroupCoordinator:
         An empty collection matches every group. While a partition is being loaded, the list lacks
         its groups and the error is COORDINATOR_LOAD_IN_PROGRESS.
         """
-        wanted = {each.lower() for each in states}
-        has_type = not types or any(each.lower() == CLASSIC for each in types)
+        wanted = {state.lower() for state in states}
+        has_type = not types or any(kind.lower() == CLASSIC for kind in types)
         groups = [
             group
             for group in self.table.groups.values()

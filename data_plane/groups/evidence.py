@@ -14,7 +14,7 @@ from bridgehead.kafka_wire.errors import ApiError
 from cluster_model.topic_names import GROUP_METADATA_TOPIC
 from cluster_model.znodes.layout import encode_uuid
 from data_plane.groups.group import Group
-from data_plane.groups.table import Committed, Removed
+from data_plane.groups.table import OffsetsDeleted, OffsetsStored
 from data_plane.partition import Partition
 from data_plane.partitions import Partitions
 from event_log.events import OffsetsCommitted, OffsetsHeld, OffsetsRemoved
@@ -31,7 +31,7 @@ class GroupEvidence:
         self._partitions = partitions
         self._is_kept = is_kept
 
-    def committed(self, commit: Committed) -> None:
+    def committed(self, commit: OffsetsStored) -> None:
         """A commit is on all in-sync replicas; the client is about to be answered."""
         partition = self._partition(commit.partition)
         if partition is None or not commit.offsets:
@@ -44,13 +44,13 @@ class GroupEvidence:
                 leader_epoch=partition.leader_epoch,
                 log_offset=commit.log_offset,
                 offsets=[
-                    f"{topic}:{number}:{each.offset}"
-                    for (topic, number), each in commit.offsets.items()
+                    f"{topic}:{number}:{offset.offset}"
+                    for (topic, number), offset in commit.offsets.items()
                 ],
             )
         )
 
-    def removed(self, removal: Removed) -> None:
+    def removed(self, removal: OffsetsDeleted) -> None:
         """Offsets are removed, and their tombstones are about to be appended."""
         partition = self._partition(removal.partition)
         if partition is None:

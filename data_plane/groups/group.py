@@ -58,7 +58,7 @@ class Member:
 
     def metadata(self, protocol: str | None) -> bytes:
         """Return the metadata that the member gave for the protocol."""
-        return next((each for name, each in self.protocols if name == protocol), b"")
+        return next((candidate for name, candidate in self.protocols if name == protocol), b"")
 
     def vote(self, candidates: Iterable[str]) -> str:
         """Return the candidate that the member prefers."""
@@ -117,18 +117,18 @@ class Group:
     @property
     def rebalance_timeout_ms(self) -> int:
         """The longest rebalance timeout of the members."""
-        return max((each.rebalance_timeout_ms for each in self.members.values()), default=0)
+        return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
     @property
     def all_have_joined(self) -> bool:
         """True when every member waits for the rebalance, and no member id is pending."""
-        waits = all(each.join_ticket is not None for each in self.members.values())
+        waits = all(member.join_ticket is not None for member in self.members.values())
         return waits and not self.pending_members
 
     @property
     def awaiting_join(self) -> int:
         """How many members wait for the rebalance."""
-        return sum(each.join_ticket is not None for each in self.members.values())
+        return sum(member.join_ticket is not None for member in self.members.values())
 
     # --- Members ---------------------------------------------------------------------------
 
@@ -216,8 +216,10 @@ class Group:
         if self.protocol is None:
             return None
         try:
-            each = (_subscription(m.metadata(self.protocol)) for m in self.members.values())
-            return frozenset().union(*each)
+            subscriptions = (
+                _subscription(m.metadata(self.protocol)) for m in self.members.values()
+            )
+            return frozenset().union(*subscriptions)
         except (struct.error, ValueError):
             return None
 
@@ -253,12 +255,14 @@ class Group:
     def abandon_commit(self, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:
         """Forget that these offsets are pending. Other commits of the same keys stay pending."""
         for key, committed in offsets.items():
-            others = [each for each in self.pending_offsets.pop(key, ()) if each is not committed]
+            others = [
+                offset for offset in self.pending_offsets.pop(key, ()) if offset is not committed
+            ]
             if others:
                 self.pending_offsets[key] = others
 
     def _is_pending(self, key: TopicPartition, committed: CommittedOffset) -> bool:
-        return any(each is committed for each in self.pending_offsets.get(key, ()))
+        return any(offset is committed for offset in self.pending_offsets.get(key, ()))
 
     def load_offset(self, key: TopicPartition, committed: CommittedOffset, log_offset: int) -> None:
         """Set an offset that was read from the log."""
@@ -319,18 +323,18 @@ class Group:
             protocol=value.protocol,
             leader=value.leader,
         )
-        for each in value.members:
+        for member in value.members:
             group.add(
                 Member(
-                    each.member_id,
-                    each.group_instance_id,
-                    each.client_id,
-                    each.client_host,
-                    each.rebalance_timeout,
-                    each.session_timeout,
+                    member.member_id,
+                    member.group_instance_id,
+                    member.client_id,
+                    member.client_host,
+                    member.rebalance_timeout,
+                    member.session_timeout,
                     value.protocol_type,
-                    ((value.protocol or "", each.subscription),),
-                    each.assignment,
+                    ((value.protocol or "", member.subscription),),
+                    member.assignment,
                 )
             )
         group.protocol_type = value.protocol_type or None

@@ -97,7 +97,7 @@ class Leaving:
 
 
 @dataclass(frozen=True, slots=True)
-class Unanswered:
+class NoResponse:
     """The request gets no response: its member has sent another request, or was removed."""
 
 
@@ -132,21 +132,21 @@ class Membership:
         allowed = range(settings.min_session_timeout_ms, settings.max_session_timeout_ms + 1)
         is_new = request.member_id == NO_MEMBER_ID
         if status is not ErrorCode.NONE:
-            table.answer(ticket, Joined(status, request.member_id))
+            table.respond(ticket, Joined(status, request.member_id))
         elif request.session_timeout_ms not in allowed:
             error = ErrorCode.INVALID_SESSION_TIMEOUT
-            table.answer(ticket, Joined(error, request.member_id))
+            table.respond(ticket, Joined(error, request.member_id))
         elif request.group_id not in table.groups and not is_new:
-            table.answer(ticket, Joined(ErrorCode.UNKNOWN_MEMBER_ID, request.member_id))
+            table.respond(ticket, Joined(ErrorCode.UNKNOWN_MEMBER_ID, request.member_id))
         else:
             group = table.get_or_create(request.group_id)
             if not self._has_room(group, request.member_id):
                 self._forget(group, request.member_id)
                 error = ErrorCode.GROUP_MAX_SIZE_REACHED
-                table.answer(ticket, Joined(error, NO_MEMBER_ID))
+                table.respond(ticket, Joined(error, NO_MEMBER_ID))
             elif not group.supports(request.protocol_type, request.protocols):
                 error = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-                table.answer(ticket, Joined(error, request.member_id))
+                table.respond(ticket, Joined(error, request.member_id))
             elif is_new:
                 self._join_new(group, ticket, request)
             else:
@@ -182,7 +182,7 @@ class Membership:
             self._expect(
                 group, new_id, request.session_timeout_ms, lambda: self._pending_left(group, new_id)
             )
-            self._table.answer(ticket, Joined(ErrorCode.MEMBER_ID_REQUIRED, new_id))
+            self._table.respond(ticket, Joined(ErrorCode.MEMBER_ID_REQUIRED, new_id))
         else:
             self._add(group, ticket, request, new_id)
 
@@ -193,21 +193,21 @@ class Membership:
                 self._add(group, ticket, request, member_id)
             else:  # A static member never gets an id in advance.
                 error = ErrorCode.UNKNOWN_SERVER_ERROR
-                self._table.answer(ticket, Joined(error, NO_MEMBER_ID))
+                self._table.respond(ticket, Joined(error, NO_MEMBER_ID))
             return
         error = validate_member(group, member_id, request.instance_id)
         if error is not ErrorCode.NONE or group.state is State.EMPTY:
             unknown = ErrorCode.UNKNOWN_MEMBER_ID
-            self._table.answer(ticket, Joined(error or unknown, member_id))
+            self._table.respond(ticket, Joined(error or unknown, member_id))
             return
         member = group.members[member_id]
         is_same = member.protocols == request.protocols
         is_leader = group.leader == member_id
         if group.state is State.COMPLETING_REBALANCE and is_same:
             # The member has probably not received the first response.
-            self._table.answer(ticket, _joined(group, member_id))
+            self._table.respond(ticket, _joined(group, member_id))
         elif group.state is State.STABLE and is_same and not is_leader:
-            self._table.answer(ticket, _joined(group, member_id))
+            self._table.respond(ticket, _joined(group, member_id))
         else:
             # In a stable group, the leader joins to have the partitions assigned again.
             self._update(member, ticket, request)
@@ -262,23 +262,25 @@ class Membership:
                 if member.join_ticket is not ticket:
                     return  # Answered meanwhile.
                 if error is ErrorCode.NONE:
-                    self._answer_join(member, _rejoined(group, new_id, old_leader, request))
+                    self._respond_join(member, _rejoined(group, new_id, old_leader, request))
                     return
                 failed = _joined(group, NO_MEMBER_ID, error=error, leader=old_leader)
-                self._answer_join(member, failed)
+                self._respond_join(member, failed)
                 # As in Kafka, the member keeps its new protocols: a member that joined meanwhile
                 # may support no others.
                 member.rebalance_timeout_ms, member.session_timeout_ms = before
                 self._swap_ids(group, instance_id, new_id, old_id)
 
-            assignment = {each.member_id: each.assignment for each in group.members.values()}
+            assignment = {
+                remaining.member_id: remaining.assignment for remaining in group.members.values()
+            }
             self._store(group, assignment, stored)
 
     def _swap_ids(self, group: Group, instance_id: str, old_id: str, new_id: str) -> None:
         """Give a static member another id; fence waiting requests that have the old id."""
         old = group.members[old_id]
-        self._answer_join(old, Joined(ErrorCode.FENCED_INSTANCE_ID, old_id))
-        self._answer_sync(old, Synced(ErrorCode.FENCED_INSTANCE_ID))
+        self._respond_join(old, Joined(ErrorCode.FENCED_INSTANCE_ID, old_id))
+        self._respond_sync(old, Synced(ErrorCode.FENCED_INSTANCE_ID))
         self._table.timers.cancel((group.group_id, old_id))
         self._expect_member(group, group.replace_static(instance_id, old_id, new_id))
 
@@ -345,7 +347,7 @@ class Membership:
             self._store(group, {}, lambda _error: None)
             return
         for member in group.members.values():
-            self._answer_join(member, _joined(group, member.member_id))
+            self._respond_join(member, _joined(group, member.member_id))
             self._expect_member(group, member)
             member.is_new = False
             group.pending_syncs.add(member.member_id)
@@ -377,13 +379,13 @@ class Membership:
             error = ErrorCode.REBALANCE_IN_PROGRESS
         group = table.groups.get(request.group_id)
         if error is not ErrorCode.NONE:
-            table.answer(ticket, Synced(error))
+            table.respond(ticket, Synced(error))
         elif group is None:
-            table.answer(ticket, Synced(ErrorCode.UNKNOWN_MEMBER_ID))
+            table.respond(ticket, Synced(ErrorCode.UNKNOWN_MEMBER_ID))
         else:
             error = _validate_sync(group, request)
             if error is not ErrorCode.NONE:
-                table.answer(ticket, Synced(error))
+                table.respond(ticket, Synced(error))
             else:
                 self._sync(group, ticket, request)
 
@@ -391,7 +393,7 @@ class Membership:
         member = group.members[request.member_id]
         match group.state:
             case State.PREPARING_REBALANCE:
-                self._table.answer(ticket, Synced(ErrorCode.REBALANCE_IN_PROGRESS))
+                self._table.respond(ticket, Synced(ErrorCode.REBALANCE_IN_PROGRESS))
             case State.COMPLETING_REBALANCE:
                 self._drop(member.sync_ticket)
                 member.sync_ticket = ticket
@@ -401,19 +403,19 @@ class Membership:
             case State.STABLE:
                 self._received_sync(group, member.member_id)
                 protocol = (group.protocol_type, group.protocol)
-                self._table.answer(ticket, Synced(ErrorCode.NONE, *protocol, member.assignment))
+                self._table.respond(ticket, Synced(ErrorCode.NONE, *protocol, member.assignment))
                 self._expect_member(group, member)
             case _:
-                self._table.answer(ticket, Synced(ErrorCode.UNKNOWN_MEMBER_ID))
+                self._table.respond(ticket, Synced(ErrorCode.UNKNOWN_MEMBER_ID))
 
     def _received_sync(self, group: Group, member_id: str) -> None:
         group.pending_syncs.discard(member_id)
         if not group.pending_syncs:
             self._table.timers.cancel(_sync_key(group))
 
-    def _store_assignment(self, group: Group, given: Mapping[str, bytes]) -> None:
+    def _store_assignment(self, group: Group, assignments: Mapping[str, bytes]) -> None:
         """Write the leader's assignment; the group is stable once the log has it."""
-        assignment = {member_id: given.get(member_id, b"") for member_id in group.members}
+        assignment = {member_id: assignments.get(member_id, b"") for member_id in group.members}
         generation = group.generation
 
         def stored(error: ErrorCode) -> None:
@@ -435,7 +437,7 @@ class Membership:
         for member in group.members.values():
             member.assignment = assignment.get(member.member_id, b"")
             if member.sync_ticket is not None:
-                self._answer_sync(member, Synced(error, *protocol, member.assignment))
+                self._respond_sync(member, Synced(error, *protocol, member.assignment))
                 self._expect_member(group, member)
 
     # --- Heartbeat and LeaveGroup ------------------------------------------------------------
@@ -470,8 +472,8 @@ class Membership:
             return error, []
         group = self._table.groups.get(group_id)
         if group is None:
-            return error, [(each, ErrorCode.UNKNOWN_MEMBER_ID) for each in members]
-        return error, [(each, self._leave(group, each)) for each in members]
+            return error, [(member, ErrorCode.UNKNOWN_MEMBER_ID) for member in members]
+        return error, [(member, self._leave(group, member)) for member in members]
 
     def _leave(self, group: Group, leaving: Leaving) -> ErrorCode:
         member_id = leaving.member_id
@@ -519,7 +521,7 @@ class Membership:
     def _remove(self, group: Group, member: Member) -> None:
         """Remove a member that left or whose session ended; the others rebalance."""
         # A new member may expire while its JoinGroup waits. This error makes its client join again.
-        self._answer_join(member, Joined(ErrorCode.UNKNOWN_MEMBER_ID, NO_MEMBER_ID))
+        self._respond_join(member, Joined(ErrorCode.UNKNOWN_MEMBER_ID, NO_MEMBER_ID))
         self._forget(group, member.member_id)
         self._rebalance(group)
         self._complete_join_if_all_joined(group)
@@ -546,8 +548,8 @@ class Membership:
         """Answer the waiting requests: this broker no longer coordinates the group."""
         for member in group.members.values():
             error = ErrorCode.NOT_COORDINATOR
-            self._answer_join(member, Joined(error, member.member_id))
-            self._answer_sync(member, Synced(error))
+            self._respond_join(member, Joined(error, member.member_id))
+            self._respond_sync(member, Synced(error))
         self.forget_timers(group)
         group.enter(State.DEAD, self._table.now.wall_ms)
 
@@ -568,19 +570,19 @@ class Membership:
             group.group_id, [record], lambda error, _offset: then(_stored_error(error))
         )
 
-    def _answer_join(self, member: Member, result: Joined) -> None:
+    def _respond_join(self, member: Member, result: Joined) -> None:
         if member.join_ticket is not None:
-            self._table.answer(member.join_ticket, result)
+            self._table.respond(member.join_ticket, result)
             member.join_ticket = None
 
-    def _answer_sync(self, member: Member, result: Synced) -> None:
+    def _respond_sync(self, member: Member, result: Synced) -> None:
         if member.sync_ticket is not None:
-            self._table.answer(member.sync_ticket, result)
+            self._table.respond(member.sync_ticket, result)
             member.sync_ticket = None
 
     def _drop(self, ticket: object | None) -> None:
         if ticket is not None:
-            self._table.answer(ticket, Unanswered())
+            self._table.respond(ticket, NoResponse())
 
 
 def _stored_error(error: ErrorCode) -> ErrorCode:
@@ -596,11 +598,11 @@ def _validate_sync(group: Group, request: Sync) -> ErrorCode:
         return error
     if request.generation != group.generation:
         return ErrorCode.ILLEGAL_GENERATION
-    for given, known in (
+    for given_id, known_id in (
         (request.protocol_type, group.protocol_type),
         (request.protocol, group.protocol),
     ):
-        if given is not None and given != known:
+        if given_id is not None and given_id != known_id:
             return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     return ErrorCode.NONE
 
@@ -617,8 +619,12 @@ def _joined(
     members: tuple[JoinedMember, ...] = ()
     if group.leader == member_id and leader is None:
         members = tuple(
-            JoinedMember(each.member_id, each.instance_id, each.metadata(group.protocol))
-            for each in group.members.values()
+            JoinedMember(
+                group_member.member_id,
+                group_member.instance_id,
+                group_member.metadata(group.protocol),
+            )
+            for group_member in group.members.values()
         )
     return Joined(
         error,

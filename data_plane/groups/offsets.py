@@ -69,7 +69,7 @@ class Offsets:
             group = self._table.get_or_create(request.group_id)
             error = _validate_commit(group, request)
         if error is not ErrorCode.NONE:
-            self._table.answer(ticket, dict.fromkeys(request.offsets, error))
+            self._table.respond(ticket, dict.fromkeys(request.offsets, error))
             return
         assert group is not None
         if group.state is not State.EMPTY:
@@ -82,10 +82,10 @@ class Offsets:
         self, group: Group, ticket: object, offsets: Mapping[TopicPartition, CommittedOffset]
     ) -> None:
         limit = self._table.settings.offset_metadata_max_bytes
-        fitting = {k: each for k, each in offsets.items() if _length(each.metadata) <= limit}
+        fitting = {k: offset for k, offset in offsets.items() if _length(offset.metadata) <= limit}
         errors: Errors = dict.fromkeys(offsets, ErrorCode.OFFSET_METADATA_TOO_LARGE)
         if not fitting:
-            self._table.answer(ticket, errors)
+            self._table.respond(ticket, errors)
             return
         group.prepare_commit(fitting)
 
@@ -97,9 +97,9 @@ class Offsets:
             else:
                 group.abandon_commit(fitting)
             seen = _committed_error(error)
-            self._table.answer(ticket, {**errors, **dict.fromkeys(fitting, seen)})
+            self._table.respond(ticket, {**errors, **dict.fromkeys(fitting, seen)})
 
-        records = [_record(group.group_id, key, each) for key, each in fitting.items()]
+        records = [_record(group.group_id, key, offset) for key, offset in fitting.items()]
         self._table.append(group.group_id, records, stored)
 
     # --- OffsetFetch -------------------------------------------------------------------------
@@ -117,13 +117,13 @@ class Offsets:
         group = self._table.groups.get(group_id)
         if group is None:
             return error, dict.fromkeys(wanted or (), Fetched(None))
-        found = {}
+        fetched = {}
         for key in list(group.offsets) if wanted is None else wanted:
             if stable and key in group.pending_offsets:
-                found[key] = Fetched(None, ErrorCode.UNSTABLE_OFFSET_COMMIT)
+                fetched[key] = Fetched(None, ErrorCode.UNSTABLE_OFFSET_COMMIT)
             else:
-                found[key] = Fetched(group.committed(key))
-        return error, found
+                fetched[key] = Fetched(group.committed(key))
+        return error, fetched
 
     # --- Deletion ----------------------------------------------------------------------------
 
@@ -141,7 +141,7 @@ class Offsets:
         for key in keys:
             consumed = group.state is not State.EMPTY and group.is_subscribed(key[0])
             errors[key] = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if consumed else ErrorCode.NONE
-        removed = group.remove_offsets([k for k, each in errors.items() if not each])
+        removed = group.remove_offsets([k for k, failure in errors.items() if not failure])
         self.deleted += len(removed)
         self._clean_up(group, removed)
         return error, errors
@@ -165,8 +165,8 @@ class Offsets:
     def remove_topics(self, topics: Collection[str]) -> None:
         """Remove the offsets of deleted topics from all groups."""
         for group in list(self._table.groups.values()):
-            known = {**group.offsets, **group.pending_offsets}
-            removed = group.remove_offsets(key for key in known if key[0] in topics)
+            offsets = {**group.offsets, **group.pending_offsets}
+            removed = group.remove_offsets(key for key in offsets if key[0] in topics)
             if removed:
                 self._clean_up(group, removed)
 
@@ -198,12 +198,12 @@ class Offsets:
         now_ms, retention_ms = self._table.now.wall_ms, self._table.settings.offsets_retention_ms
         expired = []
         for key, stored in group.offsets.items():
-            each = stored.committed
+            committed = stored.committed
             if key[0] in kept or key in group.pending_offsets:
                 continue
-            since_ms = each.commit_timestamp if since_empty is None else since_empty
-            has_own = each.expire_timestamp != NEVER
-            expires_ms = each.expire_timestamp if has_own else since_ms + retention_ms
+            since_ms = committed.commit_timestamp if since_empty is None else since_empty
+            has_own = committed.expire_timestamp != NEVER
+            expires_ms = committed.expire_timestamp if has_own else since_ms + retention_ms
             if now_ms >= expires_ms:
                 expired.append(key)
         return expired
@@ -256,8 +256,12 @@ def _committed_error(error: ErrorCode) -> ErrorCode:
     return ErrorCode.INVALID_COMMIT_OFFSET_SIZE if error in _TOO_LARGE else group_error(error)
 
 
-def _record(group_id: str, key: TopicPartition, each: CommittedOffset) -> GroupRecord:
+def _record(group_id: str, key: TopicPartition, offset: CommittedOffset) -> GroupRecord:
     value = OffsetValue(
-        each.offset, each.leader_epoch, each.metadata, each.commit_timestamp, each.expire_timestamp
+        offset.offset,
+        offset.leader_epoch,
+        offset.metadata,
+        offset.commit_timestamp,
+        offset.expire_timestamp,
     )
     return GroupRecord(OffsetKey(group_id, *key), value)

@@ -150,16 +150,16 @@ def _with_rebalance_timeouts(group: GroupValue) -> GroupValue:
     """Add rebalance timeouts, which version 0 lacks: each equals the member's session timeout."""
     members = [
         MemberValue(
-            each.member_id,
+            group_member.member_id,
             None,
-            each.client_id,
-            each.client_host,
-            each.session_timeout,
-            each.session_timeout,
-            each.subscription,
-            each.assignment,
+            group_member.client_id,
+            group_member.client_host,
+            group_member.session_timeout,
+            group_member.session_timeout,
+            group_member.subscription,
+            group_member.assignment,
         )
-        for each in group.members
+        for group_member in group.members
     ]
     return GroupValue(
         group.protocol_type, group.generation, group.protocol, group.leader, NEVER, members

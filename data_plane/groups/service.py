@@ -23,14 +23,14 @@ from data_plane.groups.membership import (
     Join,
     Joined,
     Leaving,
+    NoResponse,
     RequestDroppedError,
     Sync,
     Synced,
-    Unanswered,
 )
 from data_plane.groups.offsets import Commit, Errors, Fetched
 from data_plane.groups.records import decode_record
-from data_plane.groups.table import NO_ACKS, Answer, Append, Committed, Moment, Removed
+from data_plane.groups.table import NO_ACKS, Append, Moment, OffsetsDeleted, OffsetsStored, Respond
 from data_plane.records.batch import NewRecord, decode_batches, encode_batch
 
 _log = logging.getLogger(__name__)
@@ -40,13 +40,13 @@ _LOAD_RETRY_S: Final = 1.0
 _RESIGNED: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
-class Evidence(Protocol):
+class OffsetEvidence(Protocol):
     """What this broker records about committed offsets."""
 
-    def committed(self, commit: Committed) -> None:
+    def committed(self, commit: OffsetsStored) -> None:
         """A commit is about to be acknowledged."""
 
-    def removed(self, removal: Removed) -> None:
+    def removed(self, removal: OffsetsDeleted) -> None:
         """Offsets were removed."""
 
     def loaded(self, number: int, leader_epoch: int, groups: Iterable[Group]) -> None:
@@ -101,7 +101,7 @@ class GroupService:
         log: OffsetsLog,
         settings: ServiceSettings,
         now: Callable[[], Moment],
-        evidence: Evidence,
+        evidence: OffsetEvidence,
     ) -> None:
         self.core = core
         self._log = log
@@ -150,47 +150,39 @@ class GroupService:
         return synced
 
     async def commit(self, request: Commit) -> Errors:
-        """See Offsets.commit."""
         errors: Errors = await self._ask(lambda ticket: self.core.offsets.commit(ticket, request))
         return errors
 
     def heartbeat(
         self, group_id: str, generation: int, member_id: str, instance_id: str | None
     ) -> ErrorCode:
-        """See Membership.heartbeat."""
         heartbeat = self.core.membership.heartbeat
         return self._step(lambda: heartbeat(group_id, generation, member_id, instance_id))
 
     def leave(
         self, group_id: str, members: Sequence[Leaving]
     ) -> tuple[ErrorCode, list[tuple[Leaving, ErrorCode]]]:
-        """See Membership.leave."""
         return self._step(lambda: self.core.membership.leave(group_id, members))
 
     def fetch(
         self, group_id: str, wanted: Iterable[TopicPartition] | None, *, stable: bool
     ) -> tuple[ErrorCode, dict[TopicPartition, Fetched]]:
-        """See Offsets.fetch."""
         return self._step(lambda: self.core.offsets.fetch(group_id, wanted, stable=stable))
 
     def delete_offsets(
         self, group_id: str, keys: Sequence[TopicPartition]
     ) -> tuple[ErrorCode, Errors]:
-        """See Offsets.delete."""
         return self._step(lambda: self.core.offsets.delete(group_id, keys))
 
     def delete_groups(self, group_ids: Iterable[str]) -> dict[str, ErrorCode]:
-        """See Offsets.delete_groups."""
         return self._step(lambda: self.core.offsets.delete_groups(group_ids))
 
     def list_groups(
         self, states: Collection[str], types: Collection[str]
     ) -> tuple[ErrorCode, list[Group]]:
-        """See GroupCoordinator.list_groups."""
         return self.core.list_groups(states, types)
 
     def describe(self, group_id: str) -> tuple[ErrorCode, Group | None]:
-        """See GroupCoordinator.describe."""
         return self.core.describe(group_id)
 
     # --- Leadership ------------------------------------------------------------------------
@@ -256,7 +248,7 @@ class GroupService:
         ticket: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._step(lambda: begin(ticket))
         result = await ticket
-        if isinstance(result, Unanswered):
+        if isinstance(result, NoResponse):
             raise RequestDroppedError
         return result
 
@@ -271,11 +263,11 @@ class GroupService:
             match effect:
                 case Append():
                     self._spawn(self._append(effect))
-                case Committed():
+                case OffsetsStored():
                     self._evidence.committed(effect)
-                case Removed():
+                case OffsetsDeleted():
                     self._evidence.removed(effect)
-                case Answer(ticket, result):
+                case Respond(ticket, result):
                     assert isinstance(ticket, asyncio.Future)
                     if not ticket.done():  # The client may have disconnected.
                         ticket.set_result(result)
@@ -285,7 +277,7 @@ class GroupService:
         error, offset = ErrorCode.NONE, -1
         now_ms = self._now().wall_ms
         try:
-            records = [NewRecord(now_ms, *each.encode()) for each in append.records]
+            records = [NewRecord(now_ms, *record.encode()) for record in append.records]
             offset = await self._log.append(
                 append.partition,
                 encode_batch(records),
@@ -357,7 +349,7 @@ def _replay(replay: Replay, partition: int, data: bytes, offset: int) -> int:
             continue
         for record in records:
             try:
-                known = None if record.key is None else decode_record(record.key, record.value)
+                decoded = None if record.key is None else decode_record(record.key, record.value)
             except WireError as error:
                 _log.warning(
                     "record %d of __consumer_offsets-%d is skipped: %s",
@@ -366,6 +358,6 @@ def _replay(replay: Replay, partition: int, data: bytes, offset: int) -> int:
                     error,
                 )
                 continue
-            if known is not None:
-                replay.apply(known, header.base_offset)
+            if decoded is not None:
+                replay.apply(decoded, header.base_offset)
     return offset

@@ -44,7 +44,7 @@ class GroupSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Respond:
     """Answer the request with this ticket."""
 
     ticket: object
@@ -62,7 +62,7 @@ class Append:
 
 
 @dataclass(frozen=True, slots=True)
-class Committed:
+class OffsetsStored:
     """Evidence: these offsets are in the log, and are visible from now on."""
 
     group_id: str
@@ -72,7 +72,7 @@ class Committed:
 
 
 @dataclass(frozen=True, slots=True)
-class Removed:
+class OffsetsDeleted:
     """Evidence: these offsets are removed."""
 
     group_id: str
@@ -80,7 +80,7 @@ class Removed:
     keys: Sequence[TopicPartition]
 
 
-Effect = Answer | Append | Committed | Removed
+Effect = Respond | Append | OffsetsStored | OffsetsDeleted
 
 
 class GroupTable:
@@ -121,9 +121,9 @@ class GroupTable:
             group = self.groups[group_id] = Group(group_id, state_since_ms=self.now.wall_ms)
         return group
 
-    def answer(self, ticket: object, result: Any) -> None:
+    def respond(self, ticket: object, result: Any) -> None:
         """Answer a request."""
-        self._effects.append(Answer(ticket, result))
+        self._effects.append(Respond(ticket, result))
 
     def append(
         self, group_id: str, records: Sequence[GroupRecord], then: Then, acks: int | None = None
@@ -142,11 +142,13 @@ class GroupTable:
         self, group_id: str, log_offset: int, offsets: Mapping[TopicPartition, CommittedOffset]
     ) -> None:
         """Add the evidence that offsets were committed."""
-        self._effects.append(Committed(group_id, self.partition_of(group_id), log_offset, offsets))
+        self._effects.append(
+            OffsetsStored(group_id, self.partition_of(group_id), log_offset, offsets)
+        )
 
     def removed(self, group_id: str, keys: Sequence[TopicPartition]) -> None:
         """Add the evidence that offsets were removed."""
-        self._effects.append(Removed(group_id, self.partition_of(group_id), keys))
+        self._effects.append(OffsetsDeleted(group_id, self.partition_of(group_id), keys))
 
     def appended(self, append_id: int, error: ErrorCode, base_offset: int = -1) -> None:
         """Report the result of an Append."""
@@ -160,7 +162,9 @@ class GroupTable:
     def groups_of(self, partition: int) -> list[Group]:
         """Return the groups of a partition of `__consumer_offsets`."""
         return [
-            each for each in self.groups.values() if self.partition_of(each.group_id) == partition
+            group
+            for group in self.groups.values()
+            if self.partition_of(group.group_id) == partition
         ]
 
     def count(self, state: State) -> int:

@@ -27,11 +27,11 @@ class Timers:
 
     def set(self, key: Hashable, at_ms: int, action: Action) -> None:
         """Run `action` at `at_ms`. This replaces an earlier deadline of `key`."""
-        known = self._deadlines.get(key)
-        if known is not None and known.queued_at_ms <= at_ms:
+        deadline = self._deadlines.get(key)
+        if deadline is not None and deadline.queued_at_ms <= at_ms:
             # A heartbeat only postpones a deadline. Its heap entry stays, with the earlier time;
             # `run_due` then queues the deadline again.
-            known.at_ms, known.action = at_ms, action
+            deadline.at_ms, deadline.action = at_ms, action
             return
         self._deadlines[key] = _Deadline(at_ms, action, at_ms)
         heapq.heappush(self._queue, (at_ms, next(self._sequence), key))

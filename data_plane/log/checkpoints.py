@@ -37,7 +37,7 @@ def read_offsets(path: Path) -> dict[LogName, int]:
 
 def write_epochs(path: Path, epochs: Iterable[EpochStart]) -> None:
     """Write the leader epochs of one log."""
-    _write(path, (f"{each.epoch} {each.start_offset}" for each in epochs))
+    _write(path, (f"{epoch.epoch} {epoch.start_offset}" for epoch in epochs))
 
 
 def read_epochs(path: Path) -> list[EpochStart]:

@@ -87,19 +87,21 @@ def plan(log: PartitionLog, cleaned_offset: int, high_watermark: int, now_ms: in
     end = log.segments[count].base_offset
     is_known = log.start_offset <= cleaned_offset <= log.end_offset
     first_dirty = cleaned_offset if is_known else log.start_offset
-    dirty = [each for each, next_base in _with_end(segments, end) if next_base > first_dirty]
-    dirty_bytes = sum(each.size for each in dirty)
+    dirty = [
+        candidate for candidate, next_base in _with_end(segments, end) if next_base > first_dirty
+    ]
+    dirty_bytes = sum(candidate.size for candidate in dirty)
     if not dirty_bytes:
         return None
-    ratio = dirty_bytes / sum(each.size for each in segments)
+    ratio = dirty_bytes / sum(candidate.size for candidate in segments)
     first_ms = dirty[0].first_timestamp
     is_late = first_ms is not None and now_ms - first_ms > settings.number("max.compaction.lag.ms")
     min_ratio = settings.values["min.cleanable.dirty.ratio"]
     assert isinstance(min_ratio, float)
     last = {
-        producer_id: each.batches[-1].last_offset
-        for producer_id, each in log.producers.by_id.items()
-        if each.batches
+        producer_id: producer.batches[-1].last_offset
+        for producer_id, producer in log.producers.by_id.items()
+        if producer.batches
     }
     return Plan(
         log=log,
@@ -118,7 +120,7 @@ def plan(log: PartitionLog, cleaned_offset: int, high_watermark: int, now_ms: in
 
 def _with_end(segments: Sequence[Segment], end: int) -> Iterator[tuple[Segment, int]]:
     """Yield each segment with the first offset after it."""
-    ends = [*(each.base_offset for each in segments[1:]), end]
+    ends = [*(segment.base_offset for segment in segments[1:]), end]
     return zip(segments, ends, strict=True)
 
 
@@ -158,7 +160,7 @@ def _groups(work: Plan) -> Iterator[tuple[Segment, ...]]:
     group: list[Segment] = []
     for segment, following in _with_end(work.segments, work.end_offset):
         is_full = group and (
-            sum(each.size for each in group) + segment.size > work.segment_bytes
+            sum(member.size for member in group) + segment.size > work.segment_bytes
             or following - group[0].base_offset > RELATIVE_OFFSET_MAX
         )
         if is_full:
@@ -234,15 +236,15 @@ def finish(work: Plan, result: Cleaned) -> list[Path] | None:
         discard(result)
         return None
     gone: list[Path] = []
-    for each in result.replacements:
-        gone += work.log.replace_segments(each.old, each.new)
+    for replacement in result.replacements:
+        gone += work.log.replace_segments(replacement.old, replacement.new)
     return gone
 
 
 def discard(result: Cleaned) -> None:
     """Delete the compacted segments that are not in use."""
-    for each in result.replacements:
-        for path in each.new.paths:
+    for replacement in result.replacements:
+        for path in replacement.new.paths:
             if path.name.endswith(CLEANED):
                 with suppress(OSError):
                     path.unlink()

@@ -52,18 +52,18 @@ class LeaderEpochs:
             return UNDEFINED_EPOCH, UNDEFINED_OFFSET
         if epoch == self.latest:
             return epoch, log_end_offset
-        after = bisect_right(self.entries, epoch, key=lambda each: each.epoch)
+        after = bisect_right(self.entries, epoch, key=lambda entry: entry.epoch)
         end = self.entries[after].start_offset
         return (self.entries[after - 1].epoch if after else epoch), end
 
     def epoch_of(self, offset: int) -> int:
         """Return the epoch of the record at `offset`; -1 if unknown."""
-        after = bisect_right(self.entries, offset, key=lambda each: each.start_offset)
+        after = bisect_right(self.entries, offset, key=lambda entry: entry.start_offset)
         return self.entries[after - 1].epoch if after else UNDEFINED_EPOCH
 
     def truncate_end(self, end_offset: int) -> bool:
         """Drop the epochs that begin at or after `end_offset`; return whether there were any."""
-        kept = [each for each in self.entries if each.start_offset < end_offset]
+        kept = [entry for entry in self.entries if entry.start_offset < end_offset]
         changed = len(kept) < len(self.entries)
         self.entries = kept
         return changed
@@ -73,7 +73,7 @@ class LeaderEpochs:
 
         The epoch that includes `start_offset` now begins there.
         """
-        before = [each for each in self.entries if each.start_offset <= start_offset]
+        before = [entry for entry in self.entries if entry.start_offset <= start_offset]
         if not before or (before[-1].start_offset == start_offset and len(before) == 1):
             return False
         first = before[-1]._replace(start_offset=start_offset)

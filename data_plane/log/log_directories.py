@@ -66,7 +66,7 @@ class LogDirectories:
             self.high_watermarks |= read_offsets(path / HIGH_WATERMARKS)
             cleaned = read_offsets(path / CLEANED_OFFSETS)
             starts, points = read_offsets(path / LOG_STARTS), read_offsets(path / RECOVERY_POINTS)
-            for folder in sorted(each for each in path.iterdir() if each.is_dir()):
+            for folder in sorted(entry for entry in path.iterdir() if entry.is_dir()):
                 name = log_name_of(folder)
                 if folder.name.endswith(_DELETED):
                     shutil.rmtree(folder, ignore_errors=True)

@@ -28,10 +28,10 @@ class OpenFiles:
 
     def descriptor(self, path: Path) -> int:
         """Return a descriptor. For appending, the file is created if it does not exist."""
-        known = self._descriptors.get(path)
-        if known is not None:
+        descriptor = self._descriptors.get(path)
+        if descriptor is not None:
             self._descriptors.move_to_end(path)
-            return known
+            return descriptor
         if len(self._descriptors) >= self._limit:
             _, oldest = self._descriptors.popitem(last=False)
             os.close(oldest)
@@ -41,9 +41,9 @@ class OpenFiles:
 
     def close(self, path: Path) -> None:
         """Close a file, if it is open."""
-        known = self._descriptors.pop(path, None)
-        if known is not None:
-            os.close(known)
+        descriptor = self._descriptors.pop(path, None)
+        if descriptor is not None:
+            os.close(descriptor)
 
     def close_all(self) -> None:
         """Close every file."""

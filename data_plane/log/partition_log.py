@@ -272,7 +272,7 @@ class PartitionLog:
         return b""
 
     def _segment_at(self, offset: int) -> int:
-        after = bisect_right(self.segments, offset, key=lambda each: each.base_offset)
+        after = bisect_right(self.segments, offset, key=lambda segment: segment.base_offset)
         return max(0, after - 1)
 
     def offset_of_time(self, timestamp: int) -> TimedOffset | None:
@@ -414,9 +414,9 @@ class PartitionLog:
         ended = zip(self.segments, self.segments[1:], strict=False)
         return [
             path
-            for each, following in ended
+            for segment, following in ended
             if following.base_offset > self.recovery_point
-            for path in each.paths
+            for path in segment.paths
         ]
 
     def replace_segments(self, old: Sequence[Segment], new: Segment) -> list[Path]:
@@ -427,7 +427,7 @@ class PartitionLog:
         """
         at = self.segments.index(old[0])
         new.rename(SWAP)
-        gone = [path for each in old for path in each.rename(DELETED)]
+        gone = [path for segment in old for path in segment.rename(DELETED)]
         new.rename("")
         self.segments[at : at + len(old)] = [new]
         return gone
@@ -440,9 +440,9 @@ class PartitionLog:
         for path in sorted(self.folder.glob("*.snapshot"), reverse=True):
             if int(path.stem) > self.end_offset:
                 continue
-            found = Producers.from_snapshot(path.read_bytes())
-            if found is not None:
-                producers, at = found, int(path.stem)
+            loaded = Producers.from_snapshot(path.read_bytes())
+            if loaded is not None:
+                producers, at = loaded, int(path.stem)
                 break
         for placed in self.placed_from(at):
             producers.appended(placed.header)

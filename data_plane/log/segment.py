@@ -127,7 +127,7 @@ class Segment:
         """Return the first batch whose last offset is at least `offset`."""
         start = self._look_up(offset - self.base_offset)
         return next(
-            (each for each in self.batches(start) if each.header.last_offset >= offset), None
+            (batch for batch in self.batches(start) if batch.header.last_offset >= offset), None
         )
 
     def find_time(self, timestamp: int) -> Iterator[Placed]:
@@ -145,7 +145,9 @@ class Segment:
             else:
                 high = middle
         position = self._look_up(start)
-        return (each for each in self.batches(position) if each.header.max_timestamp >= timestamp)
+        return (
+            batch for batch in self.batches(position) if batch.header.max_timestamp >= timestamp
+        )
 
     def _look_up(self, relative_offset: int) -> int:
         """Return the position of the last indexed batch that ends at or before the offset."""

@@ -63,9 +63,9 @@ class LastOffsets:
             return False
         return self.is_later(self._offsets.get(_digest(record.key), -1), record.offset)
 
-    def is_later(self, found: int, offset: int) -> bool:
+    def is_later(self, known_offset: int, offset: int) -> bool:
         """Return whether the table's offset for a key, `found` (-1: none), is after `offset`."""
-        return found > offset
+        return known_offset > offset
 
 
 def _digest(key: bytes) -> bytes:
@@ -130,11 +130,11 @@ def _rewritten(header: BatchHeader, kept: list[Record], horizon: int | None) -> 
 def _encoded(records: Iterable[Record], base_offset: int, base_timestamp: int) -> bytes:
     return b"".join(
         encode_record(
-            NewRecord(each.timestamp, each.key, each.value, each.headers),
-            each.offset - base_offset,
-            each.timestamp - base_timestamp,
+            NewRecord(record.timestamp, record.key, record.value, record.headers),
+            record.offset - base_offset,
+            record.timestamp - base_timestamp,
         )
-        for each in records
+        for record in records
     )
 
 

@@ -96,14 +96,14 @@ def _with_lz4_checksum(data: bytes, start: int) -> bytes:
 def _gunzip(data: bytes, limit: int) -> bytes:
     reader = zlib.decompressobj(_GZIP_WINDOW)
     try:
-        found = reader.decompress(data, limit + 1)
+        content = reader.decompress(data, limit + 1)
     except zlib.error as error:
         raise DecompressionError(f"gzip: {error}") from error
-    if len(found) > limit:
+    if len(content) > limit:
         raise _too_large(limit)
     if not reader.eof:
         raise DecompressionError("gzip: the stream is truncated")
-    return found
+    return content
 
 
 def _decompress_snappy(data: bytes, limit: int) -> bytes:

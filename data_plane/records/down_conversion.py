@@ -40,7 +40,7 @@ def for_version(version: int, data: bytes, fetch_offset: int) -> bytes:
         _check_codec(header.codec)
         records = list(records_of(batch, header))
         if header.codec is Codec.NONE:  # Uncompressed messages can be omitted one by one.
-            records = [each for each in records if each.offset >= fetch_offset]
+            records = [record for record in records if record.offset >= fetch_offset]
         if records:
             time = header.max_timestamp if header.has_log_append_time else None
             parts.append(encode_message_set(records, magic, header.codec, time))

@@ -88,7 +88,7 @@ def messages_of(message: Message) -> Iterator[Record]:
     if message.value is None:
         raise ApiError(ErrorCode.INVALID_RECORD, "Found invalid compressed record set with null "
                        f"value (magic = {message.magic})")  # fmt: skip
-    inner = [parse_message(each) for each in split_batches(_expanded(message, codec))]
+    inner = [parse_message(batch) for batch in split_batches(_expanded(message, codec))]
     if not inner:
         raise ApiError(
             ErrorCode.INVALID_RECORD,
@@ -96,16 +96,16 @@ def messages_of(message: Message) -> Iterator[Record]:
         )
     shift = message.offset - inner[-1].offset if message.magic == 1 else 0
     appended = bool(message.attributes & LOG_APPEND_TIME_FLAG)
-    for each in inner:
-        if each.magic != message.magic or each.codec_number:
+    for nested in inner:
+        if nested.magic != message.magic or nested.codec_number:
             raise ApiError(
                 ErrorCode.INVALID_RECORD,
                 "A compressed message holds messages of another format, or compressed messages.",
             )
-        if not each.is_intact:
+        if not nested.is_intact:
             raise _corrupt("the checksum of a compressed message is wrong")
-        time = message.timestamp if appended else each.timestamp
-        yield Record(each.offset + shift, time, each.key, each.value)
+        time = message.timestamp if appended else nested.timestamp
+        yield Record(nested.offset + shift, time, nested.key, nested.value)
 
 
 def codec_of(message: Message) -> Codec:
@@ -128,10 +128,10 @@ def encode_message_set(
     """
     flag = LOG_APPEND_TIME_FLAG if magic == 1 and log_append_time is not None else 0
     if codec is Codec.NONE:
-        return b"".join(_encode(each, each.offset, magic, flag) for each in records)
+        return b"".join(_encode(record, record.offset, magic, flag) for record in records)
     first = records[0].offset if magic == 1 else 0
-    inner = b"".join(_encode(each, each.offset - first, magic, flag) for each in records)
-    time = log_append_time if flag else max(each.timestamp for each in records)
+    inner = b"".join(_encode(record, record.offset - first, magic, flag) for record in records)
+    time = log_append_time if flag else max(record.timestamp for record in records)
     value = compress(codec, inner)
     if codec is Codec.LZ4 and magic == 0:
         value = with_format_0_lz4_checksum(value)

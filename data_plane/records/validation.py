@@ -31,7 +31,7 @@ from data_plane.records.compression import Codec, compress
 from data_plane.records.message_sets import Message, codec_of, messages_of, parse_message
 from data_plane.records.record import NO_TIMESTAMP, NewRecord, Record, encode_record
 
-_CODECS: Final = {each.name.lower(): each for each in Codec} | {"uncompressed": Codec.NONE}
+_CODECS: Final = {codec.name.lower(): codec for codec in Codec} | {"uncompressed": Codec.NONE}
 _PRODUCERS_CODEC: Final = "producer"
 _ERRORS_SHOWN_MAX: Final = 3
 _TIMESTAMP_MAX: Final = 2**63 - 1
@@ -179,21 +179,21 @@ def _validate_batch(
 ) -> Batch:
     header = parse_header(data)
     _check_header(header, rules)
-    found: list[Record] = []
+    records: list[Record] = []
     # Offsets are checked while reading, because a small batch may expand to millions of records.
     for record in records_of(data, header._replace(attributes=header.attributes & ~0x08)):
-        if record.offset != len(found):
-            raise _invalid(f"Record {len(found)} has the offset {record.offset} in its batch.")
-        found.append(record)
-    _check_records(found, rules, now_ms, says_append_time=header.has_log_append_time)
+        if record.offset != len(records):
+            raise _invalid(f"Record {len(records)} has the offset {record.offset} in its batch.")
+        records.append(record)
+    _check_records(records, rules, now_ms, says_append_time=header.has_log_append_time)
     attributes, newest = header.attributes & ~LOG_APPEND_TIME_FLAG, NO_TIMESTAMP
     if rules.uses_append_time:
         attributes, newest = attributes | LOG_APPEND_TIME_FLAG, now_ms
     else:
-        newest = max((record.timestamp for record in found), default=NO_TIMESTAMP)
+        newest = max((record.timestamp for record in records), default=NO_TIMESTAMP)
     target = _target_codec(rules, header.codec)
     if target is not header.codec:
-        data, header = _recompressed(header, found, target)
+        data, header = _recompressed(header, records, target)
         attributes = (attributes & ~0x07) | int(target)
     stored = place(
         data, header, base_offset=next_offset, leader_epoch=leader_epoch, max_timestamp=newest,
@@ -226,7 +226,7 @@ def _check_header(header: BatchHeader, rules: Rules) -> None:
 
 
 def _check_records(
-    found: Iterable[Record], rules: Rules, now_ms: int, *, says_append_time: bool
+    records: Iterable[Record], rules: Rules, now_ms: int, *, says_append_time: bool
 ) -> None:
     """Check keys and timestamps; report the position of every bad record.
 
@@ -238,7 +238,7 @@ def _check_records(
     shown = f"[{_as_int64(oldest)}, {_as_int64(newest)}]"
     # A record's timestamp, which is base plus delta, can exceed int64; it is then out of range.
     newest = min(newest, _TIMESTAMP_MAX)
-    for index, record in enumerate(found):
+    for index, record in enumerate(records):
         if rules.is_compacted and record.key is None:
             errors.append(
                 RecordError(
@@ -274,8 +274,8 @@ def _check_records(
         raise RecordsRejectedError(ErrorCode.INVALID_TIMESTAMP, text, errors)
     if errors:
         first = ", ".join(
-            f"RecordError(batchIndex={each.batch_index}, message='{each.text}')"
-            for each in errors[:_ERRORS_SHOWN_MAX]
+            f"RecordError(batchIndex={error.batch_index}, message='{error.text}')"
+            for error in errors[:_ERRORS_SHOWN_MAX]
         )
         raise RecordsRejectedError(
             ErrorCode.INVALID_RECORD,
@@ -297,11 +297,11 @@ def _target_codec(rules: Rules, source: Codec) -> Codec:
 
 
 def _recompressed(
-    header: BatchHeader, found: Sequence[Record], codec: Codec
+    header: BatchHeader, records: Sequence[Record], codec: Codec
 ) -> tuple[bytes, BatchHeader]:
     body = b"".join(
-        encode_record(NewRecord(*each[1:]), delta, each.timestamp - header.base_timestamp)
-        for delta, each in enumerate(found)
+        encode_record(NewRecord(*record[1:]), delta, record.timestamp - header.base_timestamp)
+        for delta, record in enumerate(records)
     )
     attributes = (header.attributes & ~0x07) | int(codec)
     data = assemble(header._replace(attributes=attributes), compress(codec, body))
@@ -316,11 +316,13 @@ def _convert(
     codec = _source_codec(messages)
     if codec is not Codec.NONE and len(messages) > 1:
         raise _invalid("Compressed outer record has more than one batch")
-    found = [record for message in messages for record in messages_of(message)]
-    flagged = any(each.attributes & LOG_APPEND_TIME_FLAG for each in messages if each.magic)
-    _check_records(found, rules, now_ms, says_append_time=flagged)
+    records = [record for message in messages for record in messages_of(message)]
+    flagged = any(
+        message.attributes & LOG_APPEND_TIME_FLAG for message in messages if message.magic
+    )
+    _check_records(records, rules, now_ms, says_append_time=flagged)
     data = encode_batch(
-        [NewRecord(each.timestamp, each.key, each.value) for each in found],
+        [NewRecord(record.timestamp, record.key, record.value) for record in records],
         base_offset=next_offset,
         leader_epoch=leader_epoch,
         codec=_target_codec(rules, codec),
@@ -332,7 +334,7 @@ def _convert(
 def _source_codec(messages: Sequence[Message]) -> Codec:
     """Return the codec of the last compressed message; NONE if no message is compressed."""
     codecs = [codec_of(message) for message in messages]
-    return next((each for each in reversed(codecs) if each is not Codec.NONE), Codec.NONE)
+    return next((codec for codec in reversed(codecs) if codec is not Codec.NONE), Codec.NONE)
 
 
 def _invalid(text: str) -> ApiError:

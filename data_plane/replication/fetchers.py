@@ -77,9 +77,9 @@ class ReplicaFetchers:
     async def stop(self) -> None:
         """Stop fetching."""
         fetchers, self._fetchers = list(self._fetchers.values()), {}
-        for each in fetchers:
-            each.stop()
-        await asyncio.gather(*(each.task for each in fetchers), return_exceptions=True)
+        for fetcher in fetchers:
+            fetcher.stop()
+        await asyncio.gather(*(fetcher.task for fetcher in fetchers), return_exceptions=True)
 
 
 class _LeaderFetcher:
@@ -137,8 +137,8 @@ class _LeaderFetcher:
         fetching, timeout_s = self.fetching, self._services.timeout_s
         asked = fetching.offsets_request(_now_ms())
         if asked is not None:
-            found = await peer.request(ApiKey.LIST_OFFSETS, asked, timeout_s)
-            fetching.offsets_answered(found, _now_ms())
+            offsets = await peer.request(ApiKey.LIST_OFFSETS, asked, timeout_s)
+            fetching.offsets_listed(offsets, _now_ms())
         wanted = fetching.fetch_request(_now_ms(), self._services.broker_epoch())
         if wanted is not None:
             response = await peer.request(ApiKey.FETCH, wanted, timeout_s)

@@ -126,15 +126,15 @@ class Fetching:
         if partition is None or partition.leader != self._leader or self._leader == self._broker_id:
             self._followed.pop(name, None)
             return
-        known = self._followed.get(name)
-        if known is None or known.partition is not partition or not known.is_current:
+        followed = self._followed.get(name)
+        if followed is None or followed.partition is not partition or not followed.is_current:
             self._followed[name] = _Followed(partition, partition.leader_epoch)
             self._due[name] = None
 
     def retry_in_ms(self, now_ms: int) -> int:
         """Return how long to wait before the next request; 0 if one can be sent now."""
         due = (self._followed[name] for name in self._due if name in self._followed)
-        waits = (max(0, each.retry_ms - now_ms) for each in due)
+        waits = (max(0, followed.retry_ms - now_ms) for followed in due)
         return min(waits, default=self._limits.backoff_ms)
 
     # --- Fetching ------------------------------------------------------------------------
@@ -147,15 +147,15 @@ class Fetching:
         topics: dict[bytes, FetchTopic] = {}
         forgotten: list[ForgottenTopic] = []
         for name in list(self._due):
-            each, known = self._followed.get(name), self._sent.get(name)
-            wanted = self._wanted(each, now_ms) if each is not None else None
-            if each is None or wanted is not None:
+            followed, sent = self._followed.get(name), self._sent.get(name)
+            wanted = self._wanted(followed, now_ms) if followed is not None else None
+            if followed is None or wanted is not None:
                 del self._due[name]
-            if wanted == known:
+            if wanted == sent:
                 continue
-            if known is not None and (wanted is None or wanted.topic_id != known.topic_id):
-                forgotten.append(ForgottenTopic(known.topic_id, name[0], [name[1]]))
-                del self._sent[name], self._names[known.topic_id, name[1]]
+            if sent is not None and (wanted is None or wanted.topic_id != sent.topic_id):
+                forgotten.append(ForgottenTopic(sent.topic_id, name[0], [name[1]]))
+                del self._sent[name], self._names[sent.topic_id, name[1]]
             if wanted is not None:
                 row = topics.setdefault(wanted.topic_id, FetchTopic(wanted.topic_id, name[0], []))
                 row.partitions.append(wanted.wanted)
@@ -176,13 +176,13 @@ class Fetching:
             replica_state=ReplicaState(self._broker_id, broker_epoch),
         )
 
-    def _wanted(self, each: _Followed, now_ms: int) -> _Sent | None:
-        if not each.is_ready(now_ms) or each.asks_for is not None:
+    def _wanted(self, followed: _Followed, now_ms: int) -> _Sent | None:
+        if not followed.is_ready(now_ms) or followed.asks_for is not None:
             return None
-        log = each.partition.log
+        log = followed.partition.log
         wanted = FetchPartition(
-            partition=each.partition.number,
-            current_leader_epoch=each.leader_epoch,
+            partition=followed.partition.number,
+            current_leader_epoch=followed.leader_epoch,
             fetch_offset=log.end_offset,
             last_fetched_epoch=log.epochs.latest,
             log_start_offset=log.start_offset,
@@ -194,21 +194,21 @@ class Fetching:
         """Append the records of the last response; return how many bytes were appended."""
         count = 0
         for topic in response.responses:
-            for answer in topic.partitions:
-                number = answer.partition_index
+            for partition_data in topic.partitions:
+                number = partition_data.partition_index
                 name = self._names.get((topic.topic_id, number), (topic.topic, number))
-                each = self._current(name)
-                if each is None:
+                current = self._current(name)
+                if current is None:
                     continue
                 self._due[name] = None
-                if answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
-                    each.asks_for = _LATEST
-                elif answer.error_code:
-                    self._failed(each, answer.error_code, now_ms)
-                elif answer.diverging_epoch.end_offset >= 0:
-                    self._diverged(each, answer.diverging_epoch)
-                elif self._sent[name].wanted.fetch_offset == each.partition.log.end_offset:
-                    count += self._append(each, answer, now_ms, wall_ms)
+                if partition_data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+                    current.asks_for = _LATEST
+                elif partition_data.error_code:
+                    self._failed(current, partition_data.error_code, now_ms)
+                elif partition_data.diverging_epoch.end_offset >= 0:
+                    self._diverged(current, partition_data.diverging_epoch)
+                elif self._sent[name].wanted.fetch_offset == current.partition.log.end_offset:
+                    count += self._append(current, partition_data, now_ms, wall_ms)
         if response.error_code or not response.session_id:
             self.restart()
         else:
@@ -218,39 +218,44 @@ class Fetching:
 
     def _current(self, name: LogName) -> _Followed | None:
         """Return the partition if the answer is for its present topic id and leader epoch."""
-        each, sent = self._followed.get(name), self._sent.get(name)
-        if each is None or sent is None or not each.is_current:
+        followed, sent = self._followed.get(name), self._sent.get(name)
+        if followed is None or sent is None or not followed.is_current:
             return None
-        if sent.topic_id != each.partition.log.topic_id:  # A deleted topic had the same name.
+        if sent.topic_id != followed.partition.log.topic_id:  # A deleted topic had the same name.
             return None
-        return each if sent.wanted.current_leader_epoch == each.leader_epoch else None
+        return followed if sent.wanted.current_leader_epoch == followed.leader_epoch else None
 
-    def _diverged(self, each: _Followed, leader: EpochEndOffset) -> None:
-        log = each.partition.log
+    def _diverged(self, followed: _Followed, leader: EpochEndOffset) -> None:
+        log = followed.partition.log
         offset = truncation(log.epochs, log.end_offset, leader.epoch, leader.end_offset)
-        self._truncate(each, offset)
+        self._truncate(followed, offset)
 
-    def _truncate(self, each: _Followed, offset: int) -> None:
-        partition, epoch = each.partition, each.leader_epoch
+    def _truncate(self, followed: _Followed, offset: int) -> None:
+        partition, epoch = followed.partition, followed.leader_epoch
         if offset < partition.log.end_offset:
             _log.info("%s is truncated to %d in leader epoch %d", partition, offset, epoch)
             partition.truncate_to(offset)
 
-    def _append(self, each: _Followed, answer: PartitionData, now_ms: int, wall_ms: int) -> int:
+    def _append(
+        self, followed: _Followed, partition_data: PartitionData, now_ms: int, wall_ms: int
+    ) -> int:
         try:
-            each.partition.append_as_follower(
-                answer.records or b"", answer.high_watermark, answer.log_start_offset, wall_ms
+            followed.partition.append_as_follower(
+                partition_data.records or b"",
+                partition_data.high_watermark,
+                partition_data.log_start_offset,
+                wall_ms,
             )
         except ApiError as error:
-            self._failed(each, error.error, now_ms)
+            self._failed(followed, error.error, now_ms)
             return 0
-        return len(answer.records or b"")
+        return len(partition_data.records or b"")
 
-    def _failed(self, each: _Followed, code: int, now_ms: int) -> None:
+    def _failed(self, followed: _Followed, code: int, now_ms: int) -> None:
         """Try the partition again later; a new leader epoch ends the wait."""
-        each.retry_ms = now_ms + self._limits.backoff_ms
+        followed.retry_ms = now_ms + self._limits.backoff_ms
         if code not in _EXPECTED:
-            _log.warning("%s cannot be fetched: error %d", each.partition, code)
+            _log.warning("%s cannot be fetched: error %d", followed.partition, code)
 
     # --- Offsets that are out of the leader's range --------------------------------------
 
@@ -258,36 +263,36 @@ class Fetching:
         """Ask where the leader's logs end or begin, after OFFSET_OUT_OF_RANGE for a fetch."""
         topics: dict[str, list[ListOffsetsPartition]] = {}
         for name in self._due:
-            each = self._followed.get(name)
-            if each is not None and each.is_ready(now_ms) and each.asks_for is not None:
-                asked = ListOffsetsPartition(name[1], each.leader_epoch, each.asks_for)
+            followed = self._followed.get(name)
+            if followed is not None and followed.is_ready(now_ms) and followed.asks_for is not None:
+                asked = ListOffsetsPartition(name[1], followed.leader_epoch, followed.asks_for)
                 topics.setdefault(name[0], []).append(asked)
         if not topics:
             return None
         rows = [ListOffsetsTopic(topic, partitions) for topic, partitions in topics.items()]
         return ListOffsetsRequest(self._broker_id, 0, rows)
 
-    def offsets_answered(self, response: ListOffsetsResponse, now_ms: int) -> None:
+    def offsets_listed(self, response: ListOffsetsResponse, now_ms: int) -> None:
         """Truncate each log to the leader's end, or restart it where the leader's log begins."""
         for topic in response.topics:
-            for answer in topic.partitions:
-                each = self._followed.get((topic.name, answer.partition_index))
-                if each is None or each.asks_for is None or not each.is_current:
+            for result in topic.partitions:
+                followed = self._followed.get((topic.name, result.partition_index))
+                if followed is None or followed.asks_for is None or not followed.is_current:
                     continue
-                own_end = each.partition.log.end_offset
-                if answer.error_code:
-                    self._failed(each, answer.error_code, now_ms)
-                elif each.asks_for == _EARLIEST:
-                    each.asks_for = None
-                    if answer.offset > own_end:
-                        each.partition.restart_at(answer.offset)
+                own_end = followed.partition.log.end_offset
+                if result.error_code:
+                    self._failed(followed, result.error_code, now_ms)
+                elif followed.asks_for == _EARLIEST:
+                    followed.asks_for = None
+                    if result.offset > own_end:
+                        followed.partition.restart_at(result.offset)
                     else:  # The leader's log has changed since the fetch.
-                        each.retry_ms = now_ms + self._limits.backoff_ms
-                elif answer.offset < own_end:
-                    each.asks_for = None
-                    self._truncate(each, answer.offset)
+                        followed.retry_ms = now_ms + self._limits.backoff_ms
+                elif result.offset < own_end:
+                    followed.asks_for = None
+                    self._truncate(followed, result.offset)
                 else:
-                    each.asks_for = _EARLIEST
+                    followed.asks_for = _EARLIEST
 
 
 def truncation(

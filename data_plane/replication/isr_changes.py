@@ -105,7 +105,7 @@ class IsrChanges:
     async def _run(self) -> None:
         while self._undecided:
             self._undecided = {
-                name: each for name, each in self._undecided.items() if each.is_current
+                name: change for name, change in self._undecided.items() if change.is_current
             }
             sent = dict(self._undecided)
             if not sent:
@@ -113,7 +113,7 @@ class IsrChanges:
             try:
                 response = await self._alter(self._request(sent))
                 if response is not None:
-                    self._answered(sent, response)
+                    self._responded(sent, response)
             except Exception:
                 _log.exception("AlterPartition failed; it is sent again")
             if any(self._undecided.get(name) is change for name, change in sent.items()):
@@ -125,7 +125,7 @@ class IsrChanges:
             row = PartitionData(
                 partition_index=number,
                 leader_epoch=proposal.leader_epoch,
-                new_isr_with_epochs=[BrokerState(each) for each in proposal.isr],
+                new_isr_with_epochs=[BrokerState(replica) for replica in proposal.isr],
                 new_isr=list(proposal.isr),
                 partition_epoch=proposal.partition_epoch,
             )
@@ -133,13 +133,15 @@ class IsrChanges:
             topics.setdefault(topic_id, TopicData(topic_id, topic)).partitions.append(row)
         return AlterPartitionRequest(self._broker_id, self._broker_epoch(), list(topics.values()))
 
-    def _answered(self, sent: Mapping[LogName, _Change], response: AlterPartitionResponse) -> None:
+    def _responded(self, sent: Mapping[LogName, _Change], response: AlterPartitionResponse) -> None:
         """Apply the decisions. Changes that must be sent again remain in `_undecided`."""
         if response.error_code:
             error = ErrorCode(response.error_code)
             _log.info("the controller answers AlterPartition with %s", error.name)
             return
-        names = {each.partition.log.topic_id: topic for (topic, _), each in sent.items()}
+        names = {
+            sent_change.partition.log.topic_id: topic for (topic, _), sent_change in sent.items()
+        }
         for topic in response.topics:
             name = names.get(topic.topic_id, "")
             for row in topic.partitions:

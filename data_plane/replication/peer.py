@@ -33,7 +33,7 @@ class PeerConnection(asyncio.Protocol):
         self._core = BrokerConnection(address, security.client_id, login)
         self._address = address
         self._transport: asyncio.Transport | None = None
-        self._answer: asyncio.Future[Response | None] | None = None
+        self._response: asyncio.Future[Response | None] | None = None
 
     @classmethod
     async def open(
@@ -51,7 +51,7 @@ class PeerConnection(asyncio.Protocol):
     async def connect(self, tls: ssl.SSLContext | None, timeout_s: float) -> None:
         """See `open`, which calls this once."""
         loop, address = asyncio.get_running_loop(), self._address
-        self._answer = ready = loop.create_future()
+        self._response = ready = loop.create_future()
         try:
             async with asyncio.timeout(timeout_s):
                 await loop.create_connection(
@@ -83,10 +83,10 @@ class PeerConnection(asyncio.Protocol):
         try:
             version, _ = self._core.version_of(Request(key, lambda _: None))
             self._core.send(key, version, message)
-            self._answer = asyncio.get_running_loop().create_future()
+            self._response = asyncio.get_running_loop().create_future()
             self._flush()
             async with asyncio.timeout(timeout_s):
-                response = await self._answer
+                response = await self._response
         except TimeoutError:
             self.close()
             raise ConnectionFailedError(f"The broker at {self._address} does not answer.") from None
@@ -102,13 +102,11 @@ class PeerConnection(asyncio.Protocol):
             self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """See asyncio.Protocol."""
         self._transport = cast(asyncio.Transport, transport)
         self._core.opened()
         self._flush()
 
     def data_received(self, data: bytes) -> None:
-        """See asyncio.Protocol."""
         was_ready = self._core.stage is Stage.READY
         try:
             responses = self._core.receive(data)
@@ -123,7 +121,6 @@ class PeerConnection(asyncio.Protocol):
             self._succeed(response)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """See asyncio.Protocol."""
         self._fail(ConnectionFailedError(f"The broker at {self._address} closed the connection."))
 
     def _flush(self) -> None:
@@ -132,9 +129,9 @@ class PeerConnection(asyncio.Protocol):
             self._core.outgoing.clear()
 
     def _succeed(self, response: Response | None) -> None:
-        if self._answer is not None and not self._answer.done():
-            self._answer.set_result(response)
+        if self._response is not None and not self._response.done():
+            self._response.set_result(response)
 
     def _fail(self, error: AdminError) -> None:
-        if self._answer is not None and not self._answer.done():
-            self._answer.set_exception(error)
+        if self._response is not None and not self._response.done():
+            self._response.set_exception(error)

@@ -61,16 +61,16 @@ class Envelope(_message.Message):
     def __init__(self, broker_id: _Optional[int] = ..., incarnation: _Optional[str] = ..., sequence: _Optional[int] = ..., request_header: _Optional[bytes] = ..., request_data: _Optional[bytes] = ..., principal: _Optional[bytes] = ..., client_host: _Optional[bytes] = ..., listener_name: _Optional[str] = ..., security_protocol: _Optional[str] = ..., dialect: _Optional[str] = ..., remaining_ms: _Optional[int] = ..., request_id: _Optional[str] = ..., attempt: _Optional[int] = ..., made_by_broker: _Optional[bool] = ...) -> None: ...
 
 class ControllerBatch(_message.Message):
-    __slots__ = ("welcome", "answers", "updates", "heartbeat")
+    __slots__ = ("welcome", "replies", "updates", "heartbeat")
     WELCOME_FIELD_NUMBER: _ClassVar[int]
-    ANSWERS_FIELD_NUMBER: _ClassVar[int]
+    REPLIES_FIELD_NUMBER: _ClassVar[int]
     UPDATES_FIELD_NUMBER: _ClassVar[int]
     HEARTBEAT_FIELD_NUMBER: _ClassVar[int]
     welcome: Welcome
-    answers: _containers.RepeatedCompositeFieldContainer[EnvelopeAnswer]
+    replies: _containers.RepeatedCompositeFieldContainer[EnvelopeReply]
     updates: _containers.RepeatedCompositeFieldContainer[MetadataUpdate]
     heartbeat: bool
-    def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., answers: _Optional[_Iterable[_Union[EnvelopeAnswer, _Mapping]]] = ..., updates: _Optional[_Iterable[_Union[MetadataUpdate, _Mapping]]] = ..., heartbeat: _Optional[bool] = ...) -> None: ...
+    def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., replies: _Optional[_Iterable[_Union[EnvelopeReply, _Mapping]]] = ..., updates: _Optional[_Iterable[_Union[MetadataUpdate, _Mapping]]] = ..., heartbeat: _Optional[bool] = ...) -> None: ...
 
 class Welcome(_message.Message):
     __slots__ = ("apis",)
@@ -88,7 +88,7 @@ class ApiRange(_message.Message):
     max_version: int
     def __init__(self, api_key: _Optional[int] = ..., min_version: _Optional[int] = ..., max_version: _Optional[int] = ...) -> None: ...
 
-class EnvelopeAnswer(_message.Message):
+class EnvelopeReply(_message.Message):
     __slots__ = ("sequence", "error_code", "response_data", "zxid")
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     ERROR_CODE_FIELD_NUMBER: _ClassVar[int]

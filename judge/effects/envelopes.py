@@ -17,7 +17,7 @@ def _broke_off(history: History, fault: Event, healed: Event | None) -> bool:
         e["node"] != fault["target"]
         and e["error"] is None
         and fault["mono_ns"] < e["mono_ns"] < healed["mono_ns"]
-        for e in history.of_kind["forward_answered"]
+        for e in history.of_kind["forward_replied"]
         if healed is not None
     )
 
@@ -26,7 +26,7 @@ _SQL_OF_BROKE_OFF: Final = """
   SELECT /*+ BROADCAST(f) */ f.run, f.node, f.boot, f.seq
   FROM $faults f JOIN events e ON e.run = f.run AND e.node != f.target
     AND e.mono_ns > f.mono_ns AND e.mono_ns < f.healed_ns
-  WHERE e.kind = 'forward_answered' AND e.error IS NULL"""
+  WHERE e.kind = 'forward_replied' AND e.error IS NULL"""
 
 
 def _attempt(event: Event) -> tuple[Any, ...]:
@@ -38,7 +38,7 @@ def _were_slow(history: History, fault: Event, healed: Event | None) -> bool:
     """Return whether an Envelope of another broker waited long for its reply during the fault."""
     if healed is None:
         return False
-    replied = {_attempt(e): e["mono_ns"] for e in history.of_kind["forward_answered"]}
+    replied = {_attempt(e): e["mono_ns"] for e in history.of_kind["forward_replied"]}
     return any(
         e["node"] != fault["target"]
         and fault["mono_ns"] < e["mono_ns"] < healed["mono_ns"] - SLOW_NS_MIN
@@ -52,7 +52,7 @@ _SQL_OF_SLOW: Final = f"""
   FROM $faults f
   JOIN events s ON s.run = f.run AND s.kind = 'forward_sent' AND s.node != f.target
     AND s.mono_ns > f.mono_ns AND s.mono_ns < f.healed_ns - {SLOW_NS_MIN}
-  LEFT JOIN events a ON a.run = s.run AND a.kind = 'forward_answered' AND a.node = s.node
+  LEFT JOIN events a ON a.run = s.run AND a.kind = 'forward_replied' AND a.node = s.node
     AND a.boot = s.boot AND a.request_id = s.request_id AND a.attempt = s.attempt
     AND a.mono_ns <= s.mono_ns + {SLOW_NS_MIN}
   WHERE a.run IS NULL"""
@@ -68,7 +68,7 @@ def _broke_off_late(history: History, fault: Event, healed: Event | None) -> boo
         return False
     broke_off = {
         _attempt(e)
-        for e in history.of_kind["forward_answered"]
+        for e in history.of_kind["forward_replied"]
         if e["error"] is None
         and healed["mono_ns"] <= e["mono_ns"] < healed["mono_ns"] + LATE_NS_MAX
     }
@@ -85,7 +85,7 @@ _SQL_OF_BROKE_OFF_LATE: Final = f"""
   FROM $faults f
   JOIN events s ON s.run = f.run AND s.kind = 'forward_sent' AND s.node != f.target
     AND s.mono_ns < f.healed_ns
-  JOIN events a ON a.run = s.run AND a.kind = 'forward_answered' AND a.node = s.node
+  JOIN events a ON a.run = s.run AND a.kind = 'forward_replied' AND a.node = s.node
     AND a.boot = s.boot AND a.request_id = s.request_id AND a.attempt = s.attempt
     AND a.error IS NULL
     AND a.mono_ns >= f.healed_ns AND a.mono_ns < f.healed_ns + {LATE_NS_MAX}"""

@@ -63,7 +63,7 @@ def _commits_were_slow(history: History, fault: Event, healed: Event | None) -> 
     }
     return any(
         e["mono_ns"] - sent.get((e["node"], e["boot"], e["number"]), NEVER) > SLOW_NS_MIN
-        for e in history.of_kind["commit_answered"]
+        for e in history.of_kind["commit_acknowledged"]
         if e["mono_ns"] < healed["mono_ns"]
     )
 
@@ -131,7 +131,7 @@ EFFECTS: Final[tuple[Effect, ...]] = (
   SELECT /*+ BROADCAST(f) */ f.run, f.node, f.boot, f.seq
   FROM $faults f
   JOIN events s ON s.run = f.run AND s.kind = 'commit_sent' AND s.mono_ns > f.mono_ns
-  JOIN events a ON a.run = s.run AND a.kind = 'commit_answered' AND a.node = s.node
+  JOIN events a ON a.run = s.run AND a.kind = 'commit_acknowledged' AND a.node = s.node
     AND a.boot = s.boot AND a.number = s.number
     AND a.mono_ns < f.healed_ns AND a.mono_ns - s.mono_ns > {SLOW_NS_MIN}""",
     ),

@@ -82,7 +82,7 @@ def _seal(folder: Path, log_folders: list[str], key_file: Path | None) -> None:
         manifest = seal_now(run, log_folders or None, key)
         lines = sum(file.lines for file in manifest.files)
         print(f"{run}: {len(manifest.files)} files, {lines} lines.")
-        for gap in manifest.zookeeper.holes:
+        for gap in manifest.zookeeper.gaps:
             print(f"  {gap}")
         if not manifest.zookeeper.logs:
             print("  ZooKeeper's transaction logs are missing: name them with --zookeeper-logs.")

@@ -73,7 +73,7 @@ def _operation(operation: LoggedOperation, path: str) -> CommitOperation:
 
 def _outcomes(data: bytes | None) -> list[CommitOutcome]:
     try:
-        found = [
+        outcomes = [
             CommitOutcome(
                 broker_id=broker_id,
                 incarnation=incarnation,
@@ -86,10 +86,10 @@ def _outcomes(data: bytes | None) -> list[CommitOutcome]:
             for broker_id, incarnation, sequence in [entry["id"]]
             for element, error, *_ in entry["elements"]
         ]
-        orjson.dumps(found)  # TypeError: an integer beyond 64 bits, or a lone surrogate
+        orjson.dumps(outcomes)  # TypeError: an integer beyond 64 bits, or a lone surrogate
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
         return []
-    return found if all(map(_has_types, found)) else []
+    return outcomes if all(map(_has_types, outcomes)) else []
 
 
 def _has_types(outcome: CommitOutcome) -> bool:

@@ -25,12 +25,12 @@ def witness_of(file_kind: str) -> str:
 
 def out_of_reach(manifest: Manifest) -> dict[str, str]:
     """Return a sentence for each of the witnesses `events` and `commits` that the run lacks."""
-    found = {}
-    if not any(each.kind == "node" for each in manifest.files):
-        found["events"] = "the run has no events of any node"
+    gaps = {}
+    if not any(listed_file.kind == "node" for listed_file in manifest.files):
+        gaps["events"] = "the run has no events of any node"
     if not manifest.zookeeper.logs:
-        found["commits"] = "ZooKeeper's transaction logs are missing"
-    return found
+        gaps["commits"] = "ZooKeeper's transaction logs are missing"
+    return gaps
 
 
 def manifest_gaps(manifest: Manifest, missing: Collection[str]) -> Iterator[tuple[str, str]]:
@@ -41,9 +41,9 @@ def manifest_gaps(manifest: Manifest, missing: Collection[str]) -> Iterator[tupl
         missing: paths of files that the manifest names and that do not exist.
     """
     if manifest.zookeeper.logs:
-        named = {each.path for each in manifest.files}
+        named = {listed_file.path for listed_file in manifest.files}
         absent = [f"{name} is missing" for name in (COMMITS, FIRST_DUMP) if name not in named]
-        yield from (("commits", gap) for gap in [*manifest.zookeeper.holes, *absent])
-    for each in sorted(manifest.files, key=lambda file: file.path):
-        if each.path in missing:
-            yield witness_of(each.kind), f"{each.path} is missing"
+        yield from (("commits", gap) for gap in [*manifest.zookeeper.gaps, *absent])
+    for listed_file in sorted(manifest.files, key=lambda file: file.path):
+        if listed_file.path in missing:
+            yield witness_of(listed_file.kind), f"{listed_file.path} is missing"

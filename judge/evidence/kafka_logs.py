@@ -38,15 +38,15 @@ def gather_kafka(
         if match is None:
             raise EvidenceError(f"{text!r} is not [ID=]FOLDER.")
         source = Path(match["folder"])
-        found = [p for name in KAFKA_LOGS for p in sorted(source.glob(f"{name}*")) if p.is_file()]
-        if not found:
+        paths = [p for name in KAFKA_LOGS for p in sorted(source.glob(f"{name}*")) if p.is_file()]
+        if not paths:
             raise EvidenceError(f"{source} has neither {' nor '.join(KAFKA_LOGS)}.")
         folder = run / f"kafka={match['id'] or number}"
         folder.mkdir(parents=True)
-        for path in found:
+        for path in paths:
             shutil.copyfile(path, folder / path.name)
             copied += 1
-    folders = [str(Path(each).resolve()) for each in zookeeper_logs]
+    folders = [str(Path(log).resolve()) for log in zookeeper_logs]
     described = RunDescription(run_id=RUN_ID, brokers=len(logs), log_folders=folders or None)
     (run / RUN).write_text(json.dumps(asdict(described)), encoding="utf-8")
     manifest = seal_now(run, folders or None, key)

@@ -121,9 +121,9 @@ def judge_event(line: dict[str, Any], run_id: str) -> tuple[str, ...]:
     Raises:
         WrongRunError: the line belongs to another run.
     """
-    found = line.get("run_id")
-    if isinstance(found, str) and found != run_id:
-        raise WrongRunError(found)
+    named_run = line.get("run_id")
+    if isinstance(named_run, str) and named_run != run_id:
+        raise WrongRunError(named_run)
     version = line.get("schema_version")
     if type(version) is int and version > SCHEMA_VERSION:
         return ("schema_newer",)

@@ -47,13 +47,13 @@ def merge(
     holders: Counter[int] = Counter()
     gaps: list[str] = []
     for log in members:
-        for each in log:
-            if each.zxid <= first_zxid:
+        for commit in log:
+            if commit.zxid <= first_zxid:
                 continue
-            known = content.setdefault(each.zxid, each)
-            if not _agree(known, each):
-                gaps.append(f"the members' logs disagree about zxid {each.zxid}")
-            holders[each.zxid] += 1
+            earlier = content.setdefault(commit.zxid, commit)
+            if not _agree(earlier, commit):
+                gaps.append(f"the members' logs disagree about zxid {commit.zxid}")
+            holders[commit.zxid] += 1
     committed: list[Transaction] = []
     denied = 0
     for zxid in sorted(content):

@@ -81,17 +81,19 @@ def read_sealed(folder: Path, rules: SealRules = _NO_KEY) -> Evidence:
             not in the manifest, or a line belongs to another run.
     """
     manifest, seal = _load_manifest(folder, rules)
-    named = {each.path for each in manifest.files} | {MANIFEST, SIGNATURE}
+    named = {listed_file.path for listed_file in manifest.files} | {MANIFEST, SIGNATURE}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if path.is_file() and name not in named:
             raise EvidenceError(f"{name} is not in the manifest: remove it, or seal the run again.")
     evidence = Evidence(manifest, seal=seal, doubt=rules.doubt(seal))
-    contents = {each.path: _content(folder, each) for each in manifest.files}
+    contents = {listed_file.path: _content(folder, listed_file) for listed_file in manifest.files}
     missing = {path for path, data in contents.items() if data is None}
     for witness, gap in manifest_gaps(manifest, missing):
         evidence.gaps[witness].append(gap)
-    event_files = [each for each in manifest.files if each.kind in EVENT_SOURCES]
+    event_files = [
+        listed_file for listed_file in manifest.files if listed_file.kind in EVENT_SOURCES
+    ]
     _read_events(event_files, contents, evidence)
     if manifest.zookeeper.logs:
         for file in manifest.files:
@@ -119,7 +121,7 @@ def _read_events(
 ) -> None:
     seen: dict[EventKey, Event] = {}
     run_id = evidence.manifest.run.run_id
-    for file in sorted(files, key=lambda each: each.path):
+    for file in sorted(files, key=lambda listed_file: listed_file.path):
         data = contents[file.path]
         account = FileAccount(file.path, file.lines if data is not None else 0)
         evidence.accounts.append(account)
@@ -137,11 +139,11 @@ def _read_events(
                 evidence.gaps[witness_of(file.kind)].append(event)
                 continue
             key = (event["node"], event["boot"], event["seq"])
-            known = seen.setdefault(key, event)
-            if known is event:
+            earlier = seen.setdefault(key, event)
+            if earlier is event:
                 account.accepted += 1
                 target.append(event)
-            elif known == event:
+            elif earlier == event:
                 account.duplicates += 1
             else:
                 account.accepted += 1
@@ -207,7 +209,7 @@ def _read_zookeeper(file: ManifestFile, data: bytes, evidence: Evidence) -> None
     """Read a file of commit lines or of a dump."""
     account = FileAccount(file.path, file.lines)
     evidence.accounts.append(account)
-    found = []
+    values = []
     for number, line in enumerate(split_lines(data), start=1):
         if not line.strip():
             account.blank += 1
@@ -221,11 +223,11 @@ def _read_zookeeper(file: ManifestFile, data: bytes, evidence: Evidence) -> None
             continue
         assert isinstance(value, dict)
         account.accepted += 1
-        found.append(value)
+        values.append(value)
     if file.kind == "commits":
-        evidence.commits += map(_commit, found)
+        evidence.commits += map(_commit, values)
         return
-    dump = {line.path: line for line in (_known(DumpLine, each) for each in found)}
+    dump = {line.path: line for line in (_known(DumpLine, row) for row in values)}
     if file.path == FINAL_DUMP:
         evidence.final = dump
     else:
@@ -233,8 +235,8 @@ def _read_zookeeper(file: ManifestFile, data: bytes, evidence: Evidence) -> None
 
 
 def _commit(value: Mapping[str, Any]) -> CommitLine:
-    operations = [_known(CommitOperation, each) for each in value["operations"]]
-    outcomes = [_known(CommitOutcome, each) for each in value["outcomes"]]
+    operations = [_known(CommitOperation, operation) for operation in value["operations"]]
+    outcomes = [_known(CommitOutcome, outcome) for outcome in value["outcomes"]]
     line: CommitLine = _known(CommitLine, {**value, "operations": operations, "outcomes": outcomes})
     return line
 

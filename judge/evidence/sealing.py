@@ -152,7 +152,9 @@ def gather_commits(folder: Path, run: RunDescription) -> ZooKeeperEvidence:
         gaps.append(
             f"ZooKeeper's log ends at zxid {last_zxid}, but the final dump is of zxid {final_zxid}"
         )
-    lines = [orjson.dumps(commit_line(each, run.chroot)) for each in merged.transactions]
+    lines = [
+        orjson.dumps(commit_line(transaction, run.chroot)) for transaction in merged.transactions
+    ]
     path = folder / COMMITS
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"".join(line + b"\n" for line in lines))
@@ -163,7 +165,7 @@ def gather_commits(folder: Path, run: RunDescription) -> ZooKeeperEvidence:
         last_zxid=last_zxid,
         final_zxid=final_zxid,
         denied=merged.denied,
-        holes=[*gaps, *merged.gaps],
+        gaps=[*gaps, *merged.gaps],
     )
 
 
@@ -215,8 +217,8 @@ def _final_zxids(folder: Path, chroot: str) -> dict[str, tuple[int, int]] | None
     path = folder / FINAL_DUMP
     if not path.is_file():
         return None
-    found = {}
+    zxids = {}
     for line in path.read_bytes().splitlines():
         znode = json.loads(line)
-        found[chroot + znode["path"]] = (znode["czxid"], znode["mzxid"])
-    return found
+        zxids[chroot + znode["path"]] = (znode["czxid"], znode["mzxid"])
+    return zxids

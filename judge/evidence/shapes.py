@@ -22,9 +22,11 @@ class Shape:
 
     def __init__(self, annotations: Mapping[str, str]) -> None:
         self.annotations = annotations
-        self.tests = {name: TESTS[each] for name, each in annotations.items()}
+        self.tests = {name: TESTS[annotation] for name, annotation in annotations.items()}
         self.deep = tuple(
-            (name, self.tests[name]) for name, each in annotations.items() if each not in SCALARS
+            (name, self.tests[name])
+            for name, annotation in annotations.items()
+            if annotation not in SCALARS
         )
         self.values = itemgetter(*annotations)
         self.fitting: set[tuple[type, ...]] = set()
@@ -54,7 +56,7 @@ def _is_map_of(test: Test) -> Test:
 
 
 def _shape(kind: Any) -> Shape:
-    return Shape({each.name: str(each.type) for each in fields(kind)})
+    return Shape({field.name: str(field.type) for field in fields(kind)})
 
 
 def _is_line_of(kind: Any) -> Test:
@@ -89,12 +91,12 @@ COMMON: Final = Shape(_COMMON)
 
 
 EVENT_SHAPES: Final[Mapping[str, Shape]] = {
-    kind: Shape({**_COMMON, **{each.name: str(each.type) for each in fields(event)}})
+    kind: Shape({**_COMMON, **{field.name: str(field.type) for field in fields(event)}})
     for kind, event in EVENT_KINDS.items()
 }
 # Fields that earlier versions did not write, with their defaults.
 ADDED_LATER: Final[Mapping[str, Mapping[str, Any]]] = {
-    kind: {each.name: each.default for each in fields(event) if each.default is not MISSING}
+    kind: {field.name: field.default for field in fields(event) if field.default is not MISSING}
     for kind, event in EVENT_KINDS.items()
 }
 COMMIT_SHAPE: Final = _shape(CommitLine)

@@ -27,7 +27,6 @@ from judge.history import History
 from judge.properties import (
     acknowledged_record_is_kept,
     acknowledged_write_is_kept,
-    answers_keep_their_order,
     at_most_once,
     bytes_are_preserved,
     committed_offset_is_kept,
@@ -57,8 +56,9 @@ from judge.properties import (
     rejected_write_has_no_effect,
     replayed_envelope_acts_once,
     reported_commit_exists,
-    request_is_answered_in_time,
     resends_end_at_deadline,
+    response_is_sent_in_time,
+    responses_keep_their_order,
     single_writer,
     superseded_controller_resigns,
     topic_id_is_used_once,
@@ -77,7 +77,7 @@ class Property(Protocol):
 
     @property
     def INPUTS(self) -> Sequence[str]:
-        """The tables that the SQL reads. In the SQL, the table `gold/answers` is `answers`."""
+        """The tables that the SQL reads. In the SQL, the table `gold/responses` is `responses`."""
 
     @property
     def SQL(self) -> str:
@@ -113,7 +113,7 @@ PROPERTIES: Final[tuple[Property, ...]] = (
     committed_offset_is_kept,
     principal_is_preserved,
     bytes_are_preserved,
-    answers_keep_their_order,
+    responses_keep_their_order,
     not_controller_is_not_relayed,
     envelope_errors_are_mapped,
     replayed_envelope_acts_once,
@@ -130,8 +130,8 @@ PROPERTIES: Final[tuple[Property, ...]] = (
     reported_commit_exists,
     lines_are_conserved,
     superseded_controller_resigns,
-    request_is_answered_in_time,
+    response_is_sent_in_time,
     elections_have_causes,
     faults_take_effect,
 )
-PROPERTY_SPECS: Final = tuple(each.SPEC for each in PROPERTIES)
+PROPERTY_SPECS: Final = tuple(property_.SPEC for property_ in PROPERTIES)

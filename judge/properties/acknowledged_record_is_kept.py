@@ -42,17 +42,17 @@ def check(history: History) -> Iterator[Violation | None]:
     """Look up each acknowledgement in the log that counts."""
     logs = {name: (pages[0], _batches(pages)) for name, pages in _last_logs(history).items()}
     for event in history.of_kind["records_acknowledged"]:
-        found = logs.get(_partition(event))
-        if found is None or found[0]["leader_epoch"] < event["leader_epoch"]:
+        log = logs.get(_partition(event))
+        if log is None or log[0]["leader_epoch"] < event["leader_epoch"]:
             continue
-        wrong = _wrong(event, *found)
+        wrong = _wrong(event, *log)
         if wrong is None:
             yield None
             continue
         first, last = event["base_offset"], event["base_offset"] + event["record_count"] - 1
         name = f"{event['topic']}-{event['partition_index']}"
         sentence = f"{name}: the acknowledged records {first} to {last} {wrong}"
-        yield SPEC.violation(place_of(event), [row_of(event), row_of(found[0])], sentence)
+        yield SPEC.violation(place_of(event), [row_of(event), row_of(log[0])], sentence)
 
 
 def _partition(event: Event) -> Partition:
@@ -75,7 +75,7 @@ def _last_logs(history: History) -> Mapping[Partition, Sequence[Event]]:
 
 def _order(pages: Iterable[Event]) -> tuple[int, int, str, str]:
     """Sort key of the logs of one partition: the log that counts comes last."""
-    return max((each["leader_epoch"], each["mono_ns"], *boot_of(each)) for each in pages)
+    return max((page["leader_epoch"], page["mono_ns"], *boot_of(page)) for page in pages)
 
 
 def _batches(pages: Sequence[Event]) -> Mapping[int, int]:

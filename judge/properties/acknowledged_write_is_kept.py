@@ -65,12 +65,12 @@ def _of_response(
 ) -> Violation | None:
     """Judge one element; `written` has the paths that each transaction wrote."""
     outcomes = history.committed.get((response.identity, element), [])
-    found = [(commit, outcome) for commit, outcome in outcomes if outcome.error == NONE]
-    wrong = _wrong(response, element, found, history, written)
+    successes = [(commit, outcome) for commit, outcome in outcomes if outcome.error == NONE]
+    wrong = _wrong(response, element, successes, history, written)
     if wrong is None:
         return None
-    rows = [row_of(response.answered), row_of(response.decided)]
-    rows += [zxid_row(commit.zxid) for commit, _ in found]
+    rows = [row_of(response.responded), row_of(response.decided)]
+    rows += [zxid_row(commit.zxid) for commit, _ in successes]
     sentence = f"{response.request_id}: {element} was acknowledged, but {wrong}"
     return SPEC.violation(f"{response.request_id}/{element}", rows, sentence)
 
@@ -78,20 +78,20 @@ def _of_response(
 def _wrong(
     response: Response,
     element: str,
-    found: list[tuple[CommitLine, CommitOutcome]],
+    successes: list[tuple[CommitLine, CommitOutcome]],
     history: History,
     written: Mapping[int, Set[str]],
 ) -> str | None:
-    if not found:
+    if not successes:
         return None if response.api_key in JOINS_OTHERS else "never committed"
-    if all(commit.zxid > response.zxid for commit, _ in found):
+    if all(commit.zxid > response.zxid for commit, _ in successes):
         return "its commit came later"
     if response.api_key == CREATE_TOPICS:
         lives = history.topics.get(element, ())
         if not any(life.creator == response.identity for life in lives):
             return "its topic was not created"
     path = _znode(response.api_key, element)
-    if path is not None and not any(path in written[commit.zxid] for commit, _ in found):
+    if path is not None and not any(path in written[commit.zxid] for commit, _ in successes):
         return "its commit did not write its znode"
     return None
 
@@ -155,12 +155,12 @@ def _of_dump(history: History) -> Iterator[Violation | None]:
                 last[operation.path] = commit.zxid
     final = {path: (line.version, line.digest) for path, line in evidence.final.items()}
     for path in sorted(replayed.keys() | final.keys()):
-        expected, found = replayed.get(path), final.get(path)
-        if expected == found:
+        expected, dumped = replayed.get(path), final.get(path)
+        if expected == dumped:
             yield None
             continue
         sentence = f"{path} differs from the transaction log at the end of the run"
-        if found is None:
+        if dumped is None:
             sentence = f"{path} is missing at the end of the run, but the transaction log has it"
         elif expected is None:
             sentence = f"{path} exists at the end of the run, but not in the transaction log"
@@ -188,7 +188,7 @@ judged AS (
   FROM acknowledged),
 of_responses AS (
   SELECT run, CASE WHEN wrong IS NOT NULL THEN concat(request_id, '/', element) END AS key,
-    concat(array(answered_row, decided_row), {sql.zxid_rows("done")}) AS rows,
+    concat(array(responded_row, decided_row), {sql.zxid_rows("done")}) AS rows,
     concat(request_id, ': ', element, ' was acknowledged, but ', wrong) AS sentence
   FROM judged)"""
 

@@ -27,13 +27,13 @@ SPEC: Final = PropertySpec(
 
 def check(history: History) -> Iterator[Violation | None]:
     """Judge every element that was committed."""
-    for (identity, element), found in history.committed.items():
-        zxids = sorted({commit.zxid for commit, _ in found})
+    for (identity, element), commits in history.committed.items():
+        zxids = sorted({commit.zxid for commit, _ in commits})
         if len(zxids) < 2:
             yield None
             continue
         key = "/".join((*map(str, identity), element))
-        request_id = found[0][1].request_id
+        request_id = commits[0][1].request_id
         sentence = f"{request_id}: {element} was committed more than once, at zxids {listed(zxids)}"
         yield SPEC.violation(key, map(zxid_row, zxids), sentence)
     yield from _second_tokens(history)

@@ -22,7 +22,7 @@ SPEC: Final = PropertySpec(
     witnesses=("events",),
     row="executions, and responses to Envelopes, for which both the broker and the controller "
     "recorded a digest",
-    key="<node>/<boot>/<seq> of the execution or of the forward_answered event",
+    key="<node>/<boot>/<seq> of the execution or of the forward_replied event",
     gap_blocks_fail=True,  # the gap may hide the decision that made the response
 )
 
@@ -51,13 +51,13 @@ def _requests(history: History) -> Iterator[Violation | None]:
 def _responses(history: History) -> Iterator[Violation | None]:
     sent: dict[str, list[Event]] = defaultdict(list)
     for event in history.of_kind["request_decided"]:
-        if event["answer_sha256"] is not None:
+        if event["response_sha256"] is not None:
             sent[event["request_id"]].append(event)
-    for event in history.of_kind["forward_answered"]:
+    for event in history.of_kind["forward_replied"]:
         decisions = sent.get(event["request_id"])
-        if decisions is None or event["answer_sha256"] is None:
+        if decisions is None or event["response_sha256"] is None:
             continue
-        if event["answer_sha256"] in {each["answer_sha256"] for each in decisions}:
+        if event["response_sha256"] in {decision["response_sha256"] for decision in decisions}:
             yield None
             continue
         sentence = (
@@ -75,21 +75,21 @@ WITH requests AS (
   SELECT run, request_id,
     max_by(struct(node, boot, seq, body_sha256), struct(file, line_number))
       FILTER (WHERE kind = 'request_received') AS r,
-    collect_set(answer_sha256) FILTER (WHERE kind = 'request_decided') AS sent,
+    collect_set(response_sha256) FILTER (WHERE kind = 'request_decided') AS sent,
     array_sort(collect_list(struct(node, boot, seq)) FILTER (
-      WHERE kind = 'request_decided' AND answer_sha256 IS NOT NULL)) AS decisions,
-    collect_list(struct(kind, node, boot, seq, body_sha256, answer_sha256)) FILTER (
+      WHERE kind = 'request_decided' AND response_sha256 IS NOT NULL)) AS decisions,
+    collect_list(struct(kind, node, boot, seq, body_sha256, response_sha256)) FILTER (
       WHERE kind = 'execution_started' AND body_sha256 IS NOT NULL
-      OR kind = 'forward_answered' AND answer_sha256 IS NOT NULL) AS handled
+      OR kind = 'forward_replied' AND response_sha256 IS NOT NULL) AS handled
   FROM events
-  WHERE kind IN ('request_received', 'execution_started', 'forward_answered', 'request_decided')
+  WHERE kind IN ('request_received', 'execution_started', 'forward_replied', 'request_decided')
   GROUP BY run, request_id),
 each AS (
   SELECT run, request_id, r, sent, decisions, e.*, e.kind = 'execution_started' AS is_execution
   FROM requests LATERAL VIEW explode(handled) x AS e),
 judged AS (
   SELECT *, CASE WHEN is_execution THEN body_sha256 <> r.body_sha256
-    ELSE NOT array_contains(sent, answer_sha256) END AS is_broken
+    ELSE NOT array_contains(sent, response_sha256) END AS is_broken
   FROM each
   WHERE CASE WHEN is_execution THEN r.body_sha256 IS NOT NULL ELSE size(decisions) > 0 END)
 SELECT run, CASE WHEN is_broken THEN {sql.place_of("judged")} END AS key,

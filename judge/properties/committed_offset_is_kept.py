@@ -49,12 +49,12 @@ def check(history: History) -> Iterator[Violation | None]:
     for event in history.of_kind["offsets_held"]:
         pages.setdefault(_report(event), []).append(event)
     for events in pages.values():
-        last = next((each for each in events if each["is_last"]), None)
+        last = next((entry for entry in events if entry["is_last"]), None)
         if last is None:
             continue
         held = _held(events)
         for key, of_key in changes.get(_partition(last), {}).items():
-            included = [each for each in of_key if _is_included(each.event, last)]
+            included = [commit for commit in of_key if _is_included(commit.event, last)]
             change = max(included, default=None)
             if change is None or change.offset is None:
                 continue
@@ -87,22 +87,22 @@ def _is_included(change: Event, report: Event) -> bool:
 
 def _changes(history: History) -> Mapping[OffsetsPartition, Mapping[Key, list[_Change]]]:
     """Return all commits and removals of each offset."""
-    found: dict[OffsetsPartition, dict[Key, list[_Change]]] = {}
+    changes: dict[OffsetsPartition, dict[Key, list[_Change]]] = {}
     for kind in ("offsets_committed", "offsets_removed"):
         for event in history.of_kind[kind]:
-            of_partition = found.setdefault(_partition(event), {})
+            of_partition = changes.setdefault(_partition(event), {})
             time = event["leader_epoch"], event["mono_ns"]
             order = *time, event["node"], event["boot"], int(event["seq"])
             for entry in event["offsets"]:
                 topic, number, *offset = entry.split(":")
                 change = _Change(order, int(offset[0]) if offset else None, event)
                 of_partition.setdefault((event["group_id"], f"{topic}-{number}"), []).append(change)
-    return found
+    return changes
 
 
 def _held(pages: list[Event]) -> Mapping[Key, tuple[int, int]]:
     """Return the reported offset, and the log offset of its record."""
-    entries = (each.split(":", 4) for page in pages for each in page["offsets"])
+    entries = (offset.split(":", 4) for page in pages for offset in page["offsets"])
     return {
         (group, f"{topic}-{number}"): (int(offset), int(log_offset))
         for topic, number, offset, log_offset, group in entries

@@ -42,12 +42,12 @@ def check(history: History) -> Iterator[Violation | None]:
     active: dict[Boot, set[int]] = defaultdict(set)
     for event in sorted(events, key=lambda e: (*boot_of(e), e["seq"])):
         boot, epoch = boot_of(event), event["epoch"]
-        own = active[boot]
+        epochs = active[boot]
         if event["kind"] in _BEGINS:
-            own.add(epoch)
+            epochs.add(epoch)
         elif event["kind"] == "resigned":
-            own.discard(epoch)
-        elif epoch and epoch in own and boot in elected.get(epoch, {boot}):
+            epochs.discard(epoch)
+        elif epoch and epoch in epochs and boot in elected.get(epoch, {boot}):
             yield None
         elif epoch:  # 0: a direct write of a broker below the bridge release
             sentence = (

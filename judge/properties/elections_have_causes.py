@@ -36,7 +36,9 @@ def check(history: History) -> Iterator[Violation | None]:
     """Compare the number of elections with the faults and the stopped controllers."""
     first = history.evidence.manifest.zookeeper.first_zxid
     faults = len(history.of_kind["fault_injected"])
-    stopped = sum(each["reason"] in STOP_SIGNALS for each in history.of_kind["resigned"])
+    stopped = sum(
+        resignation["reason"] in STOP_SIGNALS for resignation in history.of_kind["resigned"]
+    )
     allowed = 1 + ELECTIONS_PER_FAULT_MAX * faults + stopped
     for count, term in enumerate((t for t in history.terms if t.zxid > first), 1):
         if count <= allowed:

@@ -33,11 +33,11 @@ UNMAPPED_ENVELOPE_ERROR: Final = -1
 def check(history: History) -> Iterator[Violation | None]:
     """Judge every response to a request whose last Envelope failed."""
     last: dict[str, Event] = {}
-    for event in history.of_kind["forward_answered"]:
-        known = last.get(event["request_id"])
-        if known is None or event["attempt"] > known["attempt"]:
+    for event in history.of_kind["forward_replied"]:
+        latest = last.get(event["request_id"])
+        if latest is None or event["attempt"] > latest["attempt"]:
             last[event["request_id"]] = event
-    for event in history.of_kind["answered"]:
+    for event in history.of_kind["responded"]:
         envelope = last.get(event["request_id"])
         if envelope is None or boot_of(envelope) != boot_of(event) or not envelope["error"]:
             continue
@@ -58,13 +58,13 @@ INPUTS: Final = ("silver/events",)
 SQL: Final = f"""
 WITH last AS (
   SELECT run, request_id, max_by(struct(node, boot, seq, error), attempt) AS envelope
-  FROM events WHERE kind = 'forward_answered' GROUP BY run, request_id),
+  FROM events WHERE kind = 'forward_replied' GROUP BY run, request_id),
 mapped AS (
   SELECT a.run, a.node, a.boot, a.seq, a.request_id, a.error, l.envelope,
     CASE l.envelope.error {_MAPPED} ELSE {UNMAPPED_ENVELOPE_ERROR} END AS expected
   FROM events a JOIN last l ON a.run = l.run AND a.request_id = l.request_id
     AND a.node = l.envelope.node AND a.boot = l.envelope.boot
-  WHERE a.kind = 'answered' AND l.envelope.error <> 0)
+  WHERE a.kind = 'responded' AND l.envelope.error <> 0)
 SELECT run, CASE WHEN NOT error <=> expected THEN request_id END AS key,
   array({sql.row_of("envelope")}, {sql.row_of("mapped")}) AS rows,
   concat(request_id, ': its Envelope failed with error ', envelope.error, '; the client got ',

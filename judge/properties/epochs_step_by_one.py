@@ -22,8 +22,8 @@ SPEC: Final = PropertySpec(
 
 def check(history: History) -> Iterator[Violation | None]:
     """Judge every applied transaction that creates /controller or sets /controller_epoch."""
-    known = history.evidence.first.get(EPOCH)
-    epoch = epoch_of(known.data) if known is not None else 0
+    first = history.evidence.first.get(EPOCH)
+    epoch = epoch_of(first.data) if first is not None else 0
     for commit in history.applied:
         created = any(o.kind == "create" for o in writes_of(commit, "controller"))
         raised = [o for o in writes_of(commit, "epoch") if o.kind == "set"]

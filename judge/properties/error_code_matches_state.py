@@ -83,15 +83,15 @@ def check(history: History) -> Iterator[Violation | None]:
             if (response.api_key, error) not in _CLAIMS:
                 continue
             # The response to a resend repeats the outcome of the first execution.
-            found = history.committed.get((response.identity, element))
-            committed = found[0][0].zxid if found else response.image_zxid + 1
+            commits = history.committed.get((response.identity, element))
+            committed = commits[0][0].zxid if commits else response.image_zxid + 1
             since = min(response.image_zxid, committed - 1)
             lives = history.topics.get(element, ())
             wrong = _wrong(response, element, error, lives, since)
             if wrong is None:
                 yield None
                 continue
-            rows = [row_of(response.answered), row_of(response.decided)]
+            rows = [row_of(response.responded), row_of(response.decided)]
             rows += [zxid_row(life.born) for life in lives]
             sentence = f"{response.request_id}: {element} got {wrong}"
             yield SPEC.violation(f"{response.request_id}/{element}", rows, sentence)
@@ -128,7 +128,7 @@ judged AS (
     END AS wrong
   FROM known)
 SELECT run, CASE WHEN wrong IS NOT NULL THEN concat(request_id, '/', element) END AS key,
-  concat(array(answered_row, decided_row), transform(lives, x -> concat('zxid/', x.born))) AS rows,
+  concat(array(responded_row, decided_row), transform(lives, x -> concat('zxid/', x.born))) AS rows,
   concat(request_id, ': ', element, ' got ', wrong) AS sentence
 FROM judged
 """

@@ -42,7 +42,7 @@ def check(history: History) -> Iterator[Violation | None]:
 
 INPUTS: Final = ("gold/operations",)
 SQL: Final = """
-WITH answered AS (
+WITH responded AS (
   SELECT run, op_id, requested, transform(elements, e -> e.element) AS results,
     invoked_row, completed_row
   FROM operations WHERE outcome <> 'info')
@@ -50,5 +50,5 @@ SELECT run, CASE WHEN array_sort(requested) <> array_sort(results) THEN op_id EN
   array(invoked_row, completed_row) AS rows,
   concat(op_id, ': the client requested ', size(requested), ' elements and got ', size(results),
     ' results; ', size(array_except(requested, results)), ' elements have none') AS sentence
-FROM answered
+FROM responded
 """

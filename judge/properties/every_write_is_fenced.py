@@ -30,7 +30,7 @@ def check(history: History) -> Iterator[Violation | None]:
     """Judge every applied transaction that writes metadata."""
     for commit, writes in history.admin_writes:
         checks = [o for o in commit.operations if o.kind == "check" and o.role == "epoch"]
-        if any(each.version >= 0 for each in checks):
+        if any(version_check.version >= 0 for version_check in checks):
             yield None
             continue
         how = f"with a check of {EPOCH} that accepts any version"

@@ -37,7 +37,7 @@ def check(history: History) -> Iterator[Violation | None]:
             return True
         return (boot_of(event), event.get("connection")) in lost
 
-    yield from _pairs(history, "request_received", "answered", ("request_id",), may_stay_open)
+    yield from _pairs(history, "request_received", "responded", ("request_id",), may_stay_open)
     # An attempt may lack an end if its request may lack a response.
     requests = {e["request_id"]: e for e in history.of_kind["request_received"]}
 
@@ -46,7 +46,7 @@ def check(history: History) -> Iterator[Violation | None]:
         return request is None or may_stay_open(request)
 
     fields = ("request_id", "attempt")
-    yield from _pairs(history, "forward_sent", "forward_answered", fields, attempt_may_stay_open)
+    yield from _pairs(history, "forward_sent", "forward_replied", fields, attempt_may_stay_open)
 
 
 def _pairs(
@@ -72,7 +72,7 @@ def _pairs(
             wrong = f"has {ended} {len(last)} times"
         elif not last and not may_stay_open(first[0]):
             wrong = f"has {began} without {ended}"
-        rows = [row_of(each) for each in (*first, *last)]
+        rows = [row_of(commit) for commit in (*first, *last)]
         yield SPEC.violation(key, rows, f"{key} {wrong}") if wrong else None
 
 
@@ -98,23 +98,23 @@ open AS (
     AND get(r.receipts, 0).boot = s.boot
   LEFT JOIN lost l ON r.run = l.run AND get(r.receipts, 0).node = l.node
     AND get(r.receipts, 0).boot = l.boot AND r.received.connection = l.connection
-  WHERE r.times_received > 0 AND (r.times_answered = 0 OR u.run IS NOT NULL)),
+  WHERE r.times_received > 0 AND (r.times_responded = 0 OR u.run IS NOT NULL)),
 requests_judged AS (
-  SELECT r.run, r.request_id AS key, r.times_received, r.times_answered, r.receipts, r.answers,
+  SELECT r.run, r.request_id AS key, r.times_received, r.times_responded, r.receipts, r.responses,
     coalesce(o.may_stay_open, true) AS may_stay_open
   FROM requests r LEFT JOIN open o ON r.run = o.run AND r.request_id = o.request_id
-  WHERE r.times_received > 0 OR r.times_answered > 0),
+  WHERE r.times_received > 0 OR r.times_responded > 0),
 attempts_judged AS (
   SELECT f.run, concat(f.request_id, '/', f.attempt) AS key, f.times_sent, f.times_returned,
     f.sent, f.returned, coalesce(o.may_stay_open, true) AS may_stay_open
   FROM forwards f LEFT JOIN open o ON f.run = o.run AND f.request_id = o.request_id),
 judged AS (
-  SELECT run, key, receipts AS began, answers AS ended, {
+  SELECT run, key, receipts AS began, responses AS ended, {
     _WRONG.format(
         begun="times_received",
-        ended="times_answered",
+        ended="times_responded",
         begun_by="request_received",
-        ended_by="answered",
+        ended_by="responded",
     )
 } AS wrong
   FROM requests_judged
@@ -124,7 +124,7 @@ judged AS (
         begun="times_sent",
         ended="times_returned",
         begun_by="forward_sent",
-        ended_by="forward_answered",
+        ended_by="forward_replied",
     )
 }
   FROM attempts_judged)

@@ -30,12 +30,12 @@ def check(history: History) -> Iterator[Violation | None]:
     if not history.evidence.manifest.zookeeper.logs:
         return
     first = history.evidence.manifest.zookeeper.first_zxid
-    known = {commit.zxid for commit in history.evidence.commits}
+    zxids = {commit.zxid for commit in history.evidence.commits}
     for event in history.of_kind["image_advanced"]:
         zxid = event["zxid"]
         if zxid <= first or zxid % (1 << 32) == 0:
             continue
-        if zxid in known:
+        if zxid in zxids:
             yield None
             continue
         sentence = (

@@ -26,16 +26,16 @@ def check(history: History) -> Iterator[Violation | None]:
     before: dict[tuple[object, str], Event] = {}
     for event in sorted(events, key=lambda e: (*boot_of(e), e["seq"])):
         key = (boot_of(event), event["side"])
-        known = before.get(key)
+        latest = before.get(key)
         before[key] = event
-        if known is None or event["zxid"] >= known["zxid"]:
+        if latest is None or event["zxid"] >= latest["zxid"]:
             yield None
             continue
         sentence = (
             f"the {event['side']} image of node {event['node']} went back from zxid "
-            f"{known['zxid']} to {event['zxid']}"
+            f"{latest['zxid']} to {event['zxid']}"
         )
-        yield SPEC.violation(place_of(event), [row_of(known), row_of(event)], sentence)
+        yield SPEC.violation(place_of(event), [row_of(latest), row_of(event)], sentence)
 
 
 INPUTS: Final = ("silver/events",)

@@ -21,7 +21,7 @@ SPEC: Final = PropertySpec(
     witnesses=("events",),
     row="the values of `num_messages_redirected_count`, "
     "`request_forwarding_to_controller_authorization_fail_count`, "
-    "`not_controller_answers_count` and `kafka_network_requestmetrics_requests_count` in "
+    "`not_controller_responses_count` and `kafka_network_requestmetrics_requests_count` in "
     "metrics_snapshot events",
     key="<node>/<boot>/<seq>/<counter>",
     gap_blocks_fail=True,
@@ -52,13 +52,13 @@ def _with(**fields: object) -> Callable[[Event], str | None]:
 # event that the counter counts, else None. Events with equal keys count once.
 COUNTED: Final[Mapping[str, Mapping[str, Callable[[Event], str | None]]]] = {
     "forward_sent": {"num_messages_redirected_count": _redirects},
-    "envelope_refused": {
+    "envelope_rejected": {
         "request_forwarding_to_controller_authorization_fail_count": _with(
             error=_CLUSTER_AUTHORIZATION_FAILED
         )
     },
-    "answered": {
-        "not_controller_answers_count": _with(route="NOT_CONTROLLER", error=_NOT_CONTROLLER),
+    "responded": {
+        "not_controller_responses_count": _with(route="NOT_CONTROLLER", error=_NOT_CONTROLLER),
         "kafka_network_requestmetrics_requests_count": _all,
     },
 }
@@ -73,10 +73,10 @@ def check(history: History) -> Iterator[Violation | None]:
             boots[boot_of(event)].append(event)
     for events in boots.values():
         counted: dict[str, set[str]] = {name: set() for name in COUNTERS}
-        for event in sorted(events, key=lambda each: each["seq"]):
+        for event in sorted(events, key=lambda value: value["seq"]):
             if event["kind"] == "metrics_snapshot":
-                for name, found in counted.items():
-                    yield _compared(event, name, len(found))
+                for name, elements in counted.items():
+                    yield _compared(event, name, len(elements))
                 continue
             for name, counts in COUNTED[event["kind"]].items():
                 if (one := counts(event)) is not None:
@@ -98,10 +98,11 @@ def _compared(event: Event, name: str, counted: int) -> Violation | None:
 # process counts as redirected once, however often it is sent.
 _CONDITIONS: Final = {
     "num_messages_redirected_count": "is_first_remote",
-    "request_forwarding_to_controller_authorization_fail_count": "kind = 'envelope_refused' "
+    "request_forwarding_to_controller_authorization_fail_count": "kind = 'envelope_rejected' "
     "AND error = 31",
-    "not_controller_answers_count": "kind = 'answered' AND route = 'NOT_CONTROLLER' AND error = 41",
-    "kafka_network_requestmetrics_requests_count": "kind = 'answered'",
+    "not_controller_responses_count": "kind = 'responded' "
+    "AND route = 'NOT_CONTROLLER' AND error = 41",
+    "kafka_network_requestmetrics_requests_count": "kind = 'responded'",
 }
 _FLAGS: Final = ", ".join(
     f"CAST(coalesce({condition}, false) AS BIGINT) AS c{at}"
@@ -135,7 +136,7 @@ relevant AS (
   SELECT run, node, boot, seq, wall_ms, kind, route, error, false AS is_first_remote,
     CASE WHEN kind = 'metrics_snapshot' THEN `values` END AS shown
   FROM events WHERE source <> 'client'
-    AND kind IN ('answered', 'envelope_refused', 'metrics_snapshot')
+    AND kind IN ('responded', 'envelope_rejected', 'metrics_snapshot')
   UNION ALL
   SELECT run, node, boot, seq, NULL, 'forward_sent', NULL, NULL, true, NULL FROM firsts),
 counted AS (

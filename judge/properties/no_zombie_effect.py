@@ -33,12 +33,12 @@ def check(history: History) -> Iterator[Violation | None]:
 
 
 def _terms_of(history: History) -> dict[Boot, list[Term]]:
-    found: dict[Boot, list[Term]] = defaultdict(list)
+    terms: dict[Boot, list[Term]] = defaultdict(list)
     for term in history.terms:
         owner = history.sessions.get(term.session)
         if owner is not None:
-            found[owner.node, owner.boot].append(term)
-    return found
+            terms[owner.node, owner.boot].append(term)
+    return terms
 
 
 def _writes(history: History, terms: dict[Boot, list[Term]]) -> Iterator[Violation | None]:
@@ -46,9 +46,9 @@ def _writes(history: History, terms: dict[Boot, list[Term]]) -> Iterator[Violati
         owner = history.sessions.get(commit.session)
         if owner is None:
             continue
-        own = terms.get((owner.node, owner.boot), [])
-        past = [term for term in own if term.until <= commit.zxid]
-        if not past or any(term.zxid <= commit.zxid < term.until for term in own):
+        terms_of_boot = terms.get((owner.node, owner.boot), [])
+        past = [term for term in terms_of_boot if term.until <= commit.zxid]
+        if not past or any(term.zxid <= commit.zxid < term.until for term in terms_of_boot):
             yield None
             continue
         yield SPEC.violation(
@@ -80,16 +80,16 @@ def _images(history: History) -> Iterator[Violation | None]:
     highest: dict[Boot, int] = {}
     events = [e for e in history.of_kind["image_advanced"] if e["side"] == "broker"]
     for event in sorted(events, key=lambda e: (*boot_of(e), e["seq"])):
-        known = highest.get(boot_of(event), event["epoch"])
-        highest[boot_of(event)] = max(known, event["epoch"])
-        if event["epoch"] >= known:
+        highest_epoch = highest.get(boot_of(event), event["epoch"])
+        highest[boot_of(event)] = max(highest_epoch, event["epoch"])
+        if event["epoch"] >= highest_epoch:
             yield None
             continue
         yield SPEC.violation(
             place_of(event),
             [row_of(event)],
             f"broker {event['node']} accepted metadata of epoch {event['epoch']} after epoch "
-            f"{known}",
+            f"{highest_epoch}",
         )
 
 

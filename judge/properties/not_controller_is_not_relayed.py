@@ -33,7 +33,7 @@ def check(history: History) -> Iterator[Violation | None]:
         if response.error == NOT_CONTROLLER
         or any(code == NOT_CONTROLLER for _, code in response.elements)
     }
-    for event in history.of_kind["answered"]:
+    for event in history.of_kind["responded"]:
         if event["route"] != "FORWARD" or event["closed"]:
             continue
         response = relayed.get(event["request_id"])
@@ -45,18 +45,18 @@ def check(history: History) -> Iterator[Violation | None]:
         yield SPEC.violation(event["request_id"], rows, sentence)
 
 
-INPUTS: Final = ("silver/events", "gold/answers")
+INPUTS: Final = ("silver/events", "gold/responses")
 SQL: Final = f"""
 WITH relayed AS (
-  SELECT run, request_id, max(decided_row) AS decided_row FROM answers
+  SELECT run, request_id, max(decided_row) AS decided_row FROM responses
   WHERE error = 41 OR exists(elements, e -> e.error = 41) GROUP BY run, request_id),
 judged AS (
-  SELECT a.run, a.request_id, {sql.row_of("a")} AS answered_row, r.decided_row,
+  SELECT a.run, a.request_id, {sql.row_of("a")} AS responded_row, r.decided_row,
     coalesce(a.error = 41, false) OR r.request_id IS NOT NULL AS relayed
   FROM events a LEFT JOIN relayed r ON a.run = r.run AND a.request_id = r.request_id
-  WHERE a.kind = 'answered' AND a.route = 'FORWARD' AND NOT a.closed)
+  WHERE a.kind = 'responded' AND a.route = 'FORWARD' AND NOT a.closed)
 SELECT run, CASE WHEN relayed THEN request_id END AS key,
-  array_compact(array(answered_row, decided_row)) AS rows,
+  array_compact(array(responded_row, decided_row)) AS rows,
   concat(request_id, ': the client got NOT_CONTROLLER') AS sentence
 FROM judged
 """

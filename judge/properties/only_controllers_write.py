@@ -35,8 +35,8 @@ def _is_allowed(operation: CommitOperation, owner: SessionOwner) -> bool:
     if operation.role == "registration":
         name = operation.path.rpartition("/")[2]
         if operation.path.startswith(DIRECT_WRITERS):
-            own = name.partition("-")[0] == owner.node
-            return own and owner.role == "direct" and owner.writes_directly
+            is_own = name.partition("-")[0] == owner.node
+            return is_own and owner.role == "direct" and owner.writes_directly
         return owner.role == "broker" and name == owner.node
     if operation.role == "epoch" and operation.kind == "create":
         return True

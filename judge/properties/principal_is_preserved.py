@@ -39,7 +39,7 @@ def check(history: History) -> Iterator[Violation | None]:
         if name is None:
             yield None
             continue
-        seen, decided = (_shown(each[name]) for each in (received, event))
+        seen, decided = (_shown(source[name]) for source in (received, event))
         sentence = (
             f"{event['request_id']}: {name} was {seen} at broker {received['node']}, but "
             f"{decided} at controller {event['node']}"

@@ -22,7 +22,7 @@ SPEC: Final = PropertySpec(
 def check(history: History) -> Iterator[Violation | None]:
     """Compare each read with the one before it on the same connection."""
     latest: dict[tuple[Boot, str], Event] = {}
-    for event in sorted(history.of_kind["answered"], key=lambda e: (*boot_of(e), e["seq"])):
+    for event in sorted(history.of_kind["responded"], key=lambda e: (*boot_of(e), e["seq"])):
         request = history.received.get(event["request_id"])
         if event["route"] != "LOCAL" or event["zxid"] <= 0 or request is None:
             continue
@@ -44,7 +44,7 @@ SQL: Final = f"""
 WITH reads AS (
   SELECT e.run, e.node, e.boot, e.seq, e.request_id, e.zxid, r.received.connection AS connection
   FROM events e JOIN requests r ON e.run = r.run AND e.request_id = r.request_id
-  WHERE e.kind = 'answered' AND e.route = 'LOCAL' AND e.zxid > 0 AND r.received IS NOT NULL),
+  WHERE e.kind = 'responded' AND e.route = 'LOCAL' AND e.zxid > 0 AND r.received IS NOT NULL),
 followed AS (
   SELECT *, lag(struct(node, boot, seq, zxid))
     OVER (PARTITION BY run, node, boot, connection ORDER BY seq) AS before

@@ -28,7 +28,7 @@ def check(history: History) -> Iterator[Violation | None]:
             if _is_rejection(error):
                 outcomes = history.committed.get((response.identity, element), [])
                 done = [commit for commit, outcome in outcomes if outcome.error == NONE]
-                events = (response.answered, response.decided)
+                events = (response.responded, response.decided)
                 yield _violation(response.request_id, element, error, done, events)
     for operation in history.operations:
         for element, error in operation.elements:
@@ -63,7 +63,8 @@ _NOT_JUDGED_OF_CLIENTS: Final = sql.listed(OK_CODES | INFO_CODES | RETRY_CODES)
 INPUTS: Final = ("gold/decisions", "gold/client_outcomes")
 SQL: Final = f"""
 WITH rejected AS (
-  SELECT run, request_id AS source, element, error, done, array(answered_row, decided_row) AS events
+  SELECT run, request_id AS source, element, error, done,
+    array(responded_row, decided_row) AS events
   FROM decisions WHERE error NOT IN ({_NO_REJECTION})
   UNION ALL
   SELECT run, op_id, element, error, done, array(invoked_row, completed_row)

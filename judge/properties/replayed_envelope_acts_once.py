@@ -34,10 +34,10 @@ def check(history: History) -> Iterator[Violation | None]:
     decided: dict[Identity, list[Event]] = defaultdict(list)
     for event in history.of_kind["request_decided"]:
         decided[_identity(event)].append(event)
-    for (identity, element), found in history.committed.items():
+    for (identity, element), commits in history.committed.items():
         if identity in replayed:
-            zxids = {commit.zxid for commit, _ in found}
-            first = next((c.zxid for c, outcome in found if outcome.error == NONE), None)
+            zxids = {commit.zxid for commit, _ in commits}
+            first = next((c.zxid for c, outcome in commits if outcome.error == NONE), None)
             yield from _violations(identity, element, zxids, first, decided[identity])
 
 

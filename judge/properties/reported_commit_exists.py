@@ -17,7 +17,7 @@ SPEC: Final = PropertySpec(
     name="reported_commit_exists",
     statement="every commit that a controller reports is in ZooKeeper's transaction log",
     witnesses=("commits", "events"),
-    row="commit_answered events",
+    row="commit_acknowledged events",
     key="<node>/<boot>/<seq>",
     gap_blocks_fail=True,
 )
@@ -28,7 +28,7 @@ def check(history: History) -> Iterator[Violation | None]:
     if not history.evidence.manifest.zookeeper.logs:
         return
     sessions = {commit.zxid: commit.session for commit in history.applied}
-    for event in history.of_kind["commit_answered"]:
+    for event in history.of_kind["commit_acknowledged"]:
         session = sessions.get(event["zxid"])
         if session == event["session"]:
             yield None
@@ -52,7 +52,7 @@ reported AS (
   SELECT e.run, e.node, e.boot, e.seq, e.number, e.zxid, e.session, a.written_by
   FROM events e JOIN runs r ON e.run = r.run AND r.logs
   LEFT JOIN applied a ON e.run = a.run AND e.zxid = a.zxid
-  WHERE e.kind = 'commit_answered')
+  WHERE e.kind = 'commit_acknowledged')
 SELECT run, CASE WHEN NOT session <=> written_by THEN {sql.place_of("reported")} END AS key,
   array({sql.row_of("reported")}) AS rows,
   concat('node ', node, ' reports that commit ', number, ' of session ', session, ' has zxid ',

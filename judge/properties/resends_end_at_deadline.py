@@ -11,7 +11,7 @@ from typing import Final
 
 from judge import sql
 from judge.history import History, boot_of, place_of, row_of
-from judge.properties.request_is_answered_in_time import ANSWERED_LATER_MS_MAX
+from judge.properties.response_is_sent_in_time import RESPONDED_LATER_MS_MAX
 from judge.property import PropertySpec, Violation
 
 SPEC: Final = PropertySpec(
@@ -28,8 +28,8 @@ SPEC: Final = PropertySpec(
 
 def check(history: History) -> Iterator[Violation | None]:
     """Compare the time of each attempt with the times of the request's receipt and response."""
-    limit_ms = history.run.request_timeout_ms + ANSWERED_LATER_MS_MAX
-    answered = {e["request_id"]: e for e in history.of_kind["answered"]}
+    limit_ms = history.run.request_timeout_ms + RESPONDED_LATER_MS_MAX
+    responded = {e["request_id"]: e for e in history.of_kind["responded"]}
     for event in history.of_kind["forward_sent"]:
         received = history.received.get(event["request_id"])
         if received is None or boot_of(received) != boot_of(event):
@@ -37,7 +37,7 @@ def check(history: History) -> Iterator[Violation | None]:
         if event["node"] in history.paused:
             continue
         late_ms = (event["mono_ns"] - received["mono_ns"]) // 1_000_000
-        response = answered.get(event["request_id"])
+        response = responded.get(event["request_id"])
         wrong = ""
         if response is not None and response["seq"] < event["seq"]:
             wrong = "after its response"
@@ -57,7 +57,7 @@ SQL: Final = f"""
 WITH {sql.PAUSED},
 timed AS (
   SELECT /*+ BROADCAST(z), BROADCAST(n) */ s.run, s.node, s.boot, s.seq, s.request_id, s.attempt,
-    r.received, r.answered, n.request_timeout_ms + {ANSWERED_LATER_MS_MAX} AS limit_ms,
+    r.received, r.responded, n.request_timeout_ms + {RESPONDED_LATER_MS_MAX} AS limit_ms,
     floor(({sql.WIDE.format("s.mono_ns")} - r.received.mono_ns) / 1000000) AS late_ms
   FROM events s JOIN requests r ON s.run = r.run AND s.request_id = r.request_id
     AND s.node = r.received.node AND s.boot = r.received.boot
@@ -65,7 +65,7 @@ timed AS (
   LEFT ANTI JOIN paused z ON s.run = z.run AND s.node = z.node
   WHERE s.kind = 'forward_sent'),
 judged AS (
-  SELECT *, CASE WHEN answered.seq < seq THEN 'after its response'
+  SELECT *, CASE WHEN responded.seq < seq THEN 'after its response'
     WHEN late_ms > limit_ms
       THEN concat(late_ms, ' ms after its receipt; the limit is ', limit_ms, ' ms') END AS wrong
   FROM timed)

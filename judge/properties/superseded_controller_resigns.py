@@ -30,13 +30,13 @@ def check(history: History) -> Iterator[Violation | None]:
     events = [event for kind in kinds for event in history.of_kind[kind]]
     active: dict[Boot, dict[int, Event]] = defaultdict(dict)  # became_active by epoch
     for event in sorted(events, key=lambda e: (*boot_of(e), e["seq"])):
-        own, epoch = active[boot_of(event)], event["epoch"]
+        terms, epoch = active[boot_of(event)], event["epoch"]
         if event["kind"] == "became_active":
-            own[epoch] = event
+            terms[epoch] = event
         elif event["kind"] == "resigned":
-            own.pop(epoch, None)
+            terms.pop(epoch, None)
         elif event["side"] == "broker":
-            yield _image(event, own)
+            yield _image(event, terms)
 
 
 def _image(image: Event, active: dict[int, Event]) -> Violation | None:

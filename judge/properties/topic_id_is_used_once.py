@@ -24,11 +24,11 @@ SPEC: Final = PropertySpec(
 
 def check(history: History) -> Iterator[Violation | None]:
     """Compare the id of each created topic with the ids of all earlier topics."""
-    known: dict[str, tuple[int, int]] = {}  # by id: zxid, and place in the transaction
+    created_at: dict[str, tuple[int, int]] = {}  # by id: zxid, and place in the transaction
     for path, line in sorted(history.evidence.first.items()):
         if topic_of(path) is not None and (topic_id := _id_in(line.data)):
             created = line.czxid, -1
-            known[topic_id] = min(created, known.get(topic_id, created))
+            created_at[topic_id] = min(created, created_at.get(topic_id, created))
     for commit in history.applied:
         for place, operation in enumerate(commit.operations):
             name = topic_of(operation.path)
@@ -37,7 +37,7 @@ def check(history: History) -> Iterator[Violation | None]:
             topic_id = _id_in(operation.data)
             if not topic_id:
                 continue
-            before = known.setdefault(topic_id, (commit.zxid, place))
+            before = created_at.setdefault(topic_id, (commit.zxid, place))
             if before == (commit.zxid, place):
                 yield None
                 continue
@@ -54,8 +54,8 @@ def _id_in(data: str | None) -> str:
         content = json.loads(data or "")
     except ValueError:
         return ""
-    found = content.get("topic_id") if isinstance(content, dict) else None
-    return found if isinstance(found, str) else ""
+    topic_id = content.get("topic_id") if isinstance(content, dict) else None
+    return topic_id if isinstance(topic_id, str) else ""
 
 
 _IS_TOPIC: Final = "{0} RLIKE '^/brokers/topics/[^/]*$'"

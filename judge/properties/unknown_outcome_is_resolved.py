@@ -45,7 +45,7 @@ def check(history: History) -> Iterator[Violation | None]:
 
 
 def _open_requests(history: History) -> Iterator[str]:
-    answered = {e["request_id"]: e for e in history.of_kind["answered"]}
+    responded = {e["request_id"]: e for e in history.of_kind["responded"]}
     undecided = {
         response.request_id
         for response in history.responses
@@ -54,18 +54,22 @@ def _open_requests(history: History) -> Iterator[str]:
     for request_id, event in history.received.items():
         if event["route"] != "FORWARD":
             continue
-        answer = answered.get(request_id)
-        if request_id in undecided or answer is None or _leaves_it_open(answer):
+        end = responded.get(request_id)
+        if request_id in undecided or end is None or _leaves_it_open(end):
             yield request_id
 
 
-def _leaves_it_open(answered: Event) -> bool:
-    return bool(answered["closed"] or answered["error"] in INFO_CODES)
+def _leaves_it_open(responded: Event) -> bool:
+    return bool(responded["closed"] or responded["error"] in INFO_CODES)
 
 
 def _violation(key: str, event: Event, zxids: Mapping[str, set[int]]) -> Violation | None:
     """Return a violation if an element has two commits. `zxids`: the commits of each element."""
-    twice = {element: found for element, found in zxids.items() if len(found) > 1}
+    twice = {
+        element: zxids_of_element
+        for element, zxids_of_element in zxids.items()
+        if len(zxids_of_element) > 1
+    }
     if not twice:
         return None
     element = min(twice)
@@ -78,21 +82,21 @@ _INFO: Final = sql.listed(INFO_CODES)
 
 INPUTS: Final = (
     "gold/requests",
-    "gold/answers",
+    "gold/responses",
     "silver/outcomes",
     "gold/operations",
     "gold/client_outcomes",
 )
 SQL: Final = f"""
 WITH undecided AS (
-  SELECT DISTINCT run, request_id FROM answers
+  SELECT DISTINCT run, request_id FROM responses
   WHERE error IN ({_INFO}) OR exists(elements, e -> e.error IN ({_INFO}))),
 open_requests AS (
   SELECT r.run, r.request_id,
     concat('event/', received.node, '/', received.boot, '/', received.seq) AS row
   FROM requests r LEFT JOIN undecided u ON r.run = u.run AND r.request_id = u.request_id
-  WHERE received.route = 'FORWARD' AND (answered IS NULL OR answered.closed
-    OR coalesce(answered.error IN ({_INFO}), false) OR u.request_id IS NOT NULL)),
+  WHERE received.route = 'FORWARD' AND (responded IS NULL OR responded.closed
+    OR coalesce(responded.error IN ({_INFO}), false) OR u.request_id IS NOT NULL)),
 effects AS (
   SELECT o.run, o.request_id, o.element, collect_set(o.zxid) AS zxids FROM outcomes o
   JOIN open_requests q ON o.run = q.run AND o.request_id = q.request_id

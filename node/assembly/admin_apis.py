@@ -50,7 +50,7 @@ def build_admin_apis(node_config: NodeConfig, current: CurrentConfig) -> Mapping
         IncrementalAlterConfigs(config),
         AlterPartitionReassignments(),
         ListPartitionReassignments(),
-        ElectLeaders(stores_records=node_config.own.data_plane_enabled),
+        ElectLeaders(stores_records=node_config.bridgehead.data_plane_enabled),
         UpdateFeatures(),
         AlterTopics(),
         AlterAcls(node_config.authorizer is not None),
@@ -62,6 +62,6 @@ def build_admin_apis(node_config: NodeConfig, current: CurrentConfig) -> Mapping
         RenewDelegationToken(token_finder, token_expiry_ms),
         ExpireDelegationToken(token_finder),
     )
-    if node_config.own.data_plane_enabled:
+    if node_config.bridgehead.data_plane_enabled:
         apis += (AlterPartition(), AllocateProducerIds())
     return {api.api_key: api for api in apis}

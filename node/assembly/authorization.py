@@ -61,7 +61,7 @@ def load_authorizer(properties: Mapping[str, str]) -> Authorizer | None:
 def _find(name: str) -> Callable[[Mapping[str, str]], Authorizer]:
     module, _, attribute = name.rpartition(".")
     try:
-        found: Callable[[Mapping[str, str]], Authorizer] = getattr(
+        load: Callable[[Mapping[str, str]], Authorizer] = getattr(
             importlib.import_module(module), attribute
         )
     except (ImportError, AttributeError, ValueError) as missing:
@@ -69,7 +69,7 @@ def _find(name: str) -> Callable[[Mapping[str, str]], Authorizer]:
             f"{AUTHORIZER_CLASS}={name} cannot be imported ({missing}): set it to "
             f"{CLASS_NAME}, or to the dotted path of a class on the PYTHONPATH of the nodes."
         ) from None
-    return found
+    return load
 
 
 class Authorization:

@@ -41,7 +41,6 @@ class AuthorizerLog:
         log_if_denied: bool,
         log_if_allowed: bool,
     ) -> None:
-        """See Audit."""
         if verdict.allowed:
             level = Level.DEBUG if log_if_allowed else Level.TRACE
         else:

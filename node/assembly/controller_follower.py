@@ -15,7 +15,7 @@ from typing import Final
 import grpc
 
 from bridgehead.kafka_wire.errors import ErrorCode
-from broker_proxy.forwarding.manager import ForwardingManager, Target
+from broker_proxy.forwarding.manager import ForwardingManager, KnownController
 from broker_proxy.metadata.cache import MetadataCache
 from broker_proxy.metadata.session import ControllerAddress
 from cluster_model.principal import KafkaPrincipal
@@ -59,17 +59,16 @@ class LocalLink:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def send(self, envelope: Envelope) -> asyncio.Future[EnvelopeReply]:
-        """See ControllerLink."""
         future: asyncio.Future[EnvelopeReply] = asyncio.get_running_loop().create_future()
 
         async def work() -> None:
             try:
-                answer = await self._controller.handle(envelope, self._sender)
+                reply = await self._controller.handle(envelope, self._sender)
             except Exception:  # The outcome is unknown, as in envelope/server.py.
                 _log.exception("handling %s failed unexpectedly", envelope.request_id)
-                answer = EnvelopeReply(int(ErrorCode.UNKNOWN_SERVER_ERROR), None, 0)
+                reply = EnvelopeReply(int(ErrorCode.UNKNOWN_SERVER_ERROR), None, 0)
             if not future.done():
-                future.set_result(answer)
+                future.set_result(reply)
 
         task = asyncio.create_task(work())
         self._tasks.add(task)
@@ -156,7 +155,9 @@ class ControllerFollower:
         self._reports += 1
         self._close_channel()
         if controller is not None and controller.broker_id == self._broker_id:
-            self._forwarding.set_target(Target(self._local, self._broker_id, is_local=True))
+            self._forwarding.set_target(
+                KnownController(self._local, self._broker_id, is_local=True)
+            )
             return
         self._forwarding.set_target(None)
         if self._controller.state is ControllerState.STANDBY:
@@ -262,7 +263,7 @@ class ControllerFollower:
             server_name=broker_host(controller.broker_id),
         )
         self._channel = channel
-        self._forwarding.set_target(Target(channel, controller.broker_id, is_local=False))
+        self._forwarding.set_target(KnownController(channel, controller.broker_id, is_local=False))
 
     def _channel_closed(self, controller: ControllerAddress) -> None:
         if self._known == controller and self._channel is not None and not self._stopped:

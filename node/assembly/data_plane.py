@@ -216,7 +216,7 @@ def build_data_plane(
 
     Without `log.dirs` and `log.dir` the logs are in `data_dir`/logs.
     """
-    if not config.own.data_plane_enabled:
+    if not config.bridgehead.data_plane_enabled:
         return None
     settings = SettingsCache(watcher, _Defaults(configs))
     paths: tuple[str, ...] = (str(data_dir / "logs"),)
@@ -255,7 +255,7 @@ def build_data_plane(
 def _register_log_gauges(directories: LogDirectories, metrics: NodeMetrics) -> None:
     def of_logs(read: Callable[[PartitionLog], int]) -> dict[tuple[str, ...], float]:
         logs = directories.logs.values()
-        return {(each.name[0], str(each.name[1])): read(each) for each in logs if each.on_disk}
+        return {(log.name[0], str(log.name[1])): read(log) for log in logs if log.on_disk}
 
     metrics.labelled(names.LOG_SIZE, lambda: of_logs(lambda log: log.size))
     metrics.labelled(names.LOG_START, lambda: of_logs(lambda log: log.start_offset))

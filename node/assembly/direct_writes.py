@@ -23,7 +23,7 @@ from node.config import NodeConfig
 
 # As in Kafka, a broker applies its own writes of these APIs before it answers. It learns of its
 # other writes from the notifications, like every broker.
-_APPLIED_BEFORE_ANSWER: Final = ACL_WRITES | TOKEN_WRITES
+_APPLIED_BEFORE_RESPONSE: Final = ACL_WRITES | TOKEN_WRITES
 
 
 class DirectWrites:
@@ -57,7 +57,6 @@ class DirectWrites:
         await self._session.close()
 
     async def write(self, request: ClientRequest, message: Any) -> tuple[Any, int]:
-        """See broker_proxy.requests.split.WriteDirectly."""
         header = request.header
         api = self._apis.get(header.api_key)
         if api is None:
@@ -74,7 +73,7 @@ class DirectWrites:
             reply=asyncio.get_running_loop().create_future(),
         )
         response, zxid = await self._writer.write(pending)
-        if header.api_key in _APPLIED_BEFORE_ANSWER:
+        if header.api_key in _APPLIED_BEFORE_RESPONSE:
             # The write is done. If this read fails, the broker reads again when it reconnects.
             with contextlib.suppress(ConnectionLostError, TimeoutError):
                 async with asyncio.timeout(pending.deadline_s - time.monotonic()):

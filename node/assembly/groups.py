@@ -31,14 +31,12 @@ class OffsetsTopic:
         self._partitions = partitions
 
     async def append(self, partition: int, records: bytes, *, acks: int, timeout_s: float) -> int:
-        """See OffsetsLog."""
         appended = await self._partitions.append(
             GROUP_METADATA_TOPIC, partition, records, acks=acks, timeout_s=timeout_s, internal=True
         )
         return appended.base_offset
 
     def start_offset(self, partition: int) -> int:
-        """See OffsetsLog."""
         return self._partitions.get(GROUP_METADATA_TOPIC, partition).log.start_offset
 
     def read(self, partition: int, offset: int, max_bytes: int) -> bytes:
@@ -96,7 +94,7 @@ def _register_gauges(core: GroupCoordinator, metrics: NodeMetrics) -> None:
     table = core.table
     metrics.gauge(names.NUM_GROUPS, lambda: len(table.groups))
     metrics.gauge(
-        names.NUM_OFFSETS, lambda: sum(len(each.offsets) for each in table.groups.values())
+        names.NUM_OFFSETS, lambda: sum(len(group.offsets) for group in table.groups.values())
     )
     metrics.gauge(names.NUM_GROUPS_PREPARING, lambda: table.count(State.PREPARING_REBALANCE))
     metrics.gauge(names.NUM_GROUPS_COMPLETING, lambda: table.count(State.COMPLETING_REBALANCE))

@@ -46,18 +46,20 @@ class Instruments:
 def build_instruments(config: NodeConfig, data_dir: Path, incarnation: str) -> Instruments:
     """Open the logs. Raises OSError if a folder cannot be written."""
     clock, registry, logs = SystemClock(), prometheus_client.CollectorRegistry(), data_dir / "logs"
-    audited = Level.OFF if config.authorizer is None else Level[config.own.authorizer_log]
+    audited = Level.OFF if config.authorizer is None else Level[config.bridgehead.authorizer_log]
     return Instruments(
         clock,
         FileEventLog(
-            Path(config.own.evidence_dir) if config.own.evidence_dir else data_dir / "events",
-            run_id=config.own.run_id or "run",
+            Path(config.bridgehead.evidence_dir)
+            if config.bridgehead.evidence_dir
+            else data_dir / "events",
+            run_id=config.bridgehead.run_id or "run",
             node=str(config.broker_id),
             boot=incarnation,
             host_boot_id=host_boot_id(),
             clock=clock,
         ),
-        TextLog(logs / "kafka-request.log", REQUEST_LOGGER, Level[config.own.request_log]),
+        TextLog(logs / "kafka-request.log", REQUEST_LOGGER, Level[config.bridgehead.request_log]),
         TextLog(logs / authorizer_log.FILE_NAME, authorizer_log.LOGGER, audited),
         registry,
         NodeMetrics(
@@ -65,6 +67,6 @@ def build_instruments(config: NodeConfig, data_dir: Path, incarnation: str) -> I
             now_s=time.monotonic,
             samples=config.broker.int("metrics.num.samples"),
             window_ms=config.broker.int("metrics.sample.window.ms"),
-            dialect=names.Dialect(config.own.metrics_dialect),
+            dialect=names.CounterSpelling(config.bridgehead.metrics_dialect),
         ),
     )

@@ -22,7 +22,7 @@ from broker_proxy.apis.admin.describe_configs import DescribeConfigs
 from broker_proxy.apis.admin.describe_delegation_token import DescribeDelegationToken
 from broker_proxy.apis.admin.describe_log_dirs import DescribeLogDirs
 from broker_proxy.apis.admin.describe_user_scram_credentials import DescribeUserScramCredentials
-from broker_proxy.apis.admin.envelope import Envelope
+from broker_proxy.apis.admin.envelope import EnvelopeApi
 from broker_proxy.apis.admin.list_acls import ListAcls
 from broker_proxy.apis.admin.log_dirs import LogDirs, log_dirs_of
 from broker_proxy.apis.admin.logger_levels import LoggerLevels
@@ -49,19 +49,19 @@ from broker_proxy.forwarding.auto_topics import AutoTopics
 from broker_proxy.metadata.cache import MetadataCache
 from cluster_model.quirks import DENIAL_DUMPS_REQUEST, DumpedRequest, denial_text, quirks_of
 from envelope.messages import RequestIdentity
-from event_log.events import EnvelopeRefused
+from event_log.events import EnvelopeRejected
 from node.assembly.data_plane import build_data_plane_apis
 from node.assembly.parts import Parts
 from node.assembly.record_apis import build_record_apis, offsets_of
 from node.config import NodeConfig
 
-Answer = Callable[[ClientRequest], Awaitable[bytes | None]]
+Respond = Callable[[ClientRequest], Awaitable[bytes | None]]
 
 
-def build_local_apis(parts: Parts, answer: Answer) -> Mapping[int, LocalApi]:
+def build_local_apis(parts: Parts, respond: Respond) -> Mapping[int, LocalApi]:
     """Return every API that the receiving broker answers.
 
-    `answer` executes the request in an Envelope that a client sent.
+    `response` executes the request in an Envelope that a client sent.
     """
     config, broker, follower = parts.config, parts.broker, parts.follower
     cache, stored, current = broker.cache, broker.stored, broker.configs.current
@@ -86,7 +86,7 @@ def build_local_apis(parts: Parts, answer: Answer) -> Mapping[int, LocalApi]:
         ApiVersions(
             config.routes, lambda: 0, lambda: follower.controller_ranges if config.forwards else {}
         ),
-        _client_envelopes(parts, answer),
+        _client_envelopes(parts, respond),
         SaslHandshake(),
         SaslAuthenticate(),
         DescribeCluster(view, authorize_for=authorization.of_clients),
@@ -169,24 +169,26 @@ def build_split_apis(parts: Parts) -> Mapping[int, SplitApi]:
     return {api.api_key: api for api in apis}
 
 
-def _client_envelopes(parts: Parts, answer: Answer) -> Envelope:
+def _client_envelopes(parts: Parts, respond: Respond) -> EnvelopeApi:
     config, instruments = parts.config, parts.instruments
     no_identity = RequestIdentity(config.broker_id, parts.broker.state.incarnation, 0)
 
-    def refused(request: ClientRequest, error: ErrorCode, reason: str) -> None:
+    def rejected(request: ClientRequest, error: ErrorCode, reason: str) -> None:
         if error is not ErrorCode.NOT_CONTROLLER:
-            instruments.metrics.envelope_refused()
+            instruments.metrics.envelope_rejected()
         if error is ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
             instruments.metrics.authorization_failed()
-        instruments.log.append(EnvelopeRefused(request.request_id, no_identity, int(error), reason))
+        instruments.log.append(
+            EnvelopeRejected(request.request_id, no_identity, int(error), reason)
+        )
 
-    return Envelope(
+    return EnvelopeApi(
         between_brokers=config.listener_for_envelopes,
         authorize_for=parts.security.authorization.for_client,
         is_controller=lambda: parts.follower.is_controller,
         serde=parts.security.serde,
-        execute=answer,
-        refused=refused,
+        execute=respond,
+        rejected=rejected,
     )
 
 
@@ -207,7 +209,8 @@ def _cluster_view(config: NodeConfig, cache: MetadataCache, cluster_id: str) -> 
         broker_id=config.broker_id,
         cluster_id=cluster_id,
         named_controllers={
-            each.name: config.own.metadata_controller_id(each.name) for each in config.listeners
+            listener.name: config.bridgehead.metadata_controller_id(listener.name)
+            for listener in config.listeners
         },
         choose=random.randrange,
     )

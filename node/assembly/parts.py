@@ -119,7 +119,7 @@ def build_parts(
     signals, active_image = Signals(), ActiveImage()
     learned_acls = collaborators.learned_acls(signals.acl_read)
     security = build_security(config, instruments, signals, active_image, learned_acls)
-    named, limit_ms = config.broker.originals, config.own.policy_timeout_ms
+    named, limit_ms = config.broker.originals, config.bridgehead.policy_timeout_ms
     policies = load_policies(named, limit_ms)
     broker = _build_broker(config, data_dir, state, instruments, security, signals, collaborators)
     paths = _start_up_paths(config, security)
@@ -137,7 +137,7 @@ def build_parts(
         applied_zxid=lambda: broker.consistency.applied_zxid,
         is_registered=broker.watcher.is_registered,
         read_controller_id=broker.watcher.read_controller_id,
-        pinned=config.own.pinned_controller,
+        pinned=config.bridgehead.pinned_controller,
         principal=config.inter_broker_principal,
         credentials=security.channel.client if security.channel else None,
         new_channel=collaborators.channel,
@@ -225,7 +225,7 @@ def _build_broker(
     rates, quotas = _build_connection_limits(config)
     cache = MetadataCache(signals.metadata_changed)
     watcher = _build_watcher(config, instruments, security, signals, rates, collaborators.watcher)
-    rules = FaultRules() if config.own.faults_allowed else None
+    rules = FaultRules() if config.bridgehead.faults_allowed else None
     forwarding = collaborators.forwarding(
         broker_id=state.broker_id,
         incarnation=state.incarnation,
@@ -237,9 +237,11 @@ def _build_broker(
         wrap_link=link_wrapper(rules, security.serde, instruments.log),
     )
     consistency = ReadConsistency(
-        config.own, config.broker_id, cache, watcher, signals.zxid_applied
+        config.bridgehead, config.broker_id, cache, watcher, signals.zxid_applied
     )
-    updates = MetadataUpdates(config.own.metadata_delay_ms, cache, consistency, instruments.log)
+    updates = MetadataUpdates(
+        config.bridgehead.metadata_delay_ms, cache, consistency, instruments.log
+    )
     configs = BrokerConfigs(config.broker, quotas)
     return BrokerParts(
         state,
@@ -283,7 +285,9 @@ def _build_watcher(
             controller_changed=signals.controller_changed,
             config_changed=signals.config_changed,
             users_read=signals.users_read,
-            client_ids_read=signals.client_ids_read if config.own.data_plane_enabled else None,
+            client_ids_read=signals.client_ids_read
+            if config.bridgehead.data_plane_enabled
+            else None,
             ips_read=rates.replace_all,
             registered=signals.registered,
             session_changed=signals.session_changed,
@@ -293,7 +297,7 @@ def _build_watcher(
         log=instruments.log,
         now_ms=instruments.clock.wall_ms,
         access=security.zookeeper.broker,
-        on_answer=instruments.metrics.zookeeper_answered,
+        on_reply=instruments.metrics.zookeeper_replied,
     )
 
 
@@ -319,9 +323,9 @@ def _controller_settings(config: NodeConfig, paths: tuple[str, ...]) -> Settings
         request_timeout_ms=config.broker.int("request.timeout.ms"),
         start_up_paths=paths,
         token_check_interval_ms=config.broker.long("delegation.token.expiry.check.interval.ms"),
-        waits_for_brokers=config.own.metadata_blocking == CLUSTER,
-        stores_records=config.own.data_plane_enabled,
-        update_delay_s=0.0 if waits_for_updates(config.own) else _UPDATE_DELAY_S,
+        waits_for_brokers=config.bridgehead.metadata_blocking == CLUSTER,
+        stores_records=config.bridgehead.data_plane_enabled,
+        update_delay_s=0.0 if waits_for_updates(config.bridgehead) else _UPDATE_DELAY_S,
         mutation_quota_samples=config.broker.int("controller.quota.window.num"),
         mutation_quota_window_s=config.broker.int("controller.quota.window.size.seconds"),
     )
@@ -350,7 +354,7 @@ def _controller_services(
             log=instruments.log,
             now_s=time.monotonic,
             access=security.zookeeper.controller,
-            on_answer=metrics.zookeeper_answered,
+            on_reply=metrics.zookeeper_replied,
         )
 
     return Services(
@@ -369,8 +373,8 @@ def _controller_services(
         now_s=time.monotonic,
         now_ms=now_ms,
         authorization_failed=metrics.authorization_failed,
-        envelope_refused=metrics.envelope_refused,
-        channel_refused=metrics.channel_refused,
+        envelope_rejected=metrics.envelope_rejected,
+        channel_rejected=metrics.channel_rejected,
         state_changed=state_changed,
         own_broker=broker.updates,
         known_states=broker.cache,
@@ -380,7 +384,7 @@ def _controller_services(
         ),
         policies=policies,
         quirks=quirks_of(config.broker.originals),
-        understands_envelopes=config.own.envelope_supported,
+        understands_envelopes=config.bridgehead.envelope_supported,
     )
 
 
@@ -399,7 +403,7 @@ def _build_direct_writes(
         connection_timeout_ms=config.connection_timeout_ms,
         access=security.zookeeper.controller,
         log=instruments.log,
-        on_answer=instruments.metrics.zookeeper_answered,
+        on_reply=instruments.metrics.zookeeper_replied,
     )
     services = DirectServices(
         bind_authorize=security.authorization.bind,

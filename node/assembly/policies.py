@@ -123,7 +123,6 @@ class NodePolicies:
         self._runner = runner
 
     async def evaluate(self, calls: Sequence[PolicyCall], results: Results) -> Results:
-        """See controller.loop.policy_evaluation.Policies."""
         bound = [self._bind(*call) for call in calls]
         return await self._runner.run_in_order(bound, results)
 
@@ -194,19 +193,19 @@ def _load(key: str, name: str, properties: Mapping[str, str]) -> Any:
     if not module_name:
         raise NodeConfigError(f"{key}={name} is not a dotted path: write package.module.Class.")
     try:
-        found = getattr(importlib.import_module(module_name), class_name, None)
+        loaded = getattr(importlib.import_module(module_name), class_name, None)
     except (Exception, SystemExit) as error:
         raise NodeConfigError(
             f"{key}={name} cannot be imported ({_shown(error)}): put the folder "
             "of its package on PYTHONPATH."
         ) from error
-    if not isinstance(found, type):
+    if not isinstance(loaded, type):
         raise NodeConfigError(f"{key}={name} is missing: {module_name} has no such class.")
-    lacking = [method for method in _METHODS[key] if not callable(getattr(found, method, None))]
+    lacking = [method for method in _METHODS[key] if not callable(getattr(loaded, method, None))]
     if lacking:
         raise NodeConfigError(f"{key}={name} is not a policy: it lacks {', '.join(lacking)}.")
     try:
-        policy = found()
+        policy = loaded()
         policy.configure(MappingProxyType(dict(properties)))
     except (Exception, SystemExit) as error:
         raise NodeConfigError(f"{key}={name} cannot be configured: {_shown(error)}.") from error

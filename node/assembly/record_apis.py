@@ -28,12 +28,12 @@ def producers_of(partitions: Partitions) -> ProducersOf:
     """Return a function that finds the producers of a replica, for DescribeProducers."""
 
     def find(topic: str, partition: int) -> list[ProducerState]:
-        known = partitions.get(topic, partition).log.producers.by_id
+        producers = partitions.get(topic, partition).log.producers.by_id
         return [
             ProducerState(
-                producer_id, each.epoch, each.last_sequence, each.timestamp, coordinator_epoch=-1
+                producer_id, state.epoch, state.last_sequence, state.timestamp, coordinator_epoch=-1
             )
-            for producer_id, each in known.items()
+            for producer_id, state in producers.items()
         ]
 
     return find

@@ -139,27 +139,35 @@ def build_replication(
 
 def _security(config: NodeConfig, listener: str) -> PeerSecurity:
     """Return how this broker logs in to the inter-broker listener of other brokers."""
-    protocols = {each.name: each.security_protocol for each in config.listeners}
+    protocols = {section.name: section.security_protocol for section in config.listeners}
     if listener not in protocols:
         raise NodeConfigError(
             f"bridgehead.data.plane=true needs a listener for other brokers, and there is no "
             f"listener {listener}: set inter.broker.listener.name to one of "
             f"{', '.join(protocols)}."
         )
-    own = config.security[listener].properties
+    listener_properties = config.security[listener].properties
     mechanism = config.broker.string("sasl.mechanism.inter.broker.protocol") or ""
     properties: dict[str, object] = {
         "bootstrap.servers": "localhost:9092",  # Required, but not used.
         "security.protocol": protocols[listener],
-        **{name: value for name, value in own.items() if name.startswith(_TLS_PREFIX)},
+        **{
+            name: value
+            for name, value in listener_properties.items()
+            if name.startswith(_TLS_PREFIX)
+        },
     }
     if protocols[listener].startswith("SASL"):
         properties["sasl.mechanism"] = mechanism
-        properties["sasl.jaas.config"] = own.get(f"{mechanism.lower()}.sasl.jaas.config", "")
+        properties["sasl.jaas.config"] = listener_properties.get(
+            f"{mechanism.lower()}.sasl.jaas.config", ""
+        )
     try:
-        known = read_config(properties)
+        client_config = read_config(properties)
         return PeerSecurity(
-            f"broker-{config.broker_id}-fetcher", build_tls(known), login_source(known, None)
+            f"broker-{config.broker_id}-fetcher",
+            build_tls(client_config),
+            login_source(client_config, None),
         )
     except AdminConfigError as error:
         raise NodeConfigError(
@@ -171,7 +179,7 @@ def _security(config: NodeConfig, listener: str) -> PeerSecurity:
 
 def _register_gauges(partitions: Partitions, metrics: NodeMetrics) -> None:
     def led() -> list[Partition]:
-        return [each for each in partitions.by_name.values() if each.is_leader]
+        return [partition for partition in partitions.by_name.values() if partition.is_leader]
 
     metrics.gauge(names.PARTITIONS, lambda: len(partitions.by_name))
     metrics.gauge(names.LEADERS, lambda: len(led()))

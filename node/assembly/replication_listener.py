@@ -25,7 +25,7 @@ def needs_listener(broker: BrokerConfig, names: Iterable[str], *, has_authorizer
     PLAINTEXT every broker and client is ANONYMOUS, so clients would get this right too.
     """
     settings = ("inter.broker.listener.name", "security.inter.broker.protocol")
-    if any(broker.originals.get(each) for each in settings):
+    if any(broker.originals.get(setting) for setting in settings):
         return False
     return NAME not in names and (has_authorizer or "PLAINTEXT" not in names)
 
@@ -38,8 +38,8 @@ def listener_properties(files: ChannelFiles) -> Mapping[str, str]:
     """
     chain, key, authority = (
         # As in TLS, text around the PEM blocks is ignored; it may contain any characters.
-        Path(each).read_text(encoding="ascii", errors="ignore")
-        for each in (files.certificate, files.key, files.authority)
+        Path(file).read_text(encoding="ascii", errors="ignore")
+        for file in (files.certificate, files.key, files.authority)
     )
     return {
         "ssl.client.auth": "required",

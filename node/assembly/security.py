@@ -131,7 +131,7 @@ def build_serde(config: NodeConfig) -> PrincipalSerde:
         NodeConfigError: a builder cannot be used; or this broker forwards, and a custom builder
             has no serde (KIP-590 §KafkaPrincipal Serialization: there is no default).
     """
-    if config.own.fake_principals:
+    if config.bridgehead.fake_principals:
         return FakePrincipalSerde()
     name = config.broker.string("principal.builder.class") or DEFAULT_BUILDER
     for listener, security in config.security.items():
@@ -150,7 +150,7 @@ def _serde_of(
         builder = load_builder(name, "DEFAULT", properties)
     except SecurityConfigError as error:
         raise NodeConfigError(str(error)) from error
-    lacking = [each for each in _SERDE_METHODS if not callable(getattr(builder, each, None))]
+    lacking = [method for method in _SERDE_METHODS if not callable(getattr(builder, method, None))]
     if not lacking:
         return CustomPrincipalSerde(name, cast(PrincipalCodec, builder))
     if config.forwards:

@@ -150,11 +150,11 @@ class ControlCommands:
 
         A salt is not secret: any client that starts a login gets it.
         """
-        found: dict[str, dict[str, str]] = {}
+        salts: dict[str, dict[str, str]] = {}
         for user in users:
             for number, name in MECHANISM_NAMES.items():
                 credential = self._parts.security.users.scram_credential(user, number)
                 if credential is not None:
                     salt = base64.b64encode(credential.salt).decode()
-                    found.setdefault(user, {})[name] = salt
-        return found
+                    salts.setdefault(user, {})[name] = salt
+        return salts

@@ -50,21 +50,21 @@ class Node:
             OSError: a port is taken.
             ConnectionLostError: ZooKeeper does not answer at the start. If the connection breaks
                 later, the start continues after a reconnect, as in Kafka.
-            RegistrationRefusedError: the broker id is taken.
+            RegistrationRejectedError: the broker id is taken.
         """
         parts, config, state = self._parts, self._parts.config, self._parts.broker.state
         log, watcher = parts.instruments.log, parts.broker.watcher
         version = bridgehead.__version__
         log.append(Started(incarnation=state.incarnation, version=version, pid=os.getpid()))
-        supported = config.own.envelope_supported
+        supported = config.bridgehead.envelope_supported
         log.append(ProtocolLevel(level=config.protocol_level, envelope_supported=supported))
         self._schedule_flush()
         requirements = build_login_requirements(
             config, parts.security, parts.instruments.clock.wall_ms
         )
-        await self._metrics_server.start(*_host_and_port(config.own.metrics_listener))
+        await self._metrics_server.start(*_host_and_port(config.bridgehead.metrics_listener))
         self._envelopes = await parts.serve_envelopes(
-            *_host_and_port(config.own.grpc_listener),
+            *_host_and_port(config.bridgehead.grpc_listener),
             parts.controller,
             parts.security.channel.server if parts.security.channel else None,
             parts.controller.api_ranges,
@@ -72,16 +72,16 @@ class Node:
         await watcher.open()
         # Repeat until the new paths are visible: this broker's ZooKeeper server may lag behind.
         has_paths = partial(watcher.has_start_up_paths, parts.start_up_paths)
-        while not await watcher.until_answered(has_paths):
+        while not await watcher.until_reply(has_paths):
             new_id = encode_uuid(uuid.uuid4().bytes)
-            await watcher.until_answered(partial(parts.controller.prepare, new_id))
+            await watcher.until_reply(partial(parts.controller.prepare, new_id))
         if parts.direct is not None:
             await parts.direct.open()
-        state.cluster_id = await watcher.until_answered(watcher.cluster_id)
+        state.cluster_id = await watcher.until_reply(watcher.cluster_id)
         configs = parts.broker.configs
         configs.store(
             {
-                name: await watcher.until_answered(partial(watcher.read_config, "brokers", name))
+                name: await watcher.until_reply(partial(watcher.read_config, "brokers", name))
                 for name in configs.entities
             }
         )
@@ -90,12 +90,13 @@ class Node:
         server = self._server = build_server(parts)
         configs.limits_changed.subscribe(server.limits_changed)
         self._listeners = tuple(
-            [await server.bind(each, requirements[each.name]) for each in config.listeners]
+            [
+                await server.bind(listener, requirements[listener.name])
+                for listener in config.listeners
+            ]
         )
-        await watcher.until_answered(
-            partial(watcher.register, self._registration(), self._address())
-        )
-        await watcher.until_answered(watcher.watch)
+        await watcher.until_reply(partial(watcher.register, self._registration(), self._address()))
+        await watcher.until_reply(watcher.watch)
         await server.serve()
         self._register_gauges(server)
         self._schedule_snapshot()
@@ -111,9 +112,9 @@ class Node:
 
     def _address(self) -> NodeAddress:
         assert self._envelopes is not None
-        own = self._parts.config.own
-        host, _, port = own.grpc_advertised.rpartition(":")
-        host = host or _host_and_port(own.grpc_listener)[0]
+        settings = self._parts.config.bridgehead
+        host, _, port = settings.grpc_advertised.rpartition(":")
+        host = host or _host_and_port(settings.grpc_listener)[0]
         bound = self._envelopes.port
         return NodeAddress(
             f"{host}:{int(port or 0) or bound}", self._parts.broker.state.incarnation
@@ -194,12 +195,14 @@ class Node:
     def ready(self) -> dict[str, Any]:
         """Return the addresses of a node that has started, for `ready.json`."""
         config = self._parts.config
-        metrics_host, _ = _host_and_port(config.own.metrics_listener)
+        metrics_host, _ = _host_and_port(config.bridgehead.metrics_listener)
         return {
             "id": config.broker_id,
             "pid": os.getpid(),
             "incarnation": self._parts.broker.state.incarnation,
-            "listeners": {each.name: f"{each.host}:{each.port}" for each in self._listeners},
+            "listeners": {
+                listener.name: f"{listener.host}:{listener.port}" for listener in self._listeners
+            },
             "metrics_url": f"http://{metrics_host}:{self._metrics_server.port}/metrics",
             "grpc": self._address().grpc,
         }
@@ -208,13 +211,13 @@ class Node:
         """Return this node's status. Its keys are part of the user interface."""
         config, broker, controller = self._parts.config, self._parts.broker, self._parts.controller
         cache = broker.cache
-        is_active, answers = controller.state is ControllerState.ACTIVE, self._zookeeper_answers()
+        is_active, responds = controller.state is ControllerState.ACTIVE, self._zookeeper_responds()
         return {
             "id": config.broker_id,
             "cluster_id": broker.state.cluster_id,
-            "is_controller": is_active and answers,
+            "is_controller": is_active and responds,
             "controller_state": "suspended"
-            if is_active and not answers
+            if is_active and not responds
             else controller.state.value,
             "controller_id": self._controller_id(),
             "controller_epoch": controller.epoch or cache.controller_epoch,
@@ -222,9 +225,9 @@ class Node:
             "topics": len(cache.topics),
             "zxid": cache.zxid,
             "session": broker.state.session.value,
-            "zookeeper_answers": answers,
+            "zookeeper_answers": responds,
             "protocol_level": config.protocol_level,
-            "envelope_supported": config.own.envelope_supported,
+            "envelope_supported": config.bridgehead.envelope_supported,
             "writes_directly": self._parts.direct is not None,
         }
 
@@ -234,11 +237,13 @@ class Node:
         Return None if they disagree, if ZooKeeper is silent, or if the cache has no such broker.
         """
         cache = self._parts.broker.cache
-        known = cache.controller_id if self._zookeeper_answers() else None
-        agreed = known == self._parts.follower.controller_id and known in cache.brokers
-        return known if agreed else None
+        controller_id = cache.controller_id if self._zookeeper_responds() else None
+        agreed = (
+            controller_id == self._parts.follower.controller_id and controller_id in cache.brokers
+        )
+        return controller_id if agreed else None
 
-    def _zookeeper_answers(self) -> bool:
+    def _zookeeper_responds(self) -> bool:
         """Return whether ZooKeeper has answered within the session timeout.
 
         If it has not, the session of the controller that this node knows may have expired.
@@ -248,7 +253,7 @@ class Node:
         return silent_s * 1000 <= watcher.session_timeout_ms
 
     def _health(self) -> tuple[bool, str]:
-        if not self._zookeeper_answers():
+        if not self._zookeeper_responds():
             return False, "no answer from ZooKeeper for longer than the session timeout"
         controller_id = self._controller_id()
         if controller_id is None:

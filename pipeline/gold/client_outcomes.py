@@ -21,7 +21,7 @@ effects AS (
   FROM outcomes o JOIN requests r ON o.run = r.run AND o.request_id = r.request_id
   WHERE o.error = 0 AND r.received IS NOT NULL GROUP BY o.run, r.received.api_key, o.element),
 same AS (
-  SELECT DISTINCT run, api_key, explode(unchanged) AS element FROM answers),
+  SELECT DISTINCT run, api_key, explode(unchanged) AS element FROM responses),
 results AS (
   SELECT run, op_id, api_key, requested, outcome, e.element, e.error, invoked_row, completed_row
   FROM operations LATERAL VIEW explode(elements) x AS e
@@ -39,7 +39,7 @@ LEFT JOIN same s ON t.run = s.run AND t.api_key = s.api_key AND t.element = s.el
 
 CLIENT_OUTCOMES: Final = Table(
     name="gold/client_outcomes",
-    inputs=("gold/operations", "silver/outcomes", "gold/requests", "gold/answers"),
+    inputs=("gold/operations", "silver/outcomes", "gold/requests", "gold/responses"),
     schema="run STRING, op_id STRING, api_key BIGINT, outcome STRING, element STRING, "
     "error BIGINT, named_once BOOLEAN, unchanged BOOLEAN, done ARRAY<BIGINT>, "
     "invoked_row STRING, completed_row STRING",

@@ -12,9 +12,9 @@ SELECT run, node, boot, number, min(epoch) AS epoch,
   max(zxid) AS zxid, max(operations) AS operations, max(bytes) AS bytes,
   min(wall_ms) FILTER (WHERE kind = 'commit_sent') AS sent_ms,
   count_if(kind = 'commit_sent') AS times_sent, count_if(kind = 'commit_unknown') AS times_unknown,
-  max(mono_ns) FILTER (WHERE kind = 'commit_answered')
+  max(mono_ns) FILTER (WHERE kind = 'commit_acknowledged')
     - min(mono_ns) FILTER (WHERE kind = 'commit_sent') AS took_ns
-FROM events WHERE kind IN ('commit_sent', 'commit_answered', 'commit_unknown')
+FROM events WHERE kind IN ('commit_sent', 'commit_acknowledged', 'commit_unknown')
 GROUP BY run, node, boot, number
 """
 

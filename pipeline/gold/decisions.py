@@ -10,10 +10,10 @@ from pipeline.table import Table
 
 _DECISIONS: Final = """
 WITH each AS (
-  SELECT *, explode(elements) AS e FROM answers)
+  SELECT *, explode(elements) AS e FROM responses)
 SELECT a.run, a.request_id, a.identity, a.api_key, e.element, e.error,
   array_contains(a.unchanged, e.element) AS unchanged, a.validate_only, a.image_zxid, a.zxid,
-  a.route, a.decided_row, a.answered_row, coalesce(c.zxids, array()) AS committed,
+  a.route, a.decided_row, a.responded_row, coalesce(c.zxids, array()) AS committed,
   coalesce(c.done, array()) AS done, coalesce(c.wrote_topic, false) AS wrote_topic,
   coalesce(c.wrote_config, false) AS wrote_config
 FROM each a LEFT JOIN committed c ON a.run = c.run AND a.identity.broker_id = c.broker_id
@@ -23,10 +23,10 @@ FROM each a LEFT JOIN committed c ON a.run = c.run AND a.identity.broker_id = c.
 
 DECISIONS: Final = Table(
     name="gold/decisions",
-    inputs=("gold/answers", "gold/committed"),
+    inputs=("gold/responses", "gold/committed"),
     schema=f"run STRING, request_id STRING, identity {IDENTITY}, api_key BIGINT, "
     "element STRING, error BIGINT, unchanged BOOLEAN, validate_only BOOLEAN, "
-    "image_zxid BIGINT, zxid BIGINT, route STRING, decided_row STRING, answered_row STRING, "
+    "image_zxid BIGINT, zxid BIGINT, route STRING, decided_row STRING, responded_row STRING, "
     "committed ARRAY<BIGINT>, done ARRAY<BIGINT>, wrote_topic BOOLEAN, wrote_config BOOLEAN",
     build=query(_DECISIONS),
 )

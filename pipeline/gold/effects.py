@@ -24,7 +24,7 @@ responses AS (
   UNION ALL
   SELECT r.run, 'info', coalesce(max(e.times), 0)
   FROM requests r LEFT JOIN effects e ON r.run = e.run AND r.request_id = e.request_id
-  WHERE r.received.route = 'FORWARD' AND (r.answered IS NULL OR r.answered.closed)
+  WHERE r.received.route = 'FORWARD' AND (r.responded IS NULL OR r.responded.closed)
   GROUP BY r.run, r.request_id)
 SELECT run, response, CASE WHEN times = 0 THEN 'none' WHEN times = 1 THEN 'once' ELSE 'twice' END
   AS effect, count(*) AS elements

@@ -11,8 +11,8 @@ _SHARES: Final = """
 SELECT run, received.node AS node, received.api_key AS api_key,
   received.api_version AS api_version, received.route AS route, count(*) AS requests,
   count_if(attempts > 0) AS forwarded, count_if(remote_attempts > 0) AS redirected,
-  sum(greatest(attempts - 1, 0)) AS resends, count_if(answered.closed) AS closed,
-  count_if(answered IS NULL) AS unanswered
+  sum(greatest(attempts - 1, 0)) AS resends, count_if(responded.closed) AS closed,
+  count_if(responded IS NULL) AS unfinished
 FROM requests WHERE received IS NOT NULL
 GROUP BY run, received.node, received.api_key, received.api_version, received.route
 """
@@ -22,6 +22,6 @@ FORWARDED_SHARES: Final = Table(
     inputs=("gold/requests",),
     schema="run STRING, node STRING, api_key BIGINT, api_version BIGINT, route STRING, "
     "requests BIGINT, forwarded BIGINT, redirected BIGINT, resends BIGINT, closed BIGINT, "
-    "unanswered BIGINT",
+    "unfinished BIGINT",
     build=query(_SHARES),
 )

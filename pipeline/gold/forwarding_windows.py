@@ -13,12 +13,12 @@ _WINDOWS: Final = f"""
 WITH responses AS (
   SELECT run, node, kind, error, local, request_id, wall_ms DIV {WINDOW_MS} AS slice
   FROM events WHERE source = 'node'
-    AND kind IN ('request_received', 'answered', 'forward_sent', 'envelope_refused')),
+    AND kind IN ('request_received', 'responded', 'forward_sent', 'envelope_rejected')),
 counted AS (
   SELECT run, node, slice, count_if(kind = 'request_received') AS requests,
-    count_if(kind = 'answered') AS answers,
+    count_if(kind = 'responded') AS responses,
     count_if(kind = 'forward_sent' AND NOT local) AS forward_attempts,
-    count_if(kind = 'envelope_refused' AND error = 31) AS authorization_failures
+    count_if(kind = 'envelope_rejected' AND error = 31) AS authorization_failures
   FROM responses GROUP BY run, node, slice),
 -- A message counts as redirected once, in the window of its first remote attempt.
 waits AS (
@@ -28,7 +28,7 @@ waits AS (
 redirected AS (
   SELECT run, node, slice, count(*) AS redirected, count(DISTINCT connection) AS waiting_clients
   FROM waits GROUP BY run, node, slice)
-SELECT c.run, c.node, c.slice * {WINDOW_MS} AS window_ms, c.requests, c.answers,
+SELECT c.run, c.node, c.slice * {WINDOW_MS} AS window_ms, c.requests, c.responses,
   c.forward_attempts, coalesce(r.redirected, 0) AS num_messages_redirected,
   coalesce(r.redirected, 0) * 1000D / {WINDOW_MS} AS num_messages_redirected_rate,
   coalesce(r.waiting_clients, 0) AS clients_forwarding,
@@ -42,7 +42,7 @@ FROM counted c LEFT JOIN redirected r
 FORWARDING_WINDOWS: Final = Table(
     name="gold/forwarding_windows",
     inputs=("silver/events", "gold/requests"),
-    schema="run STRING, node STRING, window_ms BIGINT, requests BIGINT, answers BIGINT, "
+    schema="run STRING, node STRING, window_ms BIGINT, requests BIGINT, responses BIGINT, "
     "forward_attempts BIGINT, num_messages_redirected BIGINT, "
     "num_messages_redirected_rate DOUBLE, clients_forwarding BIGINT, "
     "clients_forwarding_rate DOUBLE, authorization_failures BIGINT, redirected_share DOUBLE",

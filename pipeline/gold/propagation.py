@@ -15,7 +15,7 @@ from pipeline.table import Table
 _PROPAGATION: Final = f"""
 WITH commits_done AS (
   SELECT e.run, e.zxid, min(e.mono_ns) AS mono_ns, min(e.host_boot_id) AS host
-  FROM events e WHERE e.kind = 'commit_answered' GROUP BY e.run, e.zxid),
+  FROM events e WHERE e.kind = 'commit_acknowledged' GROUP BY e.run, e.zxid),
 images AS (
   SELECT run, node, boot, zxid, min(mono_ns) AS mono_ns, min(host_boot_id) AS host
   FROM events WHERE kind = 'image_advanced' AND side = 'broker' GROUP BY run, node, boot, zxid),

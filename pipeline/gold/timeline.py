@@ -19,11 +19,11 @@ WITH spans AS (
 placed AS (
   SELECT /*+ BROADCAST(s) */ r.run, s.first_ms, s.width,
     (r.received.wall_ms - s.first_ms) DIV s.width AS slice, r.received.route AS route,
-    r.total_ns DIV 1000 AS us, r.attempts, r.answered.closed AS closed, r.answered IS NULL AS open
+    r.total_ns DIV 1000 AS us, r.attempts, r.responded.closed AS closed, r.responded IS NULL AS open
   FROM requests r JOIN spans s ON r.run = s.run WHERE r.received IS NOT NULL)
 SELECT run, min(first_ms) + slice * min(width) AS slice_ms, min(width) AS width_ms,
   count_if(route = 'FORWARD') AS forwarded, count_if(route <> 'FORWARD') AS others,
-  sum(greatest(attempts - 1, 0)) AS resends, count_if(open OR closed) AS unanswered,
+  sum(greatest(attempts - 1, 0)) AS resends, count_if(open OR closed) AS unfinished,
   percentile(us, 0.5) FILTER (WHERE route = 'FORWARD') AS p50_us,
   percentile(us, 0.99) FILTER (WHERE route = 'FORWARD') AS p99_us
 FROM placed GROUP BY run, slice
@@ -33,6 +33,6 @@ TIMELINE: Final = Table(
     name="gold/timeline",
     inputs=("gold/requests",),
     schema="run STRING, slice_ms BIGINT, width_ms BIGINT, forwarded BIGINT, others BIGINT, "
-    "resends BIGINT, unanswered BIGINT, p50_us DOUBLE, p99_us DOUBLE",
+    "resends BIGINT, unfinished BIGINT, p50_us DOUBLE, p99_us DOUBLE",
     build=query(_TIMELINE),
 )

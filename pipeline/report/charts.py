@@ -68,7 +68,7 @@ def _top_of(value: float) -> float:
 def _ticks(span: float, *, whole: bool) -> list[float]:
     """Return at most nine round numbers from 0 to `span`; if `whole`, only integers."""
     steps = (base * 10**power for power in range(0 if whole else -3, 9) for base in (1, 2, 5))
-    step = next(each for each in steps if span / each <= 8)
+    step = next(candidate for candidate in steps if span / candidate <= 8)
     return [at * step for at in range(int(span / step + 1e-9) + 1)]
 
 
@@ -77,8 +77,8 @@ def lines(
 ) -> str:
     """Draw series, with bands behind them. Without `x_unit`, the ticks of x are whole numbers."""
     height = 240.0
-    xs = [x for each in series for x, _ in each.points] or [0.0]
-    ys = [y for each in series for _, y in each.points if y is not None] or [0.0]
+    xs = [x for line in series for x, _ in line.points] or [0.0]
+    ys = [y for line in series for _, y in line.points if y is not None] or [0.0]
     span = max(max(xs), 1e-9)
     top = _top_of(max(ys))
     plot_width, plot_height = WIDTH - _LEFT - _RIGHT, height - _TOP - _BOTTOM
@@ -106,8 +106,8 @@ def lines(
         x, _ = at(second, 0)
         anchor = "end" if x > WIDTH - _RIGHT - 20 else "middle"
         parts.append(_text(x, height - 10, f"{number(second)} {x_unit}", "quiet", anchor))
-    for index, each in enumerate(series):
-        for piece in _pieces(each.points):
+    for index, line in enumerate(series):
+        for piece in _pieces(line.points):
             (x, y), *others = (at(*point) for point in piece)
             path = "".join(f"L{x:.1f} {y:.1f}" for x, y in others)
             parts.append(
@@ -116,7 +116,7 @@ def lines(
                 else f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" class="line s{index}"/>'
             )
     parts.append(_text(_LEFT, 10, unit, "quiet"))
-    return _legend([each.name for each in series]) + _figure(height, parts, title)
+    return _legend([line.name for line in series]) + _figure(height, parts, title)
 
 
 def _pieces(points: Sequence[tuple[float, float | None]]) -> list[list[tuple[float, float]]]:

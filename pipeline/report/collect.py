@@ -45,16 +45,16 @@ QUERIES: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     ),
     "propagation": (("gold/propagation",), "SELECT * FROM propagation ORDER BY node, boot"),
     "effects": (("gold/effects",), "SELECT * FROM effects ORDER BY response, effect"),
-    "refusals": (
-        ("gold/refusals",),
-        "SELECT run, principal, sum(refusals) AS refusals, "
-        "coalesce(sum(refusals) FILTER (WHERE is_denial), 0) AS denials "
-        "FROM refusals GROUP BY run, principal ORDER BY refusals DESC, principal",
+    "rejections": (
+        ("gold/rejections",),
+        "SELECT run, principal, sum(rejections) AS rejections, "
+        "coalesce(sum(rejections) FILTER (WHERE is_denial), 0) AS denials "
+        "FROM rejections GROUP BY run, principal ORDER BY rejections DESC, principal",
     ),
     "shares": (
         ("gold/forwarded_shares",),
         "SELECT run, node, sum(requests) AS requests, sum(forwarded) AS forwarded, "
-        "sum(redirected) AS redirected, sum(resends) AS resends, sum(unanswered) AS unanswered "
+        "sum(redirected) AS redirected, sum(resends) AS resends, sum(unfinished) AS unfinished "
         "FROM forwarded_shares GROUP BY run, node ORDER BY node",
     ),
     "counters": (
@@ -132,13 +132,13 @@ def collect(
     tables: Tables, runs: Sequence[Run], verdicts: Mapping[str, Sequence[VerdictRow]]
 ) -> list[Content]:
     """Run each query once for all runs; return the rows of each run."""
-    found: dict[str, dict[str, list[Mapping[str, Any]]]] = {run.id: {} for run in runs}
+    collected: dict[str, dict[str, list[Mapping[str, Any]]]] = {run.id: {} for run in runs}
 
     def rows_of(name: str) -> None:
         inputs, sql = QUERIES[name]
         frame = query(sql, every_column=True)({table: tables.read(table) for table in inputs})
         for row in frame.toLocalIterator():
-            held = found[row["run"]].setdefault(name, [])
+            held = collected[row["run"]].setdefault(name, [])
             if len(held) < _ROWS_MAX:
                 held.append(row.asDict())
 
@@ -148,7 +148,7 @@ def collect(
         Content(
             run=run,
             verdicts=verdicts[run.id],
-            rows={name: found[run.id].get(name, []) for name in QUERIES},
+            rows={name: collected[run.id].get(name, []) for name in QUERIES},
         )
         for run in runs
     ]

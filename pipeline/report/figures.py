@@ -36,22 +36,23 @@ class Figures:
 
 def figures(content: Content) -> Figures:
     """Return the figures of a run."""
-    known = content.run.manifest.run
-    found = [dict(parts) for _, parts in failovers(content.rows["terms"])]
-    names = list(dict.fromkeys(name for parts in found for name in parts))
+    recorded = content.run.manifest.run
+    failover_parts = [dict(parts) for _, parts in failovers(content.rows["terms"])]
+    names = list(dict.fromkeys(name for parts in failover_parts for name in parts))
     shown = [row for row in content.verdicts if row.verdict != "NODATA"]
     return Figures(
         run=content.run.id,
         verdict=worst(content.verdicts),
-        scenario=known.scenario,
-        seed=known.seed,
-        version=known.versions.get("bridgehead", "unknown"),
-        started_ms=known.started_ms,
+        scenario=recorded.scenario,
+        seed=recorded.seed,
+        version=recorded.versions.get("bridgehead", "unknown"),
+        started_ms=recorded.started_ms,
         properties={row.property: str(row.verdict) for row in shown},
         names={row.property: row.name for row in shown},
-        failovers=len(found),
+        failovers=len(failover_parts),
         failover_ms={
-            name: statistics.median(parts.get(name, 0.0) for parts in found) for name in names
+            name: statistics.median(parts.get(name, 0.0) for parts in failover_parts)
+            for name in names
         },
         hops=_hops(content.rows["latency"]),
     )
@@ -62,8 +63,8 @@ def _hops(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
     most: dict[str, Mapping[str, Any]] = {}
     for row in rows:
         if row["route"] in ("FORWARD", "COMMIT"):
-            known = most.get(row["hop"])
-            if known is None or row["requests"] > known["requests"]:
+            highest = most.get(row["hop"])
+            if highest is None or row["requests"] > highest["requests"]:
                 most[row["hop"]] = row
     return {
         hop if hop == "ZooKeeper" else f"{hop} ({api_name(row['api_key'])})": {
@@ -75,7 +76,7 @@ def _hops(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
 
 def figures_to_json(contents: Sequence[Content]) -> str:
     """Return the text of figures.json."""
-    runs = [asdict(figures(each)) for each in contents]
+    runs = [asdict(figures(content)) for content in contents]
     return json.dumps({"schema_version": SCHEMA_VERSION, "runs": runs}, indent=1) + "\n"
 
 
@@ -89,6 +90,6 @@ def figures_from_json(text: str) -> list[Figures]:
         document = json.loads(text)
         if document["schema_version"] != SCHEMA_VERSION:
             raise ValueError(f"its schema_version is not {SCHEMA_VERSION}")
-        return [Figures(**each) for each in document["runs"]]
+        return [Figures(**run) for run in document["runs"]]
     except (KeyError, TypeError) as error:
         raise ValueError(f"it has another form ({error!r})") from error

@@ -15,7 +15,7 @@ _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010f
 
 
 def _text(sentence: str) -> str:
-    return _NOT_XML.sub(lambda found: found[0].encode("unicode_escape").decode(), sentence)
+    return _NOT_XML.sub(lambda match: match[0].encode("unicode_escape").decode(), sentence)
 
 
 def junit(verdicts: Mapping[str, Sequence[VerdictRow]]) -> str:

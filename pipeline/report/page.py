@@ -24,28 +24,29 @@ _HOPS: Final = (
 
 def page(contents: Sequence[Content]) -> str:
     """Return the report on runs."""
-    sections = "".join(_run(each) for each in contents)
+    sections = "".join(_run(content) for content in contents)
     head = ""
     if len(contents) > 1:
         links = (
             [
-                f'<a href="#{escape(each.run.id)}">{escape(each.run.id)}</a>',
-                mark(worst(each.verdicts)),
+                f'<a href="#{escape(content.run.id)}">{escape(content.run.id)}</a>',
+                mark(worst(content.verdicts)),
             ]
-            for each in contents
+            for content in contents
         )
         head = "<h1>Runs</h1>" + table(("run", "verdict"), links, raw=True)
-    title = f"Bridgehead: {', '.join(each.run.id for each in contents[:3])}"
+    title = f"Bridgehead: {', '.join(content.run.id for content in contents[:3])}"
     return document(title, head + sections)
 
 
 def _run(content: Content) -> str:
     run = content.run
-    known = run.manifest.run
+    recorded = run.manifest.run
     facts = {
-        "scenario": known.scenario or "none",
-        "seed": "none" if known.seed is None else str(known.seed),
-        "versions": ", ".join(f"{k} {v}" for k, v in sorted(known.versions.items())) or "unknown",
+        "scenario": recorded.scenario or "none",
+        "seed": "none" if recorded.seed is None else str(recorded.seed),
+        "versions": ", ".join(f"{k} {v}" for k, v in sorted(recorded.versions.items()))
+        or "unknown",
         "evidence": f"{run.folder} (digest {run.digest})",
         "repeat with": f"bridgehead pipeline run --evidence {run.folder} --out DIR",
     }
@@ -70,7 +71,7 @@ def _of_events(content: Content) -> str:
         + _hops(content)
         + _failovers(content)
         + _effects(content)
-        + _refusals(content)
+        + _rejections(content)
         + _forwarding(content)
     )
 
@@ -103,7 +104,7 @@ def _violations(content: Content) -> str:
     for verdict in violated:
         items = [
             f"<tr><td>{escape(row['sentence'])}<br>"
-            f"<small>{'<br>'.join(escape(each) for each in row['rows'])}</small></td></tr>"
+            f"<small>{'<br>'.join(escape(text) for text in row['rows'])}</small></td></tr>"
             for row in content.rows["violations"]
             if row["property"] == verdict.property
         ]
@@ -172,7 +173,7 @@ def _over_time(content: Content) -> str:
                 series("forwarded", "forwarded", rate, 0.0),
                 series("answered by the broker", "others", rate, 0.0),
                 series("resent", "resends", rate, 0.0),
-                series("unanswered", "unanswered", rate, 0.0),
+                series("unfinished", "unfinished", rate, 0.0),
             ],
             bands,
             "per second",
@@ -272,14 +273,14 @@ def _effects(content: Content) -> str:
     )
 
 
-def _refusals(content: Content) -> str:
-    rows = content.rows["refusals"]
+def _rejections(content: Content) -> str:
+    rows = content.rows["rejections"]
     if not rows:
         return "<h2>Rejections</h2><p>No request was rejected.</p>"
     shown = [
         (
             row["principal"],
-            {"rejected": float(row["refusals"]), "not authorized": float(row["denials"])},
+            {"rejected": float(row["rejections"]), "not authorized": float(row["denials"])},
         )
         for row in rows[:15]
     ]
@@ -288,12 +289,12 @@ def _refusals(content: Content) -> str:
 
 def _forwarding(content: Content) -> str:
     shares = table(
-        ("broker", "requests", "forwarded", "redirected", "share", "resent", "unanswered"),
+        ("broker", "requests", "forwarded", "redirected", "share", "resent", "unfinished"),
         (
             (
                 *cells(row, "node requests forwarded redirected"),
                 f"{row['redirected'] / row['requests']:.1%}" if row["requests"] else "",
-                *cells(row, "resends unanswered"),
+                *cells(row, "resends unfinished"),
             )
             for row in content.rows["shares"]
         ),

@@ -30,7 +30,7 @@ class Change:
 
 def trends(runs: Sequence[Figures]) -> str:
     """Return the page; the runs are in order."""
-    changes = sorted([*verdict_changes(runs), *time_changes(runs)], key=lambda each: each.at)
+    changes = sorted([*verdict_changes(runs), *time_changes(runs)], key=lambda change: change.at)
     first, last = _day(runs[0]), _day(runs[-1])
     body = (
         f"<h1>Runs over time: {len(runs)}</h1><p class=quiet>{first} to {last} UTC, in the order "
@@ -42,14 +42,14 @@ def trends(runs: Sequence[Figures]) -> str:
 
 def verdict_changes(runs: Sequence[Figures]) -> list[Change]:
     """Return where the verdict on a property differs from the previous one."""
-    found = []
+    changes = []
     last: dict[str, str] = {}
     for at, run in enumerate(runs):
         for of, verdict in run.properties.items():
             if last.get(of, verdict) != verdict:
-                found.append(Change(at, f"{of} {run.names[of]}", last[of], verdict))
+                changes.append(Change(at, f"{of} {run.names[of]}", last[of], verdict))
             last[of] = verdict
-    return found
+    return changes
 
 
 def time_changes(runs: Sequence[Figures]) -> list[Change]:
@@ -67,16 +67,16 @@ def leaps(values: Sequence[float | None]) -> list[tuple[int, float, float]]:
     Only the last `BEFORE` values before it count. The value is more than `FACTOR` times the highest
     of them, or less than the lowest divided by `FACTOR`. The bound is this highest or lowest value.
     """
-    found = []
+    result = []
     for at, value in enumerate(values):
-        earlier = [each for each in values[max(at - BEFORE, 0) : at] if each is not None]
+        earlier = [number for number in values[max(at - BEFORE, 0) : at] if number is not None]
         if value is None or not earlier:
             continue
         if value > max(earlier) * FACTOR:
-            found.append((at, max(earlier), value))
+            result.append((at, max(earlier), value))
         elif value * FACTOR < min(earlier):
-            found.append((at, min(earlier), value))
-    return found
+            result.append((at, min(earlier), value))
+    return result
 
 
 def _times(runs: Sequence[Figures]) -> dict[str, list[float | None]]:
@@ -105,7 +105,10 @@ def _changes(runs: Sequence[Figures], changes: Sequence[Change]) -> str:
     )
     if not changes:
         return f"<h2>What changed</h2><p>Nothing.</p><p class=quiet>{rule}</p>"
-    rows = ((_name(each.at, runs[each.at]), each.what, each.before, each.now) for each in changes)
+    rows = (
+        (_name(change.at, runs[change.at]), change.what, change.before, change.now)
+        for change in changes
+    )
     listed = table(("run", "figure", "before", "now"), rows, numbers=2)
     return f"<h2>What changed</h2>{listed}<p class=quiet>{rule}</p>"
 
@@ -135,7 +138,7 @@ def _properties(runs: Sequence[Figures]) -> str:
     """List the properties with a failed or undecided run, with a sign for each run."""
     names = {of: name for run in runs for of, name in run.names.items()}
     rows = []
-    for of in sorted(names, key=lambda each: (each[0], int(each[1:]))):
+    for of in sorted(names, key=lambda name: (name[0], int(name[1:]))):
         verdicts = [run.properties.get(of) for run in runs]
         if set(verdicts) <= {"PASS", None}:
             continue
@@ -156,7 +159,7 @@ def _properties(runs: Sequence[Figures]) -> str:
 
 
 def _failovers(runs: Sequence[Figures], changes: Sequence[Change]) -> str:
-    changed = {each.at for each in changes if each.what.startswith("failover: ")}
+    changed = {change.at for change in changes if change.what.startswith("failover: ")}
     rows = [
         (f"{'* ' if at in changed else ''}{_name(at, run)}", list(run.failover_ms.items()))
         for at, run in enumerate(runs)
@@ -181,7 +184,7 @@ def _hops(runs: Sequence[Figures], changes: Sequence[Change]) -> str:
             charts.Line(short, [(at, value) for at, value in enumerate(times[key], start=1)])
             for short, key in (("p50", f"{name}, p50"), ("p99", f"{name}, p99"))
         ]
-        changed = {each.at for each in changes if each.what.startswith(f"{name}, ")}
+        changed = {change.at for change in changes if change.what.startswith(f"{name}, ")}
         bands = [
             charts.Band(at + 0.6, at + 1.4, f"run {at + 1} changed it", "gap")
             for at in sorted(changed)

@@ -30,13 +30,13 @@ WITH gaps AS (
     CASE WHEN stopped_seq IS NULL AND NOT killed THEN struct(concat('node ', node, ' boot ', boot,
       ': its end is not recorded') AS sentence, 1L AS number) END)) x AS g
   WHERE g IS NOT NULL)
-SELECT run, witness, count(*) AS holes, min_by(sentence, place) AS first_hole
+SELECT run, witness, count(*) AS gaps, min_by(sentence, place) AS first_gap
 FROM gaps GROUP BY run, witness
 """
 
 GAPS: Final = Table(
-    name="silver/holes",
+    name="silver/gaps",
     inputs=("manifest_gaps", "files", "silver/set_aside", "silver/boots"),
-    schema="run STRING, witness STRING, holes BIGINT, first_hole STRING",
+    schema="run STRING, witness STRING, gaps BIGINT, first_gap STRING",
     build=query(_GAPS),
 )

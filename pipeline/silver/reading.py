@@ -20,7 +20,7 @@ from pipeline.expectations import (
     COMMIT_EXPECTATIONS,
     COUNTED,
     EVENT_EXPECTATIONS,
-    Expectation,
+    RowExpectation,
 )
 
 # Spark's JSON parser is lenient by default.
@@ -45,9 +45,9 @@ _PARTS_ARE_RIGHT: Final = (
 _CORRUPT: Final = "_corrupt"
 # The most frequent first: kinds are compared one after the other.
 _ORDER: Final = (
-    *("request_received", "answered", "image_advanced", "forward_sent", "forward_answered"),
+    *("request_received", "responded", "image_advanced", "forward_sent", "forward_replied"),
     *("envelope_received", "execution_started", "request_decided", "commit_sent"),
-    *("commit_answered", "client_invoked", "client_completed"),
+    *("commit_acknowledged", "client_invoked", "client_completed"),
 )
 
 
@@ -120,14 +120,14 @@ def _examined(frame: DataFrame) -> DataFrame:
     )
 
 
-def _broken(expectation: Expectation) -> Column:
+def _broken(expectation: RowExpectation) -> Column:
     applies = F.coalesce(F.expr(expectation.applies_to), F.lit(False))
     holds = F.coalesce(F.expr(expectation.condition), F.lit(False))
     return F.when(applies & ~holds, F.lit(expectation.name))
 
 
-def _names(expectations: Sequence[Expectation]) -> Column:
-    names = F.array_compact(F.array(*(_broken(each) for each in expectations)))
+def _names(expectations: Sequence[RowExpectation]) -> Column:
+    names = F.array_compact(F.array(*(_broken(expectation) for expectation in expectations)))
     return F.when(F.col("exact"), F.array().cast("array<string>")).otherwise(names)
 
 
@@ -147,7 +147,7 @@ def _structs(lines: DataFrame) -> DataFrame:
 
 def exact_events(lines: DataFrame) -> DataFrame:
     """Parse the lines in the exact format of our writer; drop all others."""
-    columns = [F.expr(each) for each in schemas.table_columns()]
+    columns = [F.expr(column) for column in schemas.table_columns()]
     nothing = F.lit(None).cast("map<string,string>").alias("ext")
     return _structs(lines).filter("exact").select(*lines.columns, *columns, nothing)
 
@@ -159,7 +159,7 @@ def parsed_events(lines: DataFrame) -> DataFrame:
     that the line breaks; `ext` has the fields that the event's kind does not have, as JSON.
     """
     kept = lines.columns
-    columns = [F.expr(each) for each in schemas.table_columns()]
+    columns = [F.expr(column) for column in schemas.table_columns()]
     frame = _examined(_structs(lines).select(*kept, "p", "exact", *columns))
     frame = frame.withColumn("parts_are_right", F.expr(_PARTS_ARE_RIGHT))
     ext = F.when(

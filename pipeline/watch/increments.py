@@ -32,8 +32,8 @@ class Increments:
         self._offsets: dict[str, int] = {}
         self.lines.mkdir(parents=True, exist_ok=True)
         if self._record.is_file():
-            known = json.loads(self._record.read_text(encoding="utf-8"))
-            self._number, self._offsets = known["number"], known["offsets"]
+            stored = json.loads(self._record.read_text(encoding="utf-8"))
+            self._number, self._offsets = stored["number"], stored["offsets"]
         for path in self.lines.iterdir():
             if path.name.startswith(".") or int(path.stem) > self._number:
                 path.unlink()
@@ -89,8 +89,8 @@ def _end_of_lines(opened: BinaryIO, start: int) -> int:
     while end > start:
         begin = max(start, end - _PIECE)
         opened.seek(begin)
-        found = opened.read(end - begin).rfind(b"\n")
-        if found >= 0:
-            return begin + found + 1
+        last_end = opened.read(end - begin).rfind(b"\n")
+        if last_end >= 0:
+            return begin + last_end + 1
         end = begin
     return start

@@ -47,15 +47,15 @@ def _brokers(summary: Summary) -> Table:
     for name in ("broker", *names):
         table.add_column(name, justify="left" if name == "broker" else "right", no_wrap=True)
     seconds = _covered_s(summary)
-    waiting = {each.node: each for each in summary.open}
+    waiting = {node.node: node for node in summary.open}
     for boot in _brokers_boots(summary):
-        windows = [each for each in summary.windows if each.node == boot.node]
+        windows = [window for window in summary.windows if window.node == boot.node]
         held = waiting.get(boot.node)
         table.add_row(
             boot.node,
-            f"{sum(each.received for each in windows) / seconds:,.1f}",
-            f"{sum(each.forwarded for each in windows) / seconds:,.1f}",
-            f"{sum(each.resent for each in windows):,}",
+            f"{sum(window.received for window in windows) / seconds:,.1f}",
+            f"{sum(window.forwarded for window in windows) / seconds:,.1f}",
+            f"{sum(window.resent for window in windows):,}",
             f"{held.requests:,}" if held else "0",
             f"{max(summary.newest_ms - held.oldest_ms, 0) / 1000:,.1f} s" if held else "",
             "ended" if boot.ended else f"{(summary.newest_ms - boot.last_ms) / 1000:,.0f} s",
@@ -67,15 +67,15 @@ def _brokers_boots(summary: Summary) -> list[Boot]:
     """Return the last boot of each broker. The names of other processes are not numbers."""
     last: dict[str, Boot] = {}
     for boot in summary.boots:
-        known = last.get(boot.node)
-        if boot.node.isdecimal() and (known is None or known.last_ms < boot.last_ms):
+        latest = last.get(boot.node)
+        if boot.node.isdecimal() and (latest is None or latest.last_ms < boot.last_ms):
             last[boot.node] = boot
     return [last[node] for node in sorted(last, key=int)]
 
 
 def _covered_s(summary: Summary) -> float:
     """Return how many seconds the windows cover."""
-    first = min((each.start_ms for each in summary.windows), default=summary.newest_ms)
+    first = min((window.start_ms for window in summary.windows), default=summary.newest_ms)
     return max(summary.newest_ms - first, WINDOW_MS) / 1000
 
 
@@ -83,8 +83,8 @@ def _rates(summary: Summary) -> list[int]:
     """Return the number of requests in each window of the last minute."""
     newest = summary.newest_ms // WINDOW_MS * WINDOW_MS
     by_start: dict[int, int] = {}
-    for each in summary.windows:
-        by_start[each.start_ms] = by_start.get(each.start_ms, 0) + each.received
+    for window in summary.windows:
+        by_start[window.start_ms] = by_start.get(window.start_ms, 0) + window.received
     starts = range(newest - KEPT_MS + WINDOW_MS, newest + WINDOW_MS, WINDOW_MS)
     return [by_start.get(start, 0) for start in starts]
 
@@ -102,7 +102,7 @@ def _hops(summary: Summary) -> RenderableType:
     table.add_column("forwarded requests, last minute", no_wrap=True)
     for name in ("count", "p50 ms", "p99 ms", "max ms"):
         table.add_column(name, justify="right")
-    for each in summary.latency:
-        times = (f"{us / 1000:,.2f}" for us in (each.p50_us, each.p99_us, each.max_us))
-        table.add_row(each.hop, f"{each.requests:,}", *times)
+    for hop in summary.latency:
+        times = (f"{us / 1000:,.2f}" for us in (hop.p50_us, hop.p99_us, hop.max_us))
+        table.add_row(hop.hop, f"{hop.requests:,}", *times)
     return table

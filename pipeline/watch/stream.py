@@ -34,8 +34,8 @@ _LINE: Final = (
 )
 _MOMENT: Final = "STRUCT<ns: BIGINT, node: STRING, host: STRING>"
 _MOMENTS: Final = (
-    *("received", "sent", "returned", "envelope", "started", "decided", "answered"),
-    *("commit_sent", "commit_answered"),
+    *("received", "sent", "returned", "envelope", "started", "decided", "responded"),
+    *("commit_sent", "commit_acknowledged"),
 )
 _REQUESTS: Final = (
     "id STRING, boot STRING, connection STRING, route STRING, received_ms BIGINT, last_ms BIGINT, "
@@ -44,13 +44,13 @@ _REQUESTS: Final = (
 _KIND_OF: Final = {
     "received": "request_received",
     "sent": "forward_sent",
-    "returned": "forward_answered",
+    "returned": "forward_replied",
     "envelope": "envelope_received",
     "started": "execution_started",
     "decided": "request_decided",
-    "answered": "answered",
+    "responded": "responded",
     "commit_sent": "commit_sent",
-    "commit_answered": "commit_answered",
+    "commit_acknowledged": "commit_acknowledged",
 }
 _KINDS: Final = ", ".join(f"'{kind}'" for kind in _KIND_OF.values())
 
@@ -59,10 +59,10 @@ SELECT node, boot, wall_ms DIV {WINDOW_MS} * {WINDOW_MS} AS start_ms, count(*) A
   max(wall_ms) AS last_ms,
   count_if(kind IN ({_KINDS})) AS of_requests,
   count_if(kind = 'request_received') AS received,
-  count_if(kind = 'answered') AS answered,
+  count_if(kind = 'responded') AS responded,
   count_if(kind = 'forward_sent') AS forwarded,
   count_if(kind = 'forward_sent' AND attempt > 1) AS resent,
-  count_if(kind = 'commit_answered') AS commits,
+  count_if(kind = 'commit_acknowledged') AS commits,
   bool_or(kind = 'stopped') AS stopped,
   max(struct(epoch, wall_ms)) FILTER (WHERE kind = 'became_active') AS active,
   coalesce(max(epoch) FILTER (WHERE kind = 'resigned'), -1) AS resigned_epoch,
@@ -96,21 +96,21 @@ merged AS (
 closed AS (
   SELECT DISTINCT boot, connection FROM {{events}} WHERE kind = 'disconnected')
 SELECT m.* FROM merged m LEFT JOIN closed c ON m.boot = c.boot AND m.connection = c.connection
-WHERE m.last_ms >= :kept_from_ms AND (m.received IS NULL OR m.answered IS NOT NULL)
-  OR m.received IS NOT NULL AND m.answered IS NULL
+WHERE m.last_ms >= :kept_from_ms AND (m.received IS NULL OR m.responded IS NOT NULL)
+  OR m.received IS NOT NULL AND m.responded IS NULL
     AND c.boot IS NULL AND NOT array_contains(:ended, m.boot)
 """
 
 _OPEN: Final = """
 SELECT received.node AS node, count(*) AS requests, min(received_ms) AS oldest_ms
-FROM {requests} WHERE received IS NOT NULL AND answered IS NULL GROUP BY received.node
+FROM {requests} WHERE received IS NOT NULL AND responded IS NULL GROUP BY received.node
 """
 
 # The same hops as in gold/latency.
 _LATENCY: Final = """
 WITH hops AS (
   SELECT h.hop, h.ns DIV 1000 AS us FROM {requests} LATERAL VIEW explode(array(
-    named_struct('hop', 'total', 'ns', answered.ns - received.ns),
+    named_struct('hop', 'total', 'ns', responded.ns - received.ns),
     named_struct('hop', 'broker to controller and back', 'ns', returned.ns - sent.ns),
     named_struct('hop', 'broker to controller', 'ns',
       CASE WHEN envelope.host = received.host THEN envelope.ns - sent.ns END),
@@ -118,8 +118,9 @@ WITH hops AS (
       CASE WHEN started.node = envelope.node THEN started.ns - envelope.ns END),
     named_struct('hop', 'decision and commit', 'ns',
       CASE WHEN decided.node = started.node THEN decided.ns - started.ns END),
-    named_struct('hop', 'ZooKeeper', 'ns', commit_answered.ns - commit_sent.ns))) x AS h
-  WHERE (route = 'FORWARD' AND answered IS NOT NULL OR commit_answered IS NOT NULL) AND h.ns >= 0)
+    named_struct('hop', 'ZooKeeper', 'ns', commit_acknowledged.ns - commit_sent.ns))) x AS h
+  WHERE (route = 'FORWARD' AND responded IS NOT NULL OR commit_acknowledged IS NOT NULL)
+    AND h.ns >= 0)
 SELECT hop, count(*) AS requests, percentile(us, 0.5) AS p50_us, percentile(us, 0.99) AS p99_us,
   max(us) AS max_us
 FROM hops GROUP BY hop
@@ -199,7 +200,7 @@ class Stream:
 
     def _add(self, lines: DataFrame, batch: int) -> None:
         """Compute the state of a batch."""
-        earlier = [each for each in self._batches() if each < batch]
+        earlier = [candidate for candidate in self._batches() if candidate < batch]
         summary = self._summary(earlier)
         spark = lines.sparkSession  # The batch has a session of its own.
         events = lines.selectExpr(f"from_json(value, '{_LINE}') AS e").select("e.*").persist()
@@ -226,7 +227,7 @@ class Stream:
         kept = spark.read.schema(_REQUESTS).parquet(self._requests(batch))
         summary.open = [Open(**row.asDict()) for row in spark.sql(_OPEN, requests=kept).collect()]
         hops = [Hop(**row.asDict()) for row in spark.sql(_LATENCY, requests=kept).collect()]
-        summary.latency = sorted(hops, key=lambda each: HOPS.index(each.hop))
+        summary.latency = sorted(hops, key=lambda hop: HOPS.index(hop.hop))
         summary.batch = batch
         self._publish(summary, earlier)
 
@@ -240,5 +241,5 @@ class Stream:
         os.replace(part, folder / "summary.json")
         # After a kill, Spark may repeat this batch. The repetition needs the state of the batch
         # before, so that state is kept.
-        for each in earlier[:-1]:
-            shutil.rmtree(self._states / str(each))
+        for number in earlier[:-1]:
+            shutil.rmtree(self._states / str(number))

@@ -26,7 +26,7 @@ class Boot:
     boot: str
     lines: int = 0
     received: int = 0
-    answered: int = 0
+    responded: int = 0
     last_ms: int = 0
     epoch: int = -1  # of its last term as controller
     active_ms: int = 0  # when that term began
@@ -41,7 +41,7 @@ class Window:
     node: str
     start_ms: int
     received: int = 0
-    answered: int = 0
+    responded: int = 0
     forwarded: int = 0
     resent: int = 0
     commits: int = 0
@@ -108,7 +108,10 @@ class Summary:
         """Add the counts of a batch: a row for each node, boot and window."""
         boots = {(boot.node, boot.boot): boot for boot in self.boots}
         ended: set[tuple[str, str]] = set()
-        windows = {(each.node, each.start_ms): each for each in self.windows}
+        windows = {
+            (known_window.node, known_window.start_ms): known_window
+            for known_window in self.windows
+        }
         kept_from_ms = self.kept_from_ms
         for row in counts:
             if None in (row["node"], row["boot"], row["start_ms"]):
@@ -119,10 +122,10 @@ class Summary:
             )
             boot.lines += row["lines"]
             boot.received += row["received"]
-            boot.answered += row["answered"]
+            boot.responded += row["responded"]
             boot.last_ms = max(boot.last_ms, row["last_ms"])
             boot.ended |= row["stopped"]
-            ended.update((each[0], each[1]) for each in row["ended"])
+            ended.update((identity[0], identity[1]) for identity in row["ended"])
             if row["active"] is not None:
                 boot.epoch, boot.active_ms = max((boot.epoch, boot.active_ms), tuple(row["active"]))
             boot.resigned_epoch = max(boot.resigned_epoch, row["resigned_epoch"])
@@ -132,7 +135,7 @@ class Summary:
             window = windows.setdefault(
                 (row["node"], row["start_ms"]), Window(node=row["node"], start_ms=row["start_ms"])
             )
-            for name in ("received", "answered", "forwarded", "resent", "commits"):
+            for name in ("received", "responded", "forwarded", "resent", "commits"):
                 setattr(window, name, getattr(window, name) + row[name])
         for key in ended:
             boots.setdefault(key, Boot(node=key[0], boot=key[1])).ended = True
@@ -157,10 +160,10 @@ class Summary:
 
 def summary_from_json(text: str) -> Summary:
     """Read what `Summary.to_json` wrote."""
-    known = json.loads(text)
+    values = json.loads(text)
     for name in ("schema_version", "lines", "approximate", "controller"):
-        del known[name]
+        del values[name]
     lists = {"boots": Boot, "windows": Window, "open": Open, "latency": Hop}
     for name, kind in lists.items():
-        known[name] = [kind(**each) for each in known[name]]
-    return Summary(**known)
+        values[name] = [kind(**load) for load in values[name]]
+    return Summary(**values)

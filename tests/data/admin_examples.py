@@ -56,8 +56,8 @@ def topics(admin: AdminClient) -> list[str]:
             print(error.message)
     admin.create_topic(NewTopicWithReplication("other"))
     admin.delete_topic("other")
-    found: dict[str, Try[TopicInfo]] = admin.list_topics(ListTopicsFlags.INCLUDE_INTERNAL)
-    leader: Node | None = found["orders"].get().partitions[0].get().leader
+    listed: dict[str, Try[TopicInfo]] = admin.list_topics(ListTopicsFlags.INCLUDE_INTERNAL)
+    leader: Node | None = listed["orders"].get().partitions[0].get().leader
     return [str(leader), *admin.delete_topics({"orders", "payments"})]
 
 

@@ -64,8 +64,8 @@ class ComposeCluster:
         """Return a broker's health text, or "" if the broker does not answer."""
         try:
             url = f"http://{LOOPBACK}:{self._metrics[broker]}/health"
-            with urllib.request.urlopen(url, timeout=1) as answer:
-                return str(answer.read().decode())
+            with urllib.request.urlopen(url, timeout=1) as response:
+                return str(response.read().decode())
         except OSError:
             return ""
 
@@ -78,20 +78,20 @@ class ComposeCluster:
     def metrics(self, broker: int) -> str:
         """Return a broker's Prometheus text."""
         url = f"http://{LOOPBACK}:{self._metrics[broker]}/metrics"
-        with urllib.request.urlopen(url, timeout=5) as answer:
-            return str(answer.read().decode())
+        with urllib.request.urlopen(url, timeout=5) as response:
+            return str(response.read().decode())
 
     def wait_for_controller(self, *brokers: int, other_than: int | None = None) -> int:
         """Wait until these brokers (default: all) know the same controller; return its id."""
         observed = brokers or (1, 2, 3)
 
-        def known() -> int | None:
-            found = {KNOWN_CONTROLLER.search(self.health(broker)) for broker in observed}
-            ids = {int(match[1]) if match else None for match in found}
+        def controller_of_all() -> int | None:
+            matches = {KNOWN_CONTROLLER.search(self.health(broker)) for broker in observed}
+            ids = {int(match[1]) if match else None for match in matches}
             only = ids.pop() if len(ids) == 1 else None
             return None if only == other_than else only
 
-        return wait_until(known, "a controller that all know")
+        return wait_until(controller_of_all, "a controller that all know")
 
     def registered(self, broker: int) -> set[int]:
         """Return the broker ids in one broker's Metadata."""
@@ -107,11 +107,11 @@ class ComposeCluster:
         try:
             with socket.create_connection((self._address(member), 2181), timeout=2) as connection:
                 connection.sendall(b"srvr")
-                answer = b"".join(iter(lambda: connection.recv(4096), b"")).decode()
+                response = b"".join(iter(lambda: connection.recv(4096), b"")).decode()
         except (OSError, ValueError, subprocess.CalledProcessError):
             return ""
-        found = re.search(r"^Mode: (\w+)", answer, re.MULTILINE)
-        return found[1] if found else ""
+        match = re.search(r"^Mode: (\w+)", response, re.MULTILINE)
+        return match[1] if match else ""
 
     def _address(self, service: str) -> str:
         """Return a container's address. Raises ValueError while it is disconnected."""
@@ -129,8 +129,8 @@ class ComposeCluster:
             led = [member for member, mode in modes.items() if mode == "leader"]
             return led[0] if len(led) == 1 and "" not in modes.values() else None
 
-        found: str = wait_until(leader, "three members, one of them the leader")
-        return found
+        leader_name: str = wait_until(leader, "three members, one of them the leader")
+        return leader_name
 
     @contextlib.contextmanager
     def fault(
@@ -176,10 +176,10 @@ class ComposeCluster:
 def wait_until(read: Callable[[], Any], condition: str) -> Any:
     """Poll until `read` returns neither None nor False; return its value."""
     deadline = time.monotonic() + WITHIN_S
-    while (found := read()) is None or found is False:
+    while (value := read()) is None or value is False:
         assert time.monotonic() < deadline, f"{condition}: not within {WITHIN_S:g} s"
         time.sleep(0.05)
-    return found
+    return value
 
 
 @contextlib.contextmanager

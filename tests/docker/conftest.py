@@ -24,7 +24,7 @@ def not_tested(reason: str) -> NoReturn:
     pytest.skip(f"NOT TESTED: {reason}")
 
 
-def engine_answers() -> bool:
+def engine_responds() -> bool:
     """Return whether the client reaches an engine."""
     command = ("docker", "version", "--format={{.Server.Version}}")
     try:
@@ -37,7 +37,7 @@ def engine_answers() -> bool:
 @pytest.fixture(scope="session")
 def engine() -> Iterator[None]:
     """An engine with Compose v2; testcontainers pulls no helper image from a registry."""
-    if not engine_answers():
+    if not engine_responds():
         not_tested(NO_ENGINE)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TESTCONTAINERS_RYUK_DISABLED", "true")

@@ -135,9 +135,11 @@ def test_secured_cluster_enforces_its_logins_and_acls(images: None, tmp_path: Pa
         assert "admin-secret" not in logs
         for service, folders in VOLUMES.items():
             within = ("exec", "-T", service)
-            found = cluster.compose(*within, "find", *folders, "-mindepth", "1", *OPEN_TO_OTHERS)
-            assert found == ""
+            open_files = cluster.compose(
+                *within, "find", *folders, "-mindepth", "1", *OPEN_TO_OTHERS
+            )
+            assert open_files == ""
             command = ("grep", "-rlE", "(alice|admin|bob)-secret", *folders)
             held = cluster.compose(*within, "sh", "-c", f"{shlex.join(command)} || true")
-            assert {each for each in held.split() if not each.endswith("/node.properties")} == set()
+            assert {file for file in held.split() if not file.endswith("/node.properties")} == set()
     assert left_behind(cluster.project) == ""

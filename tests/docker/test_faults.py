@@ -110,7 +110,7 @@ def _run_and_judge(
     assert in_python["verdict"] == "PASS"
     assert by_spark == _verdicts(in_python)
     # No acknowledged write was lost, and every fault had an effect.
-    assert {each: by_spark[each] for each in ("D1", "T1")} == {"D1": "PASS", "T1": "PASS"}
+    assert {name: by_spark[name] for name in ("D1", "T1")} == {"D1": "PASS", "T1": "PASS"}
 
 
 def _break_controller(fault: str, cluster: ComposeCluster, load: Load, run: Path) -> None:
@@ -214,4 +214,4 @@ def _judged_by_spark(
 
 
 def _verdicts(document: dict[str, Any]) -> dict[str, str]:
-    return {each["property"]: each["verdict"] for each in document["properties"]}
+    return {property_["property"]: property_["verdict"] for property_ in document["properties"]}

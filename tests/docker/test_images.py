@@ -19,9 +19,9 @@ def docker(*arguments: str) -> str:
 
 
 def inspected(image: str) -> dict[str, Any]:
-    (found,) = json.loads(docker("inspect", f"{image}:latest"))
-    assert isinstance(found, dict)
-    return found
+    (image_,) = json.loads(docker("inspect", f"{image}:latest"))
+    assert isinstance(image_, dict)
+    return image_
 
 
 @pytest.mark.parametrize(

@@ -30,8 +30,8 @@ def ports() -> Iterator[Ports]:
 
 def test_commands_of_the_container_section_work(images: None, ports: Ports) -> None:
     """The test runs them in order and stops at the first failure."""
-    found = BLOCK.search((ROOT / "README.md").read_text())
-    assert found is not None, "the README has no commands for containers"
+    match = BLOCK.search((ROOT / "README.md").read_text())
+    assert match is not None, "the README has no commands for containers"
     try:
         for port in PORTS:
             ports.demand(LOOPBACK, port)
@@ -41,7 +41,7 @@ def test_commands_of_the_container_section_work(images: None, ports: Ports) -> N
     environment = {**os.environ, "COMPOSE_PROJECT_NAME": project}
     try:
         done = subprocess.run(
-            ["bash", "-eux", "-c", found[1]],
+            ["bash", "-eux", "-c", match[1]],
             cwd=ROOT,
             env=environment,
             capture_output=True,

@@ -22,12 +22,12 @@ def canonical_records(encoded: str) -> list[Any]:
     If the data ends with an incomplete batch, the last two values are `incomplete` and its bytes.
     """
     data = base64.b64decode(encoded)
-    found: list[Any] = []
+    records: list[Any] = []
     size = 0
-    for each in split_batches(data):
-        found.append(_batch(each) if each[MAGIC_AT] == MAGIC_V2 else _message(each))
-        size += len(each)
-    return [*found, _INCOMPLETE, data[size:].hex()] if size < len(data) else found
+    for batch in split_batches(data):
+        records.append(_batch(batch) if batch[MAGIC_AT] == MAGIC_V2 else _message(batch))
+        size += len(batch)
+    return [*records, _INCOMPLETE, data[size:].hex()] if size < len(data) else records
 
 
 def _batch(data: bytes) -> Any:
@@ -44,5 +44,7 @@ def _message(data: bytes) -> Any:
     message = parse_message(data)
     if message.codec_number == Codec.NONE:
         return data.hex()
-    records = [[each.offset, each.timestamp, str(each[2:])] for each in messages_of(message)]
+    records = [
+        [record.offset, record.timestamp, str(record[2:])] for record in messages_of(message)
+    ]
     return [message.offset, message.attributes, message.timestamp, records]

@@ -46,7 +46,7 @@ def differences(
     """
     hmac = "HMAC"
     names = {servers: "SERVERS", sasl_servers: "SERVERS", f"{folder}/": ""}
-    found, repeats = [], on_kafka or name == _MOVES
+    lines, repeats = [], on_kafka or name == _MOVES
     for step in load_session(FOLDER / f"{name}.txt"):
         words = arguments_of(step, servers, sasl_servers, hmac, folder)
         kafkas, _ = as_ours(step.output, on_kafka=on_kafka)
@@ -60,9 +60,9 @@ def differences(
         token = HMAC.search(stdout)
         hmac = token[0] if hmac == "HMAC" and token else hmac
         if ours != kafkas:
-            found += [f"$ {step.command}", *(f"- {line}" for line in kafkas.lines())]
-            found += [f"+ {line}" for line in ours.lines()]
-    return found
+            lines += [f"$ {step.command}", *(f"- {line}" for line in kafkas.lines())]
+            lines += [f"+ {line}" for line in ours.lines()]
+    return lines
 
 
 def _printed(words: list[str], names: Mapping[str, str]) -> tuple[Output, str]:
@@ -84,11 +84,11 @@ def main() -> int:
     with recorded_kafka() as (servers, sasl_servers):
         for name in sys.argv[1:] or MAIN_CLASSES:
             with tempfile.TemporaryDirectory(prefix="tools-") as folder:
-                found = differences(name, servers, sasl_servers, Path(folder), on_kafka=True)
-            sys.stdout.writelines(f"{line}\n" for line in found)
-            sys.stdout.write(f"{name}: {'differs' if found else 'equal'}\n")
+                lines = differences(name, servers, sasl_servers, Path(folder), on_kafka=True)
+            sys.stdout.writelines(f"{line}\n" for line in lines)
+            sys.stdout.write(f"{name}: {'differs' if lines else 'equal'}\n")
             sys.stdout.flush()
-            differ |= bool(found)
+            differ |= bool(lines)
     return int(differ)
 
 

@@ -46,8 +46,8 @@ def _deleted_before(_step: Mapping[str, Any], kafkas: Any, ours: Any) -> bool:
 
 def _named_twice(step: Mapping[str, Any], kafkas: Any, ours: Any) -> bool:
     named = [(r["resourceType"], r["resourceName"]) for r in step["body"]["resources"]]
-    answered = _codes(ours, "responses") == [42] * len(named)
-    return len(set(named)) < len(named) and kafkas == "timeout" and answered
+    responded = _codes(ours, "responses") == [42] * len(named)
+    return len(set(named)) < len(named) and kafkas == "timeout" and responded
 
 
 def _denied_instead_of_timeout(step: Mapping[str, Any], kafkas: Any, ours: Any) -> bool:
@@ -69,10 +69,10 @@ def _learned_sooner(_step: Mapping[str, Any], kafkas: Any, ours: Any) -> bool:
     return names and changed == ["999999"] and kept in ([], [None])
 
 
-def _configs(answer: Any) -> list[dict[str, Any]]:
+def _configs(response: Any) -> list[dict[str, Any]]:
     """Return the configs of a successful DescribeConfigs response for one resource."""
-    results = answer.get("results", []) if isinstance(answer, dict) else []
-    return results[0]["configs"] if _codes(answer, "results") == [0] else []
+    results = response.get("results", []) if isinstance(response, dict) else []
+    return results[0]["configs"] if _codes(response, "results") == [0] else []
 
 
 def _cluster_default(config: Mapping[str, Any]) -> str | None:
@@ -80,9 +80,9 @@ def _cluster_default(config: Mapping[str, Any]) -> str | None:
     return config["value"] if config["configSource"] == 3 else None
 
 
-def _codes(answer: Any, key: str) -> list[int]:
+def _codes(response: Any, key: str) -> list[int]:
     """Return the error codes of a response's elements; none if there is no response."""
-    return [element["errorCode"] for element in _elements(answer, key)]
+    return [element["errorCode"] for element in _elements(response, key)]
 
 
 def _differing(kafkas: Any, ours: Any, key: str) -> list[tuple[Any, Any]]:
@@ -93,8 +93,8 @@ def _differing(kafkas: Any, ours: Any, key: str) -> list[tuple[Any, Any]]:
     return [(a, b) for a, b in zip(theirs, mine, strict=True) if a != b]
 
 
-def _elements(answer: Any, key: str) -> list[Any]:
-    return answer.get(key, []) if isinstance(answer, dict) else []
+def _elements(response: Any, key: str) -> list[Any]:
+    return response.get(key, []) if isinstance(response, dict) else []
 
 
 def _named_broker_decides(step: Mapping[str, Any], kafkas: Any, ours: Any) -> bool:
@@ -119,8 +119,8 @@ def _bytes_unknown(_step: Mapping[str, Any], kafkas: Any, ours: Any) -> bool:
         return False
     unknown = {"totalBytes": -1, "usableBytes": -1}
     measured = [
-        {**each, **{key: value for key, value in unknown.items() if key in each}}
-        for each in kafkas.get("results", [])
+        {**result, **{key: value for key, value in unknown.items() if key in result}}
+        for result in kafkas.get("results", [])
     ]
     return bool({**kafkas, "results": measured} == ours)
 

@@ -175,7 +175,7 @@ def _step(
     body = _struct(source, spec.request, version, words)
     if api.key == K.OFFSET_FETCH and body.get("groups") == []:  # Kafka never answers this.
         body["groups"] = [_struct(source, OffsetFetchRequestGroup, version, words)]
-    _make_answerable(spec, body, to)
+    _make_valid(spec, body, to)
     moved = after["api"] == "ALTER_PARTITION_REASSIGNMENTS"
     wait_s = SETTLE_MOVED_S if moved else 0.0 if after["reads"] else SETTLE_S
     step = _request_step(api, version, body, to, wait_s)
@@ -203,7 +203,7 @@ def _request_step(
     }
 
 
-def _make_answerable(spec: ApiSpec, body: dict[str, Any], to: str) -> None:
+def _make_valid(spec: ApiSpec, body: dict[str, Any], to: str) -> None:
     """Remove what a real Kafka never answers, and what the two clusters answer differently."""
     if spec.key is K.ALTER_CONFIGS:  # Kafka does not answer if a resource is named twice.
         for resource in body["resources"]:
@@ -252,7 +252,9 @@ def _field(
         pool = POOLS.get(field.name)
     may_be_null = version in field.nullable
     if pool is not None:
-        chosen = source.choice([each for each in pool if each is not None or may_be_null])
+        chosen = source.choice(
+            [candidate for candidate in pool if candidate is not None or may_be_null]
+        )
         return _worded(chosen, words)
     if may_be_null and source.randrange(_NULL_ONE_IN) == 0:
         return None
@@ -265,16 +267,16 @@ def _holds_structs(kind: WireType) -> bool:
 
 def _worded(value: Any, words: Mapping[str, str]) -> Any:
     if isinstance(value, list):
-        return [_worded(each, words) for each in value]
+        return [_worded(item, words) for item in value]
     return words.get(value, value) if isinstance(value, str) else value
 
 
 def _without_words(value: Any) -> Any:
     """Replace placeholders of topic ids by NO_ID, because the ids are not known yet."""
     if isinstance(value, dict):
-        return {key: _without_words(each) for key, each in value.items()}
+        return {key: _without_words(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_without_words(each) for each in value]
+        return [_without_words(item) for item in value]
     return NO_ID if isinstance(value, str) and value.startswith("$") else value
 
 

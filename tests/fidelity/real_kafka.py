@@ -69,14 +69,14 @@ def kafka_brokers(
         for broker_id in ids:
             address = f"127.0.0.1:{ports.choose()}"
             addresses.append(address)
-            own = _properties(folder, broker_id, address)
-            own |= {**properties, **node_properties.get(broker_id, {})}
-            own["zookeeper.connect"] = zookeeper_connect
+            broker_properties = _properties(folder, broker_id, address)
+            broker_properties |= {**properties, **node_properties.get(broker_id, {})}
+            broker_properties["zookeeper.connect"] = zookeeper_connect
             for protocol, port in more_listeners.get(broker_id, {}).items():
-                own["listeners"] += f",{protocol}://127.0.0.1:{port}"
+                broker_properties["listeners"] += f",{protocol}://127.0.0.1:{port}"
             if forwarding:
-                own |= _forwarding(ports.choose())
-            started.append(_start(folder / str(broker_id), own))
+                broker_properties |= _forwarding(ports.choose())
+            started.append(_start(folder / str(broker_id), broker_properties))
             running.callback(_end, started[-1])
             if one_by_one:
                 _wait_for(address, started[-1], time.monotonic() + 90)

@@ -59,7 +59,9 @@ def live_kafka(name: str, *, secured: bool) -> Iterator[Replay]:
                 forwarding=not secured,
                 one_by_one=True,
                 properties=properties,
-                more_listeners={each: {"SASL_PLAINTEXT": port} for each, port in sasl.items()},
+                more_listeners={
+                    mechanism: {"SASL_PLAINTEXT": port} for mechanism, port in sasl.items()
+                },
             ) as servers,
         ):
             kafka = Replay(
@@ -74,27 +76,27 @@ def record(kafka: Replay, cases: Iterable[Case], prefix: str) -> Iterator[Case]:
     """Yield the cases with this prefix and the cases in `_SET_UP`, each with Kafka's answers."""
     for case in cases:
         if case["case"].startswith((prefix, *_SET_UP)):
-            steps = [_answered(step, _take(kafka, step)) for step in case["steps"]]
+            steps = [_responded(step, _take(kafka, step)) for step in case["steps"]]
             yield {**case, "steps": steps}
 
 
 def _take(kafka: Replay, step: Mapping[str, Any]) -> Any:
     """Send a step, and send it again while a broker waits for its first block of producer ids."""
-    answer = kafka.take(step)
-    while step.get("api") == "INIT_PRODUCER_ID" and answer["errorCode"] == _LOADING:
+    response = kafka.take(step)
+    while step.get("api") == "INIT_PRODUCER_ID" and response["errorCode"] == _LOADING:
         time.sleep(_RETRY_S)
-        answer = kafka.take(step)
-    return answer
+        response = kafka.take(step)
+    return response
 
 
-def _answered(step: Mapping[str, Any], answer: Any) -> dict[str, Any]:
-    if answer == CLOSED:
+def _responded(step: Mapping[str, Any], response: Any) -> dict[str, Any]:
+    if response == CLOSED:
         return {**step, "closed": True}
-    if answer == TIMEOUT:
+    if response == TIMEOUT:
         return {**step, "timeout": True}
-    if answer == NO_RESPONSE:
+    if response == NO_RESPONSE:
         return dict(step)
-    return {**step, "response_hex" if "raw" in step else "response": answer}
+    return {**step, "response_hex" if "raw" in step else "response": response}
 
 
 def main() -> int:

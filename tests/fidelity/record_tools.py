@@ -79,7 +79,10 @@ def arguments_of(step: Step, servers: str, sasl_servers: str, hmac: str, folder:
     tool, *arguments = [word.replace("HMAC", hmac) for word in shlex.split(step.command)]
     for name, text in step.files.items():
         (folder / name).write_text(text, encoding="utf-8")
-    arguments = [str(folder / each) if (folder / each).is_file() else each for each in arguments]
+    arguments = [
+        str(folder / argument) if (folder / argument).is_file() else argument
+        for argument in arguments
+    ]
     if tool == "delegation-tokens":
         login = folder / "login.properties"
         login.write_text(LOGIN, encoding="utf-8")
@@ -104,9 +107,9 @@ def record(path: Path, servers: str, sasl_servers: str) -> None:
         for step in steps:
             words = arguments_of(step, servers, sasl_servers, hmac, Path(temporary))
             done = _run(words)
-            found = HMAC.search(done.stdout)
-            if hmac == "HMAC" and found is not None:
-                hmac = found[0]
+            match = HMAC.search(done.stdout)
+            if hmac == "HMAC" and match is not None:
+                hmac = match[0]
             names = {servers: "SERVERS", sasl_servers: "SERVERS", f"{temporary}/": ""}
             step.output = Output(
                 without_java(mask(done.stdout, names)),
@@ -144,7 +147,7 @@ def recorded_kafka() -> Iterator[tuple[str, str]]:
                 one_by_one=True,
                 properties=PROPERTIES,
                 more_listeners={
-                    each: {"SASL_PLAINTEXT": port} for each, port in sasl_ports.items()
+                    mechanism: {"SASL_PLAINTEXT": port} for mechanism, port in sasl_ports.items()
                 },
             ) as servers,
         ):

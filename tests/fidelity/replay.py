@@ -94,17 +94,17 @@ class Report:
     """The result of a replay. `differences`: texts of the unexplained differences."""
 
     equal: int = 0
-    known: Counter[str] = field(default_factory=Counter)
+    known_differences: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
     sent: Counter[str] = field(default_factory=Counter)
     differences: list[str] = field(default_factory=list)
 
     def summary(self) -> str:
         """Return a few lines of text."""
-        sent, known = self.sent.total(), self.known.total()
+        sent, known_count = self.sent.total(), self.known_differences.total()
         lines = [f"{self.equal} of {sent} responses are equal"]
-        lines.append(f"{known} known differences: {known / max(sent, 1):.1%}")
-        lines += [f"  {count} {name}" for name, count in self.known.items()]
+        lines.append(f"{known_count} known differences: {known_count / max(sent, 1):.1%}")
+        lines += [f"  {count} {name}" for name, count in self.known_differences.items()]
         lines += [f"{count} skipped: {api} is not served" for api, count in self.skipped.items()]
         lines.append(f"{len(self.differences)} unknown differences")
         return "\n".join(lines)
@@ -136,7 +136,8 @@ class Replay:
         self._kafkas_names: dict[str, Any] = {}
         self.report = Report()
         self.served = {
-            each["apiKey"] for each in self._send(1, ApiKey.API_VERSIONS, 0, {}).get("apiKeys", [])
+            api_key["apiKey"]
+            for api_key in self._send(1, ApiKey.API_VERSIONS, 0, {}).get("apiKeys", [])
         }
         if self._controller() != 1:
             raise ValueError(
@@ -158,16 +159,16 @@ class Replay:
         deadline = time.monotonic() + within_s
         while time.monotonic() < deadline:
             topics = [self._topics_at(broker) for broker in self._brokers]
-            if all(each == topics[0] for each in topics):
+            if all(topic == topics[0] for topic in topics):
                 return
             time.sleep(_POLL_S)
 
     def _topics_at(self, broker: int) -> Any:
         self._user = self._client = None
-        answer = self._send(broker, ApiKey.METADATA, 1, {"topics": None})
+        response = self._send(broker, ApiKey.METADATA, 1, {"topics": None})
         return sorted(
-            (topic["name"], sorted(json.dumps(each) for each in topic["partitions"]))
-            for topic in answer["topics"]
+            (topic["name"], sorted(json.dumps(partition) for partition in topic["partitions"]))
+            for topic in response["topics"]
         )
 
     def close(self) -> None:
@@ -182,7 +183,7 @@ class Replay:
             return
         for row in KNOWN_DIFFERENCES:
             if row.api == step.get("api", "raw") and row.explains(step, want, got):
-                self.report.known[row.name] += 1
+                self.report.known_differences[row.name] += 1
                 return
         request = json.dumps(step.get("body", step.get("raw")))[:_SHOWN]
         theirs, ours = _around_difference(json.dumps(want), json.dumps(got))
@@ -199,28 +200,28 @@ class Replay:
         # The recording waited for propagation here; poll until our broker has the change.
         deadline = time.monotonic() + step.get("settle_before", 0)
         while True:
-            answer = self.take(step)
-            got = comparable(step, _with_names(answer, self._names))
+            response = self.take(step)
+            got = comparable(step, _with_names(response, self._names))
             if got == want or time.monotonic() >= deadline:
                 return want, got
             time.sleep(_POLL_S)
 
     def _wanted(self, step: Step) -> Any:
         """Return Kafka's response."""
-        return recorded_answer(step)
+        return recorded_response(step)
 
     def take(self, step: Step) -> Any:
         """Send one step and capture the values for later steps; see `_take`."""
-        answer = self._take(step)
+        response = self._take(step)
         deadline = time.monotonic() + _UNTIL_S
-        while "until" in step and answer["errorCode"] != step["until"]:
-            assert time.monotonic() < deadline, f"no error code {step['until']}: {answer}"
+        while "until" in step and response["errorCode"] != step["until"]:
+            assert time.monotonic() < deadline, f"no error code {step['until']}: {response}"
             time.sleep(_POLL_S)
-            answer = self._take(step)
-        _capture(step, answer, self._names)
+            response = self._take(step)
+        _capture(step, response, self._names)
         if step.get("wait_after"):
             self.wait_until_agreed()
-        return answer
+        return response
 
     def _take(self, step: Step) -> Any:
         """Send one step; return the decoded body, a raw response in hex, CLOSED or TIMEOUT."""
@@ -229,8 +230,8 @@ class Replay:
         if step.get("fresh"):
             self._close(broker)
         if "raw" in step:
-            answer = self._exchange(broker, bytes.fromhex(step["raw"]))
-            return answer.hex() if isinstance(answer, bytes) else answer
+            response = self._exchange(broker, bytes.fromhex(step["raw"]))
+            return response.hex() if isinstance(response, bytes) else response
         key, version = _KEYS[step["api"]], step["version"]
         if step.get("receive"):
             return self._decoded(key, version, self._receive(broker))
@@ -254,8 +255,8 @@ class Replay:
         return 1 if (self._to or to) == "controller" else 2
 
     def _controller(self) -> int:
-        answer = self._send(1, ApiKey.METADATA, 1, {"topics": []})
-        return int(answer["controllerId"])
+        response = self._send(1, ApiKey.METADATA, 1, {"topics": []})
+        return int(response["controllerId"])
 
     def _send(
         self,
@@ -266,21 +267,23 @@ class Replay:
         *,
         unknown_tags: bool = False,
     ) -> Any:
-        answer = self._exchange(broker, encode_json(key, version, body, unknown_tags=unknown_tags))
-        return self._decoded(key, version, answer)
+        response = self._exchange(
+            broker, encode_json(key, version, body, unknown_tags=unknown_tags)
+        )
+        return self._decoded(key, version, response)
 
-    def _decoded(self, key: int, version: int, answer: bytes | str) -> Any:
-        return answer if isinstance(answer, str) else decode_json(key, version, answer)
+    def _decoded(self, key: int, version: int, response: bytes | str) -> Any:
+        return response if isinstance(response, str) else decode_json(key, version, response)
 
     def _exchange(self, broker: int, payload: bytes) -> bytes | str:
         return self._receive(broker) if self._connection(broker).send(payload) else CLOSED
 
     def _receive(self, broker: int) -> bytes | str:
         """Return the current connection's next response; if none comes, close the connection."""
-        answer = self._connection(broker).receive()
-        if isinstance(answer, str):
+        response = self._connection(broker).receive()
+        if isinstance(response, str):
             self._close(broker)
-        return answer
+        return response
 
     def _connection(self, broker: int) -> Connection:
         """Return the connection of the current user and client."""
@@ -305,29 +308,29 @@ class Replay:
             connection.close()
 
 
-def _capture(step: Step, answer: Any, names: dict[str, Any]) -> None:
+def _capture(step: Step, response: Any, names: dict[str, Any]) -> None:
     for name, path in step.get("capture", {}).items():
-        value = dig(answer, path)
+        value = dig(response, path)
         if value is not None:
             names[name] = value
 
 
-def _with_names(answer: Any, names: Mapping[str, Any]) -> Any:
+def _with_names(response: Any, names: Mapping[str, Any]) -> Any:
     """Return a response with captured member ids replaced by their names in the recording."""
-    known = {value: f"${name}" for name, value in names.items() if _is_member_id(value)}
-    return _replaced(answer, known) if known else answer
+    name_of_value = {value: f"${name}" for name, value in names.items() if _is_member_id(value)}
+    return _replaced(response, name_of_value) if name_of_value else response
 
 
 def _is_member_id(value: Any) -> bool:
     return isinstance(value, str) and len(value) >= _UUID_LENGTH and value[-_UUID_LENGTH] == "-"
 
 
-def _replaced(value: Any, known: Mapping[str, str]) -> Any:
+def _replaced(value: Any, name_of_value: Mapping[str, str]) -> Any:
     if isinstance(value, dict):
-        return {key: _replaced(each, known) for key, each in value.items()}
+        return {key: _replaced(inner, name_of_value) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_replaced(each, known) for each in value]
-    return known.get(value, value) if isinstance(value, str) else value
+        return [_replaced(item, name_of_value) for item in value]
+    return name_of_value.get(value, value) if isinstance(value, str) else value
 
 
 def fill(sent: Any, template: Any, names: Mapping[str, str]) -> Any:
@@ -351,7 +354,7 @@ def dig(value: Any, path: str) -> Any:
     return value
 
 
-def recorded_answer(step: Step) -> Any:
+def recorded_response(step: Step) -> Any:
     """Return Kafka's recorded response in the form of `Replay.take`."""
     if step.get("closed"):
         return CLOSED
@@ -362,15 +365,15 @@ def recorded_answer(step: Step) -> Any:
     return step["response_hex"] if "raw" in step else step["response"]
 
 
-def comparable(step: Step, answer: Any) -> Any:
+def comparable(step: Step, response: Any) -> Any:
     """Return a response without the values that differ between clusters."""
-    if isinstance(answer, str):
+    if isinstance(response, str):
         # Raw ApiVersions responses are not compared: their list of APIs depends on what is served.
-        answered = answer not in (CLOSED, TIMEOUT) and step.get("raw", "").startswith("0012")
-        return "answered" if answered else answer
+        responded = response not in (CLOSED, TIMEOUT) and step.get("raw", "").startswith("0012")
+        return "answered" if responded else response
     if step.get("api") == "API_VERSIONS":
-        return {"errorCode": answer["errorCode"], "listed": bool(answer["apiKeys"])}
-    return _comparable(step, answer, "")
+        return {"errorCode": response["errorCode"], "listed": bool(response["apiKeys"])}
+    return _comparable(step, response, "")
 
 
 def _comparable(step: Step, value: Any, path: str) -> Any:
@@ -378,17 +381,17 @@ def _comparable(step: Step, value: Any, path: str) -> Any:
         return {
             key: "*"
             if _is_free(value, key)
-            else canonical_records(each)
-            if key == "records" and each
-            else _RANGE.sub("[*]", each)
-            if key == "batchIndexErrorMessage" and each
-            else _comparable(step, each, f"{path}.{key}" if path else key)
-            for key, each in sorted(value.items())
+            else canonical_records(inner)
+            if key == "records" and inner
+            else _RANGE.sub("[*]", inner)
+            if key == "batchIndexErrorMessage" and inner
+            else _comparable(step, inner, f"{path}.{key}" if path else key)
+            for key, inner in sorted(value.items())
         }
     if isinstance(value, list):
         if path == "topics" and step.get("only_prefix"):
             value = [v for v in value if (v.get("name") or "").startswith(step["only_prefix"])]
-        items = [_comparable(step, each, f"{path}.*") for each in value]
+        items = [_comparable(step, item, f"{path}.*") for item in value]
         if path in step.get("unordered", []):
             items.sort(key=lambda item: json.dumps(item, sort_keys=True))
         return items
@@ -458,11 +461,13 @@ def main() -> None:
     parser.add_argument("--verbose", action="store_true", help="show the unknown differences")
     options = parser.parse_args()
     document = json.loads(options.cluster.read_text(encoding="utf-8"))
-    brokers = {each["id"]: next(iter(each["listeners"].values())) for each in document["brokers"]}
+    brokers = {
+        broker["id"]: next(iter(broker["listeners"].values())) for broker in document["brokers"]
+    }
     sasl = {
-        each["id"]: each["listeners"]["SASL_PLAINTEXT"]
-        for each in document["brokers"]
-        if "SASL_PLAINTEXT" in each["listeners"]
+        broker["id"]: broker["listeners"]["SASL_PLAINTEXT"]
+        for broker in document["brokers"]
+        if "SASL_PLAINTEXT" in broker["listeners"]
     }
     report = replay(options.recording, brokers, to=options.to, only=options.case, sasl=sasl)
     if options.verbose:

@@ -98,8 +98,8 @@ def _changed(lines: list[str], rows: Iterable[ToolDifference], used: set[str]) -
 
 
 def _key(line: str) -> int | None:
-    found = _SERVED_BY_KAFKA.match(line)
-    return int(found[1]) if found else None
+    match = _SERVED_BY_KAFKA.match(line)
+    return int(match[1]) if match else None
 
 
 def without_hint(lines: Collection[str]) -> list[str]:

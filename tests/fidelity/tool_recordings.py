@@ -124,9 +124,9 @@ def without_java(lines: list[str]) -> list[str]:
     for line in lines:
         if _OPTIONS_TABLE.fullmatch(line):
             break
-        found = _EXCEPTION.fullmatch(line)
-        message = (found and found["message"]) or line
-        if found and any(each.endswith(message) or line.endswith(each) for each in kept if each):
+        match = _EXCEPTION.fullmatch(line)
+        message = (match and match["message"]) or line
+        if match and any(name.endswith(message) or line.endswith(name) for name in kept if name):
             continue
         if not _STACK.fullmatch(line):
             kept.append(line)

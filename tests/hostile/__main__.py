@@ -21,13 +21,13 @@ def main() -> int:
     parser.add_argument("--frames", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
     parser.add_argument("--folder", type=Path, help="the folder of the cluster's files, to keep")
-    given = parser.parse_args()
-    print(f"seed {given.seed}, {given.frames} frames", flush=True)
+    args = parser.parse_args()
+    print(f"seed {args.seed}, {args.frames} frames", flush=True)
     with tempfile.TemporaryDirectory(prefix="hostile-") as temporary:
-        folder = given.folder or Path(temporary)
+        folder = args.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         with started(folder) as target:
-            result = run(target, given.frames, given.seed)
+            result = run(target, args.frames, args.seed)
     print(table(result))
     return 1 if result.findings else 0
 

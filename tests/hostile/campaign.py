@@ -124,7 +124,7 @@ def run(target: Target, frames: int, seed: int) -> Result:
     admin.create_topics([NewTopic(TARGET, 1, 1)])[TARGET].result(timeout=60)
     before, attempts = target.protected(), catalogue()
     with _normal_client(target, result), ThreadPoolExecutor(_THREADS) as pool:
-        futures = [(each, pool.submit(_tried, target, each)) for each in attempts]
+        futures = [(planned, pool.submit(_tried, target, planned)) for planned in attempts]
         began = time.monotonic()
         result.mutated = asyncio.run(send_mutated_frames(target, frames, seed))
         result.mutated_s = time.monotonic() - began
@@ -163,7 +163,7 @@ def _check(target: Target, result: Result, before: dict[str, bytes]) -> None:
         f"frames without a response on an open connection, or not sent: {mutated}",
     )
     result.expect(
-        bool(mutated.decoded and mutated.refused), "no frame was decoded, or no frame was refused"
+        bool(mutated.decoded and mutated.rejected), "no frame was decoded, or no frame was refused"
     )
     after = target.protected()
     changed = forbidden_changes(before, after)
@@ -175,12 +175,12 @@ def _check(target: Target, result: Result, before: dict[str, bytes]) -> None:
     result.expect(not dead, f"brokers {dead} died or started again")
     status, result.judged = target.stop_and_judge()
     result.expect(status == 0, f"the judge exited with {status}: {result.judged}")
-    for problem, found in (
+    for problem, evidence in (
         ("a traceback", target.tracebacks()),
         ("a torn event", target.torn_events()),
         ("a secret", target.secrets_in_logs()),
     ):
-        result.expect(not found, f"{problem} in {found[:5]}")
+        result.expect(not evidence, f"{problem} in {evidence[:5]}")
 
 
 def table(result: Result) -> str:
@@ -193,11 +193,15 @@ def table(result: Result) -> str:
         outcome += f", {allowed} allowed" if allowed else ""
         rows.append((group, tries, outcome + (f", {findings} WRONG" if findings else "")))
     mutated = result.mutated
-    for listener in mutated.refused | mutated.decoded:
-        decoded, refused = mutated.decoded[listener], mutated.refused[listener]
-        tries = decoded + refused + mutated.silent[listener]
-        rows.append((f"mutated frames, {listener}", tries, f"{decoded} decoded, {refused} refused"))
-    judged = "PASS" if not any("the judge" in each for each in result.findings) else "not PASS"
+    for listener in mutated.rejected | mutated.decoded:
+        decoded, rejected = mutated.decoded[listener], mutated.rejected[listener]
+        tries = decoded + rejected + mutated.silent[listener]
+        rows.append(
+            (f"mutated frames, {listener}", tries, f"{decoded} decoded, {rejected} refused")
+        )
+    judged = (
+        "PASS" if not any("the judge" in finding for finding in result.findings) else "not PASS"
+    )
     rate = mutated.sent / result.mutated_s if result.mutated_s else 0.0
     lines = [
         f"{'attack':38} {'tries':>8}  outcome",

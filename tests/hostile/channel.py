@@ -108,15 +108,15 @@ class Stream:
         call = self._channel.stream_stream(METHOD, None, None)
         self._call = call(iter(self._outgoing.get, None), timeout=_WITHIN_S)
 
-    def outcome(self, answers: int) -> str:
-        """Wait for `answers` responses to Envelopes. With 0, wait until the stream opens."""
+    def outcome(self, responses: int) -> str:
+        """Wait for `responses` responses to Envelopes. With 0, wait until the stream opens."""
         codes: list[str] = []
         try:
             for batch in self._call:
                 for tag, value in parsed(batch):
                     if tag == 2 and isinstance(value, bytes):
                         codes.append(str(dict(parsed(value)).get(2, 0)))
-                if len(codes) >= answers:
+                if len(codes) >= responses:
                     return f"answer {' '.join(codes)}" if codes else "welcome"
         except grpc.RpcError as broken:
             return str(broken.code().name)
@@ -179,13 +179,13 @@ def _incarnation(target: Target, broker: int) -> str:
     return target.ready(broker)["incarnation"]
 
 
-def _sent(pair: Pair, batches: Batches, answers: int = 1) -> Callable[[Target], str]:
+def _sent(pair: Pair, batches: Batches, responses: int = 1) -> Callable[[Target], str]:
     def run(target: Target) -> str:
         stream = Stream(
             target.ready(CONTROLLER)["grpc"], batches(target), credentials(target, pair(target))
         )
         try:
-            return stream.outcome(answers)
+            return stream.outcome(responses)
         finally:
             stream.close()
 
@@ -288,8 +288,8 @@ def _without_hello(*batches: bytes) -> Callable[[Target], str]:
 
 
 def _of_controller(target: Target) -> Sequence[bytes]:
-    own, other = (_incarnation(target, broker) for broker in (FOLLOWER, CONTROLLER))
-    return hello(FOLLOWER, own), envelope(CONTROLLER, other, 10**9)
+    own_incarnation, other = (_incarnation(target, broker) for broker in (FOLLOWER, CONTROLLER))
+    return hello(FOLLOWER, own_incarnation), envelope(CONTROLLER, other, 10**9)
 
 
 _HEADER: Final = joined(head(19, 4))

@@ -24,19 +24,19 @@ def enveloped(inner: bytes, user: bytes | None = BOB, host: bytes | None = LOCAL
     return joined(flat(head(58, 0, flexible=True), ctext(inner), ctext(user), ctext(host), TAGS))
 
 
-def outcome(answer: bytes | str) -> str:
+def outcome(response: bytes | str) -> str:
     """Return the outer error code and, if there is an inner response, its first error code."""
-    if isinstance(answer, str):
-        return answer
+    if isinstance(response, str):
+        return response
     length, at, shift = 0, 5, 0
     while True:
-        length |= (answer[at] & 0x7F) << shift
+        length |= (response[at] & 0x7F) << shift
         at, shift = at + 1, shift + 7
-        if answer[at - 1] < 0x80:
+        if response[at - 1] < 0x80:
             break
     size = max(length - 1, 0)
-    inner = answer[at : at + size]
-    (outer,) = struct.unpack_from(">h", answer, at + size)
+    inner = response[at : at + size]
+    (outer,) = struct.unpack_from(">h", response, at + size)
     if not inner:
         return str(outer)
     name = 12 + 2 + int.from_bytes(inner[12:14], "big")  # in the response to CreateTopics v4

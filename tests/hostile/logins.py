@@ -213,9 +213,9 @@ def _pipelined(*, login: bytes) -> Callable[[Target], str]:
     def run(target: Target) -> str:
         with Wire(target.address("INTERNAL")) as wire:
             wire.raw(framed(handshake("PLAIN")) + framed(token(login)) + framed(creation))
-            wire.answer()
-            login_error = error_of(wire.answer())
-            return "created" if isinstance(wire.answer(), bytes) else login_error
+            wire.respond()
+            login_error = error_of(wire.respond())
+            return "created" if isinstance(wire.respond(), bytes) else login_error
 
     return run
 
@@ -244,12 +244,12 @@ def _oauth(
 ) -> Callable[[Target], str]:
     def run(target: Target) -> str:
         with Wire(target.address("TOKENS")) as wire:
-            answer = wire.call(handshake("OAUTHBEARER"))
-            assert error_of(answer) == "0"
+            response = wire.call(handshake("OAUTHBEARER"))
+            assert error_of(response) == "0"
             data = f"{before}\x01auth={kind} {make(target)}\x01\x01".encode()
-            answer = wire.call(token(data))
-            result = error_of(answer)
-            if result == "0" and isinstance(answer, bytes) and auth_bytes(answer):
+            response = wire.call(token(data))
+            result = error_of(response)
+            if result == "0" and isinstance(response, bytes) and auth_bytes(response):
                 result = FAILED  # the server describes the failure in its token
             return _outcome(wire, result)
 
@@ -330,9 +330,9 @@ def delegation_token(target: Target, lifetime_ms: int) -> tuple[str, str]:
     with Wire(target.address("SECURE"), target.tls) as wire:
         assert plain(wire, _GOOD_PLAIN) == "0"
         body = joined(head(38, 1)) + (0).to_bytes(4, "big") + lifetime_ms.to_bytes(8, "big")
-        answer = wire.call(body)
-    assert isinstance(answer, bytes)
-    fields = answer[6:]
+        response = wire.call(body)
+    assert isinstance(response, bytes)
+    fields = response[6:]
     for _ in range(2):  # the owner's type and name
         fields = fields[2 + int.from_bytes(fields[:2], "big") :]
     fields = fields[24:]  # three timestamps
@@ -399,8 +399,8 @@ def _without_tls(listener: str, data: bytes) -> Callable[[Target], str]:
         with Wire(target.address(listener), timeout_s=5) as wire:
             wire.raw(data)
             wire.half_close()
-            answer = wire.rest()
-            return "served" if b"alice" in answer or b"treasure" in answer else CLOSED
+            response = wire.rest()
+            return "served" if b"alice" in response or b"treasure" in response else CLOSED
 
     return run
 

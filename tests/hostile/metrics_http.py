@@ -20,10 +20,10 @@ def _sent(data: bytes, *, then_close: bool = True) -> Callable[[Target], str]:
             wire.raw(data)
             if then_close:
                 wire.half_close()
-            answer = wire.rest()
-        if any(secret in answer for secret in _SECRETS):
+            response = wire.rest()
+        if any(secret in response for secret in _SECRETS):
             return "a secret"
-        return " ".join(code.decode() for code in _STATUS.findall(answer)) or CLOSED
+        return " ".join(code.decode() for code in _STATUS.findall(response)) or CLOSED
 
     return run
 

@@ -27,7 +27,7 @@ from tests.hostile.wire import framed
 
 _WORKERS: Final = 24
 STRANGER: Final = 12  # a broker id that no broker has
-_ANSWER_WITHIN_S: Final = 30.0
+_RESPONSE_WITHIN_S: Final = 30.0
 # Each listener's share of the frames, in percent. It is small on TLS listeners, where each refused
 # frame costs a handshake.
 SHARES: Final = {"OPEN": 50, "DRAFT": 32, "INTERNAL": 12, "SECURE": 2, "MUTUAL": 2}
@@ -42,13 +42,13 @@ class FrameOutcomes:
     """The number of frames by outcome and listener."""
 
     decoded: Counter[str] = field(default_factory=Counter)
-    refused: Counter[str] = field(default_factory=Counter)
+    rejected: Counter[str] = field(default_factory=Counter)
     silent: Counter[str] = field(default_factory=Counter)
     unsent: Counter[str] = field(default_factory=Counter)  # the connection failed
 
     @property
     def sent(self) -> int:
-        return sum(map(Counter.total, (self.decoded, self.refused, self.silent)))
+        return sum(map(Counter.total, (self.decoded, self.rejected, self.silent)))
 
 
 class _Connection:
@@ -86,7 +86,7 @@ class _Connection:
             elif frame.has_wrong_length:  # TLS cannot be half-closed: do not wait for a response.
                 self.close()
                 return "refused"
-            async with asyncio.timeout(_ANSWER_WITHIN_S):
+            async with asyncio.timeout(_RESPONSE_WITHIN_S):
                 await self._response(reader)
         except (OSError, EOFError) as end:
             self.close()
@@ -144,7 +144,7 @@ class _Stream:
             await self._call.read()
         try:
             await self._call.write(frame.data)
-            async with asyncio.timeout(_ANSWER_WITHIN_S):
+            async with asyncio.timeout(_RESPONSE_WITHIN_S):
                 if await self._call.read() is not grpc.aio.EOF:  # type: ignore[attr-defined]
                     return "decoded"
         except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
@@ -169,15 +169,15 @@ class _Metrics:
         try:
             writer.write(frame.data)
             writer.write_eof()
-            async with asyncio.timeout(_ANSWER_WITHIN_S):
-                answer = await reader.read(1 << 24)
+            async with asyncio.timeout(_RESPONSE_WITHIN_S):
+                response = await reader.read(1 << 24)
         except TimeoutError:
             return "silent"
         except OSError:
             return "refused"
         finally:
             writer.close()
-        return "decoded" if answer.startswith(b"HTTP/1.1 200 ") else "refused"
+        return "decoded" if response.startswith(b"HTTP/1.1 200 ") else "refused"
 
     async def close(self) -> None:
         """Do nothing: no connection stays open."""
@@ -196,8 +196,8 @@ async def send_mutated_frames(target: Target, count: int, seed: int) -> FrameOut
     mutated, workers = FrameOutcomes(), []
     for number, (listener, share) in enumerate(SHARES.items()):
         frames = Mutator(seed * 1000 + number).frames(count * share // 100)
-        for each in range(max(2, _WORKERS * share // 100)):
-            broker = BROKERS[each % len(BROKERS)]
+        for index in range(max(2, _WORKERS * share // 100)):
+            broker = BROKERS[index % len(BROKERS)]
             workers.append(_worker(target, listener, broker, frames, mutated))
     for name, sink, corpus in (
         (GRPC, _Stream(target), batches()),

@@ -121,8 +121,8 @@ class Mutator:
     def __init__(self, seed: int, corpus: Sequence[Fields] = ()) -> None:
         """`corpus` replaces the requests of Kafka's protocol."""
         self._source = random.Random(seed)
-        own = [request.fields() for request in (*WRITES, *READS, *HARMLESS)]
-        self._corpus = corpus or own
+        default_corpus = [request.fields() for request in (*WRITES, *READS, *HARMLESS)]
+        self._corpus = corpus or default_corpus
 
     def frames(self, count: int) -> Iterator[Frame]:
         return (self.frame() for _ in range(count))

@@ -67,8 +67,8 @@ DRAFTED: Final = {19: ("31",), 20: ("17",)}
 def _code_of(open_: Open, request: Request) -> Callable[[Target], str]:
     def run(target: Target) -> str:
         with open_(target) as wire:
-            answer = wire.call(request.payload())
-        return answer if isinstance(answer, str) else str(request.error_of(answer))
+            response = wire.call(request.payload())
+        return response if isinstance(response, str) else str(request.error_of(response))
 
     return run
 
@@ -117,13 +117,13 @@ def _second_of_two(target: Target) -> str:
     topics = [flat(text(n), i32(1), i16(1), array(), array()) for n in (f"{LOOT}-a", "alice-b")]
     body = flat(array(*topics), i32(10_000), i8(1))
     with alice(target) as wire:
-        answer = wire.call(joined([*head(19, 4), *body]))
-    assert isinstance(answer, bytes)
+        response = wire.call(joined([*head(19, 4), *body]))
+    assert isinstance(response, bytes)
     at, codes = 12, []
     for _ in topics:
-        at += 2 + int.from_bytes(answer[at : at + 2], "big")
-        codes.append(struct.unpack_from(">h", answer, at)[0])
-        (length,) = struct.unpack_from(">h", answer, at + 2)
+        at += 2 + int.from_bytes(response[at : at + 2], "big")
+        codes.append(struct.unpack_from(">h", response, at)[0])
+        (length,) = struct.unpack_from(">h", response, at + 2)
         at += 4 + max(length, 0)
     return " ".join(map(str, sorted(codes)))
 
@@ -133,9 +133,13 @@ def _token_request(
 ) -> Callable[[Target], str]:
     def run(target: Target) -> str:
         with alice(target) as wire:
-            answer = wire.call(joined([*head(key, version, flexible=version > 1), *body(target)]))
+            response = wire.call(joined([*head(key, version, flexible=version > 1), *body(target)]))
         at = 5 if version > 1 else 4
-        return answer if isinstance(answer, str) else str(struct.unpack_from(">h", answer, at)[0])
+        return (
+            response
+            if isinstance(response, str)
+            else str(struct.unpack_from(">h", response, at)[0])
+        )
 
     return run
 
@@ -150,9 +154,9 @@ def _of_stranger(_: Target) -> list[Field]:
 
 def _token_on_plaintext(target: Target) -> str:
     with Wire(target.address("OPEN")) as wire:
-        answer = wire.call(joined(flat(head(38, 1), array(), i64(60_000))))
-    assert isinstance(answer, bytes)
-    return str(struct.unpack_from(">h", answer, 4)[0])
+        response = wire.call(joined(flat(head(38, 1), array(), i64(60_000))))
+    assert isinstance(response, bytes)
+    return str(struct.unpack_from(">h", response, 4)[0])
 
 
 def _token_by_token(target: Target) -> str:
@@ -162,9 +166,9 @@ def _token_by_token(target: Target) -> str:
     for _ in range(100):  # The broker learns of the token a moment later.
         with Wire(target.address("SECURE"), target.tls) as wire:
             if login.run(wire) == "0":
-                answer = wire.call(joined(flat(head(38, 1), array(), i64(60_000))))
-                assert isinstance(answer, bytes)
-                return str(struct.unpack_from(">h", answer, 4)[0])
+                response = wire.call(joined(flat(head(38, 1), array(), i64(60_000))))
+                assert isinstance(response, bytes)
+                return str(struct.unpack_from(">h", response, 4)[0])
     return "no login"
 
 

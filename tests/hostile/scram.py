@@ -91,16 +91,16 @@ class Scram:
 
     def run(self, wire: Wire) -> str:
         """Log in; return the error code of the last response."""
-        answer = wire.call(handshake(self.mechanism))
-        if error_of(answer) != "0":
-            return error_of(answer)
-        answer = wire.call(token(self.first_message()))
-        if isinstance(answer, str) or error_of(answer) != "0":
-            return error_of(answer)
-        return error_of(wire.call(token(self.final_message(auth_bytes(answer)))))
+        response = wire.call(handshake(self.mechanism))
+        if error_of(response) != "0":
+            return error_of(response)
+        response = wire.call(token(self.first_message()))
+        if isinstance(response, str) or error_of(response) != "0":
+            return error_of(response)
+        return error_of(wire.call(token(self.final_message(auth_bytes(response)))))
 
 
 def plain(wire: Wire, data: bytes) -> str:
     """Log in with PLAIN's token; return the error code of the last response."""
-    answer = wire.call(handshake("PLAIN"))
-    return error_of(wire.call(token(data))) if error_of(answer) == "0" else error_of(answer)
+    response = wire.call(handshake("PLAIN"))
+    return error_of(wire.call(token(data))) if error_of(response) == "0" else error_of(response)

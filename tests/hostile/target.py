@@ -66,7 +66,7 @@ def znodes(connect: str, paths: tuple[str, ...]) -> dict[str, bytes]:
             if client.exists(path) is None or path.rpartition("/")[2].startswith(ALICES):
                 continue
             yield path, client.get(path)[0]
-            yield from walk(tuple(f"{path}/{each}" for each in client.get_children(path)))
+            yield from walk(tuple(f"{path}/{child}" for child in client.get_children(path)))
 
     client = KazooClient(connect)
     client.start(timeout=30)
@@ -120,18 +120,18 @@ class Target:
         self.document = document
         self.files = files
         self.token_key = key
-        self.pids = {each["id"]: each["pid"] for each in document["brokers"]}
+        self.pids = {broker["id"]: broker["pid"] for broker in document["brokers"]}
         self.memory_at_start = {broker: self.memory(broker) for broker in BROKERS}
         self.tls = files.client_tls()
         self.mutual = files.client_tls("mallory")
 
     def address(self, listener: str, broker: int = FOLLOWER) -> str:
-        (found,) = (each for each in self.document["brokers"] if each["id"] == broker)
-        return str(found["listeners"][listener])
+        (entry,) = (node for node in self.document["brokers"] if node["id"] == broker)
+        return str(entry["listeners"][listener])
 
     def metrics_address(self, broker: int = FOLLOWER) -> str:
-        (found,) = (each for each in self.document["brokers"] if each["id"] == broker)
-        return str(found["metrics_url"]).split("/")[2]
+        (entry,) = (node for node in self.document["brokers"] if node["id"] == broker)
+        return str(entry["metrics_url"]).split("/")[2]
 
     def ready(self, broker: int) -> dict[str, str]:
         """Return what a node publishes, such as its gRPC address and its incarnation."""
@@ -146,7 +146,7 @@ class Target:
 
     def is_alive(self, broker: int) -> bool:
         state = json.loads(bridgehead("status", "--json", *self._here()).stdout)
-        (now,) = (each for each in state["brokers"] if each["id"] == broker)
+        (now,) = (node for node in state["brokers"] if node["id"] == broker)
         return bool(now["pid"] == self.pids[broker]) and Path(f"/proc/{now['pid']}").exists()
 
     def protected(self) -> dict[str, bytes]:
@@ -155,13 +155,13 @@ class Target:
 
     def tracebacks(self) -> list[str]:
         """Return the node logs with a traceback, each with its first traceback."""
-        found = []
+        tracebacks = []
         for log in sorted(self.folder.glob("nodes/*/node.*")):
             if log.suffix in (".log", ".out"):
                 _, word, rest = log.read_text(errors="replace").partition("Traceback")
                 if word:
-                    found.append(f"{log.relative_to(self.folder)}: {rest[:_TRACEBACK_CHARS]}")
-        return found
+                    tracebacks.append(f"{log.relative_to(self.folder)}: {rest[:_TRACEBACK_CHARS]}")
+        return tracebacks
 
     def secrets_in_logs(self) -> list[str]:
         """Return the logs and event logs that contain a password or a key."""

@@ -48,10 +48,10 @@ def test_the_attack_reports_topics_that_are_open_to_everyone(tmp_path: Path) -> 
     """Anonymous writes to topics without ACLs succeed. Responses and znodes show that."""
     with started(tmp_path, {"allow.everyone.if.no.acl.found": "true"}) as target:
         result = run(target, frames=20, seed=1)
-    found = "\n".join(result.findings)
-    assert "rights, a stranger at the controller: CreateTopics: 0, not 29" in found
-    assert "written without rights: " in found
-    assert "CreateAcls" not in found
+    text = "\n".join(result.findings)
+    assert "rights, a stranger at the controller: CreateTopics: 0, not 29" in text
+    assert "written without rights: " in text
+    assert "CreateAcls" not in text
 
 
 def test_a_new_notification_is_a_finding_and_a_purged_one_is_not() -> None:
@@ -63,9 +63,9 @@ def test_a_new_notification_is_a_finding_and_a_purged_one_is_not() -> None:
 
 def test_the_table_fits_80_columns_with_a_finding_in_each_group() -> None:
     result = Result(seed=999_999, served=99_999, longest_wait_s=99.99, grown_bytes=10**9)
-    for each in catalogue():
-        result.tries[each.group] += 1
-        result.controls[each.group] += bool(each.right & ALLOWED)
+    for attempt in catalogue():
+        result.tries[attempt.group] += 1
+        result.controls[attempt.group] += bool(attempt.right & ALLOWED)
     result.findings = [f"{group}: an attempt: served, not closed" for group in result.tries]
     lines = table(result).splitlines()
     assert [line for line in lines if line.count("1 WRONG")] == lines[1 : len(result.tries) + 1]
@@ -85,8 +85,8 @@ def test_the_attacker_knows_only_the_wire() -> None:
                 else []
             )
             for name in names:
-                known = name.partition(".")[0] in allowed or name.startswith("tests.hostile.")
-                assert known, f"{path.name} imports {name}"
+                is_allowed = name.partition(".")[0] in allowed or name.startswith("tests.hostile.")
+                assert is_allowed, f"{path.name} imports {name}"
 
 
 def test_a_seed_determines_the_frames() -> None:
@@ -95,5 +95,5 @@ def test_a_seed_determines_the_frames() -> None:
 
 
 def test_no_attempt_is_listed_twice() -> None:
-    names = [(each.group, each.name) for each in catalogue()]
+    names = [(attempt.group, attempt.name) for attempt in catalogue()]
     assert len(names) == len(set(names)) > 130

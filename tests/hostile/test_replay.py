@@ -60,8 +60,8 @@ class Recorder:
                 sink.sendall(data)
         except OSError:
             pass
-        for each in (source, sink):
-            each.close()
+        for stream in (source, sink):
+            stream.close()
 
     def close(self) -> None:
         self._listener.close()
@@ -91,18 +91,18 @@ class Cluster:
         self._document = document
 
     def address(self, broker: int, listener: str) -> str:
-        (found,) = (each for each in self._document["brokers"] if each["id"] == broker)
-        return str(found["listeners"][listener])
+        (entry,) = (node for node in self._document["brokers"] if node["id"] == broker)
+        return str(entry["listeners"][listener])
 
     def protected(self) -> dict[str, bytes]:
         """Return the metadata znodes, except partition states, which a broker's death changes."""
-        found = znodes(self._document["zookeeper_connect"], PROTECTED)
-        return {path: data for path, data in found.items() if not path.endswith("/state")}
+        contents = znodes(self._document["zookeeper_connect"], PROTECTED)
+        return {path: data for path, data in contents.items() if not path.endswith("/state")}
 
     def controller(self) -> int | None:
         status = json.loads(bridgehead("status", "--json", "--data-dir", str(self.data)).stdout)
-        found: int | None = status["controller_id"]
-        return found
+        controller_id: int | None = status["controller_id"]
+        return controller_id
 
     def envelopes_at(self, broker: int) -> Counter[str]:
         """Return how often each request arrived in an Envelope, by request id."""
@@ -220,12 +220,12 @@ def test_captured_envelopes_have_no_second_effect_after_a_failover(tmp_path: Pat
         for broker in BROKERS[1:]:
             with Wire(cluster.address(broker, "OPEN")) as wire:
                 for write in WRITES if broker == BROKERS[1] else ():
-                    answer = wire.call(write.payload())
-                    assert isinstance(answer, bytes)
-                    assert write.error_of(answer) == 0, write.name
+                    response = wire.call(write.payload())
+                    assert isinstance(response, bytes)
+                    assert write.error_of(response) == 0, write.name
         assert by_envelope(cluster, CONTROLLER, captured) == "0/0"
         requests = {key for key in cluster.envelopes_at(CONTROLLER) if key.startswith("2.")}
-        before, streams = cluster.protected(), [bytes(each) for each in recorder.streams]
+        before, streams = cluster.protected(), [bytes(recorded) for recorded in recorder.streams]
         assert len(requests) >= len(WRITES)
         assert {"/brokers/topics/kept", "/brokers/topics/enveloped"} <= before.keys()
         assert "/brokers/topics/gone" not in before
@@ -233,7 +233,7 @@ def test_captured_envelopes_have_no_second_effect_after_a_failover(tmp_path: Pat
         until(lambda: cluster.controller() in BROKERS[1:])
         successor = cluster.controller()
         assert successor is not None
-        (stream,) = (each for each in streams if b"kept" in each)
+        (stream,) = (candidate for candidate in streams if b"kept" in candidate)
         address = cluster.grpc(successor)
         replay(address, stream, lambda: requests <= cluster.envelopes_at(successor).keys())
         # Kafka's Envelope has no identity, so the controller executes it again and finds the topic.

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 CLOSED: Final = "closed"
 SILENT: Final = "silent"
-_ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
+_RESPONSE_BYTES_MAX: Final = 64 * 1024 * 1024
 
 
 class Field(NamedTuple):
@@ -157,13 +157,13 @@ class Wire:
 
     def call(self, payload: bytes) -> bytes | str:
         """Send a frame; return the response's payload, CLOSED or SILENT."""
-        return self.answer() if self.raw(framed(payload)) else CLOSED
+        return self.respond() if self.raw(framed(payload)) else CLOSED
 
-    def answer(self) -> bytes | str:
+    def respond(self) -> bytes | str:
         """Return the next response's payload, CLOSED or SILENT."""
         try:
             (length,) = struct.unpack(">i", self._exactly(4))
-            assert 0 <= length <= _ANSWER_BYTES_MAX, f"a response of {length} bytes"
+            assert 0 <= length <= _RESPONSE_BYTES_MAX, f"a response of {length} bytes"
             return self._exactly(length)
         except TimeoutError:
             return SILENT

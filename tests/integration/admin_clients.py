@@ -120,7 +120,7 @@ class KafkaPythonAdmin:
         results = self._admin.alter_configs(
             [resource], raise_on_unknown=False, incremental=not legacy
         )
-        (result,) = (found[name] for found in results.values())
+        (result,) = (result_by_name[name] for result_by_name in results.values())
         if result != "OK":  # any other result is the text of an exception
             code = re.match(r"\[Error (\d+)\] ", result)
             assert code, result
@@ -129,7 +129,7 @@ class KafkaPythonAdmin:
     def configs(self, name: str) -> dict[str, str]:
         resource = kafka.admin.ConfigResource("TOPIC", name, None)
         described = self._admin.describe_configs([resource], config_filter="all")
-        (entries,) = (found[name] for found in described.values())
+        (entries,) = (entries_by_name[name] for entries_by_name in described.values())
         return {key: entry["value"] for key, entry in entries.items()}
 
     def names(self) -> set[str]:
@@ -160,12 +160,12 @@ class AiokafkaAdmin:
 
     def create(self, name: str, partitions: int, replicas: int, configs: Mapping[str, str]) -> None:
         topic = aiokafka.admin.NewTopic(name, partitions, replicas, topic_configs=dict(configs))
-        answer = self._runner.run(self._admin.create_topics([topic]))
-        _raise(answer.topic_errors[0][1])
+        response = self._runner.run(self._admin.create_topics([topic]))
+        _raise(response.topic_errors[0][1])
 
     def delete(self, name: str) -> None:
-        answer = self._runner.run(self._admin.delete_topics([name]))
-        _raise(answer.topic_error_codes[0][1])
+        response = self._runner.run(self._admin.delete_topics([name]))
+        _raise(response.topic_error_codes[0][1])
 
     def create_partitions(self, name: str, partitions: int) -> None:
         wanted = {name: aiokafka.admin.NewPartitions(partitions)}
@@ -174,14 +174,14 @@ class AiokafkaAdmin:
     def alter(self, name: str, configs: Mapping[str, str], *, legacy: bool) -> None:
         assert legacy, "this client knows only AlterConfigs"
         resource = AiokafkaResource(AiokafkaResourceType.TOPIC, name, dict(configs))
-        (answer,) = self._runner.run(self._admin.alter_configs([resource]))
-        _raise(answer.resources[0][0])
+        (response,) = self._runner.run(self._admin.alter_configs([resource]))
+        _raise(response.resources[0][0])
 
     def configs(self, name: str) -> dict[str, str]:
         resource = AiokafkaResource(AiokafkaResourceType.TOPIC, name)
-        (answer,) = self._runner.run(self._admin.describe_configs([resource]))
-        _raise(answer.resources[0][0])
-        return {entry[0]: entry[1] for entry in answer.resources[0][4]}
+        (response,) = self._runner.run(self._admin.describe_configs([resource]))
+        _raise(response.resources[0][0])
+        return {entry[0]: entry[1] for entry in response.resources[0][4]}
 
     def names(self) -> set[str]:
         return set(self._runner.run(self._admin.list_topics()))

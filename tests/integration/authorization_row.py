@@ -17,24 +17,24 @@ NOT_DENIED: Final = "not denied"
 Observed = Any
 
 
-def codes(answer: Any, _name: str) -> Observed:
+def codes(response: Any, _name: str) -> Observed:
     """Return every error code in order. A code that is not a denial is replaced by NOT_DENIED."""
-    return [code if code in DENIALS else NOT_DENIED for code in _codes(answer)]
+    return [code if code in DENIALS else NOT_DENIED for code in _codes(response)]
 
 
 def _codes(value: Any) -> list[int]:
-    found: list[int] = []
+    result: list[int] = []
     for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
         if isinstance(key, str) and key.lower() == "errorcode":
-            found.append(inner)
+            result.append(inner)
         elif isinstance(inner, dict | list):
-            found += _codes(inner)
-    return found
+            result += _codes(inner)
+    return result
 
 
-def is_shown(answer: Any, name: str) -> Observed:
+def is_shown(response: Any, name: str) -> Observed:
     """Return True if the response names the resource."""
-    return name in json.dumps(answer)
+    return name in json.dumps(response)
 
 
 @dataclass(frozen=True, slots=True)

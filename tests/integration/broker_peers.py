@@ -30,7 +30,7 @@ from bridgehead.kafka_wire.messages.create_topics import (
 )
 from bridgehead.raw_client.asynchronous import AsyncConnection
 from broker_proxy.apis.admin.api_versions import ApiVersions
-from broker_proxy.apis.admin.envelope import Envelope as ClientEnvelope
+from broker_proxy.apis.admin.envelope import EnvelopeApi as ClientEnvelope
 from broker_proxy.authentication.listener_security import Listener, LoginRequirements
 from broker_proxy.client_request import ClientRequest
 from broker_proxy.connections.admission import Admission
@@ -41,10 +41,10 @@ from broker_proxy.connections.logins import Logins
 from broker_proxy.connections.request_log import RequestLog
 from broker_proxy.connections.request_memory import RequestMemory
 from broker_proxy.connections.server import KafkaServer
-from broker_proxy.forwarding.manager import ForwardingManager, Target
+from broker_proxy.forwarding.manager import ForwardingManager, KnownController
 from broker_proxy.requests.dispatch import Dispatcher
 from broker_proxy.requests.relay import Relay
-from broker_proxy.requests.routing import DIALECTS
+from broker_proxy.requests.routing import ROUTING_TABLES
 from broker_proxy.requests.split import Writes
 from cluster_model.acls.authorization import allow_everything
 from cluster_model.principal import KafkaPrincipal
@@ -57,7 +57,7 @@ from event_log.text_log import Level, TextLog
 from metrics.node_metrics import NodeMetrics
 
 API_VERSIONS = encode_request_header(RequestHeader(18, 0, 7, "c"))
-ANSWER_BYTES = 14 + 6 * len(DIALECTS["shipped"])  # the response to API_VERSIONS
+RESPONSE_BYTES = 14 + 6 * len(ROUTING_TABLES["shipped"])  # the response to API_VERSIONS
 
 
 class Controller:
@@ -82,7 +82,7 @@ class Controller:
     def disconnected(self, peer: BrokerPeer) -> None:
         pass
 
-    def refused(self, hello: Hello, principal: KafkaPrincipal | None, reason: str) -> None:
+    def rejected(self, hello: Hello, principal: KafkaPrincipal | None, reason: str) -> None:
         raise AssertionError(reason)
 
     def batch_received(self, peer: BrokerPeer, lowest_unfinished: int, applied_zxid: int) -> None:
@@ -122,7 +122,7 @@ class Broker:
             redirected=metrics.message_redirected,
         )
         dispatcher = Dispatcher(
-            local_apis={18: ApiVersions(DIALECTS, lambda: 0), 58: _envelopes_close()},
+            local_apis={18: ApiVersions(ROUTING_TABLES, lambda: 0), 58: _envelopes_close()},
             writes=Writes(
                 Relay(
                     self.forwarding,
@@ -187,7 +187,7 @@ class Broker:
             lowest_unfinished=lambda: self.forwarding.lowest_unfinished,
             applied_zxid=lambda: 0,
         )
-        self.forwarding.set_target(Target(self.channel, controller_id, is_local=False))
+        self.forwarding.set_target(KnownController(self.channel, controller_id, is_local=False))
 
     async def connect(self) -> AsyncConnection:
         return await AsyncConnection.open(f"127.0.0.1:{self.port}")
@@ -218,9 +218,9 @@ def create(correlation_id: int, *names: str) -> bytes:
     return encode_request_header(header) + encode_request(19, 5, message)
 
 
-def correlation_id(answer: bytes | None) -> int:
-    assert answer is not None
-    return struct.unpack_from(">i", answer)[0]
+def correlation_id(reply: bytes | None) -> int:
+    assert reply is not None
+    return struct.unpack_from(">i", reply)[0]
 
 
 async def _no_response(_request: ClientRequest) -> bytes | None:
@@ -235,7 +235,7 @@ def _envelopes_close() -> ClientEnvelope:
         is_controller=lambda: False,
         serde=DefaultPrincipalSerde(),
         execute=_no_response,
-        refused=lambda *_: None,
+        rejected=lambda *_: None,
     )
 
 

@@ -67,8 +67,8 @@ def _quick_zookeepers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
                 client.create("/one")
         finally:
             server.stop()
-        found = f" -XX:SharedArchiveFile={archive}" if archive.exists() else ""
-        patch.setenv(ZOOKEEPER_FLAGS, flags + found)
+        archive_flag = f" -XX:SharedArchiveFile={archive}" if archive.exists() else ""
+        patch.setenv(ZOOKEEPER_FLAGS, flags + archive_flag)
         yield
 
 

@@ -55,20 +55,20 @@ class Listener:
         self, broker: int, key: int, version: int, body: dict[str, Any], client_id: str = "test"
     ) -> list[int]:
         """Send a request; return the error code of every element of the response."""
-        answer = self.call(broker, key, version, body, client_id)
-        rows = next(answer[n] for n in ("topics", "responses", "entries") if n in answer)
+        response = self.call(broker, key, version, body, client_id)
+        rows = next(response[n] for n in ("topics", "responses", "entries") if n in response)
         rows = [row.get("partitions") or [row] if "errorCode" not in row else [row] for row in rows]
-        return [each["errorCode"] for row in rows for each in row]
+        return [result["errorCode"] for row in rows for result in row]
 
 
-def error_codes(answer: Any) -> set[int]:
+def error_codes(response: Any) -> set[int]:
     """Return every error code in a response, at any depth."""
-    if isinstance(answer, list):
-        return set().union(*map(error_codes, answer)) if answer else set()
-    if not isinstance(answer, dict):
+    if isinstance(response, list):
+        return set().union(*map(error_codes, response)) if response else set()
+    if not isinstance(response, dict):
         return set()
-    found = {answer["errorCode"]} if "errorCode" in answer else set()
-    return found.union(*(error_codes(value) for value in answer.values()))
+    codes = {response["errorCode"]} if "errorCode" in response else set()
+    return codes.union(*(error_codes(value) for value in response.values()))
 
 
 def creation(
@@ -88,8 +88,8 @@ def deletion(*names: str, timeout_ms: int = 10_000, **fields: Any) -> dict[str, 
 
 
 def described(listener: Listener, broker: int, *names: str) -> dict[str, Any]:
-    answer = listener.call(broker, METADATA, 1, {"topics": [{"name": name} for name in names]})
-    return {topic["name"]: topic for topic in answer["topics"]}
+    response = listener.call(broker, METADATA, 1, {"topics": [{"name": name} for name in names]})
+    return {topic["name"]: topic for topic in response["topics"]}
 
 
 ALTER: dict[str, Any] = {

@@ -18,7 +18,7 @@ from envelope.messages import Envelope, EnvelopeReply, Hello
 from envelope.server import BrokerPeer, serve_envelopes
 
 
-class Answering:
+class Responding:
     """Answers each Envelope with the body of its request."""
 
     async def handle(self, envelope: Envelope, sender: BrokerPeer) -> EnvelopeReply:
@@ -30,7 +30,7 @@ class Answering:
     def disconnected(self, peer: BrokerPeer) -> None:
         pass
 
-    def refused(self, hello: Hello, principal: object, reason: str) -> None:
+    def rejected(self, hello: Hello, principal: object, reason: str) -> None:
         pass
 
     def batch_received(self, peer: BrokerPeer, lowest_unfinished: int, applied_zxid: int) -> None:
@@ -38,7 +38,7 @@ class Answering:
 
 
 async def _controller() -> None:
-    server = await serve_envelopes("127.0.0.1", 0, Answering())
+    server = await serve_envelopes("127.0.0.1", 0, Responding())
     print(server.port, flush=True)
     await asyncio.Event().wait()
 

@@ -12,9 +12,9 @@ from judge.verdicts import Judgement, Verdict, judge
 
 def judged(folder: Path) -> dict[str, Judgement]:
     """Judge the last run of a cluster's folder; return the judgement of each property."""
-    return {each.row.property: each for each in judge(History(read_run(folder)))}
+    return {judgement.row.property: judgement for judgement in judge(History(read_run(folder)))}
 
 
 def failed(judgements: Mapping[str, Judgement]) -> set[str]:
     """Return the properties that a run violates."""
-    return {of for of, each in judgements.items() if each.row.verdict is Verdict.FAIL}
+    return {of for of, judgement in judgements.items() if judgement.row.verdict is Verdict.FAIL}

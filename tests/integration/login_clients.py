@@ -1,7 +1,7 @@
 """Three released clients behind one interface for logins.
 
 `LOGINS[client](login)` connects, logs in, and returns the number of brokers in the metadata. It
-raises `RefusedLoginError` when the broker rejects the login.
+raises `RejectedLoginError` when the broker rejects the login.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _REJECTION_TIMEOUT_S: Final = 1
 _REJECTIONS: Final = (KafkaError._AUTHENTICATION, KafkaError._SSL)
 
 
-class RefusedLoginError(Exception):
+class RejectedLoginError(Exception):
     """The broker rejected the login. The text is that of the client's error."""
 
 
@@ -107,7 +107,7 @@ def with_confluent(login: Login) -> int:
             admin.poll(0)
             rejections = [error for error in errors if error.code() in _REJECTIONS]
             if rejections or time.monotonic() > deadline:
-                raise RefusedLoginError(str(rejections or error)) from error
+                raise RejectedLoginError(str(rejections or error)) from error
 
 
 def kafka_python_options(login: Login) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def with_kafka_python(login: Login) -> int:
     try:
         admin = KafkaAdminClient(**kafka_python_options(login))
     except kafka.errors.KafkaError as error:
-        raise RefusedLoginError(str(error)) from error
+        raise RejectedLoginError(str(error)) from error
     try:
         return len(admin.describe_cluster()["brokers"])
     finally:
@@ -166,7 +166,7 @@ async def _with_aiokafka(login: Login) -> int:
         await admin.start()
         return len((await admin.describe_cluster())["brokers"])
     except aiokafka.errors.KafkaError as error:
-        raise RefusedLoginError(str(error)) from error
+        raise RejectedLoginError(str(error)) from error
     finally:
         await admin.close()
 

@@ -24,5 +24,5 @@ def accepted() -> list[str]:
     return [
         name
         for name in golden_histories.names()
-        if "refused" not in golden_histories.load(name)["expect"]
+        if "rejected" not in golden_histories.load(name)["expect"]
     ]

@@ -17,10 +17,10 @@ def is_running(process: psutil.Process) -> bool:
 
 def processes_of(folder: Path) -> list[psutil.Process]:
     """Return every live process with a path under `folder` in its command line."""
-    found = []
+    processes = []
     for process in psutil.process_iter(["cmdline", "status"]):
         line = process.info["cmdline"] or []
         is_ours = any(str(folder) in argument for argument in line)
         if is_ours and process.info["status"] != psutil.STATUS_ZOMBIE:
-            found.append(process)
-    return found
+            processes.append(process)
+    return processes

@@ -20,7 +20,7 @@ from bridgehead.kafka_wire.messages.metadata import MetadataResponse, MetadataRe
 Act = Callable[[socket.socket, bytes], object]  # gets the connection and a whole response
 
 
-def answer(connection: socket.socket, response: bytes) -> None:
+def respond(connection: socket.socket, response: bytes) -> None:
     connection.sendall(response)
 
 
@@ -33,7 +33,7 @@ def end_the_connection(connection: socket.socket, response: bytes) -> None:
 
 
 class ScriptedBroker:
-    """Handles each CreateTopics with the next function of `script`, or `answer` if none is left.
+    """Handles each CreateTopics with the next function of `script`, or `response` if none is left.
 
     A second request for the same topic gets TOPIC_ALREADY_EXISTS.
     """
@@ -55,7 +55,7 @@ class ScriptedBroker:
         key, version = header.api_key, header.api_version
         request = decode_request(key, version, payload, at)
         body = encode_response(key, version, self._response(ApiKey(key), request))
-        act = self.script.pop(0) if key == ApiKey.CREATE_TOPICS and self.script else answer
+        act = self.script.pop(0) if key == ApiKey.CREATE_TOPICS and self.script else respond
         act(connection, frame(encode_response_header(key, version, header.correlation_id) + body))
 
     def _response(self, key: ApiKey, request: Any) -> Any:
@@ -63,18 +63,18 @@ class ScriptedBroker:
             case ApiKey.API_VERSIONS:
                 served = ((ApiKey.API_VERSIONS, 3), (ApiKey.METADATA, 9), (ApiKey.CREATE_TOPICS, 7))
                 return ApiVersionsResponse(
-                    0, [ApiVersion(each, 0, newest) for each, newest in served]
+                    0, [ApiVersion(api_key, 0, newest) for api_key, newest in served]
                 )
             case ApiKey.METADATA:
                 brokers = [MetadataResponseBroker(1, "127.0.0.1", self.port)]
                 return MetadataResponse(brokers=brokers, controller_id=1)
             case _:
                 results = []
-                for each in request.topics:
-                    known = each.name in self._topics
-                    code = ErrorCode.TOPIC_ALREADY_EXISTS if known else ErrorCode.NONE
-                    results.append(CreatableTopicResult(each.name, error_code=code, configs=[]))
-                    self._topics.add(each.name)
+                for topic in request.topics:
+                    exists = topic.name in self._topics
+                    code = ErrorCode.TOPIC_ALREADY_EXISTS if exists else ErrorCode.NONE
+                    results.append(CreatableTopicResult(topic.name, error_code=code, configs=[]))
+                    self._topics.add(topic.name)
                 return CreateTopicsResponse(topics=results)
 
 
@@ -101,5 +101,5 @@ def scripted_broker() -> Iterator[ScriptedBroker]:
         finally:
             server.shutdown(socket.SHUT_RDWR)
             acceptor.join()
-            for each in threads:
-                each.join()
+            for thread in threads:
+                thread.join()

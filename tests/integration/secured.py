@@ -22,7 +22,7 @@ from confluent_kafka.admin import (
 )
 
 from bridgehead.cluster import Cluster
-from tests.integration.login_clients import LOGINS, Login, RefusedLoginError
+from tests.integration.login_clients import LOGINS, Login, RejectedLoginError
 from tests.integration.waiting import wait_until
 
 PACKAGE: Final = "org.apache.kafka.common.security"
@@ -128,14 +128,14 @@ class Secured:
     def set_password(self, user: str, password: str) -> None:
         """Set a user's password for both SCRAM mechanisms."""
         changes: list[UserScramCredentialAlteration] = [
-            UserScramCredentialUpsertion(user, ScramCredentialInfo(each, 4096), password.encode())
-            for each in _SCRAMS
+            UserScramCredentialUpsertion(user, ScramCredentialInfo(scram, 4096), password.encode())
+            for scram in _SCRAMS
         ]
         self._alter(changes)
 
     def delete_user(self, user: str) -> None:
         """Delete a user's credentials of both SCRAM mechanisms."""
-        self._alter([UserScramCredentialDeletion(user, each) for each in _SCRAMS])
+        self._alter([UserScramCredentialDeletion(user, scram) for scram in _SCRAMS])
 
     def _alter(self, changes: list[UserScramCredentialAlteration]) -> None:
         admin = self._admin()
@@ -146,7 +146,7 @@ class Secured:
         """Wait until the broker accepts the login, for example with a new password."""
         wait_until(lambda: self._may(login))
 
-    def until_it_is_refused(self, login: Login) -> None:
+    def until_it_is_rejected(self, login: Login) -> None:
         """Wait until the broker rejects the login, for example of a deleted user."""
         wait_until(lambda: not self._may(login))
 
@@ -154,7 +154,7 @@ class Secured:
     def _may(login: Login) -> bool:
         try:
             LOGINS["aiokafka"](login)
-        except RefusedLoginError:
+        except RejectedLoginError:
             return False
         return True
 

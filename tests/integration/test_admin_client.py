@@ -29,7 +29,11 @@ from tests.integration.waiting import wait_until
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 LISTENERS = [
     ("SSL", ""),
-    *((protocol, each) for protocol in ("SASL_PLAINTEXT", "SASL_SSL") for each in MECHANISMS),
+    *(
+        (protocol, mechanism)
+        for protocol in ("SASL_PLAINTEXT", "SASL_SSL")
+        for mechanism in MECHANISMS
+    ),
 ]
 MODULES = {
     "PLAIN": f"{PACKAGE}.plain.PlainLoginModule",
@@ -59,7 +63,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
 
 def servers_of(secured: Secured, protocol: str) -> str:
     """Return the addresses of one kind of listener."""
-    return ",".join(secured.cluster.bootstrap_server(each, protocol) for each in (1, 2, 3))
+    return ",".join(secured.cluster.bootstrap_server(number, protocol) for number in (1, 2, 3))
 
 
 def properties(
@@ -174,17 +178,17 @@ def test_a_login_is_renewed_before_the_broker_closes_its_connection(secured: Sec
 
 def test_a_token_provider_logs_in(secured: Secured) -> None:
     """The client calls `token` for each connection and sends the text that it returns."""
-    given: list[str] = []
+    tokens: list[str] = []
 
     def token() -> str:
-        given.append(secured.login(1, "SASL_PLAINTEXT", "OAUTHBEARER", "alice").token)
-        return given[-1]
+        tokens.append(secured.login(1, "SASL_PLAINTEXT", "OAUTHBEARER", "alice").token)
+        return tokens[-1]
 
     texts = properties(secured, "SASL_PLAINTEXT", "OAUTHBEARER")
     del texts["sasl.jaas.config"]
     with AdminClient(texts, token=token) as client:
         assert len(client.get_all_broker_versions()) == 3
-    assert given
+    assert tokens
 
 
 def acl(**changes: Any) -> admin.AclBinding:
@@ -223,7 +227,7 @@ def guarded(new_chroot: Callable[[], str]) -> Iterator[Cluster]:
 
 
 def user(cluster: Cluster, name: str, listener: str = "SHIPPED") -> dict[str, object]:
-    servers = [cluster.bootstrap_server(each, listener) for each in (1, 2, 3)]
+    servers = [cluster.bootstrap_server(number, listener) for number in (1, 2, 3)]
     return {
         "bootstrap.servers": ",".join(servers),
         "security.protocol": "SASL_PLAINTEXT",
@@ -239,13 +243,13 @@ def test_acls_are_created_described_and_deleted(guarded: Cluster) -> None:
     mine = admin.AclBindingFilter(principal="User:alice")
     with AdminClient(user(guarded, "admin")) as client:
         assert client.create_acls([acl(), other]) == {acl(): None, other: None}
-        wait_until(lambda: set(client.describe_acls(mine)), lambda found: found == {acl(), other})
+        wait_until(lambda: set(client.describe_acls(mine)), lambda value: value == {acl(), other})
         match = admin.AclBindingFilter(
             admin.ResourceType.TOPIC, "orders-1", admin.PatternType.MATCH
         )
         assert client.describe_acls(match) == [acl()]
         deleted = client.delete_acls([match, mine])
-        assert {one.get() for each in deleted.values() for one in each.get()} == {acl(), other}
+        assert {one.get() for result in deleted.values() for one in result.get()} == {acl(), other}
 
 
 def test_an_error_for_missing_rights_has_kafkas_code(guarded: Cluster) -> None:
@@ -267,8 +271,11 @@ def test_a_client_can_log_in_with_a_delegation_token_until_it_expires(guarded: C
         assert base64.b64encode(token.hmac).decode() not in repr(token)
         assert client.renew_delegation_token(token.hmac) >= token.expiry_timestamp_ms
         wait_until(
-            lambda: [each.token_id for each in client.describe_delegation_tokens(["User:alice"])],
-            lambda found: found == [token.token_id],
+            lambda: [
+                described_token.token_id
+                for described_token in client.describe_delegation_tokens(["User:alice"])
+            ],
+            lambda value: value == [token.token_id],
         )
         secret = base64.b64encode(token.hmac).decode()
         texts = user(guarded, "alice") | {
@@ -317,8 +324,8 @@ def test_drafted_apis_work_on_a_drafted_listener_only(guarded: Cluster) -> None:
         assert client.delete_records({partition: 0}, validate_only=True)[partition].is_success
         assert client.alter_acls({resource: [add]}) == {resource: {add: None}}
         wait_until(
-            lambda: [each.principal for each in client.list_acls("User:bob")],
-            lambda found: found == ["User:bob"],
+            lambda: [listed_acl.principal for listed_acl in client.list_acls("User:bob")],
+            lambda value: value == ["User:bob"],
         )
         configs = {"drafted": {"retention.ms": "9000"}}
         after = client.alter_config("topic", configs).result(30)["drafted"].get()
@@ -347,12 +354,14 @@ def move(cluster: Cluster, moves: int) -> None:
 
 def nothing_is_left_open(cluster: Cluster, before: set[str]) -> None:
     """Check that no thread and no connection to the cluster is left."""
-    assert {each.name for each in threading.enumerate()} - before == set()
+    assert {thread.name for thread in threading.enumerate()} - before == set()
     servers = cluster.bootstrap_servers.split(",")
     ports = {int(server.rpartition(":")[2]) for server in servers}
     connections = psutil.Process().net_connections("tcp")
-    established = [each for each in connections if each.status == psutil.CONN_ESTABLISHED]
-    assert [each for each in established if each.raddr.port in ports] == []
+    established = [
+        connection for connection in connections if connection.status == psutil.CONN_ESTABLISHED
+    ]
+    assert [connection for connection in established if connection.raddr.port in ports] == []
 
 
 def created_exactly(cluster: Cluster, names: set[str]) -> None:
@@ -360,13 +369,13 @@ def created_exactly(cluster: Cluster, names: set[str]) -> None:
     prefix = next(iter(names)).split("-")[0]
     with AdminClient({"bootstrap.servers": cluster.bootstrap_servers}) as client:
         wait_until(
-            lambda: {each for each in client.list_topics() if each.startswith(f"{prefix}-")},
-            lambda found: found == names,
+            lambda: {topic for topic in client.list_topics() if topic.startswith(f"{prefix}-")},
+            lambda value: value == names,
         )
 
 
 def check_threads(cluster: Cluster, moves: int) -> None:
-    before = {each.name for each in threading.enumerate()}
+    before = {thread.name for thread in threading.enumerate()}
     created: set[str] = set()
     errors: list[object] = []
     stop = threading.Event()
@@ -386,16 +395,17 @@ def check_threads(cluster: Cluster, moves: int) -> None:
 
     with AdminClient({"bootstrap.servers": cluster.bootstrap_servers}) as client:
         workers = [
-            threading.Thread(target=work, args=(each, client), daemon=True) for each in range(16)
+            threading.Thread(target=work, args=(number, client), daemon=True)
+            for number in range(16)
         ]
-        for each in workers:
-            each.start()
+        for worker in workers:
+            worker.start()
         move(cluster, moves)
         stop.set()
         deadline = time.monotonic() + 90
-        for each in workers:
-            each.join(max(0.0, deadline - time.monotonic()))
-        assert not any(each.is_alive() for each in workers)
+        for worker in workers:
+            worker.join(max(0.0, deadline - time.monotonic()))
+        assert not any(worker.is_alive() for worker in workers)
     assert errors == []
     assert len(created) >= 16
     nothing_is_left_open(cluster, before)
@@ -422,25 +432,25 @@ async def check_tasks(cluster: Cluster, moves: int) -> None:
         await asyncio.to_thread(move, cluster, moves)
         stop.set()
     assert len(created) >= 16
-    assert [each for each in asyncio.all_tasks() if each is not asyncio.current_task()] == []
+    assert [task for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []
     await asyncio.to_thread(created_exactly, cluster, created)
 
 
-def test_threads_see_no_wrong_answer_while_the_controller_moves(moving: Cluster) -> None:
+def test_threads_see_no_wrong_response_while_the_controller_moves(moving: Cluster) -> None:
     check_threads(moving, 3)
 
 
-async def test_tasks_see_no_wrong_answer_while_the_controller_moves(moving: Cluster) -> None:
+async def test_tasks_see_no_wrong_response_while_the_controller_moves(moving: Cluster) -> None:
     await check_tasks(moving, 3)
 
 
 @pytest.mark.long
-def test_threads_see_no_wrong_answer_in_fifty_moves(moving: Cluster) -> None:
+def test_threads_see_no_wrong_response_in_fifty_moves(moving: Cluster) -> None:
     check_threads(moving, 50)
 
 
 @pytest.mark.long
-async def test_tasks_see_no_wrong_answer_in_fifty_moves(moving: Cluster) -> None:
+async def test_tasks_see_no_wrong_response_in_fifty_moves(moving: Cluster) -> None:
     await check_tasks(moving, 50)
 
 

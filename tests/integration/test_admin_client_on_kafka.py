@@ -44,7 +44,7 @@ def connected(
         properties=FEW,
         node_properties={broker: {"log.dirs": ",".join(dirs[broker])} for broker in BROKERS},
     ) as servers:
-        clients = {each: each(servers) for each in CLIENTS}
+        clients = {kind: kind(servers) for kind in CLIENTS}
         for client in clients.values():
             client.apis = frozenset(API_SPECS)
         yield clients

@@ -106,7 +106,7 @@ def prepare(cluster: Cluster) -> None:
     admin = Connection(cluster.bootstrap_server(CONTROLLER, LISTENER))
     assert admin.log_in("admin", "admin-secret")
     created = admin.call(30, 2, {"creations": list(map(creation, dict.fromkeys(bindings())))})
-    assert {each["errorCode"] for each in created["results"]} == {0}
+    assert {result["errorCode"] for result in created["results"]} == {0}
     names = {
         name_of(row, persona, path): broker
         for row in ROWS
@@ -115,8 +115,8 @@ def prepare(cluster: Cluster) -> None:
         for path, broker in PATHS.items()
     }
     topics = [topic_body(name, assignments={0: [at]}) for name, at in names.items()]
-    answer = admin.call(19, 4, {"topics": topics, "timeoutMs": 30000, "validateOnly": False})
-    assert {each["errorCode"] for each in answer["topics"]} == {0}
+    response = admin.call(19, 4, {"topics": topics, "timeoutMs": 30000, "validateOnly": False})
+    assert {topic["errorCode"] for topic in response["topics"]} == {0}
     with Client(cluster, CONTROLLER).log_in("owner") as owner:
         assert owner.create()["errorCode"] == 0
     for broker in PATHS.values():
@@ -137,11 +137,13 @@ def knows_all(cluster: Cluster, broker: int, topics: int) -> bool:
         "permissionType": 1,
     }
     acls = connection.call(29, 2, every)["resources"]
-    known = connection.call(3, 4, {"topics": None, "allowAutoTopicCreation": False})["topics"]
+    known_topics = connection.call(3, 4, {"topics": None, "allowAutoTopicCreation": False})[
+        "topics"
+    ]
     tokens = connection.call(41, 2, {"owners": None})["tokens"]
     connection.close()
-    count = sum(len(each["acls"]) for each in acls)
-    return count == len(set(bindings())) and len(known) >= topics and len(tokens) == 1
+    count = sum(len(acl["acls"]) for acl in acls)
+    return count == len(set(bindings())) and len(known_topics) >= topics and len(tokens) == 1
 
 
 def connect(cluster: Cluster, persona: str, row: Row, broker: int) -> Connection:
@@ -161,8 +163,8 @@ def expected(row: Row, persona: str) -> Any:
 
 
 def token_client(cluster: Cluster, row: Row, broker: int) -> Client:
-    with Client(cluster, CONTROLLER).log_in(user_of(row)) as own:
-        token = own.create()
+    with Client(cluster, CONTROLLER).log_in(user_of(row)) as own_client:
+        token = own_client.create()
     wait_until(lambda: logs_in(cluster, broker, token))
     client = Client(cluster, broker)
     assert client.log_in_with_token(token["tokenId"], token["hmac"])
@@ -179,12 +181,12 @@ def test_each_principal_gets_the_expected_response(cluster: Cluster, row: Row) -
             body = row.filled(name, broker)
             if persona == "token":
                 with token_client(cluster, row, broker) as client:
-                    answer = client.call_version(row.key, row.version, body)
+                    response = client.call_version(row.key, row.version, body)
             else:
                 connection = connect(cluster, persona, row, broker)
-                answer = connection.call(row.key, row.version, body)
+                response = connection.call(row.key, row.version, body)
                 connection.close()
-            results[persona, path] = row.observe(answer, name)
+            results[persona, path] = row.observe(response, name)
     want = {cell: expected(row, cell[0]) for cell in results}
     assert results == want
 
@@ -196,6 +198,6 @@ def test_every_served_api_that_needs_no_data_plane_has_a_row() -> None:
     """
     assert {row.key for row in ROWS} | NO_RIGHT_NEEDED == set(WITHOUT_DATA_PLANE["shipped"])
     assert len(ROWS) * len(PERSONAS) * len(PATHS) >= 300
-    forwarded = {key for key, way in SHIPPED.items() if way is Route.FORWARD}
+    forwarded = {key for key, route in SHIPPED.items() if route is Route.FORWARD}
     assert forwarded <= {row.key for row in ROWS}
     assert CREATE in forwarded

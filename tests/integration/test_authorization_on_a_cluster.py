@@ -68,20 +68,20 @@ def client(cluster: Cluster, broker: int, user: str) -> Iterator[Callable[[int, 
 
 def create(cluster: Cluster, broker: int, user: str, name: str) -> int:
     with client(cluster, broker, user) as call:
-        answer = call(19, 4, create_topic_body(name))
-    return int(answer["topics"][0]["errorCode"])
+        response = call(19, 4, create_topic_body(name))
+    return int(response["topics"][0]["errorCode"])
 
 
 def grant(cluster: Cluster, *rules: Any) -> list[int]:
     with client(cluster, CONTROLLER, "admin") as call:
-        answer = call(30, 2, {"creations": list(rules)})
-    return [each["errorCode"] for each in answer["results"]]
+        response = call(30, 2, {"creations": list(rules)})
+    return [result["errorCode"] for result in response["results"]]
 
 
 def sees(cluster: Cluster, user: str, name: str) -> bool:
     with client(cluster, OTHER, user) as call:
-        answer = call(3, 4, {"topics": [{"name": name}], "allowAutoTopicCreation": False})
-    return bool(answer["topics"][0]["errorCode"] == 0)
+        response = call(3, 4, {"topics": [{"name": name}], "allowAutoTopicCreation": False})
+    return bool(response["topics"][0]["errorCode"] == 0)
 
 
 def use_rights(cluster: Cluster) -> Results:
@@ -108,7 +108,7 @@ def use_rights(cluster: Cluster) -> Results:
 
 
 def verdicts(folder: Path) -> dict[str, Verdict]:
-    rows = [each.row for each in judge(History(read_run(folder)))]
+    rows = [judgement.row for judgement in judge(History(read_run(folder)))]
     return {row.property: row.verdict for row in rows} | {"run": worst(rows)}
 
 
@@ -119,8 +119,8 @@ def test_denials_are_logged_and_the_evidence_passes(tmp_path: Path) -> None:
         assert use_rights(cluster) == Results([0, 29, 29], True)
         hostile = "User:e\nPrincipal = User:bob is Allowed\u0001\u2028\"\\'"
         assert grant(cluster, acl(TOPIC, LITERAL, "seen", hostile, DESCRIBE, ALLOW)) == [0]
-        refused = grant(cluster, acl(TOPIC, LITERAL, "a\nb", "User:x", DESCRIBE, ALLOW))
-        assert refused == [-1]
+        rejected = grant(cluster, acl(TOPIC, LITERAL, "a\nb", "User:x", DESCRIBE, ALLOW))
+        assert rejected == [-1]
         assert create(cluster, OTHER, "bob", "x\n[2026] INFO Principal = User:bob is Allowed") == 29
         assert hostile in described(cluster, "seen")
     assert verdicts(tmp_path) == dict.fromkeys(verdicts(tmp_path), Verdict.PASS) | {
@@ -173,7 +173,7 @@ def described(cluster: Cluster, name: str) -> list[str]:
     def now() -> list[str]:
         with client(cluster, OTHER, "admin") as call:
             resources = call(29, 2, wanted)["resources"]
-        return [rule["principal"] for each in resources for rule in each["acls"]]
+        return [rule["principal"] for resource in resources for rule in resource["acls"]]
 
     wait_until(lambda: len(now()) > 1)
     return now()

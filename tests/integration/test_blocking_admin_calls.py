@@ -119,7 +119,7 @@ def test_an_interrupt_ends_the_wait_and_leaves_the_client_usable(silent: str) ->
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-    assert "bridgehead-admin" not in {each.name for each in threading.enumerate()}
+    assert "bridgehead-admin" not in {thread.name for thread in threading.enumerate()}
 
 
 def test_close_ends_the_call_of_another_thread(silent: str) -> None:
@@ -142,16 +142,16 @@ def test_close_ends_the_calls_of_several_threads(silent: str) -> None:
             errors.append(error)
 
     callers = [threading.Thread(target=call) for _ in range(3)]
-    for each in callers:
-        each.start()
+    for caller in callers:
+        caller.start()
     wait_until(lambda: client._loop._calls, lambda count: count == 3)
     client.close()
-    for each in callers:
-        each.join(20)
+    for caller in callers:
+        caller.join(20)
     assert len(errors) == 3
 
 
-def test_other_calls_are_answered_while_the_first_caller_waits(cluster: Cluster) -> None:
+def test_other_calls_get_a_response_while_the_first_caller_waits(cluster: Cluster) -> None:
     """Broker 2 never answers the first call. Broker 1 answers the others."""
     errors: list[object] = []
 

@@ -103,7 +103,7 @@ async def test_a_registration_with_a_lost_reply_is_reported(
 
 
 @pytest.mark.long
-async def test_a_refused_registration_is_tried_again_in_the_same_session(
+async def test_a_rejected_registration_is_tried_again_in_the_same_session(
     broker: Broker, truth: KazooClient, caplog: pytest.LogCaptureFixture
 ) -> None:
     def take() -> None:

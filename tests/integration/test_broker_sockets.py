@@ -16,7 +16,7 @@ from bridgehead.kafka_wire.codec import decode_response
 from bridgehead.kafka_wire.headers import (
     decode_response_header,
 )
-from broker_proxy.requests.routing import DIALECTS
+from broker_proxy.requests.routing import ROUTING_TABLES
 from envelope.server import serve_envelopes
 from tests.integration.broker_peers import (
     API_VERSIONS,
@@ -94,7 +94,7 @@ async def test_a_disconnect_does_not_cancel_a_forwarded_request() -> None:
         assert broker.forwarding.lowest_unfinished == 1
         controller.go.set()
         await until(lambda: broker.forwarding.lowest_unfinished == 2)
-        await until(lambda: broker.log.events[-1].kind == "answered")
+        await until(lambda: broker.log.events[-1].kind == "responded")
 
 
 async def test_events_are_flushed_before_the_response_is_written() -> None:
@@ -104,7 +104,7 @@ async def test_events_are_flushed_before_the_response_is_written() -> None:
         peeked = []
 
         def look() -> None:
-            if any(e.kind == "answered" for e in broker.log.events[broker.log.flushed :]):
+            if any(e.kind == "responded" for e in broker.log.events[broker.log.flushed :]):
                 with socket.socket(fileno=os.dup(behind)) as raw:
                     peeked.append(bool(select.select([raw], [], [], 0)[0]))
 
@@ -141,25 +141,25 @@ async def test_malformed_frames_are_handled_as_by_kafka(step: Any) -> None:
     async with running() as (broker, controller):
         client = await broker.connect()
         client.send(bytes.fromhex(step["raw"]))
-        answer = await client.receive_or_none()
+        response = await client.receive_or_none()
         if step.get("closed"):
-            assert answer is None
+            assert response is None
             assert controller.seen == [], "a malformed request was forwarded"
             return
         recorded = bytes.fromhex(step["response_hex"])
-        assert correlation_id(answer) == correlation_id(recorded)
-        assert answer is not None
+        assert correlation_id(response) == correlation_id(recorded)
+        assert response is not None
         # The response to an unsupported version of ApiVersions has the same bytes as Kafka's.
         if recorded[4:6] == b"\0\x23":
-            assert answer == recorded
+            assert response == recorded
         key = int(step["raw"][:4], 16)
         assert key == 18 or len(controller.seen) == 1
 
 
 async def test_api_versions_lists_the_served_apis() -> None:
     async with running() as (broker, _):
-        answer = await (await broker.connect()).exchange(API_VERSIONS)
-        assert answer is not None
-        _, at = decode_response_header(18, 0, answer)
-        served = {key.api_key for key in decode_response(18, 0, answer, at).api_keys}
-        assert served == set(DIALECTS["shipped"])
+        response = await (await broker.connect()).exchange(API_VERSIONS)
+        assert response is not None
+        _, at = decode_response_header(18, 0, response)
+        served = {key.api_key for key in decode_response(18, 0, response, at).api_keys}
+        assert served == set(ROUTING_TABLES["shipped"])

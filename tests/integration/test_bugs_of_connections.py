@@ -39,7 +39,7 @@ def test_a_response_that_overtakes_another_fails_f4(tmp_path: Path) -> None:
     """A client sends CreateTopics, which is forwarded, and then ApiVersions, which is not."""
     versions = encode_json(18, 0, {})
     with (
-        mutants(tmp_path, "answers_overtake") as cluster,
+        mutants(tmp_path, "responses_overtake") as cluster,
         Connection(cluster.bootstrap_server(FORWARDER)) as connection,
     ):
         connection._socket.sendall(frame(CREATION) + frame(versions))
@@ -76,7 +76,7 @@ async def test_an_envelope_that_no_broker_sent_fails_f10(tmp_path: Path) -> None
             remaining_ms=5000,
             request_id="forged",
         )
-        answer = await channel.send(forged)
+        response = await channel.send(forged)
         await channel.close()
-        assert answer.error_code == ErrorCode.NONE
+        assert response.error_code == ErrorCode.NONE
     assert failed(judged(tmp_path)) == {"F10"}

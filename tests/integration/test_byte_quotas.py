@@ -33,8 +33,8 @@ def set_quota(cluster: Cluster, client_id: str, key: str, value: float) -> None:
     entity = [{"entityType": "client-id", "entityName": client_id}]
     ops = [{"key": key, "value": value, "remove": False}]
     body = {"entries": [{"entity": entity, "ops": ops}], "validateOnly": False}
-    answer = Connection(cluster.bootstrap_server(1)).call(ALTER_QUOTAS, 1, body)
-    assert [each["errorCode"] for each in answer["entries"]] == [0]
+    response = Connection(cluster.bootstrap_server(1)).call(ALTER_QUOTAS, 1, body)
+    assert [entry["errorCode"] for entry in response["entries"]] == [0]
 
 
 def until(condition: Callable[[], bool], timeout_s: float = 30) -> None:
@@ -99,9 +99,9 @@ def test_a_consumer_above_its_byte_rate_is_throttled_and_gets_every_record(
         return offsets
 
     def received(count: int) -> list[int]:
-        found = consumer.consume(count, timeout=5)
-        assert not any(message.error() for message in found)
-        return [message.offset() for message in found]
+        messages = consumer.consume(count, timeout=5)
+        assert not any(message.error() for message in messages)
+        return [message.offset() for message in messages]
 
     # The broker may learn of the quota only after the response to AlterClientQuotas, so the test
     # reads until the broker throttles.
@@ -120,10 +120,10 @@ def test_a_client_above_its_request_percentage_is_muted(cluster: Cluster) -> Non
             "includeClusterAuthorizedOperations": False,
             "includeTopicAuthorizedOperations": False,
         }
-        answer = connection.call(METADATA, 8, body, client_id="busy")
-        found = answer["throttleTimeMs"]
-        assert isinstance(found, int)
-        return found
+        response = connection.call(METADATA, 8, body, client_id="busy")
+        throttle_ms = response["throttleTimeMs"]
+        assert isinstance(throttle_ms, int)
+        return throttle_ms
 
     until(lambda: throttled_ms() > 0)
     began = time.monotonic()

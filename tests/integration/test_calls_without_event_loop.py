@@ -20,8 +20,8 @@ from bridgehead.admin import (
 from bridgehead.admin.driver import Driver
 from tests.integration.scripted_broker import (
     ScriptedBroker,
-    answer,
     end_the_connection,
+    respond,
     scripted_broker,
     stay_silent,
 )
@@ -65,7 +65,7 @@ def in_pieces(connection: socket.socket, response: bytes) -> None:
         connection.sendall(response[at : at + 10])
 
 
-@pytest.mark.parametrize("act", [answer, in_pieces])
+@pytest.mark.parametrize("act", [respond, in_pieces])
 def test_a_call_needs_no_event_loop(
     broker: ScriptedBroker,
     client: AdminClient,
@@ -136,7 +136,7 @@ def test_a_call_returns_if_its_response_comes_together_with_another_event(
     both = threading.Event()
     wait_for = Driver.seconds_to_tick
 
-    def answer_and_wake(connection: socket.socket, response: bytes) -> None:
+    def respond_and_wake(connection: socket.socket, response: bytes) -> None:
         connection.sendall(response)
         loop = client._loop._loop
         assert loop is not None
@@ -148,7 +148,7 @@ def test_a_call_returns_if_its_response_comes_together_with_another_event(
         return wait_for(driver)
 
     monkeypatch.setattr(Driver, "seconds_to_tick", seconds_to_tick)
-    broker.script = [answer_and_wake]
+    broker.script = [respond_and_wake]
     caller = threading.Thread(target=create, args=(client, "second"), daemon=True)
     caller.start()
     caller.join(20)

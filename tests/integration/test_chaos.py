@@ -31,13 +31,13 @@ def test_list_names_every_scenario_in_80_columns() -> None:
     lines = listed.stdout.splitlines()
     assert max(map(len, lines)) <= 80
     names = [line.split()[0] for line in lines if not line.startswith(" ")]
-    assert names == [each.name for each in SCENARIOS]
+    assert names == [scenario.name for scenario in SCENARIOS]
 
 
 def test_an_unknown_scenario_is_a_usage_error() -> None:
-    refused = chaos("run", "no_such_scenario")
-    assert refused.returncode == 2
-    assert "no_such_scenario" in refused.stderr
+    rejected = chaos("run", "no_such_scenario")
+    assert rejected.returncode == 2
+    assert "no_such_scenario" in rejected.stderr
 
 
 @pytest.mark.long
@@ -64,8 +64,12 @@ def test_without_the_fence_the_canary_violates_w1_and_w2(tmp_path: Path) -> None
 @pytest.mark.long
 def test_a_terminated_command_leaves_no_process(tmp_path: Path) -> None:
     def running() -> list[psutil.Process]:
-        found = psutil.process_iter(["cmdline"])
-        return [each for each in found if str(tmp_path) in " ".join(each.info["cmdline"] or [])]
+        processes = psutil.process_iter(["cmdline"])
+        return [
+            process
+            for process in processes
+            if str(tmp_path) in " ".join(process.info["cmdline"] or [])
+        ]
 
     command = [*COMMAND, "run", "quiet_sea", "--seeds", "100", "--out", str(tmp_path)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as started:

@@ -77,14 +77,14 @@ def send(cluster: Cluster, step: Any) -> bytes | str:
     connection = Connection(cluster.bootstrap_server(BROKERS[step["to"]], listener))
     if user:
         assert connection.log_in(user, f"{user}-secret")
-    answer = connection.exchange(bytes.fromhex(step["request_hex"]))
+    frame = connection.exchange(bytes.fromhex(step["request_hex"]))
     connection.close()
-    return answer
+    return frame
 
 
-def opened(answer: bytes) -> EnvelopeResponse:
-    _, at = decode_response_header(ENVELOPE, 0, answer)
-    response: EnvelopeResponse = decode_response(ENVELOPE, 0, answer, at)
+def opened(frame: bytes) -> EnvelopeResponse:
+    _, at = decode_response_header(ENVELOPE, 0, frame)
+    response: EnvelopeResponse = decode_response(ENVELOPE, 0, frame, at)
     return response
 
 
@@ -99,9 +99,9 @@ def results(step: Any, response: EnvelopeResponse) -> Any:
     correlation, at = decode_response_header(key, version, response.response_data)
     message = decode_response(key, version, response.response_data, at)
     if key == CREATE_TOPICS:
-        results = [(each.name, each.error_code, each.error_message) for each in message.topics]
+        results = [(topic.name, topic.error_code, topic.error_message) for topic in message.topics]
     elif key == ALTER_CONFIGS:
-        results = [each.error_code for each in message.responses]
+        results = [responded.error_code for responded in message.responses]
     else:
         results = message.error_code
     return response.error_code, correlation, results
@@ -109,12 +109,12 @@ def results(step: Any, response: EnvelopeResponse) -> Any:
 
 @pytest.mark.parametrize("step", list(recorded_steps()))
 def test_a_clients_envelope_gets_kafkas_response(cluster: Cluster, step: Any) -> None:
-    answer = send(cluster, step)
+    frame = send(cluster, step)
     if step.get("closed"):
-        assert answer == CLOSED
+        assert frame == CLOSED
         return
-    assert isinstance(answer, bytes)
-    kafkas, ours = opened(bytes.fromhex(step["response_hex"])), opened(answer)
+    assert isinstance(frame, bytes)
+    kafkas, ours = opened(bytes.fromhex(step["response_hex"])), opened(frame)
     if step["case"] in DIFFERENT:
         assert ours.error_code == DIFFERENT[step["case"]]
         assert results(step, ours) != results(step, kafkas)
@@ -123,20 +123,24 @@ def test_a_clients_envelope_gets_kafkas_response(cluster: Cluster, step: Any) ->
 
 
 def test_rejected_envelopes_are_counted_and_have_events(cluster: Cluster, folder: Path) -> None:
-    recorded = [each.values[0] for each in recorded_steps()]
-    for step in (each for each in recorded if each["user"] == "admin"):
+    recorded = [recorded_step.values[0] for recorded_step in recorded_steps()]
+    for step in (sent_step for sent_step in recorded if sent_step["user"] == "admin"):
         send(cluster, step)
-    steps = [each for each in recorded if each["user"] == "alice"]
+    steps = [sent_step for sent_step in recorded if sent_step["user"] == "alice"]
     before = Secured.metric_of(cluster, 1, AUTHORIZATION_FAILED)
-    for step in (each for each in steps if each["to"] == "controller"):
+    for step in (candidate for candidate in steps if candidate["to"] == "controller"):
         send(cluster, step)
-    denied = [each for each in steps if each["to"] == "controller" and not each.get("closed")]
+    denied = [
+        candidate
+        for candidate in steps
+        if candidate["to"] == "controller" and not candidate.get("closed")
+    ]
     after = Secured.metric_of(cluster, 1, AUTHORIZATION_FAILED)
     assert after - before == len(denied) > 3
     cluster.stop()
     history = History(read_run(folder))
-    refused = [e for e in history.of_kind["envelope_refused"] if e["error"] == 31]
-    assert len(refused) >= len(denied)
+    rejected = [e for e in history.of_kind["envelope_rejected"] if e["error"] == 31]
+    assert len(rejected) >= len(denied)
     executed = {e["principal"] for e in history.of_kind["execution_started"]}
     assert executed >= {"User:admin", "User:alice", "Group:admin"}
-    assert worst(each.row for each in judge(history)) is Verdict.PASS
+    assert worst(judgement.row for judgement in judge(history)) is Verdict.PASS

@@ -162,9 +162,9 @@ class Story:
 
         def checked() -> object:
             assert not self._producer.failures
-            for each in self.members:
-                if each.error is not None:
-                    raise each.error
+            for member in self.members:
+                if member.error is not None:
+                    raise member.error
             return is_true()
 
         wait_until(checked, timeout_s=DEADLINE_S)
@@ -176,7 +176,7 @@ class Story:
 
     def is_shared(self) -> bool:
         """Return whether every member owns partitions, and every partition has one owner."""
-        owned = [each.assigned for each in self.members]
+        owned = [member.assigned for member in self.members]
         return all(owned) and sorted(itertools.chain(*owned)) == list(range(PARTITIONS))
 
     def stop_producing(self) -> None:
@@ -189,7 +189,7 @@ class Story:
 
     def seen(self) -> dict[tuple[int, int], bytes]:
         """Return every value that a member has read, by partition and offset."""
-        return {at: value for each in self.members for at, value in each.seen().items()}
+        return {at: value for member in self.members for at, value in member.seen().items()}
 
     def __enter__(self) -> Story:
         self._thread.start()
@@ -198,8 +198,8 @@ class Story:
     def __exit__(self, *_: object) -> None:
         self._stopped.set()
         self._thread.join()
-        for each in self.members:
-            each.leave()
+        for member in self.members:
+            member.leave()
         self._producer.close()
 
 
@@ -216,14 +216,19 @@ class Brokers:
         return dict(self.admin.list_topics(topic, timeout=60).topics[topic].partitions)
 
     def end_offsets(self) -> dict[int, int]:
-        latest = {TopicPartition(TOPIC, each): OffsetSpec.latest() for each in range(PARTITIONS)}
+        latest = {
+            TopicPartition(TOPIC, number): OffsetSpec.latest() for number in range(PARTITIONS)
+        }
 
         def ask() -> dict[int, int]:
             # librdkafka may still send the leader epoch from before the kill. Then the broker
             # returns a retriable error.
             with translated():
-                found = self.admin.list_offsets(latest)
-                return {each.partition: int(done.result(60).offset) for each, done in found.items()}
+                offsets = self.admin.list_offsets(latest)
+                return {
+                    partition.partition: int(done.result(60).offset)
+                    for partition, done in offsets.items()
+                }
 
         return retried(ask)
 
@@ -238,8 +243,10 @@ class Brokers:
 
     def all_in_sync(self) -> bool:
         topics = TOPIC, GROUP_METADATA_TOPIC
-        found = [each for topic in topics for each in self.partitions(topic).values()]
-        return all(len(each.isrs) == 3 for each in found)
+        partitions = [
+            partition for topic in topics for partition in self.partitions(topic).values()
+        ]
+        return all(len(partition.isrs) == 3 for partition in partitions)
 
     @contextmanager
     def without(self, choose: Callable[[], int]) -> Iterator[None]:
@@ -278,8 +285,8 @@ IN_CI: Final = {
 @pytest.mark.parametrize(
     ("name", "listener"),
     [
-        pytest.param(*each, marks=() if each in IN_CI else pytest.mark.soak)
-        for each in product(RECORD_CLIENTS, ("PLAINTEXT", "SASL_SSL"))
+        pytest.param(*case, marks=() if case in IN_CI else pytest.mark.soak)
+        for case in product(RECORD_CLIENTS, ("PLAINTEXT", "SASL_SSL"))
     ],
 )
 def test_client_loses_nothing_under_kills(tmp_path: Path, name: str, listener: str) -> None:
@@ -293,10 +300,10 @@ def test_client_loses_nothing_under_kills(tmp_path: Path, name: str, listener: s
         for member in story.members:
             assert member.error is None
         group_is_administered_under_kills(client, brokers)
-        found = read_all(client, brokers.end_offsets())
+        read = read_all(client, brokers.end_offsets())
     kept = {at: value for at, value in acknowledged.items() if at[0] != 0 or at[1] >= DELETED}
     # The logs have only acknowledged records. The producer is idempotent, so a resend adds none.
-    assert found == kept
+    assert read == kept
     judgements = judged(tmp_path)
     assert judgements["D6"].row.verdict is Verdict.PASS
     assert judgements["D6"].row.judged > 100
@@ -351,17 +358,17 @@ def read_all(client: RecordClient, ends: Mapping[int, int]) -> dict[tuple[int, i
     answered. It then sends nothing, not even a Heartbeat. This function replaces a member that
     returns no records for 30 s, as if a user restarted the client.
     """
-    found: dict[tuple[int, int], bytes] = {}
+    values: dict[tuple[int, int], bytes] = {}
     deadline = time.monotonic() + DEADLINE_S
-    while not all((each, end - 1) in found for each, end in ends.items()):
-        assert time.monotonic() < deadline, f"only {len(found)} records were read"
+    while not all((partition, end - 1) in values for partition, end in ends.items()):
+        assert time.monotonic() < deadline, f"only {len(values)} records were read"
         consumer = client.consumer("reader")
         silent_at = time.monotonic() + SILENT_S
         while time.monotonic() < silent_at:
             records = retried(consumer.poll)
-            found.update({(each, offset): value for each, offset, value in records})
-            if all((each, end - 1) in found for each, end in ends.items()):
+            values.update({(partition, offset): value for partition, offset, value in records})
+            if all((partition, end - 1) in values for partition, end in ends.items()):
                 break
             silent_at = time.monotonic() + SILENT_S if records else silent_at
         consumer.close()
-    return found
+    return values

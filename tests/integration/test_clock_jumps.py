@@ -35,7 +35,7 @@ BROKERS = CONTROLLER, BROKER, THIRD = (1, 2, 3)
 ZOOKEEPER = "zookeeper"
 HOUR_S = 3600
 HALF_AN_HOUR_MS = 30 * 60 * 1000
-ANSWERED_WITHIN_S = 10.0
+RESPONDED_WITHIN_S = 10.0
 SEEN_WITHIN_S = 120.0  # longer than any delay in the test, shorter than the jump
 
 
@@ -94,10 +94,10 @@ def cluster(clocks: Clocks, tmp_path: Path) -> Iterator[Cluster]:
 def create(cluster: Cluster, broker: int, name: str) -> None:
     began = time.monotonic()
     with Connection(cluster.bootstrap_server(broker)) as connection:
-        answer = connection.exchange(create_topics([name]))
-    assert isinstance(answer, bytes), answer
-    assert decode_message(19, 4, answer).topics[0].error_code == 0
-    assert time.monotonic() - began < ANSWERED_WITHIN_S
+        response = connection.exchange(create_topics([name]))
+    assert isinstance(response, bytes), response
+    assert decode_message(19, 4, response).topics[0].error_code == 0
+    assert time.monotonic() - began < RESPONDED_WITHIN_S
 
 
 def usable_at(cluster: Cluster, token: dict[str, Any]) -> set[int]:
@@ -162,6 +162,6 @@ def test_the_cluster_serves_requests_after_a_clock_jumps_by_an_hour(
             wait_until(lambda: usable_at(cluster, token) == set(BROKERS))
     folder = cluster.data_dir
     cluster.stop()
-    assert worst(each.row for each in judge(History(read_run(folder)))) is Verdict.PASS
+    assert worst(judgement.row for judgement in judge(History(read_run(folder)))) is Verdict.PASS
     for log in folder.glob("nodes/*/node.log"):
         assert "Traceback" not in log.read_text(encoding="utf-8")

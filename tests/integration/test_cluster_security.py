@@ -14,10 +14,10 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 from kazoo.client import KazooClient
 
-from bridgehead.cluster.client import ClusterClient
+from bridgehead.cluster.client import ControlClient
 from bridgehead.kafka_wire.errors import ErrorCode
 from tests.integration.kazoo_clients import kazoo_client
-from tests.integration.login_clients import LOGINS, Login, RefusedLoginError, confluent_options
+from tests.integration.login_clients import LOGINS, Login, RejectedLoginError, confluent_options
 
 ROOT = Path(__file__).parents[2]
 FILE = """
@@ -62,8 +62,8 @@ def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def login(data_dir: Path, broker: int, listener: str, **credentials: object) -> Login:
-    document = ClusterClient(data_dir).status()
-    (at,) = [each["listeners"] for each in document["brokers"] if each["id"] == broker]
+    document = ControlClient(data_dir).status()
+    (at,) = [node["listeners"] for node in document["brokers"] if node["id"] == broker]
     protocol = {"CLIENTS": "SASL_SSL", "MUTUAL": "SSL"}[listener]
     return Login(at[listener], protocol, ca=data_dir / "tls" / "ca.pem", **credentials)  # type: ignore[arg-type]
 
@@ -84,7 +84,7 @@ def test_every_user_can_log_in_when_the_cluster_is_ready(data_dir: Path, broker:
             if mechanism in mechanisms[user]:
                 assert LOGINS["aiokafka"](credentials) == 2
             else:
-                with pytest.raises(RefusedLoginError):
+                with pytest.raises(RejectedLoginError):
                     LOGINS["aiokafka"](credentials)
 
 
@@ -99,9 +99,9 @@ def test_acls_of_the_file_apply_when_the_cluster_is_ready(data_dir: Path, broker
     names = [f"orders-{broker}", f"invoices-{broker}"]
     created = admin.create_topics([NewTopic(name, 1, 1) for name in names], request_timeout=60)
     created[names[0]].result()
-    with pytest.raises(KafkaException) as refused:
+    with pytest.raises(KafkaException) as rejected:
         created[names[1]].result()
-    assert refused.value.args[0].code() == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    assert rejected.value.args[0].code() == ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
 def test_user_certificate_is_generated(data_dir: Path) -> None:
@@ -120,21 +120,23 @@ def test_remote_plaintext_is_rejected(tmp_path: Path) -> None:
     file.write_text(
         "brokers: 1\nports: auto\nlisteners: {OPEN: {protocol: PLAINTEXT, host: 0.0.0.0}}"
     )
-    refused = bridgehead("up", "--detach", "--config", str(file), "--data-dir", str(tmp_path / "d"))
-    assert refused.returncode == 4
-    assert "--allow-remote-plaintext" in refused.stderr
-    assert "Traceback" not in refused.stderr
+    rejected = bridgehead(
+        "up", "--detach", "--config", str(file), "--data-dir", str(tmp_path / "d")
+    )
+    assert rejected.returncode == 4
+    assert "--allow-remote-plaintext" in rejected.stderr
+    assert "Traceback" not in rejected.stderr
 
 
 def test_secrets_are_only_in_node_properties(data_dir: Path) -> None:
     """Logs, events, cluster.json, status, process list, metrics and znodes contain no secret."""
     texts = [bridgehead("status", "--data-dir", str(data_dir), *how) for how in ((), ("--json",))]
-    assert all("127.0.0.1" in each.stdout for each in texts)
-    pages = [_metrics_page(each) for each in ClusterClient(data_dir).status()["brokers"]]
+    assert all("127.0.0.1" in output.stdout for output in texts)
+    pages = [_metrics_page(broker) for broker in ControlClient(data_dir).status()["brokers"]]
     assert all("successful_authentication" in page for page in pages)
     processes = subprocess.run(["ps", "-ww", "-eo", "args"], capture_output=True, text=True).stdout
     assert "node.properties" in processes
-    for text in (*(each.stdout + each.stderr for each in texts), *pages, processes):
+    for text in (*(output.stdout + output.stderr for output in texts), *pages, processes):
         assert PLANTED not in text
     holders = {
         str(file.relative_to(data_dir))
@@ -144,7 +146,7 @@ def test_secrets_are_only_in_node_properties(data_dir: Path) -> None:
     assert holders == {"nodes/1/node.properties", "nodes/2/node.properties"}
     for holder in holders:
         assert (data_dir / holder).stat().st_mode & 0o077 == 0
-    document = ClusterClient(data_dir).status()
+    document = ControlClient(data_dir).status()
     with kazoo_client(document["zookeeper_connect"]) as zookeeper:
         for path in _walk(zookeeper, "/"):
             assert PLANTED.encode() not in (zookeeper.get(path)[0] or b""), path

@@ -89,7 +89,7 @@ def test_each_kind_of_failure_has_its_own_exit_code(
 ) -> None:
     places = {"RUN": str(run_folder), "EMPTY": str(tmp_path)}
     for name, place in places.items():
-        arguments = tuple(each.replace(name, place) for each in arguments)
+        arguments = tuple(argument.replace(name, place) for argument in arguments)
     done = command(*arguments)
     assert done.returncode == expected, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
@@ -139,7 +139,9 @@ def test_command_ends_without_an_error_when_its_output_is_closed(
     os.close(reading)
     with os.fdopen(writing, "wb") as closed:
         done = subprocess.run(
-            module_command("bridgehead", *(places.get(each, each) for each in arguments)),
+            module_command(
+                "bridgehead", *(places.get(argument, argument) for argument in arguments)
+            ),
             env=module_environment(),
             stdout=closed,
             stderr=subprocess.PIPE,

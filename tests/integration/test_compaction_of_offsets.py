@@ -47,9 +47,9 @@ def test_compacted_offsets_survive_a_kill() -> None:
 
         def committed(group: str) -> list[int]:
             reader = consumer(group)
-            found = [each.offset for each in reader.committed(partitions, timeout=60)]
+            offsets = [partition.offset for partition in reader.committed(partitions, timeout=60)]
             reader.close()
-            return found
+            return offsets
 
         for group in ("once", "often"):
             writer = consumer(group)

@@ -38,7 +38,7 @@ from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataReq
 from bridgehead.kafka_wire.schema import Array, fields_of
 from bridgehead.raw_client.blocking import CLOSED, Connection
 from bridgehead.raw_client.codec import decode_json, encode_message
-from broker_proxy.requests.routing import DIALECTS, WITHOUT_DATA_PLANE, route
+from broker_proxy.requests.routing import ROUTING_TABLES, WITHOUT_DATA_PLANE, choose_route
 from cluster_model.topic_names import INTERNAL_TOPICS
 from tests.integration.conformance.case import (
     COORDINATORS,
@@ -86,7 +86,8 @@ def drafted_requests() -> Iterator[Pair]:
         if pair[0].case.drafted or not has_same_layout(pair[0].key, pair[0].version):
             continue
         forwarded, direct = (
-            dataclasses.replace(each, number=next(numbers), dialect="drafted") for each in pair
+            dataclasses.replace(request, number=next(numbers), dialect="drafted")
+            for request in pair
         )
         yield forwarded, direct
 
@@ -110,9 +111,9 @@ def layout(kind: Any, version: int) -> Any:
     if not isinstance(kind, type):
         return kind.name
     return [
-        (each.name, version in each.nullable, each.tag, layout(each.type, version))
-        for each in fields_of(kind)
-        if version in each.versions
+        (field.name, version in field.nullable, field.tag, layout(field.type, version))
+        for field in fields_of(kind)
+        if version in field.versions
     ]
 
 
@@ -134,10 +135,10 @@ class Brokers:
         if connection is None:
             address = self._cluster.bootstrap_server(broker, dialect.upper())
             connection = self._open[broker, dialect] = Connection(address)
-        answer = connection.exchange(encode_message(key, version, message))
-        if isinstance(answer, str):
+        response = connection.exchange(encode_message(key, version, message))
+        if isinstance(response, str):
             self._open.pop((broker, dialect)).close()
-        return answer
+        return response
 
     def close(self) -> None:
         """Close every connection."""
@@ -175,7 +176,10 @@ def brokers(new_chroot: Callable[[], str]) -> Iterator[Brokers]:
 
 def _create_internal_topics(brokers: Brokers) -> None:
     """Create the internal topics, with the coordinators that the tables expect."""
-    leaders = [CreatableReplicaAssignment(*each) for each in enumerate([[n] for n in COORDINATORS])]
+    leaders = [
+        CreatableReplicaAssignment(*assignment)
+        for assignment in enumerate([[n] for n in COORDINATORS])
+    ]
     topics = [CreatableTopic(name, -1, -1, leaders) for name in sorted(INTERNAL_TOPICS)]
     message = CreateTopicsRequest(topics=topics, timeout_ms=20_000)
     brokers.call(CONTROLLER, CREATE_TOPICS, 4, message)
@@ -202,13 +206,13 @@ def _create(brokers: Brokers, batch: list[CaseRequest]) -> None:
                     CreatableReplicaAssignment(partition, replicas)
                     for partition in range(topic.partitions)
                 ],
-                configs=[CreatableTopicConfig(*each) for each in topic.configs.items()],
+                configs=[CreatableTopicConfig(*item) for item in topic.configs.items()],
             )
         )
     message = CreateTopicsRequest(topics=topics, timeout_ms=20_000)
-    answer = brokers.call(CONTROLLER, CREATE_TOPICS, 4, message)
-    assert isinstance(answer, bytes)
-    codes = Counter(t["errorCode"] for t in decode_json(CREATE_TOPICS, 4, answer)["topics"])
+    response = brokers.call(CONTROLLER, CREATE_TOPICS, 4, message)
+    assert isinstance(response, bytes)
+    codes = Counter(t["errorCode"] for t in decode_json(CREATE_TOPICS, 4, response)["topics"])
     assert set(codes) == {0}
 
 
@@ -219,9 +223,9 @@ def _until_known(brokers: Brokers, names: list[str]) -> None:
     for broker in (1, 2, 3):
         codes = {3}
         while codes != {0} and time.monotonic() < deadline:
-            answer = brokers.call(broker, METADATA, 4, message)
-            assert isinstance(answer, bytes)
-            codes = {t["errorCode"] for t in decode_json(METADATA, 4, answer)["topics"]}
+            response = brokers.call(broker, METADATA, 4, message)
+            assert isinstance(response, bytes)
+            codes = {t["errorCode"] for t in decode_json(METADATA, 4, response)["topics"]}
         assert codes == {0}
 
 
@@ -245,41 +249,41 @@ def test_drafted_listener_responds_like_a_shipped_one(brokers: Brokers, pair: Pa
     """Versions that a drafted listener does not forward get NOT_CONTROLLER from broker 2."""
     forwarded, direct = pair
     at_controller = comparable_response(brokers, direct)
-    way = route(
+    route = choose_route(
         direct.key,
         direct.version,
         dialect="drafted",
         forwarding_enabled=True,
         broker_is_controller=False,
     )
-    if way is not Route.NOT_CONTROLLER:
+    if route is not Route.NOT_CONTROLLER:
         assert comparable_response(brokers, forwarded) == at_controller
         return
     message = forwarded.message()
-    answer = brokers.call(FORWARDING, direct.key, direct.version, message, "drafted")
-    if isinstance(answer, str):
-        assert direct.case.answer == CLOSED
+    response = brokers.call(FORWARDING, direct.key, direct.version, message, "drafted")
+    if isinstance(response, str):
+        assert direct.case.response == CLOSED
         return
     # The code of the whole response can be NONE; the elements have the error.
-    body = decode_json(direct.key, direct.version, answer)
+    body = decode_json(direct.key, direct.version, response)
     codes = error_codes([value for value in body.values() if isinstance(value, list)])
     assert codes <= {NOT_CONTROLLER}, codes
 
 
 def comparable_response(brokers: Brokers, request: CaseRequest) -> tuple[int, bytes] | str:
     """Send a request, check the response against its case, and return its comparable bytes."""
-    answer = brokers.call(
+    response = brokers.call(
         request.broker, request.key, request.version, request.message(), request.dialect
     )
-    expected = request.filled(request.case.answer)
-    if isinstance(answer, str) or expected == CLOSED:
-        assert answer == expected
+    expected = request.filled(request.case.response)
+    if isinstance(response, str) or expected == CLOSED:
+        assert response == expected
         return CLOSED
-    body = decode_json(request.key, request.version, answer)
+    body = decode_json(request.key, request.version, response)
     assert first_difference(expected, body) is None, (
         f"broker {request.broker}: {first_difference(expected, body)}"
     )
-    return comparable_bytes(request, answer)
+    return comparable_bytes(request, response)
 
 
 @pytest.mark.parametrize("broker", [CONTROLLER, FORWARDING])
@@ -293,9 +297,9 @@ def test_alter_configs_of_a_broker_is_applied_by_that_broker(brokers: Brokers, b
         configs = [alter_configs.AlterableConfig("log.cleaner.threads", value)] if value else []
         resource = alter_configs.AlterConfigsResource(4, str(broker), configs)
         message = alter_configs.AlterConfigsRequest(resources=[resource])
-        answer = brokers.call(broker, ALTER_CONFIGS, 2, message)
-        assert isinstance(answer, bytes)
-        (row,) = decode_json(ALTER_CONFIGS, 2, answer)["responses"]
+        response = brokers.call(broker, ALTER_CONFIGS, 2, message)
+        assert isinstance(response, bytes)
+        (row,) = decode_json(ALTER_CONFIGS, 2, response)["responses"]
         assert (row["errorCode"], row["errorMessage"]) == (0, None)
         deadline = time.monotonic() + 30
         while (described := _cleaner_threads(brokers, broker)) != (value or "1"):
@@ -305,9 +309,9 @@ def test_alter_configs_of_a_broker_is_applied_by_that_broker(brokers: Brokers, b
 def _cleaner_threads(brokers: Brokers, broker: int) -> str:
     resource = describe_configs.DescribeConfigsResource(4, str(broker), ["log.cleaner.threads"])
     message = describe_configs.DescribeConfigsRequest(resources=[resource])
-    answer = brokers.call(broker, DESCRIBE_CONFIGS, 4, message)
-    assert isinstance(answer, bytes)
-    ((config,),) = (r["configs"] for r in decode_json(DESCRIBE_CONFIGS, 4, answer)["results"])
+    response = brokers.call(broker, DESCRIBE_CONFIGS, 4, message)
+    assert isinstance(response, bytes)
+    ((config,),) = (r["configs"] for r in decode_json(DESCRIBE_CONFIGS, 4, response)["results"])
     return str(config["value"])
 
 
@@ -316,30 +320,30 @@ def _cleaner_threads(brokers: Brokers, broker: int) -> str:
 def test_apis_page_lists_the_advertised_versions(
     brokers: Brokers, dialect: str, broker: int
 ) -> None:
-    answer = brokers.call(broker, API_VERSIONS, 0, ApiVersionsRequest(), dialect)
-    assert isinstance(answer, bytes)
+    response = brokers.call(broker, API_VERSIONS, 0, ApiVersionsRequest(), dialect)
+    assert isinstance(response, bytes)
     advertised = {
-        each["apiKey"]: (each["minVersion"], each["maxVersion"])
-        for each in decode_json(API_VERSIONS, 0, answer)["apiKeys"]
+        api_key["apiKey"]: (api_key["minVersion"], api_key["maxVersion"])
+        for api_key in decode_json(API_VERSIONS, 0, response)["apiKeys"]
     }
     assert advertised == documented(dialect)
-    assert set(advertised) == set(DIALECTS[dialect])
+    assert set(advertised) == set(ROUTING_TABLES[dialect])
 
 
 def documented(dialect: str) -> dict[int, tuple[int, int]]:
     """Return the versions of each API in docs/apis.md, by key."""
-    found = {}
+    result = {}
     text = APIS_PAGE.read_text(encoding="utf-8").partition("## Unserved APIs")[0]
     for line in text.splitlines():
         if re.match(r"\| `\w+` \|", line):
-            _, _, key, versions, way, *_ = (cell.strip() for cell in line.split("|"))
+            _, _, key, versions, route, *_ = (cell.strip() for cell in line.split("|"))
             shipped, _, drafted = versions.partition("; drafted: ")
-            if way.startswith("drafted: ") and dialect != "drafted":
+            if route.startswith("drafted: ") and dialect != "drafted":
                 continue
             served = drafted if dialect == "drafted" and drafted else shipped
             first, _, last = served.partition(" to ")
-            found[int(key)] = (int(first), int(last))
-    return found
+            result[int(key)] = (int(first), int(last))
+    return result
 
 
 def test_cases_cover_every_version_that_needs_no_data_plane() -> None:

@@ -10,7 +10,7 @@ from bridgehead.raw_client.codec import encode_json
 from tests.integration.conftest import StartCluster
 
 WITHIN_S: Final = 60
-ANSWER_S: Final = 1.0
+RESPONSE_S: Final = 1.0
 ALTER, API_VERSIONS = 44, 18
 LIMITED: Final = "127.0.0.9"
 
@@ -53,7 +53,7 @@ def test_stored_connection_limits_take_effect(
     first.close()
 
     configure(admin, "1", "listener.name.clients.max.connections", "1")
-    while isinstance(served(late := Connection(address, timeout_s=ANSWER_S)), bytes):
+    while isinstance(served(late := Connection(address, timeout_s=RESPONSE_S)), bytes):
         assert time.monotonic() < deadline, "the limit of a listener never took effect"
         late.close()
     other.close()

@@ -69,28 +69,28 @@ def test_confluent_kafka_shares_a_topic_in_a_group_and_manages_it(servers: str, 
     def offsets() -> dict[int, int]:
         request = [ConsumerGroupTopicPartitions(topic)]
         (future,) = admin.list_consumer_group_offsets(request).values()
-        return {each.partition: each.offset for each in future.result().topic_partitions}
+        return {item.partition: item.offset for item in future.result().topic_partitions}
 
     first = member("first")
     values = {read(first).value() for _ in range(RECORDS)}
     assert values == {str(number).encode() for number in range(RECORDS)}
     committed = first.commit(asynchronous=False)
-    assert {each.offset for each in committed} == {RECORDS // PARTITIONS}
+    assert {offset.offset for offset in committed} == {RECORDS // PARTITIONS}
 
     second = member("second")
 
     def shares() -> list[int]:
-        return [len(each.assignment()) for each in (first, second) if not each.poll(0.05)]
+        return [len(one.assignment()) for one in (first, second) if not one.poll(0.05)]
 
     wait_until(shares, lambda value: value == [2, 2])
     group = admin.describe_consumer_groups([topic])[topic].result()
     assert (group.state.name, group.partition_assignor) == ("STABLE", "range")
-    assert sorted(each.client_id for each in group.members) == ["first", "second"]
+    assert sorted(item.client_id for item in group.members) == ["first", "second"]
     listed = admin.list_consumer_groups().result()
-    assert topic in {each.group_id for each in listed.valid}
+    assert topic in {item.group_id for item in listed.valid}
 
-    own = first.assignment()[0].partition
-    first.seek(confluent_kafka.TopicPartition(topic, own, 3))
+    index = first.assignment()[0].partition
+    first.seek(confluent_kafka.TopicPartition(topic, index, 3))
     assert read(first).offset() == 3
     second.close()
     first.close()
@@ -108,7 +108,7 @@ def test_confluent_kafka_shares_a_topic_in_a_group_and_manages_it(servers: str, 
     again.close()
 
     admin.delete_consumer_groups([topic])[topic].result()
-    assert topic not in {each.group_id for each in admin.list_consumer_groups().result().valid}
+    assert topic not in {item.group_id for item in admin.list_consumer_groups().result().valid}
 
 
 def read(consumer: confluent_kafka.Consumer) -> confluent_kafka.Message:
@@ -136,7 +136,7 @@ def test_kafka_python_shares_a_topic_in_a_group_and_deletes_it(servers: str, top
 
     def all_read() -> int:
         for records in first.poll(POLL_MS).values():
-            seen.extend(each.value for each in records)
+            seen.extend(record.value for record in records)
         return len(seen)
 
     wait_until(all_read, lambda value: value == RECORDS)
@@ -145,23 +145,23 @@ def test_kafka_python_shares_a_topic_in_a_group_and_deletes_it(servers: str, top
     second = member("second")
 
     def shares() -> list[int]:
-        for each in (first, second):
-            each.poll(POLL_MS)
-        return [len(each.assignment()) for each in (first, second)]
+        for consumer in (first, second):
+            consumer.poll(POLL_MS)
+        return [len(consumer.assignment()) for consumer in (first, second)]
 
     wait_until(shares, lambda value: value == [2, 2])
-    own = sorted(first.assignment())[0]
-    first.seek(own, 3)
-    assert wait_until(lambda: first.poll(POLL_MS))[own][0].offset == 3
+    partition = sorted(first.assignment())[0]
+    first.seek(partition, 3)
+    assert wait_until(lambda: first.poll(POLL_MS))[partition][0].offset == 3
     first.close(autocommit=False)
     second.close(autocommit=False)
 
-    found = admin.list_group_offsets([topic])[topic]
-    assert {each.partition: meta.offset for each, meta in found.items()} == dict.fromkeys(
+    offsets = admin.list_group_offsets([topic])[topic]
+    assert {key.partition: meta.offset for key, meta in offsets.items()} == dict.fromkeys(
         range(PARTITIONS), RECORDS // PARTITIONS
     )
     admin.delete_groups([topic])
-    assert topic not in {each["group_id"] for each in admin.list_groups()}
+    assert topic not in {group["group_id"] for group in admin.list_groups()}
     admin.close()
 
 
@@ -189,15 +189,15 @@ async def test_aiokafka_shares_a_topic_in_a_group_and_lists_it(servers: str, top
     second = await member("second")
     await until(lambda: len(first.assignment()) == len(second.assignment()) == 2)
     assert (topic, "consumer") in await admin.list_consumer_groups()
-    own = sorted(first.assignment())[0]
-    first.seek(own, 3)
+    partition = sorted(first.assignment())[0]
+    first.seek(partition, 3)
     async with asyncio.timeout(60):
-        assert (await first.getone(own)).offset == 3
+        assert (await first.getone(partition)).offset == 3
     await second.stop()
     await first.stop()
 
     offsets = await admin.list_consumer_group_offsets(topic)
-    assert {key.partition: each.offset for key, each in offsets.items()} == dict.fromkeys(
+    assert {key.partition: offset.offset for key, offset in offsets.items()} == dict.fromkeys(
         range(PARTITIONS), RECORDS // PARTITIONS
     )
     await admin.close()

@@ -18,7 +18,7 @@ from bridgehead.cluster.control_socket import (
 )
 
 
-async def answer(message: dict[str, Any]) -> dict[str, Any]:
+async def respond(message: dict[str, Any]) -> dict[str, Any]:
     if message.get("command") == "refuse":
         raise ControlError("It will not.")
     if message.get("command") == "wait":
@@ -32,16 +32,16 @@ async def test_socket_path_may_exceed_the_address_limit(tmp_path: Path, depth: i
     folder = tmp_path.joinpath(*["a-folder-with-a-long-name"] * depth)
     folder.mkdir(parents=True)
     path = folder / "control.sock"
-    async with await serve(path, answer):
+    async with await serve(path, respond):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert await call_async(path, {"a": 1}) == {"received": {"a": 1}}
         assert await asyncio.to_thread(call, path, {"b": 2}) == {"received": {"b": 2}}
 
 
-async def test_errors_and_malformed_lines_are_answered(tmp_path: Path) -> None:
+async def test_errors_and_malformed_lines_get_a_response(tmp_path: Path) -> None:
     """After malformed lines the connection still serves a valid one."""
     path = tmp_path / "control.sock"
-    async with await serve(path, answer):
+    async with await serve(path, respond):
         with pytest.raises(ControlError, match="It will not"):
             await call_async(path, {"command": "refuse"})
         reader, writer = await asyncio.open_unix_connection(str(path))
@@ -53,7 +53,7 @@ async def test_errors_and_malformed_lines_are_answered(tmp_path: Path) -> None:
         writer.close()
 
 
-async def test_an_answer_may_be_larger_than_a_request(tmp_path: Path) -> None:
+async def test_a_response_may_be_larger_than_a_request(tmp_path: Path) -> None:
     """A node's metadata is one answer."""
     large = "x" * (LINE_BYTES_MAX * 2)
 
@@ -70,7 +70,7 @@ async def test_a_missing_socket_and_a_timeout_are_errors(tmp_path: Path) -> None
     path = tmp_path / "control.sock"
     with pytest.raises(ControlError, match="No answer"):
         call(path, {})
-    async with await serve(path, answer):
+    async with await serve(path, respond):
         with pytest.raises(ControlError, match="No answer"):
             await call_async(path, {"command": "wait"}, timeout_s=0.1)
         with pytest.raises(ControlError, match="No answer"):
@@ -80,5 +80,5 @@ async def test_a_missing_socket_and_a_timeout_are_errors(tmp_path: Path) -> None
 async def test_socket_of_a_dead_process_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "control.sock"
     path.write_text("")
-    async with await serve(path, answer):
+    async with await serve(path, respond):
         assert await call_async(path, {}) == {"received": {}}

@@ -63,8 +63,8 @@ def write_invalid_json(zookeeper: KazooClient) -> None:
     [
         delete,
         *(
-            pytest.param(each, marks=pytest.mark.long)
-            for each in (name_another_broker, write_invalid_json, delete_twice)
+            pytest.param(damage, marks=pytest.mark.long)
+            for damage in (name_another_broker, write_invalid_json, delete_twice)
         ),
     ],
 )
@@ -76,16 +76,16 @@ def test_the_active_controller_resigns_at_once(
     At the end one node is active, with a new epoch.
     """
     cluster.wait_for_controller()
-    pages = [each.metrics_url for each in cluster.brokers.values()]
+    pages = [broker.metrics_url for broker in cluster.brokers.values()]
     assert len(pages) == 3
     before = cluster.status()["controller_epoch"]
     change_controller(cluster, change)
     changed = time.monotonic()
     counts = []
     while (elapsed := time.monotonic() - changed) < 5:
-        found = [Secured.metric_of(cluster, broker, ACTIVE) for broker in (1, 2, 3)]
+        values = [Secured.metric_of(cluster, broker, ACTIVE) for broker in (1, 2, 3)]
         if elapsed > 1:
-            counts.append(sum(found))
+            counts.append(sum(values))
     assert max(counts) == 1.0 == counts[-1]
     assert cluster.status()["controller_epoch"] == before + 1 + (change is delete_twice)
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
@@ -96,12 +96,15 @@ def test_the_active_controller_resigns_at_once(
 def test_the_judge_finds_every_resignation(cluster: Cluster) -> None:
     """The test judges the run in which the tests above deleted and changed the znode."""
     cluster.stop()
-    found = judged(cluster.data_dir)
+    judgements = judged(cluster.data_dir)
     events = list(read_events(cluster.evidence_dir))
     images = [e for e in events if (e["kind"], e.get("side")) == ("image_advanced", "broker")]
     assert {e["node"] for e in images if e["epoch"] > 1} == {"1", "2", "3"}
-    assert (found["K7"].row.verdict, found["K7"].row.judged) == (Verdict.PASS, len(images))
-    assert failed(found) == VIOLATED_BY_HAND
+    assert (judgements["K7"].row.verdict, judgements["K7"].row.judged) == (
+        Verdict.PASS,
+        len(images),
+    )
+    assert failed(judgements) == VIOLATED_BY_HAND
 
 
 def test_controller_that_stays_active_fails_k7(tmp_path: Path) -> None:
@@ -114,9 +117,9 @@ def test_controller_that_stays_active_fails_k7(tmp_path: Path) -> None:
         while not _applied_epoch(cluster, node=str(former), epoch=2):
             assert time.monotonic() < deadline, "no broker became the next controller"
             time.sleep(0.05)
-    found = judged(tmp_path)
-    assert failed(found) == {*VIOLATED_BY_HAND, "K7"}
-    assert found["K7"].row.why == (
+    judgements = judged(tmp_path)
+    assert failed(judgements) == {*VIOLATED_BY_HAND, "K7"}
+    assert judgements["K7"].row.why == (
         f"broker {former} applied metadata of epoch 2, but had not resigned as controller of "
         "epoch 1"
     )

@@ -81,21 +81,21 @@ class Harness:
         resource = {"resourceType": TOPIC, "resourceName": topic, "configurationKeys": None}
         body = {"resources": [resource], "includeSynonyms": False}
         (result,) = self.call(broker, DESCRIBE_CONFIGS, 1, body)["results"]
-        values = {each["name"]: each["value"] for each in result["configs"]}
+        values = {config["name"]: config["value"] for config in result["configs"]}
         return result["errorCode"], result["errorMessage"], values.get("retention.ms", "")
 
     def leader_epoch(self, broker: int, topic: str) -> int:
         """Return the leader epoch of partition 0."""
         body = {"topics": [{"name": topic}], "allowAutoTopicCreation": False}
-        found = self.call(broker, METADATA, 7, body)["topics"][0]
-        return int(found["partitions"][0]["leaderEpoch"])
+        described_topic = self.call(broker, METADATA, 7, body)["topics"][0]
+        return int(described_topic["partitions"][0]["leaderEpoch"])
 
     def epoch(self) -> int:
         return int(self.cluster.status()["controller_epoch"])
 
     def wait_for_registrations(self) -> None:
         """Wait until every broker knows every broker."""
-        wait(lambda: all(len(each["brokers"]) == 3 for each in self.states()))
+        wait(lambda: all(len(state["brokers"]) == 3 for state in self.states()))
 
     def states(self) -> list[Any]:
         return [self.command(broker, {"command": "state"}) for broker in BROKERS]
@@ -153,15 +153,15 @@ def harness(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harness]:
         zookeeper = KazooClient(cluster.zookeeper_connect)
         zookeeper.start(timeout=30)
         try:
-            found = Harness(cluster, zookeeper)
-            assert found.create(1, "kept", replicas=3) == NONE
-            assert found.alter(1, "kept", "5000") == NONE
-            yield found
+            result = Harness(cluster, zookeeper)
+            assert result.create(1, "kept", replicas=3) == NONE
+            assert result.alter(1, "kept", "5000") == NONE
+            yield result
         finally:
             session = zookeeper.client_id[0]
             zookeeper.stop()
             zookeeper.close()
-    check_run(folder, session if found.damaged else None)
+    check_run(folder, session if result.damaged else None)
 
 
 def read_log(folder: Path, broker: int) -> str:
@@ -177,18 +177,24 @@ def check_run(folder: Path, session: int | None) -> None:
         log = read_log(folder, broker)
         assert "Traceback" not in log
         assert "an unexpected error ends" not in log
-    found = {each.row.property: each for each in judge(History(read_run(folder)))}
-    failed = {name for name, each in found.items() if each.row.verdict is Verdict.FAIL}
+    judgements = {
+        judgement.row.property: judgement for judgement in judge(History(read_run(folder)))
+    }
+    failed = {
+        name for name, judgement in judgements.items() if judgement.row.verdict is Verdict.FAIL
+    }
     assert ("W6" in failed) == (session is not None)
     assert failed <= {"W1", "W2", "W4", "W5", "W6"}
-    assert {each.row.verdict for name, each in found.items() if name not in failed} <= {
+    assert {
+        judgement.row.verdict for name, judgement in judgements.items() if name not in failed
+    } <= {
         Verdict.PASS,
         Verdict.NODATA,
     }
     # If /controller_epoch is deleted, epochs begin at 1 again, as in Kafka.
     by_hand = re.compile(rf"zxid \d+: session (0x{session or 0:x} |0x\w+ set epoch 1 after epoch)")
     for name in failed:
-        for violation in found[name].violations:
+        for violation in judgements[name].violations:
             assert by_hand.match(violation.sentence), violation
 
 
@@ -257,7 +263,7 @@ def test_an_edited_partition_state_is_published_by_the_next_controller(harness: 
     state = json.loads(harness.zookeeper.get(path)[0])
     harness.put(path, json.dumps(state | {"leader_epoch": 100}).encode())
     harness.delete_controller()
-    wait(lambda: [harness.leader_epoch(each, "edited") for each in BROKERS] == [100] * 3)
+    wait(lambda: [harness.leader_epoch(broker, "edited") for broker in BROKERS] == [100] * 3)
     assert harness.delete(2, "edited") == NONE
     harness.check()
 
@@ -350,8 +356,8 @@ SHORT = {
 @pytest.mark.parametrize(
     "damage",
     [
-        pytest.param(each, id=each.name, marks=() if each.name in SHORT else pytest.mark.long)
-        for each in DAMAGES
+        pytest.param(damage, id=damage.name, marks=() if damage.name in SHORT else pytest.mark.long)
+        for damage in DAMAGES
     ],
 )
 def test_everything_works_after_a_repair(harness: Harness, damage: Damage) -> None:

@@ -59,9 +59,9 @@ def zookeeper(cluster: Cluster) -> Iterator[KazooClient]:
 
 def issued(cluster: Cluster, broker: int, *renewers: str, **more: Any) -> Any:
     with Client(cluster, broker).log_in("alice") as alice:
-        answer = alice.create(*renewers, **more)
-    assert answer["errorCode"] == 0
-    return answer
+        result = alice.create(*renewers, **more)
+    assert result["errorCode"] == 0
+    return result
 
 
 def test_a_token_of_any_broker_works_on_all(cluster: Cluster, zookeeper: KazooClient) -> None:
@@ -77,12 +77,12 @@ def test_a_token_of_any_broker_works_on_all(cluster: Cluster, zookeeper: KazooCl
             *("expiryTimestamp", "maxTimestamp", "version"),
         ]
         assert (stored["owner"], stored["renewers"]) == ("User%3Aalice", ["User%3Abob"])
-        for each in BROKERS:
-            with Client(cluster, each).log_in("bob") as bob:
+        for node in BROKERS:
+            with Client(cluster, node).log_in("bob") as bob:
                 wait_until(partial(knows, bob, token))
                 assert bob.described()[token["tokenId"]]["hmac"] == token["hmac"]
-            assert logs_in(cluster, each, token)
-            assert not logs_in(cluster, each, {**token, "hmac": "x" * 88})
+            assert logs_in(cluster, node, token)
+            assert not logs_in(cluster, node, {**token, "hmac": "x" * 88})
 
 
 def knows(client: Client, token: dict[str, Any]) -> bool:
@@ -106,9 +106,9 @@ def test_a_client_with_a_token_acts_as_its_owner_and_cannot_create_another(
     for broker in (1, 3):
         with Client(cluster, broker) as client:
             assert client.log_in_with_token(token["tokenId"], token["hmac"])
-            answer = client.create()
-            assert ErrorCode(answer["errorCode"]).name == "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED"
-            assert answer["principalName"] == "alice"
+            result = client.create()
+            assert ErrorCode(result["errorCode"]).name == "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED"
+            assert result["principalName"] == "alice"
 
 
 def test_a_removed_token_is_rejected_by_every_broker(cluster: Cluster) -> None:
@@ -131,8 +131,8 @@ def test_an_expired_token_is_removed_by_the_controller(
     short, kept = issued(cluster, 2, lifetime_ms=1), issued(cluster, 2)
     path = "/delegation_token/tokens/"
     wait_until(lambda: zookeeper.exists(path + short["tokenId"]) is None)
-    for each in BROKERS:
-        with Client(cluster, each).log_in("alice") as alice:
+    for broker in BROKERS:
+        with Client(cluster, broker).log_in("alice") as alice:
             wait_until(partial(knows, alice, kept))
             wait_until(partial(does_not_know, alice, short))
 

@@ -35,5 +35,5 @@ def test_authorization_demo_passes(tmp_path: Path) -> None:
     assert "-secret" not in demo.stdout
     assert open_to_others(tmp_path / "demo") == []
     held = holders(tmp_path / "demo", b"-secret")
-    assert {each for each in held if not re.fullmatch(r"nodes/\d+/node\.properties", each)} == set()
+    assert {file for file in held if not re.fullmatch(r"nodes/\d+/node\.properties", file)} == set()
     assert held

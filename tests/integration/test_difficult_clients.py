@@ -16,8 +16,8 @@ from bridgehead.kafka_wire.framing import frame
 from bridgehead.raw_client.asynchronous import AsyncConnection
 from broker_proxy.connections.connection_quotas import ConnectionLimits
 from tests.integration.broker_peers import (
-    ANSWER_BYTES,
     API_VERSIONS,
+    RESPONSE_BYTES,
     correlation_id,
     create,
     running,
@@ -79,8 +79,8 @@ async def test_connection_is_closed_if_the_client_never_reads() -> None:
         async with asyncio.timeout(60):
             with pytest.raises(ConnectionError):
                 await _send_for_ever(greedy, frame(API_VERSIONS) * 1_000)
-        answered = sum(e.kind == "answered" for e in broker.log.events)
-        assert answered * ANSWER_BYTES < 32 * 1024 * 1024, (
+        responded = sum(e.kind == "responded" for e in broker.log.events)
+        assert responded * RESPONSE_BYTES < 32 * 1024 * 1024, (
             "the broker produced more responses than the buffers can hold"
         )
         other = await broker.connect()
@@ -94,7 +94,7 @@ async def _send_for_ever(client: socket.socket, data: bytes) -> None:
         await asyncio.get_running_loop().sock_sendall(client, data)
 
 
-async def test_large_requests_share_the_memory_and_are_all_answered() -> None:
+async def test_large_requests_share_the_memory_and_all_get_a_response() -> None:
     """Twenty clients send 2.4 MB each in small pieces to a broker with 10 MB of request memory."""
     async with running(frame_bytes_max=10_000_000) as (broker, _):
         memory, muted = broker.server.services.memory, 0
@@ -102,7 +102,7 @@ async def test_large_requests_share_the_memory_and_are_all_answered() -> None:
         async def client(number: int) -> int:
             nonlocal muted
             connection = await broker.connect()
-            data = frame(create(number, *(f"{'x' * 30_000}{each}" for each in range(80))))
+            data = frame(create(number, *(f"{'x' * 30_000}{index}" for index in range(80))))
             for at in range(0, len(data), 50_000):
                 connection.writer.write(data[at : at + 50_000])
                 await connection.writer.drain()
@@ -110,8 +110,8 @@ async def test_large_requests_share_the_memory_and_are_all_answered() -> None:
                 muted += memory.has_muted
             return correlation_id(await connection.receive_or_none(within_s=30))
 
-        answered = await asyncio.gather(*map(client, range(20)))
-        assert answered == list(range(20))
+        responded = await asyncio.gather(*map(client, range(20)))
+        assert responded == list(range(20))
         assert muted, "the broker never stopped reading from a client"
         assert broker.server.closed_for_memory_count == 0
         assert memory.used == 0
@@ -122,7 +122,7 @@ async def test_clients_are_not_closed_because_the_brokers_event_loop_is_delayed(
 ) -> None:
     monkeypatch.setattr("broker_proxy.connections.server._MEMORY_CHECK_S", 0.1)
     async with running(frame_bytes_max=1_000_000) as (broker, _):
-        data = frame(create(1, *(f"{'x' * 30_000}{each}" for each in range(30))))
+        data = frame(create(1, *(f"{'x' * 30_000}{number}" for number in range(30))))
         clients = [await broker.connect() for _ in range(2)]
         for client in clients:
             client.writer.write(data[:600_000])

@@ -38,11 +38,11 @@ def make_rules(connection: Connection) -> None:
         {**rule, "operation": ALTER_CONFIGS, "permissionType": DENY},
     ]
     results = connection.call(CREATE_ACLS, 1, {"creations": rules})["results"]
-    assert [each["errorCode"] for each in results] == [NONE, NONE]
+    assert [result["errorCode"] for result in results] == [NONE, NONE]
     any_rule = {"resourceTypeFilter": CLUSTER, "resourceNameFilter": None, "patternTypeFilter": 1}
     any_rule |= {"principalFilter": None, "hostFilter": None, "operation": 1, "permissionType": ANY}
-    known = connection.call(DESCRIBE_ACLS, 1, any_rule)["resources"]
-    assert [len(each["acls"]) for each in known] == [len(rules)]
+    resources = connection.call(DESCRIBE_ACLS, 1, any_rule)["resources"]
+    assert [len(resource["acls"]) for resource in resources] == [len(rules)]
 
 
 @pytest.mark.parametrize(
@@ -71,10 +71,12 @@ def test_direct_write_is_judged_by_the_acls_of_its_broker(
     assert set_quota(connection, "berta", 1) == error
     connection.close()
     cluster.stop()
-    found = {each.row.property: each for each in judge(History(read_run(tmp_path)))}
-    assert found["A1"].row.verdict is verdict
-    assert found["A1"].row.judged == (3 if mutants else 2)
-    assert found["F1"].row.verdict is Verdict.PASS
-    assert found["W6"].row.verdict is Verdict.PASS
-    keys = [violation.key.partition("/")[2] for violation in found["A1"].violations]
+    judgements = {
+        judgement.row.property: judgement for judgement in judge(History(read_run(tmp_path)))
+    }
+    assert judgements["A1"].row.verdict is verdict
+    assert judgements["A1"].row.judged == (3 if mutants else 2)
+    assert judgements["F1"].row.verdict is Verdict.PASS
+    assert judgements["W6"].row.verdict is Verdict.PASS
+    keys = [violation.key.partition("/")[2] for violation in judgements["A1"].violations]
     assert keys == (["0:user=berta"] if mutants else [])

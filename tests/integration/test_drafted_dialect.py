@@ -118,8 +118,8 @@ def node_log(listener: Listener) -> str:
 def stored_threads(drafted: Listener, broker: int) -> str:
     """Return the value of log.cleaner.threads in a broker's DescribeConfigs response."""
     named = {"resourceType": 4, "resourceName": str(broker), "configurationKeys": None}
-    answer = drafted.call(broker, DESCRIBE_CONFIGS, 0, {"resources": [named]})
-    (row,) = answer["results"]
+    response = drafted.call(broker, DESCRIBE_CONFIGS, 0, {"resources": [named]})
+    (row,) = response["results"]
     return str(next(c["value"] for c in row["configs"] if c["name"] == "log.cleaner.threads"))
 
 
@@ -172,8 +172,8 @@ def test_an_envelope_of_a_client_is_rejected(drafted: Listener, shipped: Listene
         "securityProtocol": "PLAINTEXT",
     }
     for broker in (1, 2):
-        answer = drafted.call(broker, ENVELOPE, 0, envelope)
-        assert answer == {"responseHeader": "", "responseData": "", "errorCode": CLUSTER_DENIED}
+        response = drafted.call(broker, ENVELOPE, 0, envelope)
+        assert response == {"responseHeader": "", "responseData": "", "errorCode": CLUSTER_DENIED}
     frame = encode_body(ENVELOPE, "request", 0, envelope, "drafted")
     assert shipped.send(1, ENVELOPE, 0, frame) == CLOSED
 
@@ -195,32 +195,32 @@ def test_a_shipped_envelope_is_executed_on_the_listener_between_brokers_only(
     frame = encode_request_header(RequestHeader(ENVELOPE, 0, 7, "test"))
     frame += encode_request(ENVELOPE, 0, envelope)
 
-    def answer(broker: int, listener: str) -> bytes | str:
+    def respond(broker: int, listener: str) -> bytes | str:
         with Connection(cluster.bootstrap_server(broker, listener)) as connection:
             return connection.exchange(frame)
 
-    assert answer(1, "OTHER") == answer(2, "OTHER") == CLOSED
+    assert respond(1, "OTHER") == respond(2, "OTHER") == CLOSED
     assert described(drafted, 1, "enveloped")["enveloped"]["errorCode"] == UNKNOWN_TOPIC
-    assert opened(answer(2, "SHIPPED")).error_code == NOT_CONTROLLER
-    response = opened(answer(1, "SHIPPED"))
+    assert opened(respond(2, "SHIPPED")).error_code == NOT_CONTROLLER
+    response = opened(respond(1, "SHIPPED"))
     assert response.error_code == NONE
     _, at = decode_response_header(CREATE, 7, response.response_data)
     (created,) = decode_response(CREATE, 7, response.response_data, at).topics
     assert (created.name, created.error_code) == ("enveloped", NONE)
 
 
-def opened(answer: bytes | str) -> Any:
+def opened(response: bytes | str) -> Any:
     """Return the response to an Envelope."""
-    assert isinstance(answer, bytes), answer
-    _, at = decode_response_header(ENVELOPE, 0, answer)
-    return decode_response(ENVELOPE, 0, answer, at)
+    assert isinstance(response, bytes), response
+    _, at = decode_response_header(ENVELOPE, 0, response)
+    return decode_response(ENVELOPE, 0, response, at)
 
 
 def test_api_versions_lists_the_apis_of_the_dialect(drafted: Listener, shipped: Listener) -> None:
     """The test compares the API keys and their newest versions."""
     newest = [
-        {each["apiKey"]: each["maxVersion"] for each in answer["apiKeys"]}
-        for answer in (each.call(2, API_VERSIONS, 0, {}) for each in (drafted, shipped))
+        {api_key["apiKey"]: api_key["maxVersion"] for api_key in response["apiKeys"]}
+        for response in (broker.call(2, API_VERSIONS, 0, {}) for broker in (drafted, shipped))
     ]
     ours, theirs = newest
     assert set(ours) - set(theirs) == {ALTER_TOPICS, LIST_ACLS, ALTER_ACLS}
@@ -347,8 +347,8 @@ def test_a_policys_text_is_returned_from_version_1_on(drafted: Listener, shipped
     for listener in (drafted, shipped):
         assert listener.codes(1, CREATE, 0, creation("refused")) == [VIOLATION]
         dry = creation("refused", "validated", validateOnly=True)
-        (refused, validated) = listener.call(1, CREATE, 1, dry)["topics"]
-        assert (refused["errorCode"], refused["errorMessage"]) == (VIOLATION, "not refused")
+        (rejected, validated) = listener.call(1, CREATE, 1, dry)["topics"]
+        assert (rejected["errorCode"], rejected["errorMessage"]) == (VIOLATION, "not refused")
         assert (validated["errorCode"], validated["errorMessage"]) == (NONE, None)
         assert described(drafted, 1, "validated")["validated"]["errorCode"] == UNKNOWN_TOPIC
 
@@ -372,7 +372,7 @@ def test_kip_201s_delete_topics_has_validate_only_and_error_messages(
     for version in (2, 3, 4, 5):
         dry = deletion("kept", "dry", validateOnly=True)
         both = drafted.call(1, DELETE, version, dry)["responses"]
-        assert [(each["errorCode"], each.get("errorMessage")) for each in both] == [
+        assert [(response["errorCode"], response.get("errorMessage")) for response in both] == [
             (VIOLATION, "kept"),
             (NONE, None),
         ]
@@ -413,8 +413,8 @@ def test_kip_201s_delete_records_has_error_messages(drafted: Listener, shipped: 
 def test_topics_are_altered_at_the_controller_only(drafted: Listener) -> None:
     """KIP-4 §Alter Topic Request: it changes partitions and replicas, and the policy applies."""
 
-    def body(name: str, partitions: int = -1, factor: int = -1, **given: list[int]) -> Any:
-        assignment = [{"partition": int(p[1:]), "replicas": r} for p, r in given.items()]
+    def body(name: str, partitions: int = -1, factor: int = -1, **assignments: list[int]) -> Any:
+        assignment = [{"partition": int(p[1:]), "replicas": r} for p, r in assignments.items()]
         topic = {"topic": name, "partitions": partitions, "replicationFactor": factor}
         return {"topics": [{**topic, "replicaAssignment": assignment}]}
 
@@ -433,7 +433,7 @@ def test_topics_are_altered_at_the_controller_only(drafted: Listener) -> None:
     assert drafted.codes(1, ALTER_TOPICS, 0, both) == [NONE]
     wait_until(lambda: replicas().get(0) == [3, 2] and replicas().get(2) == [2, 3])
     assert drafted.codes(1, ALTER_TOPICS, 0, body("altered", -1, 3)) == [NONE]
-    wait_until(lambda: [len(each) for each in replicas().values()] == [3, 3, 3])
+    wait_until(lambda: [len(replica) for replica in replicas().values()] == [3, 3, 3])
     assert drafted.codes(1, ALTER_TOPICS, 0, body("nothing", 2)) == [INVALID_TOPIC]
     create_kept(drafted)
     assert drafted.codes(1, ALTER_TOPICS, 0, body("kept", 3)) == [VIOLATION]
@@ -446,8 +446,8 @@ def test_internal_topics_created_on_a_drafted_listener_bypass_the_policy(
     flagged = creation("__transaction_state", "refused", validateOnly=False, bypassPolicy=True)
     assert drafted.codes(1, CREATE, 7, flagged) == [VIOLATION, VIOLATION]
     for _ in range(3):
-        answer = shipped.call(2, FIND_COORDINATOR, 0, {"key": "g"})
-        assert answer["errorCode"] == 15
+        response = shipped.call(2, FIND_COORDINATOR, 0, {"key": "g"})
+        assert response["errorCode"] == 15
     log = drafted.cluster.data_dir / "nodes" / "2" / "node.log"
     wait_until(lambda: "__consumer_offsets was not created: POLICY_VIOLATION" in log.read_text())
     wait_until(lambda: drafted.call(2, FIND_COORDINATOR, 0, {"key": "g"})["errorCode"] == NONE)

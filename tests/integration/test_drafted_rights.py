@@ -61,8 +61,8 @@ def cluster(
 def test_an_error_of_the_authorizer_is_a_generic_error_and_logged(drafted: Listener) -> None:
     """KIP-4 §Alter ACLs Request: an exception of the authorizer has no code of its own."""
     body = {"requests": [on("others", action(1, "User:a"), action(1, "User:b"))]}
-    answer = drafted.call(1, ALTER_ACLS, 0, body, "FAILS")
-    codes = [each["errorCode"] for each in answer["responses"][0]["results"]]
+    response = drafted.call(1, ALTER_ACLS, 0, body, "FAILS")
+    codes = [result["errorCode"] for result in response["responses"][0]["results"]]
     assert codes == [UNKNOWN, UNKNOWN]
     log = (drafted.cluster.data_dir / "nodes" / "1" / "node.log").read_text()
     assert "the authorizer failed on Action(operation='CREATE', resource_type='CLUSTER'" in log
@@ -82,33 +82,35 @@ def on(name: str, *actions: dict[str, Any]) -> dict[str, Any]:
 
 def test_acls_are_altered_and_listed(drafted: Listener, shipped: Listener) -> None:
     """KIP-4 §Alter ACLs Request, §List ACLs Request. The shipped DescribeAcls shows the ACLs."""
-    own, theirs = "User:ANONYMOUS", "User:other"
+    ours, theirs = "User:ANONYMOUS", "User:other"
     delete, add = 0, 1
-    body = {"requests": [on("orders", action(add, own), action(add, theirs))]}
+    body = {"requests": [on("orders", action(add, ours), action(add, theirs))]}
     denied = drafted.call(1, ALTER_ACLS, 0, body, "ALTER CLUSTER")
-    assert [each["errorCode"] for each in denied["responses"][0]["results"]] == [CLUSTER_DENIED] * 2
-    answer = drafted.call(1, ALTER_ACLS, 0, body)
-    assert [each["errorCode"] for each in answer["responses"][0]["results"]] == [NONE, NONE]
+    assert [result["errorCode"] for result in denied["responses"][0]["results"]] == [
+        CLUSTER_DENIED
+    ] * 2
+    response = drafted.call(1, ALTER_ACLS, 0, body)
+    assert [result["errorCode"] for result in response["responses"][0]["results"]] == [NONE, NONE]
 
     def listed(
         principal: str | None = None, kind: int = -1, name: str = "", client_id: str = "test"
     ) -> tuple[int, list[tuple[str, str]]]:
         request = {"principal": principal, "resourceType": kind, "resourceName": name}
-        found = drafted.call(1, LIST_ACLS, 0, request, client_id)
-        return found["errorCode"], [
-            (each["resourceName"], acl["aclPrincipal"])
-            for each in found["responses"]
-            for acl in each["acls"]
+        response = drafted.call(1, LIST_ACLS, 0, request, client_id)
+        return response["errorCode"], [
+            (row["resourceName"], acl["aclPrincipal"])
+            for row in response["responses"]
+            for acl in row["acls"]
         ]
 
-    both = [("orders", own), ("orders", theirs)]
+    both = [("orders", ours), ("orders", theirs)]
     wait_until(lambda: listed() == (NONE, both))
     assert listed(theirs) == (NONE, both[1:])
     assert listed(kind=2, name="orders") == (NONE, both)
     assert listed(kind=2, name="nothing") == (NONE, [])
     assert listed("User:nobody") == (NONE, [])
     not_all = "IDEMPOTENT_WRITE CLUSTER"
-    assert listed(own, client_id=not_all) == (NONE, both[:1])
+    assert listed(ours, client_id=not_all) == (NONE, both[:1])
     assert listed(theirs, client_id=not_all) == (CLUSTER_DENIED, [])
     assert listed(client_id=not_all) == (CLUSTER_DENIED, [])
     described = shipped.call(
@@ -125,13 +127,13 @@ def test_acls_are_altered_and_listed(drafted: Listener, shipped: Listener) -> No
             "permissionType": 1,
         },
     )
-    assert [acl["principal"] for acl in described["resources"][0]["acls"]] == [own, theirs]
-    twice = {"requests": [on("orders", action(delete, own)), on("orders", action(add, own))]}
+    assert [acl["principal"] for acl in described["resources"][0]["acls"]] == [ours, theirs]
+    twice = {"requests": [on("orders", action(delete, ours)), on("orders", action(add, ours))]}
     (single,) = drafted.call(1, ALTER_ACLS, 0, twice)["responses"]
-    assert [each["errorCode"] for each in single["results"]] == [INVALID_REQUEST]
+    assert [result["errorCode"] for result in single["results"]] == [INVALID_REQUEST]
     log = (drafted.cluster.data_dir / "nodes" / "1" / "node.log").read_text()
     assert "ALTER_ACLS: INVALID_REQUEST for '2:orders': Found multiple entries" in log
-    again = {"requests": [on("orders", action(add, own), action(delete, own))]}
+    again = {"requests": [on("orders", action(add, ours), action(delete, ours))]}
     drafted.call(1, ALTER_ACLS, 0, again)
     wait_until(lambda: listed() == (NONE, both[::-1]))
 
@@ -144,5 +146,5 @@ def test_a_deletion_needs_delete_on_the_topic(drafted: Listener, shipped: Listen
     assert drafted.codes(1, DELETE, 0, both, only_describe) == [TOPIC_DENIED, TOPIC_DENIED]
     assert drafted.codes(1, DELETE, 0, both, neither) == [INVALID_TOPIC, INVALID_TOPIC]
     assert shipped.codes(1, DELETE, 0, both, neither) == [TOPIC_DENIED, TOPIC_DENIED]
-    only_delete = ",".join(f"{each} TOPIC" for each in ("DESCRIBE", "ALTER", "READ", "WRITE"))
+    only_delete = ",".join(f"{name} TOPIC" for name in ("DESCRIBE", "ALTER", "READ", "WRITE"))
     assert drafted.codes(1, DELETE, 0, deletion("t"), only_delete) == [NONE]

@@ -42,19 +42,19 @@ NOTICED_WITHIN_S = 6.0
 
 
 class Controller:
-    """Replies with `answer`, or with the request's body; records Envelopes and peers."""
+    """Replies with `response`, or with the request's body; records Envelopes and peers."""
 
     def __init__(self) -> None:
         self.seen: list[Envelope] = []
         self.peers: list[BrokerPeer] = []
         self.gone: list[BrokerPeer] = []
         self.progress: list[tuple[int, int]] = []
-        self.answer: Callable[[Envelope], asyncio.Future[EnvelopeReply]] | None = None
+        self.response: Callable[[Envelope], asyncio.Future[EnvelopeReply]] | None = None
 
     async def handle(self, envelope: Envelope, sender: BrokerPeer) -> EnvelopeReply:
         self.seen.append(envelope)
-        if self.answer is not None:
-            return await self.answer(envelope)
+        if self.response is not None:
+            return await self.response(envelope)
         return EnvelopeReply(0, envelope.request_data, envelope.identity.sequence)
 
     def connected(self, peer: BrokerPeer) -> None:
@@ -63,7 +63,7 @@ class Controller:
     def disconnected(self, peer: BrokerPeer) -> None:
         self.gone.append(peer)
 
-    def refused(self, hello: Hello, principal: KafkaPrincipal | None, reason: str) -> None:
+    def rejected(self, hello: Hello, principal: KafkaPrincipal | None, reason: str) -> None:
         raise AssertionError(reason)
 
     def batch_received(self, peer: BrokerPeer, lowest_unfinished: int, applied_zxid: int) -> None:
@@ -143,10 +143,10 @@ async def test_every_field_of_an_envelope_and_a_reply_arrives() -> None:
         assert controller.seen == [_envelope(1, b"body")]
         assert controller.peers[0].hello == HELLO
 
-        async def refuse(_: Envelope) -> EnvelopeReply:
+        async def reject(_: Envelope) -> EnvelopeReply:
             return EnvelopeReply(41, None, 9)
 
-        controller.answer = lambda envelope: asyncio.ensure_future(refuse(envelope))
+        controller.response = lambda envelope: asyncio.ensure_future(reject(envelope))
         assert await broker.send(2) == EnvelopeReply(41, None, 9)
 
 
@@ -165,7 +165,7 @@ async def test_replies_arrive_in_any_order() -> None:
             envelope.identity.sequence, asyncio.get_running_loop().create_future()
         )
 
-    controller.answer = hold
+    controller.response = hold
     async with _connected(controller) as (_, broker):
         replies = {i: broker.send(i) for i in range(1, 101)}
         await _until(lambda: len(held) == 100)
@@ -203,8 +203,8 @@ async def test_a_large_envelope_arrives() -> None:
     async with _connected(controller) as (_, broker):
         body = bytes(20 * 1024 * 1024)
         small = broker.send(1)
-        answer = await broker.send(2, body)
-        assert answer.response_data == body
+        reply = await broker.send(2, body)
+        assert reply.response_data == body
         assert (await small).zxid == 1
 
 
@@ -222,7 +222,7 @@ async def test_heartbeats_keep_an_idle_channel_open() -> None:
 
 async def test_a_stopped_controller_fails_all_pending_envelopes() -> None:
     controller = Controller()
-    controller.answer = lambda _: asyncio.get_running_loop().create_future()
+    controller.response = lambda _: asyncio.get_running_loop().create_future()
     async with _connected(controller) as (server, broker):
         replies = [broker.send(i) for i in range(5)]
         await _until(lambda: len(controller.seen) == 5)
@@ -243,7 +243,7 @@ def test_no_stream_outlives_the_server(
     async def stop_with_open_streams() -> None:
         server = await serve_envelopes("127.0.0.1", 0, Controller())
         brokers = [Broker(server.port) for _ in range(5)]
-        await _until(lambda: all(each.welcomes for each in brokers))
+        await _until(lambda: all(broker.welcomes for broker in brokers))
         async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
             without_hello = channel.stream_stream(METHOD, None, None)(None)
             await without_hello.wait_for_connection()
@@ -251,7 +251,7 @@ def test_no_stream_outlives_the_server(
 
     asyncio.run(stop_with_open_streams())
     assert "Traceback" not in capfd.readouterr().err
-    assert not [each for each in caplog.records if each.exc_info]
+    assert not [record for record in caplog.records if record.exc_info]
 
 
 async def test_an_unreachable_controller_closes_the_channel() -> None:
@@ -281,7 +281,7 @@ async def test_an_exception_in_the_handler_returns_an_outer_error() -> None:
             raise RuntimeError("a fault")
         return EnvelopeReply(0, b"", 5)
 
-    controller.answer = lambda envelope: asyncio.ensure_future(fault(envelope))
+    controller.response = lambda envelope: asyncio.ensure_future(fault(envelope))
     async with _connected(controller) as (_, broker):
         bad, good = broker.send(1), broker.send(2)
         assert await bad == EnvelopeReply(-1, None, 0)
@@ -298,7 +298,7 @@ async def test_requests_continue_after_their_stream_broke() -> None:
         finished.set()
         return EnvelopeReply(0, b"", 0)
 
-    controller.answer = lambda envelope: asyncio.ensure_future(slow(envelope))
+    controller.response = lambda envelope: asyncio.ensure_future(slow(envelope))
     async with _connected(controller) as (_, broker):
         reply = broker.send(1)
         await started.wait()
@@ -323,10 +323,10 @@ async def test_a_stream_without_hello_is_rejected() -> None:
 
     async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
         for batches in (no_hello(), nothing()):
-            with pytest.raises(grpc.aio.AioRpcError) as refused:
+            with pytest.raises(grpc.aio.AioRpcError) as rejected:
                 async for _ in ControllerStub(channel).Channel(batches):
                     pass
-            assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+            assert rejected.value.code() is grpc.StatusCode.INVALID_ARGUMENT
     assert controller.peers == []
     await server.stop()
 
@@ -358,9 +358,9 @@ async def test_a_malformed_message_closes_the_stream_and_logs_one_line(
     await _until(lambda: len(controller.gone) == 1)
     await server.stop()
     assert controller.seen == []
-    (warning,) = [each for each in caplog.records if each.levelname == "WARNING"]
+    (warning,) = [record for record in caplog.records if record.levelname == "WARNING"]
     assert warning.message == "closing the channel of broker 2: it sent a malformed message"
-    assert not any(each.exc_info or "forged" in each.message for each in caplog.records)
+    assert not any(record.exc_info or "forged" in record.message for record in caplog.records)
 
 
 async def test_noise_instead_of_hello_is_rejected() -> None:
@@ -368,10 +368,10 @@ async def test_noise_instead_of_hello_is_rejected() -> None:
     named = pb.BrokerBatch(hello=pb.Hello(broker_id=2, incarnation="i\nn")).SerializeToString()
     async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
         for first in (b"\xff" * 60, named):
-            with pytest.raises(grpc.aio.AioRpcError) as refused:
+            with pytest.raises(grpc.aio.AioRpcError) as rejected:
                 async for _ in channel.stream_stream(METHOD, None, None)(iter([first])):
                     pass
-            assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+            assert rejected.value.code() is grpc.StatusCode.INVALID_ARGUMENT
     await server.stop()
 
 
@@ -402,7 +402,7 @@ async def _line(child: asyncio.subprocess.Process) -> str:
     return (await asyncio.wait_for(child.stdout.readline(), 60)).decode().strip()
 
 
-async def test_a_frozen_controller_is_noticed_within_about_two_seconds() -> None:
+async def test_a_paused_controller_is_noticed_within_about_two_seconds() -> None:
     async with _child("controller") as child:
         broker = Broker(int(await _line(child)))
         assert (await broker.send(1)).zxid == 1
@@ -423,7 +423,7 @@ async def test_a_killed_controller_is_noticed_immediately() -> None:
         assert await _until(broker.closed.is_set) < SILENCE_MAX_S
 
 
-async def test_a_frozen_broker_is_disconnected_during_a_blocked_write() -> None:
+async def test_a_paused_broker_is_disconnected_during_a_blocked_write() -> None:
     """`disconnected` is called exactly once."""
     controller = Controller()
     server = await serve_envelopes("127.0.0.1", 0, controller)

@@ -38,7 +38,7 @@ def exercised() -> Iterator[Any]:
 def connected(new_chroot: Callable[[], str]) -> Iterator[dict[str, Any]]:
     """Each client, connected to one cluster; broker 1 is the controller."""
     with Cluster(zookeeper=new_chroot(), controller=1, properties=FEW) as cluster:
-        clients = {each.__name__: each(cluster.bootstrap_servers) for each in CLIENTS}
+        clients = {kind.__name__: kind(cluster.bootstrap_servers) for kind in CLIENTS}
         yield clients
         for client in clients.values():
             client.end()

@@ -23,8 +23,8 @@ from chaos.local.run import run
 from chaos.scenarios.load import HUNDRED_FAILOVERS
 from chaos.workload import Disturbances
 from chaos.workloads.every_write_api import (
-    Client,
-    Expectation,
+    AllowedValues,
+    BrokerConnection,
     Report,
     Worker,
     differences,
@@ -60,19 +60,19 @@ def test_every_forwarded_api_is_among_the_writes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "is_wrong"),
+    ("value", "is_wrong"),
     [(2, False), (None, True), (3, True)],
     ids=["as acknowledged", "lost", "another value"],
 )
-def test_a_lost_or_wrong_value_is_reported(found: object, is_wrong: bool) -> None:
+def test_a_lost_or_wrong_value_is_reported(value: object, is_wrong: bool) -> None:
     report = Report()
     report.facts["token", "object-1"].note(2, "ok")
-    seen = {("token", "object-1"): found} if found is not None else {}
+    seen = {("token", "object-1"): value} if value is not None else {}
     assert bool(differences(report, seen, broker=1)) is is_wrong
 
 
 def test_after_a_reassignment_with_an_unknown_outcome_any_replicas_are_allowed() -> None:
-    fact = Expectation()
+    fact = AllowedValues()
     fact.note((3,), "info")
     assert fact.allows("replicas", (1, 2))
     fact.note((3,), "ok")
@@ -80,7 +80,7 @@ def test_after_a_reassignment_with_an_unknown_outcome_any_replicas_are_allowed()
 
 
 def test_an_unknown_outcome_allows_the_old_and_the_new_value() -> None:
-    fact = Expectation()
+    fact = AllowedValues()
     fact.note("new", "info")
     assert fact.values == {None, "new"}
     fact.note("newer", "fail")
@@ -111,10 +111,10 @@ class _Connection:
 async def test_a_reassignment_to_a_missing_broker_may_be_rejected_only_around_a_fault(
     tmp_path: Path, disturbances: Disturbances, is_wrong: bool
 ) -> None:
-    (write,) = (each for each in creations("object-1", 1, 2) if each.kind == "replicas")
+    (write,) = (creation for creation in creations("object-1", 1, 2) if creation.kind == "replicas")
     report = Report()
     with ClientHistory(tmp_path / "run=r", "load") as history:
-        clients = cast(Mapping[int, Client], {1: _Connection()})
+        clients = cast(Mapping[int, BrokerConnection], {1: _Connection()})
         worker = Worker(clients, history, report, random.Random(1), disturbances)
         await worker.send("object-1", write)
     assert bool(report.wrong) is is_wrong

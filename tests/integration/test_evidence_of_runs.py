@@ -45,7 +45,7 @@ def _create(cluster: Cluster, broker_id: int, *names: str) -> None:
 
 
 def _verdicts(evidence: Evidence) -> dict[str, Verdict]:
-    rows = [each.row for each in judge(History(evidence))]
+    rows = [judgement.row for judgement in judge(History(evidence))]
     return {row.property: row.verdict for row in rows} | {"run": worst(rows)}
 
 
@@ -205,11 +205,13 @@ def test_the_key_of_a_signed_run_is_in_no_file_and_no_command_line(tmp_path: Pat
         stop.start()
         seen = set()
         while stop.is_alive():
-            seen |= {" ".join(each.info["cmdline"] or ()) for each in process_iter(["cmdline"])}
+            seen |= {
+                " ".join(process.info["cmdline"] or ()) for process in process_iter(["cmdline"])
+            }
         stop.join()
-    assert any("judge.evidence" in each and f"--seal-key={key}" in each for each in seen)
+    assert any("judge.evidence" in line and f"--seal-key={key}" in line for line in seen)
     secret = read_key(key)
-    assert not [each for each in seen if secret.decode() in each]
+    assert not [line for line in seen if secret.decode() in line]
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert [path for path in files if path.name == SIGNATURE]
     assert not [path for path in files if secret in path.read_bytes()]

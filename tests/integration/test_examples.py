@@ -71,7 +71,7 @@ def apis() -> dict[str, Api]:
             lambda b: b["topics"][0]["errorCode"],
         ),
     )
-    return {each.key.name.replace("_", "").lower(): each for each in rows}
+    return {row.key.name.replace("_", "").lower(): row for row in rows}
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,7 @@ def cluster(
         yield running
 
 
-async def answer(cluster: Cluster, broker: int, api: Api) -> str:
+async def response_to(cluster: Cluster, broker: int, api: Api) -> str:
     """Return the error code of one request, or `closed`."""
     connection = await AsyncConnection.open(cluster.bootstrap_server(broker))
     try:
@@ -102,10 +102,10 @@ async def deletion(cluster: Cluster, broker: int, number: int) -> str:
     name = f"deleted-{number}"
     creation = create_topic_body(name, 1, 1) | {"timeoutMs": 9000}
     no_code = Api(ApiKey.CREATE_TOPICS, 5, creation, lambda body: body["topics"][0]["errorCode"])
-    assert await answer(cluster, broker, no_code) == "0"
+    assert await response_to(cluster, broker, no_code) == "0"
     body = {"topicNames": [name], "timeoutMs": 9000}
-    api = Api(ApiKey.DELETE_TOPICS, 3, body, lambda each: each["responses"][0]["errorCode"])
-    return await answer(cluster, broker, api)
+    api = Api(ApiKey.DELETE_TOPICS, 3, body, lambda topic: topic["responses"][0]["errorCode"])
+    return await response_to(cluster, broker, api)
 
 
 def run_command(line: str, cluster: Cluster) -> None:
@@ -119,12 +119,12 @@ def test_there_are_twelve_examples() -> None:
     assert len({report for report, _, _ in ROWS}) == 12
 
 
-@pytest.mark.parametrize(("report", "line", "answers"), ROWS, ids=[row[0] for row in ROWS])
-async def test_each_line_makes_the_brokers_answer_as_the_table_says(
-    cluster: Cluster, report: str, line: str, answers: str
+@pytest.mark.parametrize(("report", "line", "responses"), ROWS, ids=[row[0] for row in ROWS])
+async def test_each_line_makes_the_brokers_response_as_the_table_says(
+    cluster: Cluster, report: str, line: str, responses: str
 ) -> None:
-    known = create_topic_body("known", 1, 1) | {"timeoutMs": 9000}
-    await answer(cluster, 1, Api(ApiKey.CREATE_TOPICS, 5, known, lambda _: 0))
+    create_body = create_topic_body("known", 1, 1) | {"timeoutMs": 9000}
+    await response_to(cluster, 1, Api(ApiKey.CREATE_TOPICS, 5, create_body, lambda _: 0))
     cluster.faults.remove()
     run_command(line, cluster)
     name = line.split("--api ")[1].split()[0].lower()
@@ -133,5 +133,5 @@ async def test_each_line_makes_the_brokers_answer_as_the_table_says(
         if name == "deletetopics":
             seen.append(await deletion(cluster, broker, number))
         else:
-            seen.append(await answer(cluster, broker, apis()[name]))
-    assert " ".join(seen) == answers
+            seen.append(await response_to(cluster, broker, apis()[name]))
+    assert " ".join(seen) == responses

@@ -56,9 +56,9 @@ def test_a_request_pipelined_behind_an_expired_token_never_runs(tmp_path: Path) 
         with Client(cluster, 1) as client:
             assert client.log_in_with_token(valid["tokenId"], valid["hmac"])
             assert client.call(DESCRIBE_CLUSTER, OPERATIONS) is not None
-    found = judged(tmp_path)
-    assert (found["A10"].row.verdict, found["A10"].row.judged) == (Verdict.PASS, 1)
-    assert failed(found) == set()
+    judgements = judged(tmp_path)
+    assert (judgements["A10"].row.verdict, judgements["A10"].row.judged) == (Verdict.PASS, 1)
+    assert failed(judgements) == set()
 
 
 def test_a_request_behind_an_expired_oauth_token_never_runs(tmp_path: Path) -> None:
@@ -83,9 +83,9 @@ def test_a_request_behind_an_expired_oauth_token_never_runs(tmp_path: Path) -> N
             assert connection.receive() == CLOSED
         with kazoo_client(cluster.zookeeper_connect) as zookeeper:
             assert zookeeper.get_children("/brokers/topics") == ["before"]
-    found = judged(tmp_path)
-    assert (found["A10"].row.verdict, found["A10"].row.judged) == (Verdict.PASS, 1)
-    assert failed(found) == set()
+    judgements = judged(tmp_path)
+    assert (judgements["A10"].row.verdict, judgements["A10"].row.judged) == (Verdict.PASS, 1)
+    assert failed(judgements) == set()
 
 
 def test_served_expired_sessions_fail_a10(tmp_path: Path) -> None:
@@ -108,9 +108,9 @@ def test_served_expired_sessions_fail_a10(tmp_path: Path) -> None:
         assert owner.log_in_with_token(token["tokenId"], token["hmac"])
         for client in (admin, owner):
             assert client.call(DESCRIBE_CLUSTER, OPERATIONS) is not None
-    found = judged(tmp_path)
-    assert failed(found) == {"A10"}
-    assert len({each.rows[0] for each in found["A10"].violations}) == 2, (
+    judgements = judged(tmp_path)
+    assert failed(judgements) == {"A10"}
+    assert len({violation.rows[0] for violation in judgements["A10"].violations}) == 2, (
         "the judge did not report both logins"
     )
 

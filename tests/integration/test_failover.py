@@ -35,7 +35,7 @@ class Writers:
         self._addresses = addresses
         self._count = count
         self._names = (f"{prefix}-{number}" for number in itertools.count())
-        self.answers: dict[str, int] = {}
+        self.responses: dict[str, int] = {}
         self.longest_s = 0.0
         self._stopped = False
 
@@ -43,8 +43,8 @@ class Writers:
         await asyncio.gather(*(self._write(number) for number in range(self._count)))
 
     async def wait_for_more(self, count: int) -> None:
-        wanted = len(self.answers) + count
-        while len(self.answers) < wanted:
+        wanted = len(self.responses) + count
+        while len(self.responses) < wanted:
             await asyncio.sleep(0.01)
 
     def stop(self) -> None:
@@ -57,10 +57,10 @@ class Writers:
             began = time.monotonic()
             # Each topic has two replicas. A topic on the killed broker alone would have no leader,
             # and its creation would wait for a leader, as in Kafka.
-            answer = await connection.exchange(create_topics([name], replication_factor=2))
+            response = await connection.exchange(create_topics([name], replication_factor=2))
             self.longest_s = max(self.longest_s, time.monotonic() - began)
-            (topic,) = decode_message(19, 4, answer).topics
-            self.answers[name] = topic.error_code
+            (topic,) = decode_message(19, 4, response).topics
+            self.responses[name] = topic.error_code
         connection.close()
 
 
@@ -78,7 +78,7 @@ async def topics_known_to(address: str) -> set[str]:
 
 def others(cluster: Cluster) -> list[str]:
     controller = cluster.wait_for_controller()
-    return [cluster.bootstrap_server(each) for each in cluster.brokers if each != controller]
+    return [cluster.bootstrap_server(broker) for broker in cluster.brokers if broker != controller]
 
 
 async def until_known_to_all(cluster: Cluster) -> int:
@@ -100,7 +100,7 @@ async def test_controller_kills_under_load_neither_lose_nor_repeat_a_creation(
     cluster: Cluster, kills: int
 ) -> None:
     """No client waits longer than the session timeout plus 3 s."""
-    answers: dict[str, int] = {}
+    responses: dict[str, int] = {}
     for kill in range(kills):
         controller = await until_known_to_all(cluster)
         writers = Writers(others(cluster), count=8, prefix=f"kill-{kill}")
@@ -112,13 +112,13 @@ async def test_controller_kills_under_load_neither_lose_nor_repeat_a_creation(
         await load
         await asyncio.to_thread(cluster.start_node, controller)
         assert writers.longest_s < SESSION_TIMEOUT_S + 3, f"kill {kill}: {writers.longest_s:.2f} s"
-        answers |= writers.answers
-    assert set(answers.values()) == {ErrorCode.NONE}
-    assert set(answers) <= topics_in_zookeeper(cluster.zookeeper_connect)
+        responses |= writers.responses
+    assert set(responses.values()) == {ErrorCode.NONE}
+    assert set(responses) <= topics_in_zookeeper(cluster.zookeeper_connect)
     await until_known_to_all(cluster)
     for broker in cluster.brokers:  # A broker may learn of the last topics a moment later.
         async with asyncio.timeout(20):
-            while not set(answers) <= await topics_known_to(cluster.bootstrap_server(broker)):
+            while not set(responses) <= await topics_known_to(cluster.bootstrap_server(broker)):
                 await asyncio.sleep(0.05)
 
 
@@ -153,8 +153,8 @@ async def test_a_request_of_a_thousand_topics_survives_the_kill_of_the_controlle
 
 async def test_moving_the_controller_causes_no_errors(cluster: Cluster) -> None:
     controller = await until_known_to_all(cluster)
-    successor = next(each for each in cluster.brokers if each != controller)
-    addresses = [cluster.bootstrap_server(each) for each in cluster.brokers]
+    successor = next(broker for broker in cluster.brokers if broker != controller)
+    addresses = [cluster.bootstrap_server(broker) for broker in cluster.brokers]
     writers = Writers(addresses, count=6, prefix="moved")
     load = asyncio.create_task(writers.run())
     await writers.wait_for_more(20)
@@ -163,12 +163,12 @@ async def test_moving_the_controller_causes_no_errors(cluster: Cluster) -> None:
     writers.stop()
     await load
     assert await until_known_to_all(cluster) == successor
-    assert set(writers.answers.values()) == {ErrorCode.NONE}
+    assert set(writers.responses.values()) == {ErrorCode.NONE}
 
 
 async def test_expired_controller_sessions_lose_no_topic(cluster: Cluster) -> None:
     await until_known_to_all(cluster)
-    addresses = [cluster.bootstrap_server(each) for each in cluster.brokers]
+    addresses = [cluster.bootstrap_server(broker) for broker in cluster.brokers]
     writers = Writers(addresses, count=6, prefix="expired")
     load = asyncio.create_task(writers.run())
     for _ in range(3):
@@ -177,8 +177,8 @@ async def test_expired_controller_sessions_lose_no_topic(cluster: Cluster) -> No
     await writers.wait_for_more(20)
     writers.stop()
     await load
-    assert set(writers.answers.values()) == {ErrorCode.NONE}
-    assert set(writers.answers) == topics_in_zookeeper(cluster.zookeeper_connect)
+    assert set(writers.responses.values()) == {ErrorCode.NONE}
+    assert set(writers.responses) == topics_in_zookeeper(cluster.zookeeper_connect)
 
 
 async def test_leaders_move_away_from_a_dead_broker_and_its_replicas_rejoin(
@@ -193,7 +193,7 @@ async def test_leaders_move_away_from_a_dead_broker_and_its_replicas_rejoin(
 
     async def partitions() -> list[tuple[int, set[int]]]:
         (topic,) = (await connection.call(3, 12, MetadataRequest(topics=None))).topics
-        return [(each.leader_id, set(each.isr_nodes)) for each in topic.partitions]
+        return [(partition.leader_id, set(partition.isr_nodes)) for partition in topic.partitions]
 
     await asyncio.to_thread(cluster.kill_node, controller)
     while any(

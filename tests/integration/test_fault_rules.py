@@ -44,17 +44,17 @@ async def create(cluster: Cluster, name: str, broker: int = 2) -> int:
     connection = await AsyncConnection.open(cluster.bootstrap_server(broker))
     try:
         async with asyncio.timeout(30):
-            answer = await connection.exchange(create_topics([name]))
-        return int(decode_message(19, 4, answer).topics[0].error_code)
+            response = await connection.exchange(create_topics([name]))
+        return int(decode_message(19, 4, response).topics[0].error_code)
     finally:
         connection.close()
 
 
 async def topics(cluster: Cluster) -> set[str]:
     connection = await AsyncConnection.open(cluster.bootstrap_server(1))
-    answer = await connection.call(3, 4, MetadataRequest(topics=None))
+    response = await connection.call(3, 4, MetadataRequest(topics=None))
     connection.close()
-    return {topic.name for topic in answer.topics}
+    return {topic.name for topic in response.topics}
 
 
 async def test_an_error_replaces_the_execution_once(cluster: Cluster) -> None:
@@ -64,8 +64,8 @@ async def test_an_error_replaces_the_execution_once(cluster: Cluster) -> None:
     assert "t1" not in await topics(cluster)
     assert await create(cluster, "t1") == ErrorCode.NONE
     assert cluster.faults.hits(name) == 1
-    acted = [each for each in events(cluster, 2, "fault_rule_acted") if each["rule"] == name]
-    assert [(each["action"], each["side"]) for each in acted] == [("error", "client")]
+    acted = [event for event in events(cluster, 2, "fault_rule_acted") if event["rule"] == name]
+    assert [(event["action"], event["side"]) for event in acted] == [("error", "client")]
 
 
 async def test_a_response_can_be_lost_after_the_execution(cluster: Cluster) -> None:
@@ -76,7 +76,7 @@ async def test_a_response_can_be_lost_after_the_execution(cluster: Cluster) -> N
     assert {"kept-1", "kept-2"} <= await topics(cluster)
 
 
-async def test_a_dropped_request_is_neither_executed_nor_answered(cluster: Cluster) -> None:
+async def test_a_dropped_request_is_not_executed_and_gets_no_response(cluster: Cluster) -> None:
     name = cluster.faults.add("drop", api="CreateTopics", topic="dropped")
     waiting = asyncio.create_task(create(cluster, "dropped"))
     async with asyncio.timeout(20):
@@ -164,6 +164,6 @@ async def test_rules_need_permission_and_leave_evidence(
             cluster.faults.add(action, side="envelope", times=5)
         for number in range(20):
             assert await create(cluster, f"judged-{number}") == ErrorCode.NONE
-    found = {of: each.row.verdict for of, each in judged(tmp_path).items()}
-    assert Verdict.FAIL not in found.values(), found
-    assert found["D3"] is Verdict.PASS
+    verdicts = {of: judgement.row.verdict for of, judgement in judged(tmp_path).items()}
+    assert Verdict.FAIL not in verdicts.values(), verdicts
+    assert verdicts["D3"] is Verdict.PASS

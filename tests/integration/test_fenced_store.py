@@ -70,7 +70,7 @@ async def test_pipelined_multis_are_each_applied_once_despite_a_lost_reply(
     active.proxy.armed = True
     committed, conflict = await active.store.commit_pipelined(active.fence, effects)
     assert conflict is None
-    assert [each.number for each in committed] == list(
+    assert [multi.number for multi in committed] == list(
         range(committed[0].number, committed[0].number + 12)
     )
     names = await asyncio.to_thread(truth.get_children, "/config/topics")
@@ -214,7 +214,7 @@ async def test_a_resent_multi_in_a_pipeline_reports_its_own_zxid(
     committed, conflict = await active.store.commit_pipelined(active.fence, effects)
     stats = [await asyncio.to_thread(truth.exists, path) for path in paths]
     assert conflict is None
-    assert [each.zxid for each in committed] == [stat.czxid for stat in stats]
+    assert [multi.zxid for multi in committed] == [stat.czxid for stat in stats]
 
 
 async def test_start_up_paths_are_created_once_and_the_first_cluster_id_stays(
@@ -248,8 +248,8 @@ async def test_reads_return_results_in_order_over_several_requests(
         creates = [Create(f"/config/topics/t{n}", b"%d" % n) for n in numbers]
         await commit(active.store, active.fence, active.encode(*creates))
     names = [f"t{n // 2}" if n % 2 == 0 else f"missing{n}" for n in range(2000)]
-    found = await active.store.read([ReadData(f"/config/topics/{name}") for name in names])
-    data = [each.data if isinstance(each, ZnodeData) else each for each in found]
+    results = await active.store.read([ReadData(f"/config/topics/{name}") for name in names])
+    data = [result.data if isinstance(result, ZnodeData) else result for result in results]
     assert data == [b"%d" % (n // 2) if n % 2 == 0 else None for n in range(2000)]
     (children,) = await active.store.read([ReadChildren("/config/topics")])
     assert isinstance(children, list)

@@ -23,14 +23,21 @@ def supervisor_of(folder: Path) -> psutil.Process:
 
 
 def command_line(folder: Path, broker_id: int) -> list[str]:
-    own = folder / "nodes" / str(broker_id)
-    files = ("--config", own / "node.properties", "--data-dir", own, "--log-file", own / "node.log")
+    node_folder = folder / "nodes" / str(broker_id)
+    files = (
+        "--config",
+        node_folder / "node.properties",
+        "--data-dir",
+        node_folder,
+        "--log-file",
+        node_folder / "node.log",
+    )
     return module_command("node", *map(str, files))
 
 
 def open_files(pid: int) -> dict[int, str]:
     folder = Path(f"/proc/{pid}/fd")
-    return {int(each.name): os.readlink(each) for each in folder.iterdir()}
+    return {int(path.name): os.readlink(path) for path in folder.iterdir()}
 
 
 def test_forked_nodes_share_nothing_that_a_user_can_see(
@@ -47,7 +54,7 @@ def test_forked_nodes_share_nothing_that_a_user_can_see(
         files = open_files(pid)
         output = str(tmp_path / "c" / "nodes" / str(broker_id) / "node.out")
         assert (files[1], files[2]) == (output, output)
-        assert [files[0]] == [each for each in files.values() if each in inputs]
+        assert [files[0]] == [file for file in files.values() if file in inputs]
         assert str(tmp_path / "c" / "nodes" / str(3 - broker_id)) not in " ".join(files.values())
 
 

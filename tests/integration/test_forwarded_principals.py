@@ -49,7 +49,7 @@ class Decisions:
 
 def examine(history: History) -> Decisions:
     """Compare the principal of each decision with the login of the client's connection."""
-    known = {e["connection"]: e["principal"] for e in history.of_kind["authenticated"]}
+    principal_of = {e["connection"]: e["principal"] for e in history.of_kind["authenticated"]}
     executions, mismatches, users = 0, [], Counter[str]()
     forwarded = 0
     for event in history.of_kind["execution_started"]:
@@ -59,7 +59,11 @@ def examine(history: History) -> Decisions:
         executions += 1
         forwarded += received["node"] != event["node"]
         users[event["client_id"]] += 1
-        principals = {known.get(received["connection"]), received["principal"], event["principal"]}
+        principals = {
+            principal_of.get(received["connection"]),
+            received["principal"],
+            event["principal"],
+        }
         if principals != {f"User:{event['client_id']}"}:
             mismatches.append(f"{event['request_id']}: {sorted(map(str, principals))}")
     seen = sum(users[user] > 0 for user in USERS)
@@ -145,7 +149,9 @@ def test_decision_for_another_principal_is_detected(
 def test_broker_with_stale_acls_is_detected(tmp_path: Path) -> None:
     """The mutant keeps the ACLs that it read at start; the test creates ACLs after that."""
     with mutants(tmp_path, "stale_acl_cache") as cluster:
-        addresses = {each: cluster.bootstrap_server(each, LISTENER) for each in cluster.brokers}
+        addresses = {
+            broker: cluster.bootstrap_server(broker, LISTENER) for broker in cluster.brokers
+        }
         with pytest.raises(NotPropagatedError, match="broker 2"):
             asyncio.run(set_up(addresses, propagated_within_s=2))
 

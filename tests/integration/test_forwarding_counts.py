@@ -24,8 +24,8 @@ def metrics_of(cluster: Cluster, broker_id: int) -> dict[str, float]:
 
 
 def metrics_at(url: str) -> dict[str, float]:
-    with urllib.request.urlopen(url) as answer:
-        lines = [line.rpartition(" ") for line in answer.read().decode().splitlines()]
+    with urllib.request.urlopen(url) as response:
+        lines = [line.rpartition(" ") for line in response.read().decode().splitlines()]
     return {name: float(value) for name, _, value in lines if not name.startswith("#")}
 
 
@@ -49,7 +49,7 @@ def test_every_forwarded_write_has_one_envelope(
         admin.close()
     metrics = {broker: metrics_of(cluster, broker) for broker in (1, 2, 3)}
     latency = "kafka_server_zookeeperclientmetrics_zookeeperrequestlatencyms"
-    assert all(each[f'{latency}{{quantile="0.5"}}'] > 0 for each in metrics.values())
+    assert all(metric[f'{latency}{{quantile="0.5"}}'] > 0 for metric in metrics.values())
     cluster.stop()
     routes, forwarded = Counter[str](), Counter[int]()
     for broker in (1, 2, 3):
@@ -64,7 +64,7 @@ def test_every_forwarded_write_has_one_envelope(
         assert {e["local"] for e in sent} <= {broker == 1}
         in_envelopes = sum(not e["local"] for e in sent)
         assert metrics[broker]["num_messages_redirected_count_total"] == in_envelopes
-        assert metrics[broker]["not_controller_answers_count_total"] == 0
+        assert metrics[broker]["not_controller_responses_count_total"] == 0
         forwarded[broker] = len(sent)
     assert "NOT_CONTROLLER" not in routes
     assert routes["FORWARD"] == 3 * WRITES_PER_BROKER
@@ -80,9 +80,9 @@ def test_brokers_report_the_configured_controller(
     controllers: dict[int, set[int]] = {}
     for broker in (1, 2, 3):
         connection = Connection(cluster.bootstrap_server(broker))
-        answers = [connection.call(METADATA, 1, {"topics": []}) for _ in range(200)]
-        controllers[broker] = {answer["controllerId"] for answer in answers}
+        responses = [connection.call(METADATA, 1, {"topics": []}) for _ in range(200)]
+        controllers[broker] = {response["controllerId"] for response in responses}
         created = connection.call(CREATE_TOPICS, 1, create_topic_body(f"through-{broker}"))
-        assert [each["errorCode"] for each in created["topics"]] == [0]
+        assert [topic["errorCode"] for topic in created["topics"]] == [0]
         connection.close()
     assert controllers == {1: {1, 2, 3}, 2: {99}, 3: {3}}

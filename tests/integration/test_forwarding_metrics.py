@@ -18,7 +18,7 @@ import pytest
 from bridgehead.cluster import Cluster
 from bridgehead.raw_client.blocking import Connection
 from bridgehead.raw_client.codec import create_topic_body
-from metrics.names import CLIENT_SOFTWARE, ENVELOPES_REFUSED
+from metrics.names import CLIENT_SOFTWARE, ENVELOPES_REJECTED
 from tests.integration.test_forwarding_counts import metrics_at, metrics_of
 from tests.integration.waiting import wait_until
 
@@ -30,7 +30,7 @@ CLIENTS_RATE = "num_client_forwarding_to_controller_rate"
 REDIRECTED = "num_messages_redirected_count_total"
 REDIRECTED_RATE = "num_messages_redirected_rate"
 AUTHORIZATION_FAILED = "request_forwarding_to_controller_authorization_fail_count_total"
-REFUSED = ENVELOPES_REFUSED.name
+REJECTED = ENVELOPES_REJECTED.name
 BUILDER = "tests.integration.principal_builders.Teams"
 CODE = """
 from bridgehead.authorizer import Verdict
@@ -81,37 +81,37 @@ def frozen(cluster: Cluster, broker: int) -> Iterator[None]:
 
 def create(cluster: Cluster, broker: int, name: str) -> int:
     with Connection(cluster.bootstrap_server(broker)) as client:
-        answer = client.call(CREATE_TOPICS, 1, create_topic_body(name))
-    (topic,) = answer["topics"]
+        response = client.call(CREATE_TOPICS, 1, create_topic_body(name))
+    (topic,) = response["topics"]
     return int(topic["errorCode"])
 
 
-def test_metrics_count_the_client_and_the_message_of_an_unanswered_envelope(
+def test_metrics_count_the_client_and_the_message_of_an_envelope_without_a_reply(
     cluster: Cluster,
 ) -> None:
     """As in Kafka, the rates of both metrics are averages over the last 30 to 60 s."""
     url = cluster.brokers[4].metrics_url  # `cluster.brokers` takes seconds while a node is frozen.
 
     def values() -> tuple[float, float]:
-        found = metrics_at(url)
-        return found[CLIENTS], found[REDIRECTED]
+        metrics = metrics_at(url)
+        return metrics[CLIENTS], metrics[REDIRECTED]
 
     def rates() -> list[float]:
-        found = metrics_at(url)
-        return [found[CLIENTS_RATE], found[REDIRECTED_RATE]]
+        metrics = metrics_at(url)
+        return [metrics[CLIENTS_RATE], metrics[REDIRECTED_RATE]]
 
     assert values() == (0, 0)
     assert rates() == [0, 0]
     with ThreadPoolExecutor(2) as clients:
         with frozen(cluster, 1):
             first = clients.submit(create, cluster, 4, "first")
-            wait_until(values, lambda found: found == (1, 1))
+            wait_until(values, lambda value: value == (1, 1))
             assert all(1 / 60 < rate <= 1 / 30 for rate in rates())
             second = clients.submit(create, cluster, 4, "second")
-            wait_until(values, lambda found: found == (2, 2))
+            wait_until(values, lambda value: value == (2, 2))
             assert all(2 / 60 < rate <= 2 / 30 for rate in rates())
         assert (first.result(), second.result()) == (NONE, NONE)
-    wait_until(values, lambda found: found == (0, 2))
+    wait_until(values, lambda value: value == (0, 2))
     assert all(0 < rate <= 2 / 30 for rate in rates())
     controller = metrics_of(cluster, 1)
     assert [controller[name] for name in (CLIENTS, CLIENTS_RATE)] == [0, 0]
@@ -122,8 +122,8 @@ def test_only_a_missing_right_is_counted_as_an_authorization_failure(cluster: Cl
     """Rejected Envelopes cause UNKNOWN_SERVER_ERROR (KIP-590 §EnvelopeResponse Handling)."""
 
     def counted() -> tuple[float, float]:
-        found = metrics_of(cluster, 1)
-        return found[AUTHORIZATION_FAILED], found[REFUSED]
+        metrics = metrics_of(cluster, 1)
+        return metrics[AUTHORIZATION_FAILED], metrics[REJECTED]
 
     assert counted() == (0, 0)
     assert create(cluster, 2, "by-2") == UNKNOWN_SERVER_ERROR
@@ -147,7 +147,7 @@ def test_a_client_that_sends_no_software_name_is_unknown(cluster: Cluster) -> No
         text = ",".join(f'{label}="{value}"' for label, value in labels.items())
         return f'{CLIENT_SOFTWARE.name}{{{text},listener="PLAINTEXT"}}'
 
-    wait_until(software, lambda found: found == {})
+    wait_until(software, lambda value: value == {})
     with Connection(cluster.bootstrap_server(4)) as client:
         client.call(API_VERSIONS, 0, {})
         assert software() == {row("unknown", "unknown"): 1}

@@ -63,7 +63,7 @@ def test_committed_offsets_survive_the_kill_of_each_coordinator(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("bug", "found"),
+    ("bug", "violated"),
     [
         (None, None),
         ("loads_first_commits", "1, which is older"),
@@ -71,7 +71,7 @@ def test_committed_offsets_survive_the_kill_of_each_coordinator(tmp_path: Path) 
     ],
 )
 def test_judge_finds_wrong_committed_offsets(
-    tmp_path: Path, bug: str | None, found: str | None
+    tmp_path: Path, bug: str | None, violated: str | None
 ) -> None:
     """Three offsets are committed; the coordinator is killed; the next coordinator loads them."""
     command = (*MUTANT_NODE, bug) if bug is not None else ()
@@ -87,11 +87,11 @@ def test_judge_finds_wrong_committed_offsets(
         wait_until(lambda: committed(consumer), lambda offset: offset is not None)
         consumer.close()
     judgement = judged(tmp_path)["D11"]
-    if found is None:
+    if violated is None:
         assert judgement.row.verdict is Verdict.PASS, judgement.row.why
     else:
         assert judgement.row.verdict is Verdict.FAIL
-        assert found in judgement.violations[0].sentence
+        assert violated in judgement.violations[0].sentence
 
 
 def commit(consumer: confluent_kafka.Consumer, offset: int) -> int:
@@ -113,10 +113,10 @@ def commit(consumer: confluent_kafka.Consumer, offset: int) -> int:
 def committed(consumer: confluent_kafka.Consumer) -> int | None:
     """Return the committed offset; None while no coordinator answers."""
     try:
-        (found,) = consumer.committed([confluent_kafka.TopicPartition(TOPIC, 0)], timeout=30)
+        (partition,) = consumer.committed([confluent_kafka.TopicPartition(TOPIC, 0)], timeout=30)
     except confluent_kafka.KafkaException:
         return None
-    return None if found.error else found.offset
+    return None if partition.error else partition.offset
 
 
 def in_sync(admin: AdminClient) -> int:

@@ -25,7 +25,7 @@ from confluent_kafka.admin import (
 )
 
 from bridgehead.cluster import Cluster, ClusterError
-from bridgehead.cluster.client import ClusterClient
+from bridgehead.cluster.client import ControlClient
 from bridgehead.cluster.upgrade import LEVEL
 from bridgehead.raw_client.blocking import Connection
 
@@ -88,8 +88,8 @@ def set_config(address: str, broker: str, name: str, value: str) -> None:
     config = {"name": name, "configOperation": 0, "value": value}
     resource = {"resourceType": 4, "resourceName": broker, "configs": [config]}
     body = {"resources": [resource], "validateOnly": False}
-    (answer,) = call(address, INCREMENTAL_ALTER_CONFIGS, body)["responses"]
-    assert answer["errorCode"] == 0
+    (response,) = call(address, INCREMENTAL_ALTER_CONFIGS, body)["responses"]
+    assert response["errorCode"] == 0
 
 
 def dynamic_configs(address: str, broker: int) -> list[tuple[str, str, str]]:
@@ -100,9 +100,9 @@ def dynamic_configs(address: str, broker: int) -> list[tuple[str, str, str]]:
     ]
     body = {"resources": resources, "includeSynonyms": False}
     return [
-        (each["resourceName"], config["name"], config["value"])
-        for each in call(address, DESCRIBE_CONFIGS, body)["results"]
-        for config in each["configs"]
+        (result["resourceName"], config["name"], config["value"])
+        for result in call(address, DESCRIBE_CONFIGS, body)["results"]
+        for config in result["configs"]
         if config["configSource"] in (2, 3)
     ]
 
@@ -195,6 +195,6 @@ def test_heal_restarts_a_killed_zookeeper(healed: Cluster) -> None:
 
 def test_reset_fails_after_an_upgrade(healed: Cluster) -> None:
     """`reset` cannot undo an upgrade. This test must be last, because all later resets fail."""
-    ClusterClient(healed.data_dir).restart_node(1, {LEVEL: "3.9"})
+    ControlClient(healed.data_dir).restart_node(1, {LEVEL: "3.9"})
     with pytest.raises(ClusterError, match="start a new cluster"):
         healed.heal(reset=True)

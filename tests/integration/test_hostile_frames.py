@@ -76,9 +76,9 @@ async def attack(address: str, frames: Iterator[bytes]) -> int:
     """Send each frame over a new connection, which the node may close; return the number sent."""
     host, _, port = address.rpartition(":")
     sent = 0
-    for each in frames:
+    for part in frames:
         reader, writer = await asyncio.open_connection(host, int(port))
-        writer.write(each)
+        writer.write(part)
         writer.write_eof()
         try:
             async with asyncio.timeout(30):
@@ -95,14 +95,14 @@ async def attack(address: str, frames: Iterator[bytes]) -> int:
 async def well_behaved(address: str, stop: asyncio.Event) -> int:
     """Send Metadata continuously; every response must be correct."""
     connection = await AsyncConnection.open(address)
-    answered = 0
+    responded = 0
     while not stop.is_set():
         response = await connection.call(3, 12, MetadataRequest(topics=[]))
         assert len(response.brokers) == 1
-        answered += 1
+        responded += 1
         await asyncio.sleep(0.005)
     connection.close()
-    return answered
+    return responded
 
 
 @pytest.mark.timeout(900)
@@ -125,16 +125,16 @@ async def test_hostile_frames_crash_no_node_and_disturb_no_other_client(
         frames = hostile_frames(count, SEED)
         sent = await asyncio.gather(*(attack(address, frames) for _ in range(WORKERS)))
         stop.set()
-        answered = await client
+        responded = await client
         grown = process.memory_info().rss - before
         for writer in idle:
             writer.close()
         connection = await AsyncConnection.open(address)
-        answer = decode_message(19, 4, await connection.exchange(create_topics(["after"])))
+        response = decode_message(19, 4, await connection.exchange(create_topics(["after"])))
         assert sum(sent) == count
-        assert answered > 100
+        assert responded > 100
         assert grown < MEMORY_GROWTH_BYTES_MAX, f"{grown / 1e6:.0f} MB"
-        assert answer.topics[0].error_code == 0
+        assert response.topics[0].error_code == 0
         assert process.is_running()
         log = (cluster.data_dir / "nodes" / "1" / "node.log").read_text()
         assert "Traceback" not in log

@@ -145,8 +145,8 @@ def test_unexpected_requests_are_rejected_and_counted(secured: Secured) -> None:
         connection = Connection(server)
         assert isinstance(connection.exchange(handshake("SCRAM-SHA-256")), bytes)
         assert isinstance(connection.exchange(scram_first()), bytes)
-        answer = connection.exchange(frame)
-        assert answer == CLOSED or answer[4:6] in (b"\0\x3a", b"\0\x22", b"\0\0")
+        response = connection.exchange(frame)
+        assert response == CLOSED or response[4:6] in (b"\0\x3a", b"\0\x22", b"\0\0")
         assert connection.exchange(metadata()) == CLOSED
     attempts = len(NO_HANDSHAKE) + len(WITHIN_SCRAM)
     assert secured.metric(1, _FAILED) - failed == attempts
@@ -160,10 +160,10 @@ def test_wrong_proofs_and_reused_nonces_are_rejected(secured: Secured) -> None:
     def begin_login() -> tuple[Connection, bytes]:
         connection = Connection(server)
         connection.exchange(handshake("SCRAM-SHA-256"))
-        answer = connection.exchange(authenticate(client.first(), 1))
-        assert isinstance(answer, bytes)
-        (length,) = struct.unpack_from(">i", answer, 8)
-        return connection, answer[12 : 12 + length]
+        response = connection.exchange(authenticate(client.first(), 1))
+        assert isinstance(response, bytes)
+        (length,) = struct.unpack_from(">i", response, 8)
+        return connection, response[12 : 12 + length]
 
     first, challenge = begin_login()
     proof = client.final(challenge)
@@ -172,11 +172,11 @@ def test_wrong_proofs_and_reused_nonces_are_rejected(secured: Secured) -> None:
     assert accepted[4:6] == b"\0\0"
     for bad_proof in (proof, client.final(begin_login()[1], tamper=lambda _: bytes(32))):
         thief, _ = begin_login()
-        refused = thief.exchange(authenticate(bad_proof, 1))
-        assert isinstance(refused, bytes)
-        assert refused[4:6] == b"\0\x3a"
-        assert b"invalid credentials" in refused
-        assert b"nonce" not in refused
+        rejected = thief.exchange(authenticate(bad_proof, 1))
+        assert isinstance(rejected, bytes)
+        assert rejected[4:6] == b"\0\x3a"
+        assert b"invalid credentials" in rejected
+        assert b"nonce" not in rejected
         assert thief.exchange(metadata()) == CLOSED
 
 
@@ -191,9 +191,9 @@ def test_a_huge_iteration_count_is_rejected(secured: Secured) -> None:
     connection = Connection(secured.cluster.bootstrap_server(1, "SASL_PLAINTEXT"))
     assert connection.log_in("admin", "admin-secret")
     body = {"deletions": [], "upsertions": [upsertion]}
-    answer = connection.exchange(encode_json(51, 0, body))
-    assert isinstance(answer, bytes)
-    assert b"Too many iterations" in answer
+    response = connection.exchange(encode_json(51, 0, body))
+    assert isinstance(response, bytes)
+    assert b"Too many iterations" in response
 
 
 def test_a_large_frame_before_login_closes_the_connection(secured: Secured) -> None:
@@ -201,11 +201,11 @@ def test_a_large_frame_before_login_closes_the_connection(secured: Secured) -> N
     with socket.create_connection(host_port, timeout=10) as stranger:
         stranger.sendall(struct.pack(">i", 100_000) + b"\0" * 100)
         assert stranger.recv(1) == b""
-    known = Connection(secured.cluster.bootstrap_server(1, "SASL_PLAINTEXT"))
-    assert known.log_in("alice", "alice-secret")
+    logged_in = Connection(secured.cluster.bootstrap_server(1, "SASL_PLAINTEXT"))
+    assert logged_in.log_in("alice", "alice-secret")
     many = encode_json(3, 1, {"topics": [{"name": "t" * 200} for _ in range(4_000)]})
     assert len(many) > 600_000
-    assert isinstance(known.exchange(many), bytes)
+    assert isinstance(logged_in.exchange(many), bytes)
 
 
 @asynccontextmanager
@@ -230,5 +230,5 @@ async def test_many_concurrent_handshakes_succeed(secured: Secured) -> None:
             async with asyncio.timeout(20):
                 return await reader.readexactly(8)
 
-    answers = await asyncio.gather(*(one() for _ in range(200)))
-    assert {answer[4:] for answer in answers} == {b"\0\0\0\1"}
+    responses = await asyncio.gather(*(one() for _ in range(200)))
+    assert {response[4:] for response in responses} == {b"\0\0\0\1"}

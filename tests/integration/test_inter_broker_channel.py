@@ -74,10 +74,10 @@ class SecuredCluster:
     def create(self, broker_id: int, name: str) -> None:
         """Create a topic through a forwarding broker."""
         connection = Connection(self.cluster.bootstrap_server(broker_id))
-        answer = connection.exchange(create_topics([name]))
+        response = connection.exchange(create_topics([name]))
         connection.close()
-        assert isinstance(answer, bytes)
-        (topic,) = decode_message(19, 4, answer).topics
+        assert isinstance(response, bytes)
+        (topic,) = decode_message(19, 4, response).topics
         assert topic.error_code in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
 
 
@@ -94,14 +94,14 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredCluster
         "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
         "super.users": "User:broker;User:ANONYMOUS;User:admin",
     }
-    own = {broker: before.files("broker", broker) for broker in BROKERS}
+    own_files = {broker: before.files("broker", broker) for broker in BROKERS}
     node_properties = {
         broker: {
             "bridgehead.grpc.certificate": files.certificate,
             "bridgehead.grpc.key": files.key,
             "bridgehead.grpc.authority": files.authority,
         }
-        for broker, files in own.items()
+        for broker, files in own_files.items()
     }
     with Cluster(
         controller=CONTROLLER, properties=properties, node_properties=node_properties
@@ -132,8 +132,8 @@ async def connected(
 
 def hello_of(secured: SecuredCluster, broker_id: int) -> Hello:
     """Return a Hello with the broker's public incarnation; an unknown broker gets broker 2's."""
-    known = secured.ready(broker_id if broker_id in BROKERS else 2)
-    return Hello(broker_id, known["incarnation"])
+    ready = secured.ready(broker_id if broker_id in BROKERS else 2)
+    return Hello(broker_id, ready["incarnation"])
 
 
 def envelope(hello: Hello, sequence: int = 10**9, body: bytes = FRAME[HEADER_BYTES:]) -> Envelope:
@@ -156,10 +156,10 @@ async def sent(channel: ControllerChannel, request: Envelope) -> str:
     """Return the name of the error of the reply, or `closed` if the stream ended."""
     try:
         async with asyncio.timeout(TIMEOUT_S):
-            answer = await channel.send(request)
+            response = await channel.send(request)
     except ChannelClosedError:
         return "closed"
-    return ErrorCode(answer.error_code).name
+    return ErrorCode(response.error_code).name
 
 
 def assert_nothing_was_created(secured: SecuredCluster) -> None:
@@ -175,10 +175,10 @@ def test_the_sender_of_an_envelope_is_the_principal_of_its_certificate(
         files = (secured.cluster.evidence_dir / f"node={broker_id}").glob("*.jsonl")
         return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
-    received = [each for each in read(CONTROLLER) if each["kind"] == "envelope_received"]
-    senders = {each["sender"] for each in received}
+    received = [event for event in read(CONTROLLER) if event["kind"] == "envelope_received"]
+    senders = {event["sender"] for event in received}
     assert senders == {"User:broker"}
-    assert any(each["kind"] == "forward_sent" and not each["local"] for each in read(2))
+    assert any(event["kind"] == "forward_sent" and not event["local"] for event in read(2))
 
 
 async def test_a_sender_without_cluster_action_is_rejected(secured: SecuredCluster) -> None:
@@ -192,8 +192,8 @@ async def test_a_sender_without_cluster_action_is_rejected(secured: SecuredClust
 
 
 async def test_a_broker_cannot_use_another_brokers_identity(secured: SecuredCluster) -> None:
-    refused, failed = (
-        secured.counted("channels_refused"),
+    rejected, failed = (
+        secured.counted("channels_rejected"),
         secured.counted("authorization_fail_count"),
     )
     files = secured.files("broker", 2)
@@ -204,7 +204,7 @@ async def test_a_broker_cannot_use_another_brokers_identity(secured: SecuredClus
         assert reply == "CLUSTER_AUTHORIZATION_FAILED"
         other_incarnation = replace(hello_of(secured, 2), incarnation="another")
         assert await sent(channel, envelope(other_incarnation)) == "CLUSTER_AUTHORIZATION_FAILED"
-    assert secured.counted("channels_refused") == refused + 1
+    assert secured.counted("channels_rejected") == rejected + 1
     assert secured.counted("authorization_fail_count") == failed + 2
     assert_nothing_was_created(secured)
 
@@ -221,11 +221,11 @@ async def test_a_stream_needs_a_certificate_of_the_brokers_authority(
     certificate, key = secured.folder / "nobody.pem", secured.folder / "nobody.key"
     issued.cert_chain_pems[0].write_to_path(certificate)
     issued.private_key_pem.write_to_path(key)
-    refused = secured.counted("channels_refused")
+    rejected = secured.counted("channels_rejected")
     unnamed = ChannelFiles(str(certificate), str(key), str(secured.folder / "ca.pem"))
     async with connected(secured, unnamed, hello) as channel:
         assert await sent(channel, envelope(hello)) == "closed"
-    assert secured.counted("channels_refused") == refused + 1
+    assert secured.counted("channels_rejected") == rejected + 1
     assert_nothing_was_created(secured)
 
 
@@ -273,7 +273,7 @@ async def test_a_malformed_envelope_is_rejected_and_counted(
 ) -> None:
     for name in ("first", "second"):
         secured.create(2, name)
-    before = secured.counted("envelopes_refused")
+    before = secured.counted("envelopes_rejected")
     hello = hello_of(secured, 2)
     request = envelope(hello)
     if "identity" in change:
@@ -282,7 +282,7 @@ async def test_a_malformed_envelope_is_rejected_and_counted(
         request = replace(request, **change)  # type: ignore[arg-type]
     async with connected(secured, secured.files("broker", 2), hello) as channel:
         assert await sent(channel, request) == reply
-    assert secured.counted("envelopes_refused") == before + 1
+    assert secured.counted("envelopes_rejected") == before + 1
     assert_nothing_was_created(secured)
 
 

@@ -53,20 +53,20 @@ class RawClient:
 
     def call(self, key: int, version: int, message: Any) -> dict[str, Any]:
         request = encode_message(key, version, message, next(_numbers), "raw")
-        answer = self._connection.exchange(request)
-        assert isinstance(answer, bytes), answer
-        return decode_json(key, version, answer)
+        response = self._connection.exchange(request)
+        assert isinstance(response, bytes), response
+        return decode_json(key, version, response)
 
     def coordinators(self, key_type: int, *keys: str) -> list[dict[str, Any]]:
         message = FindCoordinatorRequest(key_type=key_type, coordinator_keys=list(keys))
-        found: list[dict[str, Any]] = self.call(FIND_COORDINATOR, 6, message)["coordinators"]
-        return found
+        coordinators: list[dict[str, Any]] = self.call(FIND_COORDINATOR, 6, message)["coordinators"]
+        return coordinators
 
     def topics(self, *names: str, create: bool = False) -> dict[str, dict[str, Any]]:
         topics = [MetadataRequestTopic(name=name) for name in names]
         message = MetadataRequest(topics=topics, allow_auto_topic_creation=create)
-        answer = self.call(METADATA, 12, message)
-        return {topic["name"]: topic for topic in answer["topics"]}
+        response = self.call(METADATA, 12, message)
+        return {topic["name"]: topic for topic in response["topics"]}
 
     def own_configs(self, name: str) -> dict[str, str]:
         resource = DescribeConfigsResource(resource_type=2, resource_name=name)
@@ -78,12 +78,13 @@ class RawClient:
 def coordinators_once_found(client: RawClient, key_type: int) -> list[dict[str, Any]]:
     """Poll until every group or transactional id in KEYS has a coordinator."""
     return wait_until(
-        lambda: client.coordinators(key_type, *KEYS), lambda found: codes(found) == {0}
+        lambda: client.coordinators(key_type, *KEYS),
+        lambda coordinators: codes(coordinators) == {0},
     )
 
 
-def codes(found: list[dict[str, Any]]) -> set[int]:
-    return {each["errorCode"] for each in found}
+def codes(coordinators: list[dict[str, Any]]) -> set[int]:
+    return {response["errorCode"] for response in coordinators}
 
 
 def test_finding_a_coordinator_creates_its_internal_topic(
@@ -97,12 +98,12 @@ def test_finding_a_coordinator_creates_its_internal_topic(
         (1, TRANSACTION, TRANSACTIONS, 3),
     ):
         assert codes(clients[broker].coordinators(key_type, *KEYS)) == {15}
-        found = {
-            each: coordinators_once_found(client, key_type) for each, client in clients.items()
+        coordinators = {
+            name: coordinators_once_found(client, key_type) for name, client in clients.items()
         }
-        assert codes(found[1]) == {0}
-        assert found[1] == found[2] == found[3]
-        assert len({each["nodeId"] for each in found[1]}) > 1
+        assert codes(coordinators[1]) == {0}
+        assert coordinators[1] == coordinators[2] == coordinators[3]
+        assert len({response["nodeId"] for response in coordinators[1]}) > 1
         described = clients[3].topics(topic)[topic]
         assert (described["isInternal"], len(described["partitions"])) == (True, partitions)
         assert {len(p["replicaNodes"]) for p in described["partitions"]} == {3}
@@ -128,7 +129,7 @@ def test_finding_a_coordinator_creates_its_internal_topic(
     assert redirected == {1: 0, 2: by["2"], 3: by["3"]}
     assert by["2"] >= 1
     decided = {e["request_id"]: e for e in events if e["kind"] == "request_decided"}
-    assert {decided[each]["principal"] for each in created} == {"User:broker"}
+    assert {decided[created_topic]["principal"] for created_topic in created} == {"User:broker"}
     causes = {e["request_id"]: e["api_key"] for e in events if e["kind"] == "request_received"}
     assert {causes[e["cause"]] for e in created.values()} == {FIND_COORDINATOR}
 
@@ -148,13 +149,15 @@ def test_metadata_auto_creates_missing_topics(start_brokers: StartCluster) -> No
             new: code,
             "bad/name": 17,
         }
-        for each in clients.values():
-            topic = wait_until(partial(described, each, new), lambda found: found["errorCode"] == 0)
+        for any_client in clients.values():
+            topic = wait_until(
+                partial(described, any_client, new), lambda response: response["errorCode"] == 0
+            )
             assert [len(p["replicaNodes"]) for p in topic["partitions"]] == [2, 2]
     assert clients[3].topics("absent")["absent"]["errorCode"] == 3
     clients[3].topics("created", create=True)
     wait_until(
-        lambda: clients[3].topics("created")["created"], lambda found: found["errorCode"] == 0
+        lambda: clients[3].topics("created")["created"], lambda response: response["errorCode"] == 0
     )
     assert clients[3].topics("absent", "created")["absent"]["errorCode"] == 3
 
@@ -169,13 +172,13 @@ def test_only_the_controllers_broker_explains_why_auto_creation_fails(
     """
     properties = {"default.replication.factor": "4", "offsets.topic.replication.factor": "4"}
     cluster = start_brokers(controller=1, properties=properties)
-    own, other = RawClient(cluster, 1), RawClient(cluster, 2)
+    controller, other = RawClient(cluster, 1), RawClient(cluster, 2)
     for _ in range(3):
-        assert own.topics("t", create=True)["t"]["errorCode"] == 38
+        assert controller.topics("t", create=True)["t"]["errorCode"] == 38
         assert other.topics("t", create=True)["t"]["errorCode"] == 3
-        assert codes(own.coordinators(GROUP, "g")) == {15}
+        assert codes(controller.coordinators(GROUP, "g")) == {15}
         assert codes(other.coordinators(GROUP, "g")) == {15}
-    assert own.topics(OFFSETS)[OFFSETS]["errorCode"] == 3
+    assert controller.topics(OFFSETS)[OFFSETS]["errorCode"] == 3
 
 
 def test_internal_topics_need_neither_auto_creation_nor_forwarding(
@@ -189,8 +192,10 @@ def test_internal_topics_need_neither_auto_creation_nor_forwarding(
     cluster = start_brokers(controller=1, properties=properties)
     client = RawClient(cluster, 2)
     assert client.topics("t", create=True)["t"]["errorCode"] == 3
-    found = wait_until(lambda: client.coordinators(GROUP, "g"), lambda each: codes(each) == {0})
-    assert codes(found) == {0}
+    coordinators = wait_until(
+        lambda: client.coordinators(GROUP, "g"), lambda responses: codes(responses) == {0}
+    )
+    assert codes(coordinators) == {0}
     assert client.topics("t", create=True)["t"]["errorCode"] == 3
 
 
@@ -207,8 +212,10 @@ def test_concurrent_auto_creation_creates_each_topic_once(start_brokers: StartCl
     def run(number: int) -> None:
         client = RawClient(cluster, number % 3 + 1)
         for key_type in (GROUP, TRANSACTION):
-            errors.extend(each["errorCode"] for each in client.coordinators(key_type, "g"))
-        errors.extend(each["errorCode"] for each in client.topics(*names, create=True).values())
+            errors.extend(
+                coordinator["errorCode"] for coordinator in client.coordinators(key_type, "g")
+            )
+        errors.extend(topic["errorCode"] for topic in client.topics(*names, create=True).values())
 
     threads = [threading.Thread(target=run, args=(number,)) for number in range(40)]
     for thread in threads:
@@ -217,12 +224,12 @@ def test_concurrent_auto_creation_creates_each_topic_once(start_brokers: StartCl
         thread.join(60)
     assert set(errors) <= {0, 3, 5, 15}
     client, everything = RawClient(cluster, 3), [*names, OFFSETS, TRANSACTIONS]
-    found = wait_until(
+    created = wait_until(
         lambda: client.topics(*everything),
         lambda topics: {topic["errorCode"] for topic in topics.values()} == {0},
     )
-    assert {topic["errorCode"] for topic in found.values()} == {0}
-    assert len({topic["topicId"] for topic in found.values()}) == 32
+    assert {topic["errorCode"] for topic in created.values()} == {0}
+    assert len({topic["topicId"] for topic in created.values()}) == 32
     assert codes(coordinators_once_found(client, TRANSACTION)) == {0}
 
 
@@ -280,8 +287,10 @@ def test_auto_creation_runs_with_the_clients_rights(
     seen = wait_until(lambda: alice.topics("t")["t"], lambda topic: topic["errorCode"] == 3)
     assert seen["errorCode"] == 3
     assert alice.topics("t", create=True)["t"]["errorCode"] == 29
-    found = wait_until(lambda: alice.coordinators(GROUP, "g"), lambda each: codes(each) == {0})
-    assert codes(found) == {0}
+    coordinators = wait_until(
+        lambda: alice.coordinators(GROUP, "g"), lambda responses: codes(responses) == {0}
+    )
+    assert codes(coordinators) == {0}
     assert alice.topics(OFFSETS, create=True)[OFFSETS]["errorCode"] == 29
     allow(admin, ACL_TOPIC, "t", CREATE)
     created = wait_until(

@@ -53,22 +53,22 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_kafka_reads_every_record_and_finds_every_batch_valid(folder: Path) -> None:
-    found = dump(folder, "--deep-iteration", kind="log")
-    batches = re.findall(r"^baseOffset: (\d+) .* isvalid: (\w+)$", found, re.MULTILINE)
+    text = dump(folder, "--deep-iteration", kind="log")
+    batches = re.findall(r"^baseOffset: (\d+) .* isvalid: (\w+)$", text, re.MULTILINE)
     assert batches == [(str(3 * number), "true") for number in range(ROUNDS * len(Codec))]
-    offsets = re.findall(r"^\| offset: (\d+) ", found, re.MULTILINE)
+    offsets = re.findall(r"^\| offset: (\d+) ", text, re.MULTILINE)
     assert offsets == [str(number) for number in range(3 * ROUNDS * len(Codec))]
 
 
 @pytest.mark.parametrize("kind", ["index", "timeindex"])
 def test_kafka_finds_no_mismatch_between_indexes_and_log(folder: Path, kind: str) -> None:
     assert "passed sanity check" in dump(folder, "--index-sanity-check", kind=kind)
-    found = dump(folder, kind=kind)
-    assert not re.search("mismatch|found|out of order", found, re.IGNORECASE)
+    text = dump(folder, kind=kind)
+    assert not re.search("mismatch|found|out of order", text, re.IGNORECASE)
 
 
 def test_kafka_reads_the_state_of_the_producer(folder: Path) -> None:
     last = 3 * ROUNDS * len(Codec) - 1
-    found = dump(folder, kind="snapshot")
-    assert "producerId: 7 producerEpoch: 0 " in found
-    assert f"lastSequence: {last} lastOffset: {last}" in found
+    text = dump(folder, kind="snapshot")
+    assert "producerId: 7 producerEpoch: 0 " in text
+    assert f"lastSequence: {last} lastOffset: {last}" in text

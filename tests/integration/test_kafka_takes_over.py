@@ -23,7 +23,7 @@ def led_partitions(admin: AdminClient) -> dict[str, int]:
     """Count the partitions of each topic that have a leader among the three brokers."""
     topics = admin.list_topics(timeout=60).topics
     return {
-        name: sum(each.leader in (1, 2, 3) for each in topics[name].partitions.values())
+        name: sum(partition.leader in (1, 2, 3) for partition in topics[name].partitions.values())
         for name in TOPICS
         if name in topics
     }
@@ -71,7 +71,7 @@ def test_real_brokers_take_over_the_metadata_of_our_nodes(
         with kafka_brokers(tmp_path / "kafka", zookeeper.connect, (1, 2, 3)) as bootstrap_servers:
             admin = AdminClient({"bootstrap.servers": bootstrap_servers})
             counts = {name: partitions for name, (partitions, _) in TOPICS.items()} | {"changed": 5}
-            wait_until(lambda: led_partitions(admin), lambda found: found == counts)
+            wait_until(lambda: led_partitions(admin), lambda value: value == counts)
             assert "gone" not in admin.list_topics(timeout=60).topics
             assert admin.describe_cluster().result(60).cluster_id == cluster_id
             assert json.loads(client.get("/controller")[0])["brokerid"] in (1, 2, 3)

@@ -56,11 +56,11 @@ def cluster(logs: Path) -> Iterator[Cluster]:
         yield running
 
 
-def run(tool: str, *arguments: str, given: str = "") -> str:
+def run(tool: str, *arguments: str, stdin: str = "") -> str:
     """Run a tool of Kafka to its end; return what it prints."""
     java = [str(find_java()), "-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp", f"{jars()}/*"]
     command = [*java, MAIN_CLASSES[tool], *arguments]
-    done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -75,7 +75,7 @@ def test_kafkas_commands_produce_consume_and_manage_the_group(
     server = ["--bootstrap-server", cluster.bootstrap_servers]
     keyed = "".join(f"{line}:{line}\n" for line in LINES)
     properties = ["--property", "parse.key=true", "--property", "key.separator=:"]
-    run("console-producer", *server, "--topic", TOPIC, *properties, given=keyed)
+    run("console-producer", *server, "--topic", TOPIC, *properties, stdin=keyed)
 
     limits = ["--max-messages", str(len(LINES)), "--timeout-ms", "60000"]
     consumer = ["console-consumer", *server, "--topic", TOPIC, *limits, "--group", GROUP]
@@ -95,7 +95,7 @@ def test_kafkas_commands_produce_consume_and_manage_the_group(
     assert sorted(run(*consumer).split()) == sorted(LINES)
 
     ends = offsets(cluster.bootstrap_servers)
-    assert sum(int(each.rpartition(":")[2]) for each in ends) == len(LINES)
+    assert sum(int(end.rpartition(":")[2]) for end in ends) == len(LINES)
     request = tmp_path / "delete.json"
     deletion = {"topic": TOPIC, "partition": 0, "offset": 3}
     request.write_text(json.dumps({"partitions": [deletion], "version": 1}), encoding="utf-8")
@@ -118,7 +118,7 @@ def test_every_record_of_the_verifiable_producer_is_acknowledged_and_on_every_re
     connection.close()
     printed = run("verifiable-producer", *arguments, "--max-messages", "500", "--acks", "-1")
     events = [json.loads(line) for line in printed.splitlines()]
-    acknowledged = [each["offset"] for each in events if each["name"] == "producer_send_success"]
+    acknowledged = [event["offset"] for event in events if event["name"] == "producer_send_success"]
     assert sorted(acknowledged) == list(range(500))
     for broker in BROKERS:
         segment = logs / str(broker) / "verified-0" / f"{0:020}.log"

@@ -64,7 +64,7 @@ def put(client: KazooClient, path: str, value: Any = None) -> int:
 
 
 def put_topic(client: KazooClient, name: str, *replicas: list[int], **fields: Any) -> None:
-    partitions = {str(number): each for number, each in enumerate(replicas)}
+    partitions = {str(number): replica for number, replica in enumerate(replicas)}
     put(client, f"/brokers/topics/{name}", {"version": 3, "partitions": partitions, **fields})
 
 
@@ -99,8 +99,8 @@ async def test_topics_configs_and_deletions_are_loaded(
         put(zk, f"/config/{path}", {"version": 1, "config": {"key": value}})
     put(zk, "/admin/delete_topics/moving")
     put(zk, "/admin/delete_topics/gone")
-    found = await loaded(store)
-    orders, image = found.image.topics["orders"], found.image
+    read = await loaded(store)
+    orders, image = read.image.topics["orders"], read.image
     assert (orders.topic_id, orders.assignment) == (ID, ((1, 2), (2, 1)))
     assert orders.states[0] == PartitionState(1, 2, (1, 2), 4, partition_epoch=1)
     assert orders.states[1] == PartitionState(-1, 2, (2,), 4, 0, recovering=True)
@@ -113,8 +113,8 @@ async def test_topics_configs_and_deletions_are_loaded(
         f"{r.entity_type}/{r.entity_name}": c["key"] for r, c in image.configs.items()
     } == configs
     assert dict(image.user_clients) == {"alice": frozenset({"app"})}
-    assert (image.deletions, found.orphan_markers) == (frozenset({"moving"}), ("gone",))
-    assert (image.controller_epoch, found.invalid, found.without_id) == (9, (), ())
+    assert (image.deletions, read.orphan_markers) == (frozenset({"moving"}), ("gone",))
+    assert (image.controller_epoch, read.invalid, read.without_id) == (9, (), ())
 
 
 async def test_incomplete_topics_are_loaded(zk: KazooClient, store: ZooKeeperStore) -> None:
@@ -125,13 +125,13 @@ async def test_incomplete_topics_are_loaded(zk: KazooClient, store: ZooKeeperSto
     put_topic(zk, "begun", [1], topic_id=encode_uuid(OTHER_ID))
     put(zk, "/brokers/topics/begun/partitions")
     put_topic(zk, "old", [1])
-    found = await loaded(store)
-    half, begun, old = (found.image.topics[name] for name in ("half", "begun", "old"))
+    read = await loaded(store)
+    half, begun, old = (read.image.topics[name] for name in ("half", "begun", "old"))
     assert half.states[1:] == (NO_STATE, NO_STATE)
     assert (half.has_partitions_znode, half.bare_partition_znodes) == (True, frozenset({1}))
     assert (begun.has_partitions_znode, begun.bare_partition_znodes) == (True, frozenset())
     assert (old.has_partitions_znode, old.topic_id) == (False, b"")
-    assert found.without_id == ("old",)
+    assert read.without_id == ("old",)
 
 
 async def test_brokers_and_their_incarnations_are_loaded(
@@ -202,9 +202,9 @@ async def test_invalid_znodes_are_reported_and_skipped(
     put(zk, "/brokers/ids/--1", {})
     for path, data in JUNK:
         zk.create(path, data, makepath=True)
-        found = await loaded(store)
-        assert list(found.image.topics) == ["fine"], (path, data)
-        assert any(path in text for text in found.invalid), (path, data, found.invalid)
+        read = await loaded(store)
+        assert list(read.image.topics) == ["fine"], (path, data)
+        assert any(path in text for text in read.invalid), (path, data, read.invalid)
         zk.delete(path)
 
 
@@ -225,11 +225,11 @@ async def test_a_partition_with_an_invalid_state_has_no_leader(
     """The loaded partition has the version of its state znode, so that the next write succeeds."""
     put_topic(zk, "fine", [1], topic_id=encode_uuid(ID))
     zk.create("/brokers/topics/fine/partitions/0/state", state, makepath=True)
-    found = await loaded(store)
-    assert len(found.invalid) == 1
-    assert found.image.topics["fine"].states == (NO_STATE._replace(partition_epoch=0),)
-    assert found.image.config("topics", "fine") == {}
-    assert ConfigResource("topics", "fine") not in found.image.configs
+    read = await loaded(store)
+    assert len(read.invalid) == 1
+    assert read.image.topics["fine"].states == (NO_STATE._replace(partition_epoch=0),)
+    assert read.image.config("topics", "fine") == {}
+    assert ConfigResource("topics", "fine") not in read.image.configs
 
 
 @pytest.mark.long
@@ -241,28 +241,28 @@ async def test_a_large_state_is_loaded_as_it_was_written(
     fence = await store.elect(1, 0)
     assert fence is not None
     written = await write(store, fence, 10_000)
-    found = await load(store.read, fence.epoch)
-    assert (found.invalid, found.orphan_markers, found.without_id) == ((), (), ())
-    assert len(found.image.topics) == 10_000
-    assert len(found.image.configs) > 13_000
-    assert len(found.image.acls) == 10_000
-    assert set(found.image.acl_versions.values()) == {0, 1}
-    assert (len(found.image.tokens), len(found.image.deletions)) == (1_000, 10)
-    assert found.image.mutation_rates
-    kinds = Counter(resource.entity_type for resource in found.image.configs)
+    read = await load(store.read, fence.epoch)
+    assert (read.invalid, read.orphan_markers, read.without_id) == ((), (), ())
+    assert len(read.image.topics) == 10_000
+    assert len(read.image.configs) > 13_000
+    assert len(read.image.acls) == 10_000
+    assert set(read.image.acl_versions.values()) == {0, 1}
+    assert (len(read.image.tokens), len(read.image.deletions)) == (1_000, 10)
+    assert read.image.mutation_rates
+    kinds = Counter(resource.entity_type for resource in read.image.configs)
     assert min(kinds[kind] for kind in ("topics", "users", "clients", "ips")) >= 1_000
     assert kinds["brokers"] == 2
-    held = Counter(name for configs in found.image.configs.values() for name in configs)
+    held = Counter(name for configs in read.image.configs.values() for name in configs)
     assert (held["SCRAM-SHA-256"], held["SCRAM-SHA-512"]) == (1_000, 500)
     assert held["consumer_byte_rate"] == held["connection_creation_rate"] == 1_000
     # Compare field by field, so that a failure shows a short difference.
-    for each in fields(written):
-        assert getattr(found.image, each.name) == getattr(written, each.name), each.name
-    assert sum(bool(topic.adding and topic.removing) for topic in found.image.topics.values()) == 10
-    topic, other = found.image.topics["topic_000000"], found.image.topics["topic.000001"]
+    for field in fields(written):
+        assert getattr(read.image, field.name) == getattr(written, field.name), field.name
+    assert sum(bool(topic.adding and topic.removing) for topic in read.image.topics.values()) == 10
+    topic, other = read.image.topics["topic_000000"], read.image.topics["topic.000001"]
     assert (topic.states[1].leader, other.states[2].leader_epoch) == (2, 1)
     changed = written.replay([ConfigRecord(ConfigResource("users", "user-1"), {})])
-    assert changed != found.image
+    assert changed != read.image
 
 
 async def test_ten_thousand_tokens_are_loaded_as_they_were_written(
@@ -280,12 +280,12 @@ async def test_ten_thousand_tokens_are_loaded_as_they_were_written(
     for records in (issued, changed):
         for start in range(0, len(records), 200):
             some = records[start : start + 200]
-            operations = [store.encode(each) for each in plan_operations(some, image)]
+            operations = [store.encode(operation) for operation in plan_operations(some, image)]
             await commit(store, fence, operations)
             image = image.replay(some)
-    found = await load(store.read, fence.epoch)
-    assert len(found.image.tokens) == 6_667
-    assert found.image.tokens == image.tokens
+    read = await load(store.read, fence.epoch)
+    assert len(read.image.tokens) == 6_667
+    assert read.image.tokens == image.tokens
     assert await read_tokens(store.read) == StoredTokens(dict(image.tokens), ())
 
 
@@ -305,10 +305,10 @@ async def test_invalid_acls_deny_everything_until_they_are_overwritten(
     zk.create(AclZnode.path(junk), b'{"version":1,"acls":[{}]}', makepath=True)
     rule = AccessControlEntry("User:alice", "*", "READ", "ALLOW")
     zk.create(AclZnode.path(fine), AclZnode.encode((rule,)), makepath=True)
-    found = await loaded(store)
-    (invalid,) = found.invalid
+    read = await loaded(store)
+    (invalid,) = read.invalid
     assert "/kafka-acl/Topic/junk" in invalid
-    assert found.image.acls.entries(fine) == (rule,)
-    assert found.image.acls.entries(junk) == UNREADABLE
-    (operation, _) = plan_operations([AclRecord(junk, (rule,))], found.image)
+    assert read.image.acls.entries(fine) == (rule,)
+    assert read.image.acls.entries(junk) == UNREADABLE
+    (operation, _) = plan_operations([AclRecord(junk, (rule,))], read.image)
     assert operation == SetData(AclZnode.path(junk), AclZnode.encode((rule,)), 0)

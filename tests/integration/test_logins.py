@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 from tests.integration.login_clients import (
     LOGINS,
     Login,
-    RefusedLoginError,
+    RejectedLoginError,
     confluent_options,
     patch_token_logins,
 )
@@ -44,7 +44,7 @@ def check_rejected(secured: Secured, broker: int, client: str, login: Login) -> 
     before = secured.metric(broker, "failed_authentication_total")
 
     def counted() -> bool:
-        with pytest.raises(RefusedLoginError):
+        with pytest.raises(RejectedLoginError):
             LOGINS[client](login.expecting_rejection())
         return secured.metric(broker, "failed_authentication_total") > before
 
@@ -71,11 +71,11 @@ def test_a_wrong_password_is_rejected_and_counted(
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_mutual_tls_maps_the_certificate_to_a_principal(secured: Secured, client: str) -> None:
-    known = secured.login(1, "SSL", certificate=secured.certificate("carol"))
-    assert LOGINS[client](known) == BROKERS
+    login = secured.login(1, "SSL", certificate=secured.certificate("carol"))
+    assert LOGINS[client](login) == BROKERS
     assert "User:carol" in secured.principals(1)
     for certificate in (secured.strangers_certificate("carol"), None):
-        check_rejected(secured, 1, client, dataclasses.replace(known, certificate=certificate))
+        check_rejected(secured, 1, client, dataclasses.replace(login, certificate=certificate))
 
 
 def test_a_changed_password_takes_effect_on_every_broker(
@@ -88,12 +88,12 @@ def test_a_changed_password_takes_effect_on_every_broker(
             for mechanism in MECHANISMS[1:3]:
                 login = secured.login(broker, "SASL_PLAINTEXT", mechanism, "dave", word)
                 secured.until_it_works(login)
-                with pytest.raises(RefusedLoginError):
+                with pytest.raises(RejectedLoginError):
                     LOGINS["aiokafka"](login.expecting_rejection(password=other))
     secured.delete_user("dave")
     for broker in range(1, BROKERS + 1):
         login = secured.login(broker, "SASL_PLAINTEXT", "SCRAM-SHA-256", "dave", "second-secret")
-        secured.until_it_is_refused(login)
+        secured.until_it_is_rejected(login)
 
 
 def test_librdkafka_reauthenticates_without_a_failed_request(secured: Secured) -> None:
@@ -138,8 +138,8 @@ def test_a_client_logs_in_with_a_delegation_token(
         assert gone["errorCode"] == 0
     for broker in range(1, BROKERS + 1):
         there = secured.cluster.bootstrap_server(broker, "SASL_SSL")
-        secured.until_it_is_refused(dataclasses.replace(login, bootstrap_servers=there))
-    with pytest.raises(RefusedLoginError):
+        secured.until_it_is_rejected(dataclasses.replace(login, bootstrap_servers=there))
+    with pytest.raises(RejectedLoginError):
         LOGINS[client](login.expecting_rejection())
-    events = [each for each in secured.events(3, "authenticated") if each["token_authenticated"]]
-    assert {each["principal"] for each in events} == {"User:alice"}
+    events = [event for event in secured.events(3, "authenticated") if event["token_authenticated"]]
+    assert {event["principal"] for event in events} == {"User:alice"}

@@ -80,7 +80,7 @@ def plain(user: str) -> bytes:
     return base64.b64encode(b"\0%b\0secret" % user.encode().replace(TEXT, SURROGATE))
 
 
-def test_requests_with_lone_surrogates_are_answered(cluster: Cluster) -> None:
+def test_requests_with_lone_surrogates_get_a_response(cluster: Cluster) -> None:
     """Client ids, software names, topic names, configs and principals of ACLs have surrogates."""
     with Connection(cluster.bootstrap_servers) as connection:
         assert connection.log_in("admin", "admin-secret")

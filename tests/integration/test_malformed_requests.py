@@ -62,10 +62,10 @@ class ReconnectingClient:
         if self._connection is None:
             self._connection = Connection(self._address)
         head = encode_request_header(RequestHeader(key, version, 7, "malformed"))
-        answer = self._connection.exchange(head + body)
-        if isinstance(answer, str):
+        response = self._connection.exchange(head + body)
+        if isinstance(response, str):
             self.close()
-        return answer
+        return response
 
     def close(self) -> None:
         if self._connection is not None:
@@ -85,23 +85,23 @@ def test_malformed_requests_close_the_connection(
     client = ReconnectingClient(cluster.bootstrap_server(FORWARDING))
     closed: Counter[tuple[int, int]] = Counter()
     for key, version, body in malformed():
-        answer = client.call(key, version, body)
-        assert answer == CLOSED, (API_SPECS[key].name, version, body.hex(), answer)
+        response = client.call(key, version, body)
+        assert response == CLOSED, (API_SPECS[key].name, version, body.hex(), response)
         closed[key, version] += 1
     without_body = {(key, 0) for key in (16, 18)} | {(18, 1), (18, 2)}
     assert SERVED - set(closed) <= without_body | {(16, version) for version in (1, 2)}
-    answered = 0
+    responded = 0
     for case in requests("hostile.jsonl.gz"):
         if case["body"] is not None:
             key, version = case["key"], case["version"]
-            answer = client.call(key, version, bytes.fromhex(case["hex"]))
-            if isinstance(answer, bytes):
-                _, at = decode_response_header(key, version, answer)
-                decode_body(key, "response", version, answer[at:])
-                answered += 1
+            response = client.call(key, version, bytes.fromhex(case["hex"]))
+            if isinstance(response, bytes):
+                _, at = decode_response_header(key, version, response)
+                decode_body(key, "response", version, response[at:])
+                responded += 1
             else:
-                assert answer == CLOSED, case
-    assert answered > 250
+                assert response == CLOSED, case
+    assert responded > 250
     client.close()
     for broker in (1, 2):
         log = cluster.data_dir / "nodes" / str(broker) / "node.log"

@@ -29,11 +29,11 @@ class Served:
         writer.write(request)
         try:
             async with asyncio.timeout(60):
-                answer = (await reader.read(-1)).decode()
+                response = (await reader.read(-1)).decode()
         except ConnectionError:
-            answer = ""
+            response = ""
         writer.close()
-        head, _, body = answer.partition("\r\n\r\n")
+        head, _, body = response.partition("\r\n\r\n")
         return (int(head.split(" ")[1]) if head else 0), body
 
     async def get(self, path: str) -> tuple[int, str]:
@@ -118,4 +118,4 @@ async def test_a_client_that_reads_no_response_is_disconnected(
 def _connections() -> list[asyncio.Task[Any]]:
     """Return the tasks of the server's connections."""
     tasks = asyncio.all_tasks()
-    return [each for each in tasks if getattr(each.get_coro(), "__name__", "") == "_serve"]
+    return [task for task in tasks if getattr(task.get_coro(), "__name__", "") == "_serve"]

@@ -39,8 +39,8 @@ class Client:
         }
         if version >= 1:
             body["validateOnly"] = False
-        answer = self.call(CREATE_TOPICS, version, body)
-        return [t["errorCode"] for t in answer["topics"]], answer.get("throttleTimeMs")
+        response = self.call(CREATE_TOPICS, version, body)
+        return [t["errorCode"] for t in response["topics"]], response.get("throttleTimeMs")
 
     def take_too_many(self, name: str, version: int = 7) -> int | None:
         """Exceed the quota, without waiting for leaders; return the throttle time."""
@@ -48,7 +48,7 @@ class Client:
         assert codes == [TIMED_OUT]
         return throttle_ms
 
-    def answered_at(self) -> float:
+    def responded_at(self) -> float:
         """Send a small request; return the time of its response."""
         self.call(API_VERSIONS, 0, {})
         return time.monotonic()
@@ -64,8 +64,8 @@ def set_rate(cluster: Cluster, entity: dict[str, str | None]) -> None:
         ],
         "validateOnly": False,
     }
-    answer = Client(cluster, 1, "admin").call(ALTER_QUOTAS, 1, body)
-    assert [e["errorCode"] for e in answer["entries"]] == [NONE]
+    response = Client(cluster, 1, "admin").call(ALTER_QUOTAS, 1, body)
+    assert [e["errorCode"] for e in response["entries"]] == [NONE]
 
 
 def test_requests_above_the_quota_are_rejected_and_their_connection_is_muted(
@@ -85,10 +85,10 @@ def test_requests_above_the_quota_are_rejected_and_their_connection_is_muted(
         assert throttle_ms is not None
         assert 0 < throttle_ms <= THROTTLE_MS
         unmuted_at = sent_at + throttle_ms / 1000
-        assert another.answered_at() < unmuted_at
+        assert another.responded_at() < unmuted_at
         muted.append((client, name, unmuted_at))
     for client, name, unmuted_at in muted:
-        assert client.answered_at() >= unmuted_at
+        assert client.responded_at() >= unmuted_at
         assert client.create((f"{name}-refused", 1)) == ([NONE], 0)
 
 
@@ -111,11 +111,11 @@ def test_older_versions_are_throttled_but_version_0_only_at_the_controller(
         sent_at = time.monotonic()
         assert client.take_too_many(name, version=0) is None
         if client is at_other:
-            assert client.answered_at() < sent_at + THROTTLE_MS / 1000 - 1
+            assert client.responded_at() < sent_at + THROTTLE_MS / 1000 - 1
         else:
             muted.append((client, sent_at + THROTTLE_MS / 1000 - 1))
     for client, unmuted_at in muted:
-        assert client.answered_at() >= unmuted_at
+        assert client.responded_at() >= unmuted_at
 
 
 def test_a_connection_above_the_creation_rate_is_closed_after_a_delay(
@@ -135,9 +135,9 @@ def test_a_connection_above_the_creation_rate_is_closed_after_a_delay(
         assert time.monotonic() < deadline, "every connection was served"
         began = time.monotonic()
         try:
-            Client(cluster, 2, "eager").answered_at()
+            Client(cluster, 2, "eager").responded_at()
         except ConnectionError:  # The broker closed the connection.
             closed_after_s = time.monotonic() - began
     assert closed_after_s > 0.1
     began = time.monotonic()
-    assert admin.answered_at() < began + 10
+    assert admin.responded_at() < began + 10

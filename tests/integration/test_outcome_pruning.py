@@ -8,7 +8,7 @@ from tests.integration.kazoo_clients import kazoo_client
 from tests.integration.waiting import wait_until
 
 
-def test_outcomes_of_answered_requests_are_deleted(start_cluster: StartCluster) -> None:
+def test_outcomes_of_finished_requests_are_deleted(start_cluster: StartCluster) -> None:
     """The outcomes of requests to the controller's own broker are deleted, too."""
     properties = {"bridgehead.metadata.controller.id": "self"}
     cluster = start_cluster(brokers=2, controller=1, properties=properties)

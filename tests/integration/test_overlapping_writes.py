@@ -42,7 +42,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     folder = tmp_path_factory.mktemp("cluster")
     with Cluster(brokers=3, data_dir=folder) as running:
         yield running
-    assert worst(each.row for each in judge(History(read_run(folder)))) is Verdict.PASS
+    assert worst(judgement.row for judgement in judge(History(read_run(folder)))) is Verdict.PASS
 
 
 def _request(source: random.Random) -> _Request:
@@ -101,9 +101,9 @@ def _comparable(key: ApiKey, response: Any) -> Any:
         case ApiKey.METADATA:
             return [(e.name, e.error_code, len(e.partitions)) for e in response.topics]
         case ApiKey.CREATE_TOPICS:
-            return [replace(each, topic_id=bytes(16)) for each in response.topics]
+            return [replace(topic, topic_id=bytes(16)) for topic in response.topics]
         case ApiKey.DELETE_TOPICS:
-            return [(each.name, each.error_code) for each in response.responses]
+            return [(responded.name, responded.error_code) for responded in response.responses]
     return response
 
 
@@ -118,23 +118,23 @@ def _overlap_max(cluster: Cluster, broker: int) -> int:
                 connection = connections[event["request_id"]] = event["connection"]
                 in_progress[connection] += 1
                 most = max(most, in_progress[connection])
-            elif event["kind"] == "answered":
+            elif event["kind"] == "responded":
                 in_progress[connections[event["request_id"]]] -= 1
     return most
 
 
 async def _responses(address: str, script: Sequence[_Request], *, at_once: bool) -> list[Any]:
     connection = await AsyncConnection.open(address)
-    payloads = [encode_message(*each) for each in script]
+    payloads = [encode_message(*request) for request in script]
     if at_once:
         connection.send(*payloads)
-        answers = [await connection.receive() for _ in payloads]
+        responses = [await connection.receive() for _ in payloads]
     else:
-        answers = [await connection.exchange(each) for each in payloads]
+        responses = [await connection.exchange(payload) for payload in payloads]
     connection.close()
     return [
-        _comparable(key, decode_message(key, version, answer))
-        for (key, version, _), answer in zip(script, answers, strict=True)
+        _comparable(key, decode_message(key, version, response))
+        for (key, version, _), response in zip(script, responses, strict=True)
     ]
 
 
@@ -143,7 +143,7 @@ async def test_requests_sent_at_once_get_the_responses_of_requests_sent_one_by_o
     cluster: Cluster, seed: int
 ) -> None:
     controller = cluster.wait_for_controller()
-    forwarding = next(each for each in cluster.brokers if each != controller)
+    forwarding = next(node for node in cluster.brokers if node != controller)
     script = _script(seed)
     one_by_one = await _responses(cluster.bootstrap_server(forwarding), script, at_once=False)
     for broker in (forwarding, controller):

@@ -64,7 +64,7 @@ def follow(clone: Path, page: str, base: int) -> None:
     )
     (clone / "page.md").write_text(text, encoding="utf-8")
     Follower(clone, FOLLOWED[page]).follow("page.md")
-    left = {each.name for each in clone.iterdir() if each.is_dir()}
+    left = {path.name for path in clone.iterdir() if path.is_dir()}
     assert left - {".pytest_cache"} == set(LINKED), "the page left a folder behind"
 
 

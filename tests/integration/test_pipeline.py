@@ -27,7 +27,7 @@ from judge.evidence.kafka_logs import RUN_ID, gather_kafka
 from judge.properties import PROPERTY_SPECS
 from judge.property import Violation
 from judge.verdicts import Verdict, VerdictRow
-from pipeline.evidence import EvidenceError, Run, find_runs
+from pipeline.evidence import PipelineEvidenceError, Run, find_runs
 from pipeline.folders import MADE, digests
 from pipeline.frames import Frames, local_frame
 from pipeline.gold.effects import EFFECTS
@@ -139,8 +139,8 @@ def _unsealed(folder: Path) -> list[Run]:
 def test_golden_history_gets_its_verdicts(judged: Judged, name: str) -> None:
     """The judge without Spark has the same verdicts, numbers of judged rows, keys and sentences."""
     golden = golden_histories.load(name)
-    found = golden_histories.verdicts(judged.verdicts[name], judged.violations.get(name, []))
-    assert found == golden_histories.pinned(golden)
+    verdicts = golden_histories.verdicts(judged.verdicts[name], judged.violations.get(name, []))
+    assert verdicts == golden_histories.pinned(golden)
     expected = [[path, at, sorted(reasons)] for path, at, reasons in golden.get("quarantine", [])]
     assert judged.quarantined.get(name, []) == expected
 
@@ -157,9 +157,12 @@ def test_only_planted_violations_are_found(judged: Judged) -> None:
     """Each planted violation is found with its rows, among thousands of correct events."""
     planted = json.loads((judged.folder / PLANTED).read_text(encoding="utf-8"))
     assert len(planted) > 20
-    found = {(each.property, each.key): each.rows for each in judged.violations[GENERATED]}
-    assert set(found) == {(of, key) for of, key, _ in planted}
-    assert [(of, key) for of, key, row in planted if row not in found[of, key]] == []
+    rows_by_key = {
+        (violation.property, violation.key): violation.rows
+        for violation in judged.violations[GENERATED]
+    }
+    assert set(rows_by_key) == {(of, key) for of, key, _ in planted}
+    assert [(of, key) for of, key, row in planted if row not in rows_by_key[of, key]] == []
 
 
 def test_every_line_is_accounted_for(judged: Judged) -> None:
@@ -204,7 +207,7 @@ def test_rows_do_not_depend_on_partitions_blocks_or_kills(
                 junk.mkdir(parents=True)
                 (junk / "part-0.parquet").write_bytes(b"half a fi")
             pieces = Pipeline(spark, runs, tmp_path / "out", in_memory=False)
-            assert pieces.make(TABLES[: at + BUILT_AT_A_TIME]) == [each.name for each in tables]
+            assert pieces.make(TABLES[: at + BUILT_AT_A_TIME]) == [built.name for built in tables]
         for table in COMPARED:
             ours = digests(pieces.read(table.name))
             whole = digests(judged.pipeline.read(table.name).filter(f"run IN {names}"))
@@ -271,10 +274,10 @@ def test_request_in_several_transactions_has_one_effect(spark: SparkSession) -> 
         "gold/requests": local_frame(
             spark,
             [("r", name, route, None) for name in names],
-            f"{requests}, answered STRUCT<closed: BOOLEAN>",
+            f"{requests}, responded STRUCT<closed: BOOLEAN>",
         ),
         "silver/outcomes": local_frame(
-            spark, [("r", *each) for each in [*done, ("refused", "t", 36, 9)]], outcomes
+            spark, [("r", *row) for row in [*done, ("refused", "t", 36, 9)]], outcomes
         ),
     }
     rows = EFFECTS.build(frames).collect()
@@ -345,9 +348,9 @@ def test_only_a_boot_without_a_stopped_event_was_killed(spark: SparkSession) -> 
 def test_run_with_a_line_of_another_run_is_rejected(spark: SparkSession, tmp_path: Path) -> None:
     name = "line_of_another_run"
     pipeline = Pipeline(spark, find_runs(expand_all([name], tmp_path / "e")), tmp_path / "o")
-    with pytest.raises(EvidenceError) as rejected:
+    with pytest.raises(PipelineEvidenceError) as rejected:
         pipeline.make()
-    assert golden_histories.load(name)["expect"]["refused"] in str(rejected.value)
+    assert golden_histories.load(name)["expect"]["rejected"] in str(rejected.value)
 
 
 def test_no_query_plan_has_a_single_partition_or_a_nested_loop(
@@ -378,7 +381,7 @@ def test_report_is_self_contained(judged: Judged, tmp_path: Path) -> None:
     assert "<h2>Forwarded requests by broker</h2>" in page
     assert "<h2>Denials by principal</h2>" in page
     documents = json.loads((out / "verdicts.json").read_text(encoding="utf-8"))
-    assert {each["run"] for each in documents} == {*accepted(), GENERATED, RUN_ID, UNSEALED}
+    assert {document["run"] for document in documents} == {*accepted(), GENERATED, RUN_ID, UNSEALED}
     junit = (out / "junit.xml").read_text(encoding="utf-8")
     assert junit.count("<testcase ") == len(PROPERTY_SPECS) * len(documents)
 

@@ -53,18 +53,18 @@ def segments(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     folder = tmp_path_factory.mktemp("watched")
     generate(folder, EVENTS)
     run = folder / "run=generated"
-    found = {}
+    contents = {}
     for source in EVENT_SOURCES:
         for path in sorted(run.glob(f"{source}=*/events-*.jsonl")):
             lines = path.read_bytes().splitlines(keepends=True)
             cut = len(lines) - len(lines) // 10
-            kept = [each for each in lines[cut:] if not _ends_a_request(json.loads(each))]
-            found[path.relative_to(run).as_posix()] = b"".join([*lines[:cut], *kept])
-    return found
+            kept = [line for line in lines[cut:] if not _ends_a_request(json.loads(line))]
+            contents[path.relative_to(run).as_posix()] = b"".join([*lines[:cut], *kept])
+    return contents
 
 
 def _ends_a_request(event: dict[str, Any]) -> bool:
-    return event["kind"] in ("answered", "disconnected", "stopped", "node_ended")
+    return event["kind"] in ("responded", "disconnected", "stopped", "node_ended")
 
 
 class Run:
@@ -99,32 +99,34 @@ class Run:
         for data in self._segments.values():
             for line in data.splitlines():
                 event = json.loads(line)
-                if event["kind"] != "answered":
+                if event["kind"] != "responded":
                     continue
-                boots[f"{event['node']}/{event['boot']}"]["answered"] += 1
+                boots[f"{event['node']}/{event['boot']}"]["responded"] += 1
                 of = received.pop(event["request_id"])
                 if of["route"] == "FORWARD":
                     total_us.append((event["mono_ns"] - of["mono_ns"]) // 1000)
         return {
             "boots": {name: dict(+count) for name, count in sorted(boots.items())},
-            "open": dict(sorted(Counter(each["node"] for each in received.values()).items())),
+            "open": dict(sorted(Counter(entry["node"] for entry in received.values()).items())),
             "total": (len(total_us), max(total_us)),
         }
 
 
 def figures(summary: Summary) -> dict[str, Any]:
     """The figures of a watch, in the form of `Run.counted`."""
-    total = next(each for each in summary.latency if each.hop == "total")
+    total = next(hop for hop in summary.latency if hop.hop == "total")
     return {
         "boots": {
-            f"{each.node}/{each.boot}": {
+            f"{boot.node}/{boot.boot}": {
                 name: count
-                for name, count in asdict(each).items()
-                if name in ("lines", "received", "answered") and count
+                for name, count in asdict(boot).items()
+                if name in ("lines", "received", "responded") and count
             }
-            for each in summary.boots
+            for boot in summary.boots
         },
-        "open": {each.node: each.requests for each in sorted(summary.open, key=lambda o: o.node)},
+        "open": {
+            waiting.node: waiting.requests for waiting in sorted(summary.open, key=lambda o: o.node)
+        },
         "total": (total.requests, total.max_us),
     }
 
@@ -145,7 +147,7 @@ def test_figures_equal_a_count_of_the_same_lines(
     assert (summary.batch, summary.late) == (2, 0)
     assert stream.advance().batch == 2, "a batch was made without a new line"
     assert figures(summary) == run.counted()
-    assert sum(each.requests for each in summary.open) > 0
+    assert sum(waiting.requests for waiting in summary.open) > 0
     at_once = Stream(spark, run.folder, tmp_path / "again").advance()
     assert without_batch(at_once) == without_batch(summary)
 

@@ -107,26 +107,26 @@ def topics(
     *names: str, partitions: int = 1, retention: str | None = None, **fields: Any
 ) -> dict[str, Any]:
     configs = {"retention.ms": retention} if retention else None
-    each = [topic_body(name, partitions, 2, configs=configs) for name in names]
-    return {"topics": each, "timeoutMs": 10_000, "validateOnly": False, **fields}
+    bodies = [topic_body(name, partitions, 2, configs=configs) for name in names]
+    return {"topics": bodies, "timeoutMs": 10_000, "validateOnly": False, **fields}
 
 
 def without_validation(body: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in body.items() if name != "validateOnly"}
 
 
-def results(answer: Any) -> list[tuple[int, str | None]]:
+def results(response: Any) -> list[tuple[int, str | None]]:
     """Return code and message of every element of the response."""
-    rows = answer.get("topics") or answer.get("responses") or answer.get("results")
+    rows = response.get("topics") or response.get("responses") or response.get("results")
     rows = [row.get("partitions") or [row] for row in rows]
-    return [(each["errorCode"], each.get("errorMessage")) for row in rows for each in row]
+    return [(result["errorCode"], result.get("errorMessage")) for row in rows for result in row]
 
 
 RETENTION = {"name": "retention.ms", "value": "1"}
 TOPIC = {"resourceType": 2, "resourceName": "there"}
 FORGETS = (VIOLATION, "there forgets too fast")
 LARGE = "large: 5 partitions, requested by None, in a cluster of 3"
-REFUSED: list[tuple[int, int, dict[str, Any], tuple[int, str | None]]] = [
+REJECTED: list[tuple[int, int, dict[str, Any], tuple[int, str | None]]] = [
     (CREATE, 0, without_validation(topics("large", partitions=5)), (VIOLATION, None)),
     (CREATE, 1, topics("large", partitions=5), (VIOLATION, LARGE)),
     (CREATE, 7, topics("large", partitions=5), (VIOLATION, LARGE)),
@@ -186,7 +186,7 @@ def test_every_admin_write_of_a_topic_is_checked_direct_and_forwarded(
     )
     created = call(cluster, 2, CREATE, 7, topics("there", retention="5000"))
     assert results(created) == [(NONE, None)]
-    for key, version, body, expected in REFUSED:
+    for key, version, body, expected in REJECTED:
         direct, forwarded = (call(cluster, broker, key, version, body) for broker in (1, 2))
         assert direct == forwarded
         assert results(direct) == [expected]
@@ -230,8 +230,8 @@ def test_a_policy_that_fails_or_hangs_affects_its_topic_only(
         },
     )
     failed = f"The policy {rules} failed; see the log of the broker that called it."
-    answer = call(cluster, 2, CREATE, 7, topics("fails", "exits", "good"))
-    assert results(answer) == [(UNKNOWN, failed), (UNKNOWN, failed), (NONE, None)]
+    response = call(cluster, 2, CREATE, 7, topics("fails", "exits", "good"))
+    assert results(response) == [(UNKNOWN, failed), (UNKNOWN, failed), (NONE, None)]
     overran = f"Rejected: the policy {rules} did not decide within 3000 ms."
     with ThreadPoolExecutor(1) as other_thread:
         began = time.monotonic()
@@ -262,8 +262,8 @@ def test_a_clients_bypass_flag_has_an_effect_only_with_the_seeded_bug(
         )
         body = topics("large", partitions=5, bypassPolicy=True)
         body["topics"][0]["replicationFactor"] = 1
-        answer = call(cluster, 1, CREATE, 7, body, "drafted")
-        assert results(answer)[0][0] == (NONE if mutant else VIOLATION)
+        response = call(cluster, 1, CREATE, 7, body, "drafted")
+        assert results(response)[0][0] == (NONE if mutant else VIOLATION)
 
 
 async def test_concurrent_requests_share_commits_and_cannot_exceed_a_limit(
@@ -281,10 +281,10 @@ async def test_concurrent_requests_share_commits_and_cannot_exceed_a_limit(
     )
     rejections: list[str] = []
 
-    def check(answer: bytes) -> None:
-        for each in decode_message(CREATE, 4, answer).topics:
-            assert each.error_code in (NONE, VIOLATION), each
-            rejections.extend(filter(None, (each.error_message,)))
+    def check(response: bytes) -> None:
+        for topic in decode_message(CREATE, 4, response).topics:
+            assert topic.error_code in (NONE, VIOLATION), topic
+            rejections.extend(filter(None, (topic.error_message,)))
 
     requests = iter([create_topics([f"t{number}"]) for number in range(requested)])
     address = cluster.bootstrap_server(2)
@@ -300,7 +300,7 @@ async def test_concurrent_requests_share_commits_and_cannot_exceed_a_limit(
     )
     assert sum(commits.values()) == allowed
     assert max(commits.values()) > 1
-    assert worst(each.row for each in judge(history)) is Verdict.PASS
+    assert worst(judgement.row for judgement in judge(history)) is Verdict.PASS
 
 
 def test_a_missing_policy_prevents_the_cluster_from_starting(tmp_path: Path) -> None:

@@ -94,9 +94,9 @@ def test_processes_that_choose_at_the_same_time_get_different_ports(
     processes = [start(EACH, ROWS) for _ in range(PROCESSES)]
     for process in processes:
         begin(process)
-    given = [port for process in processes for port in chosen(process)]
-    assert len(given) == len(set(given)) == PROCESSES * (EACH + 3 * ROWS)
-    assert not any(is_free(port) for port in given if port >= 20_000)
+    numbers = [port for process in processes for port in chosen(process)]
+    assert len(numbers) == len(set(numbers)) == PROCESSES * (EACH + 3 * ROWS)
+    assert not any(is_free(port) for port in numbers if port >= 20_000)
 
 
 def test_the_ports_of_a_killed_process_are_free(
@@ -104,11 +104,11 @@ def test_the_ports_of_a_killed_process_are_free(
 ) -> None:
     process = start(5)
     begin(process)
-    given = chosen(process)
-    assert not any(is_free(port) for port in given)
+    numbers = chosen(process)
+    assert not any(is_free(port) for port in numbers)
     process.kill()
     process.wait()
-    assert all(is_free(port) for port in given)
+    assert all(is_free(port) for port in numbers)
 
 
 @pytest.mark.parametrize("listens", [True, False])
@@ -171,9 +171,9 @@ def test_a_demanded_port_is_reserved_although_connections_of_its_last_server_lin
 
 def test_a_row_is_handed_to_the_process_that_demands_it(ports: Ports) -> None:
     first = ports.choose_row(3)
-    with Ports() as given:
+    with Ports() as allocator:
         for port in range(first, first + 3):
-            assert given.demand(LOOPBACK, port) == port
+            assert allocator.demand(LOOPBACK, port) == port
             socket.create_server((LOOPBACK, port)).close()
     with Ports() as others:
         rows = {others.choose_row(3) for _ in range(50)}

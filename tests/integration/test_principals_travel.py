@@ -48,19 +48,19 @@ def decided(cluster: Cluster) -> set[object]:
     return {e["principal"] for e in Secured.events_of(cluster, 1, "request_decided")}
 
 
-def refusals(cluster: Cluster) -> list[object]:
+def rejections(cluster: Cluster) -> list[object]:
     """Wait until the controller has rejected an Envelope; return the errors of all rejected ones.
 
     The event of a rejection may be written after the response is sent.
     """
-    wait_until(lambda: bool(Secured.events_of(cluster, 1, "envelope_refused")))
-    return [each["error"] for each in Secured.events_of(cluster, 1, "envelope_refused")]
+    wait_until(lambda: bool(Secured.events_of(cluster, 1, "envelope_rejected")))
+    return [event["error"] for event in Secured.events_of(cluster, 1, "envelope_rejected")]
 
 
-def start(builder: str, **own: dict[str, str]) -> Cluster:
+def start(builder: str, **node_properties: dict[str, str]) -> Cluster:
     properties = {**PROPERTIES, **({"principal.builder.class": builder} if builder else {})}
-    properties |= own.get("all", {})
-    nodes = {2: own.get("second", {})}
+    properties |= node_properties.get("all", {})
+    nodes = {2: node_properties.get("second", {})}
     return Cluster(brokers=2, controller=1, properties=properties, node_properties=nodes)
 
 
@@ -78,9 +78,9 @@ def test_a_custom_principal_arrives_unchanged() -> None:
 def test_another_builders_principal_is_rejected() -> None:
     other = {"principal.builder.class": f"{PATH}.OtherTeams"}
     with start(f"{PATH}.Teams", second=other) as cluster:
-        refused = create(cluster, 2, "alice@blue", "orders")
-        assert refused == ErrorCode.UNKNOWN_SERVER_ERROR
-        assert refusals(cluster) == [ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE]
+        rejected = create(cluster, 2, "alice@blue", "orders")
+        assert rejected == ErrorCode.UNKNOWN_SERVER_ERROR
+        assert rejections(cluster) == [ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE]
         assert decided(cluster) == set()
         # Broker 1 is the controller, so broker and controller have the same builder.
         assert create(cluster, 1, "alice@blue", "orders") == ErrorCode.NONE
@@ -96,6 +96,6 @@ def test_fake_principals_are_forwarded_in_the_first_stage_only() -> None:
         assert create(cluster, 2, "alice@blue", "orders") == ErrorCode.NONE
         assert decided(cluster) == {"Fake:alice@blue"}
     with start("", second=fake) as cluster:
-        refused = create(cluster, 2, "alice@blue", "orders")
-        assert refused == ErrorCode.UNKNOWN_SERVER_ERROR
-        assert refusals(cluster) == [ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE]
+        rejected = create(cluster, 2, "alice@blue", "orders")
+        assert rejected == ErrorCode.UNKNOWN_SERVER_ERROR
+        assert rejections(cluster) == [ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE]

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from bridgehead.application import module_command, module_environment
-from bridgehead.cluster.client import ClusterClient
+from bridgehead.cluster.client import ControlClient
 from bridgehead.cluster.client_history import ClientHistory
 from bridgehead.cluster.ports import Ports
 from bridgehead.kafka_wire.api_key import ApiKey
@@ -83,7 +83,7 @@ def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def token_hmac(data_dir: Path) -> str:
     """Create a delegation token as admin; return its HMAC in base64."""
-    (broker, *_) = ClusterClient(data_dir).status()["brokers"]
+    (broker, *_) = ControlClient(data_dir).status()["brokers"]
     with Connection(broker["listeners"]["CLIENTS"]) as connection:
         assert connection.log_in("admin", "planted-admin-secret")
         owner = {"ownerPrincipalType": None, "ownerPrincipalName": None}
@@ -95,17 +95,17 @@ def token_hmac(data_dir: Path) -> str:
 
 def scram_keys(data_dir: Path) -> set[str]:
     """Return the stored and server keys of every SCRAM user, in base64."""
-    with kazoo_client(ClusterClient(data_dir).status()["zookeeper_connect"] + "/cluster") as client:
+    with kazoo_client(ControlClient(data_dir).status()["zookeeper_connect"] + "/cluster") as client:
         client.add_auth("digest", WRITER)
         users = [client.get(f"/config/users/{name}")[0] for name in ("admin", "alice")]
-    found = {
+    keys = {
         key
         for user in users
         for text in json.loads(user)["config"].values()
         for key in re.findall(r"(?:stored_key|server_key)=([^,]+)", text)
     }
-    assert len(found) == 6
-    return found
+    assert len(keys) == 6
+    return keys
 
 
 def test_only_the_owner_can_read_a_clusters_files(data_dir: Path) -> None:
@@ -114,8 +114,8 @@ def test_only_the_owner_can_read_a_clusters_files(data_dir: Path) -> None:
     with ClientHistory(run, "load"):
         pass
     assert open_to_others(data_dir) == []
-    ClusterClient(data_dir).kill_node(2)
-    ClusterClient(data_dir).start_node(2)
+    ControlClient(data_dir).kill_node(2)
+    ControlClient(data_dir).start_node(2)
     assert open_to_others(data_dir) == []
 
 
@@ -125,12 +125,15 @@ def test_secrets_are_only_in_properties_and_zookeepers_log(data_dir: Path) -> No
     for secrets, allowed in (
         ([b"planted-"], PROPERTIES),
         ([hmac.encode(), base64.b64decode(hmac)], "none"),
-        ([each for key in keys for each in (key.encode(), base64.b64decode(key))], ZOOKEEPER_LOG),
+        (
+            [secret for key in keys for secret in (key.encode(), base64.b64decode(key))],
+            ZOOKEEPER_LOG,
+        ),
         ([b"PRIVATE KEY"], rf"{PROPERTIES}|channel/.*|tls/.*"),
     ):
-        found = holders(data_dir, *secrets)
-        assert {each for each in found if not re.fullmatch(allowed, each)} == set()
-        assert found or allowed == "none"
+        names = holders(data_dir, *secrets)
+        assert {name for name in names if not re.fullmatch(allowed, name)} == set()
+        assert names or allowed == "none"
 
 
 def test_a_data_directory_with_other_files_keeps_their_modes(tmp_path: Path) -> None:
@@ -170,7 +173,7 @@ def test_an_import_of_kafkas_logs_is_signed_with_the_seal_key(tmp_path: Path) ->
     manifest, signed = (run / "manifest.json").read_bytes(), (run / "manifest.hmac").read_text()
     assert signed.strip() == hmac.digest(key.read_bytes(), manifest, "sha256").hex()
     key.chmod(0o644)
-    again = bridgehead(*(each.replace("runs", "others") for each in arguments))
+    again = bridgehead(*(argument.replace("runs", "others") for argument in arguments))
     assert again.returncode != 0
     assert not (tmp_path / "others").exists()
 

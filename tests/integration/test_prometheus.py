@@ -82,7 +82,9 @@ def scraping(cluster: Cluster, program: str, folder: Path) -> Iterator[Prometheu
     configuration = yaml.safe_load((MONITORING / "prometheus.yml").read_text())
     configuration["global"] = {"scrape_interval": "200ms", "evaluation_interval": "200ms"}
     configuration["rule_files"] = [str(MONITORING / "rules.yml")]
-    targets = [urllib.parse.urlsplit(each.metrics_url).netloc for each in cluster.brokers.values()]
+    targets = [
+        urllib.parse.urlsplit(broker.metrics_url).netloc for broker in cluster.brokers.values()
+    ]
     configuration["scrape_configs"][0]["static_configs"] = [{"targets": targets}]
     configuration["scrape_configs"][0]["scrape_timeout"] = "200ms"
     file = folder / "prometheus.yml"
@@ -117,11 +119,11 @@ def rule_queries() -> list[str]:
 
 
 def dashboard_queries() -> list[str]:
-    found = []
+    queries = []
     for path in sorted((MONITORING / "grafana" / "dashboards").glob("*.json")):
         for panel in json.loads(path.read_text())["panels"]:
-            found += [target["expr"] for target in panel["targets"]]
-    return found
+            queries += [target["expr"] for target in panel["targets"]]
+    return queries
 
 
 def names_in(query: str) -> set[str]:

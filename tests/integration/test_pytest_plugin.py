@@ -69,9 +69,9 @@ def example(page: str, heading: str) -> str:
     """Return the first Python block of a section."""
     text = (ROOT / page).read_text(encoding="utf-8")
     section = text[text.index(f"\n{heading}\n") :]
-    found = re.search(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
-    assert found is not None
-    return found[1]
+    match = re.search(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+    assert match is not None
+    return match[1]
 
 
 @pytest.fixture(scope="module")

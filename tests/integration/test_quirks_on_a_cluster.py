@@ -53,9 +53,11 @@ def test_a_cluster_with_every_quirk_keeps_serving(
     assert create_topic(cluster, "later", None) == 0
 
     def leaders_at_broker_1() -> dict[str, int]:
-        answer = call(cluster, 1, METADATA, 1, {"topics": None})
-        partitions = {topic["name"]: topic["partitions"] for topic in answer["topics"]}
-        return {name: each[0]["leaderId"] for name, each in partitions.items() if each}
+        response = call(cluster, 1, METADATA, 1, {"topics": None})
+        partitions = {topic["name"]: topic["partitions"] for topic in response["topics"]}
+        return {
+            name: partition[0]["leaderId"] for name, partition in partitions.items() if partition
+        }
 
     def has_leaders(leaders: dict[str, int]) -> bool:
         return leaders.get("good", 0) > 0 and leaders.get("later", 0) > 0
@@ -78,9 +80,9 @@ def test_the_denial_quirk_puts_the_request_object_into_the_error_message(
     body = {"timeoutMs": 1000, "topics": None}
     texts = []
     for broker in (1, 2):
-        answer = call(cluster, broker, LIST_REASSIGNMENTS, 0, body)
-        assert answer["errorCode"] == 31
-        texts.append(answer["errorMessage"])
+        response = call(cluster, broker, LIST_REASSIGNMENTS, 0, body)
+        assert response["errorCode"] == 31
+        texts.append(response["errorMessage"])
     assert all(text.startswith("Request Request(processor=") for text in texts)
     assert ["envelope=Some(Request(" in text for text in texts] == [False, True]
     any_acl = {

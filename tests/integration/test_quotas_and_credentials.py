@@ -37,8 +37,8 @@ def alter(cluster: Cluster, broker: int, *entities: Entity, remove: bool = False
         }
         for entity in entities
     ]
-    answer = call(cluster, broker, ALTER_QUOTAS, {"entries": entries, "validateOnly": False})
-    return [each["errorCode"] for each in answer["entries"]]
+    response = call(cluster, broker, ALTER_QUOTAS, {"entries": entries, "validateOnly": False})
+    return [entry["errorCode"] for entry in response["entries"]]
 
 
 def described(
@@ -46,10 +46,12 @@ def described(
 ) -> list[Entity]:
     """Return the entities that match, in a stable order."""
     parts = [{"entityType": k, "matchType": t, "match": m} for k, t, m in components]
-    answer = call(cluster, broker, DESCRIBE_QUOTAS, {"components": parts, "strict": strict})
-    assert answer["errorCode"] == 0
-    found = [{p["entityType"]: p["entityName"] for p in e["entity"]} for e in answer["entries"]]
-    return sorted(found, key=str)
+    response = call(cluster, broker, DESCRIBE_QUOTAS, {"components": parts, "strict": strict})
+    assert response["errorCode"] == 0
+    entities = [
+        {p["entityType"]: p["entityName"] for p in e["entity"]} for e in response["entries"]
+    ]
+    return sorted(entities, key=str)
 
 
 def znodes_below(cluster: Cluster, path: str) -> set[str]:
@@ -59,7 +61,7 @@ def znodes_below(cluster: Cluster, path: str) -> set[str]:
             below = {f"{at}/{name}" for name in zookeeper.get_children(at)}
             return below.union(*map(walk, below))
 
-        return {each.removeprefix(f"{path}/") for each in walk(path)}
+        return {entry.removeprefix(f"{path}/") for entry in walk(path)}
 
 
 def test_quotas_are_written_described_and_removed_by_another_controller(
@@ -108,9 +110,10 @@ def test_a_credential_is_stored_and_not_logged(start_cluster: StartCluster, tmp_
     futures = admin.describe_user_scram_credentials(["alice"])
     assert isinstance(futures, dict)
     description = futures["alice"].result(timeout=30)
-    assert [(each.mechanism, each.iterations) for each in description.scram_credential_infos] == [
-        (ScramMechanism.SCRAM_SHA_256, 8192)
-    ]
+    assert [
+        (scram_credential_info.mechanism, scram_credential_info.iterations)
+        for scram_credential_info in description.scram_credential_infos
+    ] == [(ScramMechanism.SCRAM_SHA_256, 8192)]
     with kazoo_client(cluster.zookeeper_connect) as zookeeper:
         stored = zookeeper.get("/config/users/alice")[0].decode()
     fields = dict(part.split("=", 1) for part in stored.split('"')[7].split(","))
@@ -119,9 +122,9 @@ def test_a_credential_is_stored_and_not_logged(start_cluster: StartCluster, tmp_
     secrets = [fields[name].encode() for name in ("salt", "stored_key", "server_key")]
     secrets += [salt, b"a password that is long"]
     cluster.stop()
-    files = [each for each in (tmp_path / "cluster").rglob("*") if each.is_file()]
-    written = [each for each in files if "zookeeper" not in each.parts]
-    assert any(each.stat().st_size for each in written if "nodes" in each.parts)
-    for each in written:
-        content = each.read_bytes()
-        assert not any(secret in content for secret in secrets), each
+    files = [path for path in (tmp_path / "cluster").rglob("*") if path.is_file()]
+    written = [file for file in files if "zookeeper" not in file.parts]
+    assert any(file.stat().st_size for file in written if "nodes" in file.parts)
+    for file in written:
+        content = file.read_bytes()
+        assert not any(secret in content for secret in secrets), file

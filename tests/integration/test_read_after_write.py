@@ -82,7 +82,7 @@ def test_no_read_is_stale_during_failover(
 ) -> None:
     """The controller is killed halfway and restarted."""
     counts = asyncio.run(run(a_cluster(start_brokers, blocking, reads), 600, kills=1))
-    assert (counts.stale, counts.unanswered) == ([], [])
+    assert (counts.stale, counts.unfinished) == ([], [])
     assert counts.read >= 600
 
 
@@ -94,9 +94,9 @@ def test_default_consistency_allows_stale_reads(start_brokers: StartCluster) -> 
 
 
 @pytest.mark.long
-def test_controller_that_answers_too_early_is_detected(start_brokers: StartCluster) -> None:
+def test_controller_that_responds_too_early_is_detected(start_brokers: StartCluster) -> None:
     """The seeded bug ignores `bridgehead.metadata.blocking=cluster`."""
-    mutant = module_command("chaos.mutant_node", "--mutants", "answer_before_applied")
+    mutant = module_command("chaos.mutant_node", "--mutants", "response_before_applied")
     counts = asyncio.run(run(a_cluster(start_brokers, "cluster", "local", *mutant, factor=10), 200))
     assert len(counts.stale) > 20
 
@@ -109,7 +109,7 @@ def created(client: RawClient, name: str, timeout_ms: int) -> int:
     return int(result["errorCode"])
 
 
-def test_frozen_broker_delays_writes_and_returns_nothing_stale(
+def test_paused_broker_delays_writes_and_returns_nothing_stale(
     start_brokers: StartCluster,
 ) -> None:
     """No write is acknowledged before ZooKeeper expires the frozen broker's session.
@@ -130,15 +130,15 @@ def test_frozen_broker_delays_writes_and_returns_nothing_stale(
         assert created(writer, "too-soon", 300) == TIMED_OUT
         assert created(writer, "after", 15_000) == 0
         assert time.monotonic() - began > 1.0
-        found: list[int] = []
+        numbers: list[int] = []
         reading = threading.Thread(
-            target=lambda: found.append(reader.topics("after")["after"]["errorCode"])
+            target=lambda: numbers.append(reader.topics("after")["after"]["errorCode"])
         )
         reading.start()
     finally:
         os.kill(frozen, signal.SIGCONT)
     reading.join(60)
-    assert found == [0]
+    assert numbers == [0]
 
 
 def test_alter_configs_is_bounded_by_request_timeout(start_brokers: StartCluster) -> None:
@@ -167,7 +167,7 @@ def test_alter_configs_is_bounded_by_request_timeout(start_brokers: StartCluster
         os.kill(frozen, signal.SIGCONT)
 
 
-def test_deletion_is_answered_only_after_every_broker_has_removed_the_topic(
+def test_deletion_gets_its_response_only_after_every_broker_has_removed_the_topic(
     start_brokers: StartCluster,
 ) -> None:
     cluster = a_cluster(start_brokers, "cluster", "local")
@@ -181,16 +181,20 @@ def test_deletion_is_answered_only_after_every_broker_has_removed_the_topic(
         assert {client.topics(name)[name]["errorCode"] for client in clients.values()} == {3}
 
 
-def test_config_change_is_answered_when_every_broker_has_it(start_brokers: StartCluster) -> None:
+def test_config_change_gets_its_response_when_every_broker_has_it(
+    start_brokers: StartCluster,
+) -> None:
     """When the response arrives, every broker describes the new cluster default."""
     cluster = a_cluster(start_brokers, "cluster", "local")
     clients = {broker: RawClient(cluster, broker) for broker in (1, 2, 3)}
     for number in range(1, 16):
         config = AlterableConfig(name="log.retention.ms", value=str(number))
         default = AlterConfigsResource(resource_type=BROKER, resource_name="", configs=[config])
-        answer = clients[1].call(44, 1, IncrementalAlterConfigsRequest(resources=[default]))
-        assert [each["errorCode"] for each in answer["responses"]] == [0]
+        response = clients[1].call(44, 1, IncrementalAlterConfigsRequest(resources=[default]))
+        assert [row["errorCode"] for row in response["responses"]] == [0]
         for broker, client in clients.items():
             named = DescribeConfigsResource(BROKER, str(broker), ["log.retention.ms"])
             (described,) = client.call(32, 4, DescribeConfigsRequest(resources=[named]))["results"]
-            assert [each["value"] for each in described["configs"]] == [str(number)]
+            assert [described_config["value"] for described_config in described["configs"]] == [
+                str(number)
+            ]

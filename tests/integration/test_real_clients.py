@@ -35,25 +35,25 @@ def test_every_client_sees_the_changes_of_every_other(
     admin, name = admins[client], f"life-{client}"
 
     def all_see(read: Callable[[AnyAdmin], object], expected: object) -> None:
-        for each in admins.values():
-            wait_until(partial(read, each), lambda value: value == expected)
+        for viewer in admins.values():
+            wait_until(partial(read, viewer), lambda value: value == expected)
 
     admin.create(name, 2, 3, {"retention.ms": "86400000"})
-    all_see(lambda each: name in each.names(), True)
-    all_see(lambda each: each.partitions(name), 2)
-    all_see(lambda each: each.configs(name)["retention.ms"], "86400000")
+    all_see(lambda viewer: name in viewer.names(), True)
+    all_see(lambda viewer: viewer.partitions(name), 2)
+    all_see(lambda viewer: viewer.configs(name)["retention.ms"], "86400000")
     admin.create_partitions(name, 5)
-    all_see(lambda each: each.partitions(name), 5)
+    all_see(lambda viewer: viewer.partitions(name), 5)
     if admin.has_incremental:
         admin.alter(name, {"cleanup.policy": "compact"}, legacy=False)
-        all_see(lambda each: each.configs(name)["cleanup.policy"], "compact")
-        all_see(lambda each: each.configs(name)["retention.ms"], "86400000")
+        all_see(lambda viewer: viewer.configs(name)["cleanup.policy"], "compact")
+        all_see(lambda viewer: viewer.configs(name)["retention.ms"], "86400000")
     admin.alter(name, {"segment.bytes": "1048576"}, legacy=True)
-    all_see(lambda each: each.configs(name)["segment.bytes"], "1048576")
+    all_see(lambda viewer: viewer.configs(name)["segment.bytes"], "1048576")
     retention_ms = "86400000" if admin.legacy_keeps_others else "604800000"
-    all_see(lambda each: each.configs(name)["retention.ms"], retention_ms)
+    all_see(lambda viewer: viewer.configs(name)["retention.ms"], retention_ms)
     admin.delete(name)
-    all_see(lambda each: name in each.names(), False)
+    all_see(lambda viewer: name in viewer.names(), False)
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -87,5 +87,5 @@ def test_errors_arrive_as_the_clients_own_exceptions(
             codes.append(code_of(client, error))
     assert codes == [code for code, _ in wrong]
     # Any broker may answer, and a busy one applies metadata late.
-    wait_until(lambda: {each for each in admin.names() if each.startswith(name)} == {name})
+    wait_until(lambda: {key for key in admin.names() if key.startswith(name)} == {name})
     wait_until(lambda: admin.partitions(name) == 2)

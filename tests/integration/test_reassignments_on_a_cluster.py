@@ -44,11 +44,11 @@ def call(address: str, api: tuple[int, int], message: Any) -> Any:
 
 
 def running(address: str) -> list[Any]:
-    answer = call(address, LIST, ListPartitionReassignmentsRequest(topics=None))
-    assert answer.error_code == 0
+    response = call(address, LIST, ListPartitionReassignmentsRequest(topics=None))
+    assert response.error_code == 0
     return [
         (p.replicas, p.adding_replicas, p.removing_replicas)
-        for topic in answer.topics
+        for topic in response.topics
         for p in topic.partitions
     ]
 
@@ -69,8 +69,8 @@ def create(address: str, *brokers: int) -> None:
 
 def elect_preferred(address: str) -> int:
     requested = [TopicPartitions("moved", [0])]
-    answer = call(address, ELECT, ElectLeadersRequest(0, requested, 10_000))
-    code: int = answer.replica_election_results[0].partition_result[0].error_code
+    response = call(address, ELECT, ElectLeadersRequest(0, requested, 10_000))
+    code: int = response.replica_election_results[0].partition_result[0].error_code
     return code
 
 
@@ -85,8 +85,8 @@ def test_a_reassignment_waits_for_a_dead_broker_through_a_change_of_controller()
 
         partition = ReassignablePartition(0, [2, 3])
         alter = AlterPartitionReassignmentsRequest(topics=[ReassignableTopic("moved", [partition])])
-        answer = call(through, ALTER, alter)
-        assert answer.responses[0].partitions[0].error_code == 0
+        response = call(through, ALTER, alter)
+        assert response.responses[0].partitions[0].error_code == 0
         assert running(through) == [([2, 3, 4], [2], [4])]
         wait_until(lambda: replicas(through) == (4, [2, 3, 4], [2, 4]))
 

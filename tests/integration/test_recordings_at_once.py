@@ -27,7 +27,10 @@ def _series(steps: Sequence[Step]) -> Iterator[list[Step]]:
     """Yield series of steps. The steps of one series can be sent at once."""
     series: list[Step] = []
     for step in steps:
-        same = [(each["to"], each.get("user"), each.get("client")) for each in (*series[-1:], step)]
+        same = [
+            (same_step["to"], same_step.get("user"), same_step.get("client"))
+            for same_step in (*series[-1:], step)
+        ]
         if series and (same[0] != same[-1] or not _may_share(series[-1]) or not _may_share(step)):
             yield series
             series = []

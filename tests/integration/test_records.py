@@ -63,14 +63,14 @@ def consume(cluster: Cluster, topic: str, count: int, offset: int = 0) -> list[b
     )
     consumer.assign([confluent_kafka.TopicPartition(topic, 0, offset)])
     try:
-        found: list[bytes] = []
-        while len(found) < count:
-            messages = consumer.consume(count - len(found), timeout=30)
-            assert messages, f"{len(found)} of {count} messages"
+        values: list[bytes] = []
+        while len(values) < count:
+            messages = consumer.consume(count - len(values), timeout=30)
+            assert messages, f"{len(values)} of {count} messages"
             for message in messages:
                 assert message.error() is None, message.error()
-                found.append(message.value())
-        return found
+                values.append(message.value())
+        return values
     finally:
         consumer.close()
 
@@ -105,9 +105,9 @@ def test_consumers_get_the_records_of_kafka_python_with_every_value_of_acks(
     partition = kafka.TopicPartition(topic, 0)
     consumer.assign([partition])
     consumer.seek(partition, 0)
-    found = [message.value for message in itertools.islice(consumer, 20)]
+    values = [message.value for message in itertools.islice(consumer, 20)]
     consumer.close()
-    assert found == [b"%d" % number for number in range(20)]
+    assert values == [b"%d" % number for number in range(20)]
 
 
 def test_records_of_an_idempotent_producer_are_stored_once(cluster: Cluster) -> None:
@@ -121,8 +121,8 @@ def test_records_of_an_idempotent_producer_are_stored_once(cluster: Cluster) -> 
         Connection(cluster.bootstrap_server(broker)).call(DESCRIBE_PRODUCERS, 0, body)
         for broker in (1, 2)
     ]
-    found = [result["topics"][0]["partitions"][0] for result in results]
-    (leader,) = (each for each in found if each["errorCode"] == 0)
+    responses = [result["topics"][0]["partitions"][0] for result in results]
+    (leader,) = (response for response in responses if response["errorCode"] == 0)
     ((producer),) = leader["activeProducers"]
     assert producer["lastSequence"] == 199
     assert (producer["producerEpoch"], producer["coordinatorEpoch"]) == (0, -1)
@@ -142,8 +142,8 @@ def test_offsets_are_listed_by_position_and_by_time(cluster: Cluster) -> None:
     assert consumer.get_watermark_offsets(partition, timeout=30) == (0, 10)
     for number, time in enumerate(times):
         wanted = confluent_kafka.TopicPartition(topic, 0, time - 500)
-        (found,) = consumer.offsets_for_times([wanted], timeout=30)
-        assert (found.error, found.offset) == (None, number)
+        (at_time,) = consumer.offsets_for_times([wanted], timeout=30)
+        assert (at_time.error, at_time.offset) == (None, number)
     consumer.close()
 
 
@@ -156,9 +156,9 @@ def test_delete_records_moves_the_low_watermark_and_offsets_continue(cluster: Cl
         (result,) = admin.delete_records([wanted]).values()
         assert result.result(30).low_watermark == low
     beyond = confluent_kafka.TopicPartition(topic, 0, 21)
-    (refused,) = admin.delete_records([beyond]).values()
+    (rejected,) = admin.delete_records([beyond]).values()
     with pytest.raises(confluent_kafka.KafkaException) as raised:
-        refused.result(30)
+        rejected.result(30)
     assert raised.value.args[0].code() == confluent_kafka.KafkaError.OFFSET_OUT_OF_RANGE
     assert produce(cluster, topic, [b"new"]) == [20]
     assert consume(cluster, topic, 1, offset=20) == [b"new"]
@@ -181,8 +181,8 @@ def metric(cluster: Cluster, name: str, *labels: str) -> float:
     """Return the sum, over all brokers, of a metric's lines that have these labels."""
     total = 0.0
     for broker in cluster.brokers.values():
-        with urllib.request.urlopen(broker.metrics_url) as answer:
-            lines = answer.read().decode().splitlines()
+        with urllib.request.urlopen(broker.metrics_url) as response:
+            lines = response.read().decode().splitlines()
         for line in lines:
             matches = line.startswith((f"{name} ", f"{name}{{"))
             if matches and all(label in line for label in labels):
@@ -194,10 +194,13 @@ def test_produced_and_fetched_records_are_counted_under_kafkas_names(cluster: Cl
     topic = create_topic(cluster)
     counters = ("messagesin", "bytesin", "bytesout", "totalproducerequests", "totalfetchrequests")
     prefix = "kafka_server_brokertopicmetrics_"
-    before = {each: metric(cluster, f"{prefix}{each}persec") for each in counters}
+    before = {counter: metric(cluster, f"{prefix}{counter}persec") for counter in counters}
     produce(cluster, topic, [bytes(1000)] * 20)
     consume(cluster, topic, 20)
-    grown = {each: metric(cluster, f"{prefix}{each}persec") - before[each] for each in counters}
+    grown = {
+        counter: metric(cluster, f"{prefix}{counter}persec") - before[counter]
+        for counter in counters
+    }
     assert grown["messagesin"] == 20
     assert 20_000 < grown["bytesin"] == metric(cluster, "kafka_log_log_size", f'topic="{topic}"')
     assert grown["bytesout"] >= grown["bytesin"]

@@ -93,8 +93,8 @@ def create_topic(cluster: Cluster, **configs: str) -> None:
 def in_sync(cluster: Cluster) -> dict[int, tuple[int, frozenset[int]]]:
     """Return leader and ISR of each partition."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
-    found = admin.list_topics(TOPIC, timeout=10).topics[TOPIC].partitions
-    return {n: (each.leader, frozenset(each.isrs)) for n, each in found.items()}
+    partitions = admin.list_topics(TOPIC, timeout=10).topics[TOPIC].partitions
+    return {n: (result.leader, frozenset(result.isrs)) for n, result in partitions.items()}
 
 
 def all_in_sync(cluster: Cluster) -> bool:
@@ -113,7 +113,7 @@ def consume(cluster: Cluster) -> dict[tuple[int, int], bytes]:
         }
     )
     consumer.assign([confluent_kafka.TopicPartition(TOPIC, n, 0) for n in range(PARTITIONS)])
-    found: dict[tuple[int, int], bytes] = {}
+    values: dict[tuple[int, int], bytes] = {}
     next_offsets, ended = dict.fromkeys(range(PARTITIONS), 0), set[int]()
     deadline = time.monotonic() + 60
     try:
@@ -129,8 +129,8 @@ def consume(cluster: Cluster) -> dict[tuple[int, int], bytes]:
             partition, offset = message.partition(), message.offset()
             assert offset >= next_offsets[partition]
             next_offsets[partition] = offset + 1
-            found[partition, offset] = message.value()
-        return found
+            values[partition, offset] = message.value()
+        return values
     finally:
         consumer.close()
 
@@ -144,9 +144,9 @@ def test_kills_of_leaders_followers_and_the_controller_lose_nothing(tmp_path: Pa
                 wait_until(lambda: all_in_sync(cluster), timeout_s=60)
                 kill_and_start(cluster, choose(cluster), records)
         wait_until(lambda: all_in_sync(cluster), timeout_s=60)
-        found = consume(cluster)
-    assert records.acknowledged.items() <= found.items()
-    assert len(found) == len(set(found.values()))  # idempotence: no duplicates
+        consumed = consume(cluster)
+    assert records.acknowledged.items() <= consumed.items()
+    assert len(consumed) == len(set(consumed.values()))  # idempotence: no duplicates
     judgements = judged(tmp_path)
     assert judgements["D6"].row.verdict is Verdict.PASS
     assert judgements["D6"].row.judged > 100
@@ -178,7 +178,7 @@ def controller(cluster: Cluster) -> int:
 @contextmanager
 def frozen(cluster: Cluster, brokers: frozenset[int]) -> Iterator[None]:
     """Pause these brokers during the block, which must be shorter than their session timeout."""
-    pids = [cluster.brokers[each].pid for each in brokers]
+    pids = [cluster.brokers[broker].pid for broker in brokers]
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
     try:

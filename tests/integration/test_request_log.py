@@ -37,9 +37,9 @@ def lines(cluster: Cluster, broker: int, key: int, count: int) -> list[tuple[str
     deadline = time.monotonic() + SECONDS
     while True:
         text = log_of(cluster, broker).read_text()
-        found = [(m[1], json.loads(m[2])) for m in map(LINE.fullmatch, text.splitlines(True)) if m]
-        assert len(found) == text.count("\n")
-        chosen = [each for each in found if each[1]["requestHeader"]["requestApiKey"] == key]
+        parsed = [(m[1], json.loads(m[2])) for m in map(LINE.fullmatch, text.splitlines(True)) if m]
+        assert len(parsed) == text.count("\n")
+        chosen = [line for line in parsed if line[1]["requestHeader"]["requestApiKey"] == key]
         if len(chosen) >= count:
             return chosen
         assert time.monotonic() < deadline, text
@@ -57,9 +57,9 @@ def test_forwarded_request_is_logged_by_broker_and_controller(
     call(cluster, 2, CREATE_TOPICS, 7, create_topic_body("elsewhere"))
     call(cluster, 1, CREATE_TOPICS, 1, create_topic_body("here"))
     ((level, received),) = lines(cluster, 2, CREATE_TOPICS, 1)
-    (_, forwarded), (own_level, own) = lines(cluster, 1, CREATE_TOPICS, 2)
+    (_, forwarded), (own_level, direct) = lines(cluster, 1, CREATE_TOPICS, 2)
     assert (level, own_level) == ("DEBUG", "INFO")
-    assert (received["isForwarded"], forwarded["isForwarded"], own["isForwarded"]) == (
+    assert (received["isForwarded"], forwarded["isForwarded"], direct["isForwarded"]) == (
         False,
         True,
         False,

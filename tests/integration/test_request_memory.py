@@ -22,7 +22,7 @@ LIMIT_BYTES = FRAME_BYTES_MAX  # the default for all connections together
 # A growing buffer takes an eighth more than its contents. The rest of the factor allows for bytes
 # that clients sent before the node stopped reading, and for the node's own growth.
 OVERHEAD = 1.5
-ANSWER_S = 0.1
+RESPONSE_S = 0.1
 WITHIN_S = 60
 API_VERSIONS = 18
 CLOSED, USED = "connections_closed_for_memory_count", "socketserver_memorypoolused"
@@ -59,7 +59,9 @@ def test_unfinished_requests_take_no_more_memory_than_the_limit() -> None:
             for _ in range(ATTACKERS)
         ]
         before = largest = process.memory_info().rss
-        senders = [threading.Thread(target=begin_request, args=(each,)) for each in attackers]
+        senders = [
+            threading.Thread(target=begin_request, args=(attacker,)) for attacker in attackers
+        ]
         for sender in senders:
             sender.start()
         for sender in senders:
@@ -67,7 +69,7 @@ def test_unfinished_requests_take_no_more_memory_than_the_limit() -> None:
         opened.callback(cluster.stop)  # ends the senders
         times = []
         began = time.monotonic()
-        while any(each.is_alive() for each in senders) or not any(map(is_closed, attackers)):
+        while any(thread.is_alive() for thread in senders) or not any(map(is_closed, attackers)):
             sent = time.monotonic()
             normal.call(API_VERSIONS, 0, {})
             times.append(time.monotonic() - sent)
@@ -79,7 +81,7 @@ def test_unfinished_requests_take_no_more_memory_than_the_limit() -> None:
         closed = sum(map(is_closed, attackers))
         assert largest - before < LIMIT_BYTES * OVERHEAD
         # Only nine of ten responses must be fast: other tests may use the same processors.
-        assert sorted(times)[len(times) * 9 // 10] < ANSWER_S
+        assert sorted(times)[len(times) * 9 // 10] < RESPONSE_S
         assert Secured.metric_of(cluster, 1, CLOSED) >= closed
         assert Secured.metric_of(cluster, 1, USED) < LIMIT_BYTES + FRAME_BYTES_MAX
         log = (cluster.data_dir / "nodes" / "1" / "node.log").read_text()

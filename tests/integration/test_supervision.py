@@ -18,7 +18,7 @@ import pytest
 
 from bridgehead.application import module_command, module_environment
 from bridgehead.cluster import Cluster, ClusterError
-from bridgehead.cluster.client import ClusterClient
+from bridgehead.cluster.client import ControlClient
 from bridgehead.cluster.data_directory import read_json
 from bridgehead.cluster.ports import Ports
 from bridgehead.exit_codes import ExitCode
@@ -124,7 +124,7 @@ def test_cluster_can_be_started_commanded_and_stopped(
     assert processes_of(folder) == []
 
 
-def test_frozen_controller_resumes(
+def test_paused_controller_resumes(
     tmp_path: Path, start_brokers: Callable[..., Cluster], fake_node_command: tuple[str, ...]
 ) -> None:
     """The supervisor sends SIGSTOP and later SIGCONT. Status does not wait for a frozen node."""
@@ -139,7 +139,7 @@ def test_frozen_controller_resumes(
     wait_until(lambda: cluster.status()["brokers"][frozen - 1]["condition"] == "running")
 
 
-def test_the_freeze_of_a_killed_broker_has_ended(
+def test_the_pause_of_a_killed_broker_has_ended(
     tmp_path: Path, start_brokers: Callable[..., Cluster], fake_node_command: tuple[str, ...]
 ) -> None:
     """The kill also cancels the freeze's timer, which could otherwise end a later freeze."""
@@ -166,7 +166,7 @@ def test_heal_moves_the_controller_back_although_a_broker_is_down(
     assert cluster.controller_id() == 1
 
 
-def test_cluster_with_a_frozen_node_stops(
+def test_cluster_with_a_paused_node_stops(
     tmp_path: Path, start_brokers: Callable[..., Cluster], fake_node_command: tuple[str, ...]
 ) -> None:
     """A frozen process handles SIGTERM only after SIGCONT."""
@@ -248,7 +248,7 @@ def test_next_supervisor_cleans_up_after_a_killed_one(
     os.kill(stray, signal.SIGSTOP)
     process.kill()
     process.wait()
-    assert not ClusterClient(tmp_path / "c").directory.is_claimed()
+    assert not ControlClient(tmp_path / "c").directory.is_claimed()
     assert "ready" in first_line(fake_up(brokers=1))
     assert stray not in [left.pid for left in processes_of(tmp_path / "c")]
     assert f"Stopped a node (pid {stray})" in (tmp_path / "c" / "supervisor.log").read_text()

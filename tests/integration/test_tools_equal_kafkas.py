@@ -64,8 +64,8 @@ def test_each_command_prints_the_same_as_kafkas_tool(
 ) -> None:
     """Standard output, standard error and the exit status are the same."""
     sasl = ",".join(cluster.bootstrap_server(broker, "SASL_PLAINTEXT") for broker in (1, 2, 3))
-    found = differences(name, cluster.bootstrap_servers, sasl, tmp_path)
-    assert not found, "\n".join(found)
+    different = differences(name, cluster.bootstrap_servers, sasl, tmp_path)
+    assert not different, "\n".join(different)
 
 
 def test_every_tool_is_recorded() -> None:
@@ -105,7 +105,7 @@ def test_examples_of_the_page_work(cluster: Cluster) -> None:
     [block] = re.findall(r"```sh\n(bridgehead topics.*?)```", TOOLS_PAGE.read_text(), re.DOTALL)
     lines = block.splitlines()
     done = [ours(cluster, *shlex.split(line)[1:]) for line in lines]
-    assert [(each.returncode, each.stderr) for each in done] == [(0, "")] * len(lines)
+    assert [(process.returncode, process.stderr) for process in done] == [(0, "")] * len(lines)
     [topic] = json.loads(done[-1].stdout)["topics"]
     assert (len(topic["partitions"]), topic["configs"]) == (3, {"retention.ms": "60000"})
     assert ours(cluster, "topics", "--delete", "--topic", "orders").returncode == ExitCode.OK
@@ -151,18 +151,18 @@ def test_command_that_waits_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("answer", "removed"),
+    ("response", "removed"),
     [("y\n", True), ("Y\n", True), ("n\n", False), ("yes\n", False), ("\n", False), ("", False)],
 )
-def test_acls_are_removed_only_after_the_answer_y(
-    cluster: Cluster, answer: str, removed: bool
+def test_acls_are_removed_only_after_the_input_y(
+    cluster: Cluster, response: str, removed: bool
 ) -> None:
     """kafka-acls.sh asks the same question. The end of the input counts as no, not as an error."""
     folder = ["--data-dir", str(cluster.data_dir)]
     acl = ["--topic", "asked", "--allow-principal", "User:alice", "--operation", "READ", *folder]
     run = functools.partial(CliRunner().invoke, build_app(), prog_name="bridgehead")
     assert run(["acls", "--add", *acl]).exit_code == ExitCode.OK
-    done = run(["acls", "--remove", *acl], input=answer)
+    done = run(["acls", "--remove", *acl], input=response)
     assert (done.exit_code, done.stdout) == (ExitCode.OK, "")
     assert done.stderr == (
         "Are you sure you want to remove ACLs: \n"

@@ -31,9 +31,9 @@ async def test_an_unfinished_handshake_times_out() -> None:
     silent = await broker.connect()
     assert await silent.receive_or_none() is None
     events = broker.log.events
-    (reason,) = [each.reason for each in events if isinstance(each, AuthenticationFailed)]
+    (reason,) = [event.reason for event in events if isinstance(event, AuthenticationFailed)]
     assert reason == "the client did not finish the TLS handshake in time"
-    assert [each for each in events if isinstance(each, Disconnected)]
+    assert [event for event in events if isinstance(event, Disconnected)]
     assert broker.server.unauthenticated_count == broker.server.connection_count == 0
     await broker.server.stop(0)
 
@@ -53,7 +53,7 @@ async def test_stopping_cancels_unfinished_handshakes(when: str) -> None:
     await until(lambda: broker.server.connection_count == 0)
 
 
-async def test_a_failed_login_is_answered_late_without_delaying_others() -> None:
+async def test_a_failed_login_gets_its_response_late_without_delaying_others() -> None:
     """connection.failed.authentication.delay.ms sets the delay."""
     broker = Broker(failed_login_delay_ms=1_500)
     builder = DefaultPrincipalBuilder(SslPrincipalMapper("DEFAULT"))

@@ -54,14 +54,14 @@ def set_config(connection: Connection, topic: str, name: str, value: str) -> int
     config = {"name": name, "configOperation": 0, "value": value}
     resource = {"resourceType": 2, "resourceName": topic, "configs": [config]}
     body = {"resources": [resource], "validateOnly": False}
-    (answer,) = connection.call(INCREMENTAL_ALTER_CONFIGS, 0, body)["responses"]
-    return int(answer["errorCode"])
+    (response,) = connection.call(INCREMENTAL_ALTER_CONFIGS, 0, body)["responses"]
+    return int(response["errorCode"])
 
 
 def create(connection: Connection, topic: str) -> int:
     body = create_topic_body(topic)
-    (answer,) = connection.call(CREATE_TOPICS, 1, body)["topics"]
-    return int(answer["errorCode"])
+    (response,) = connection.call(CREATE_TOPICS, 1, body)["topics"]
+    return int(response["errorCode"])
 
 
 def stored(client: KazooClient, path: str) -> dict[str, str]:
@@ -103,10 +103,10 @@ class Load:
             thread.join()
         self._history.close()
 
-    def wait_for_more(self, each: int) -> None:
+    def wait_for_more(self, number: int) -> None:
         """Wait until every client has `each` more successes."""
         clients = ("1", "2", "3", "topics")
-        wanted = {name: len(self.acknowledged[name]) + each for name in clients}
+        wanted = {name: len(self.acknowledged[name]) + number for name in clients}
 
         def late() -> list[str]:
             return [name for name in clients if len(self.acknowledged[name]) < wanted[name]]
@@ -200,7 +200,7 @@ def forwarding_starts_with_the_second_bounce(history: History) -> None:
         reports = [(is_below(level), knows) for (node, _), level, knows in lives if node == broker]
         assert reports == [(True, False), (True, True), (False, True)]
     below = {boot for boot, level, _ in lives if is_below(level)}
-    routes = {each: defaultdict[str, Counter[str]](Counter) for each in (True, False)}
+    routes = {number: defaultdict[str, Counter[str]](Counter) for number in (True, False)}
     for event in history.of_kind["request_received"]:
         routes[boot_of(event) in below][event["node"]][event["route"]] += 1
     clients = {event["request_id"] for event in history.of_kind["request_received"]}
@@ -246,7 +246,7 @@ def test_old_and_new_brokers_work_together(start_cluster: StartCluster, tmp_path
         codes.extend(set_config(connection, "orders", name, str(n)) for n in range(1000, 1040))
 
     names = ((old, "retention.ms"), (new, "segment.ms"))
-    threads = [threading.Thread(target=alter, args=each) for each in names]
+    threads = [threading.Thread(target=alter, args=name) for name in names]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -292,8 +292,8 @@ def test_consistent_reads_need_an_upgraded_controller(
 
 def clients_of(metrics: dict[str, float]) -> dict[str, float]:
     """Return the number of connections by client software (KIP-511)."""
-    found = re.compile(r'kafka_server_socket_server_connections\{client_software_name="([^"]*)"')
-    return {match[1]: value for name, value in metrics.items() if (match := found.match(name))}
+    pattern = re.compile(r'kafka_server_socket_server_connections\{client_software_name="([^"]*)"')
+    return {match[1]: value for name, value in metrics.items() if (match := pattern.match(name))}
 
 
 def judgements_of(folder: Path) -> list[Judgement]:
@@ -313,7 +313,7 @@ def test_direct_writes_of_a_broker_that_claims_to_forward_are_detected(
     assert set_quota(connection, "anna", 1) == NONE
     connection.close()
     cluster.stop()
-    found = {each.row.property: each for each in judgements_of(tmp_path)}
+    judgements = {judgement.row.property: judgement for judgement in judgements_of(tmp_path)}
     for name in ("W1", "W2", "W6"):
-        assert found[name].row.verdict is Verdict.FAIL
-    assert "of broker 1, role direct, wrote" in found["W6"].violations[-1].sentence
+        assert judgements[name].row.verdict is Verdict.FAIL
+    assert "of broker 1, role direct, wrote" in judgements["W6"].violations[-1].sentence

@@ -44,11 +44,13 @@ def create(
     timeout_ms: int = 10_000,
 ) -> list[tuple[str, str | None]]:
     """Create topics with equal settings; return each topic's error name and message."""
-    given = dict(enumerate(replicas)) if replicas else None
-    rows = [topic_body(name, None, None if given else 3, given, configs) for name in topics]
+    assignment = dict(enumerate(replicas)) if replicas else None
+    rows = [
+        topic_body(name, None, None if assignment else 3, assignment, configs) for name in topics
+    ]
     body = {"topics": rows, "timeoutMs": timeout_ms, "validateOnly": False}
-    answer = call(cluster, CREATE_TOPICS, 7, body)
-    return [(ErrorCode(t["errorCode"]).name, t["errorMessage"]) for t in answer["topics"]]
+    response = call(cluster, CREATE_TOPICS, 7, body)
+    return [(ErrorCode(t["errorCode"]).name, t["errorMessage"]) for t in response["topics"]]
 
 
 def described(cluster: Cluster, *topics: str) -> Any:
@@ -87,8 +89,8 @@ def test_creation_and_partition_errors_carry_kafkas_messages(cluster: Cluster) -
 def test_a_duplicate_topic_fails_only_itself(cluster: Cluster) -> None:
     """The other topics of the request are created."""
     twice, once = next(names), next(names)
-    answers = create(cluster, twice, once, twice)
-    assert sorted(code for code, _ in answers) == ["INVALID_REQUEST", "INVALID_REQUEST", "NONE"]
+    responses = create(cluster, twice, once, twice)
+    assert sorted(code for code, _ in responses) == ["INVALID_REQUEST", "INVALID_REQUEST", "NONE"]
     assert [t["errorCode"] for t in described(cluster, once, twice)["topics"]] == [0, 3]
 
 
@@ -110,10 +112,10 @@ def test_metadata_reports_racks_and_internal_topics(cluster: Cluster) -> None:
     call(cluster, FIND_COORDINATOR, 1, {"key": "group", "keyType": 0})
     name = next(names)
     create(cluster, name)
-    answer = described(cluster, name, "__consumer_offsets")
-    racks = {broker["nodeId"]: broker["rack"] for broker in answer["brokers"]}
+    response = described(cluster, name, "__consumer_offsets")
+    racks = {broker["nodeId"]: broker["rack"] for broker in response["brokers"]}
     assert racks == {1: "rack-1", 2: "rack-2", 3: "rack-3"}
-    assert [topic["isInternal"] for topic in answer["topics"]] == [False, True]
+    assert [topic["isInternal"] for topic in response["topics"]] == [False, True]
 
 
 def test_timeout_0_returns_request_timed_out(cluster: Cluster) -> None:
@@ -137,8 +139,8 @@ def test_quota_keys_and_values_are_validated(cluster: Cluster) -> None:
     assert alter("producer_byte_rate", 0.5) == "INVALID_REQUEST"
     assert alter("consumer_byte_rate", 10.0) == "NONE"
     components = [{"entityType": "user", "matchType": 0, "match": "quota-user"}]
-    answer = call(cluster, DESCRIBE_QUOTAS, 1, {"components": components, "strict": True})
-    (entry,) = answer["entries"]
+    response = call(cluster, DESCRIBE_QUOTAS, 1, {"components": components, "strict": True})
+    (entry,) = response["entries"]
     assert entry["values"] == [{"key": "consumer_byte_rate", "value": 10.0}]
 
 
@@ -154,8 +156,8 @@ def test_an_ip_quota_accepts_a_resolvable_host_name(cluster: Cluster) -> None:
 
     assert [limit(name) for name in ("LocalHost", "no-such-host.invalid")] == [0, 42]
     components = [{"entityType": "ip", "matchType": 0, "match": "LocalHost"}]
-    answer = call(cluster, DESCRIBE_QUOTAS, 1, {"components": components, "strict": True})
-    assert len(answer["entries"]) == 1
+    response = call(cluster, DESCRIBE_QUOTAS, 1, {"components": components, "strict": True})
+    assert len(response["entries"]) == 1
 
 
 def test_list_offsets_v0_returns_no_offset_before_the_log_was_created(cluster: Cluster) -> None:
@@ -166,8 +168,8 @@ def test_list_offsets_v0_returns_no_offset_before_the_log_was_created(cluster: C
     def offsets(timestamp: int) -> list[int]:
         partition = {"partitionIndex": 0, "timestamp": timestamp, "maxNumOffsets": 1}
         topics = [{"name": name, "partitions": [partition]}]
-        answer = call(cluster, LIST_OFFSETS, 0, {"replicaId": -1, "topics": topics})
-        (result,) = answer["topics"][0]["partitions"]
+        response = call(cluster, LIST_OFFSETS, 0, {"replicaId": -1, "topics": topics})
+        (result,) = response["topics"][0]["partitions"]
         assert result["errorCode"] == 0
         return list(result["oldStyleOffsets"])
 

@@ -59,7 +59,7 @@ def masked(value: Any, key: str = "") -> Any:
     if key == "isr" or key.isdecimal():
         return len(value)
     if isinstance(value, dict):
-        return {each: masked(inner, each) for each, inner in value.items()}
+        return {name: masked(inner, name) for name, inner in value.items()}
     return value
 
 
@@ -84,7 +84,7 @@ def walk(client: KazooClient, path: str = "/") -> Iterator[Znode]:
         "data": None if data is None else data.decode(),
         "ephemeral": bool(stat.ephemeralOwner),
         "version": stat.version,
-        "acl": [[each.perms, each.id.scheme, each.id.id] for each in acls],
+        "acl": [[acl.perms, acl.id.scheme, acl.id.id] for acl in acls],
     }
     for child in client.get_children(path):
         yield from walk(client, f"{path.rstrip('/')}/{child}")
@@ -157,7 +157,7 @@ def test_partition_states_have_the_controller_epoch_and_notifications_are_number
     states = [tree[f"/brokers/topics/{name}/partitions/0/state"] for name in ("first", "second")]
     epochs = [json.loads(state["data"])["controller_epoch"] for state in states]
     assert epochs == [epoch["version"] - 1, epoch["version"]]
-    changes = {path: each["data"] for path, each in tree.items() if "/config_change_" in path}
+    changes = {path: znode["data"] for path, znode in tree.items() if "/config_change_" in path}
     assert changes == {
         f"/config/changes/config_change_000000000{number}": (
             f'{{"version":2,"entity_path":"topics/{name}"}}'

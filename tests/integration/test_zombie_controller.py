@@ -51,9 +51,12 @@ async def pause_under_load(cluster: Cluster) -> tuple[int, int]:
             count += 1
             await connection.exchange(create_topics([f"zombie-{number}-{count}"]))
 
-    writers = [asyncio.create_task(write(number, each)) for number, each in enumerate(connections)]
+    writers = [
+        asyncio.create_task(write(number, connection))
+        for number, connection in enumerate(connections)
+    ]
     await asyncio.sleep(0)
-    while len(events(cluster, controller, "commit_answered")) < 20:
+    while len(events(cluster, controller, "commit_acknowledged")) < 20:
         await asyncio.sleep(0.02)
     process = psutil.Process(cluster.brokers[controller].pid)
     process.suspend()
@@ -82,16 +85,18 @@ async def pause_under_load(cluster: Cluster) -> tuple[int, int]:
 def _wrote(cluster: Cluster, controller: int, elected: int) -> list[int]:
     """Return the zxids after `elected` at which the first controller's sessions wrote metadata."""
     sessions = {
-        each["session"]
-        for each in events(cluster, controller, "commit_answered")
-        if isinstance(each["zxid"], int)
+        event["session"]
+        for event in events(cluster, controller, "commit_acknowledged")
+        if isinstance(event["zxid"], int)
     }
     document = json.loads((cluster.data_dir / "cluster.json").read_text())
     folder = Path(document["zookeeper"]["data_dir"])
     return [
-        each.zxid
-        for each in read_transactions(folder)
-        if each.zxid > elected and f"0x{each.session:x}" in sessions and _is_metadata(each)
+        transaction.zxid
+        for transaction in read_transactions(folder)
+        if transaction.zxid > elected
+        and f"0x{transaction.session:x}" in sessions
+        and _is_metadata(transaction)
     ]
 
 

@@ -35,9 +35,9 @@ def cluster(zookeeper_server: EmbeddedZooKeeper) -> Iterator[Cluster]:
     }
     with Cluster(brokers=2, controller=1, zookeeper=connect, properties=properties) as running:
         connection = Connection(running.bootstrap_server(2))
-        answer = connection.exchange(create_topics(["orders"]))
-        assert isinstance(answer, bytes)
-        assert decode_message(19, 4, answer).topics[0].error_code == 0
+        response = connection.exchange(create_topics(["orders"]))
+        assert isinstance(response, bytes)
+        assert decode_message(19, 4, response).topics[0].error_code == 0
         op = {"key": "consumer_byte_rate", "value": 5.0, "remove": False}
         entry = {"entity": [{"entityType": "user", "entityName": "alice"}], "ops": [op]}
         body = {"entries": [entry], "validateOnly": False}
@@ -55,8 +55,8 @@ def session(cluster: Cluster) -> Iterator[Open]:
     clients = []
 
     def open_one(credential: Credential | None) -> KazooClient:
-        known = [("digest", credential.text)] if credential else None
-        client = KazooClient(cluster.zookeeper_connect, auth_data=known)
+        auth_data = [("digest", credential.text)] if credential else None
+        client = KazooClient(cluster.zookeeper_connect, auth_data=auth_data)
         client.start()
         clients.append(client)
         return client
@@ -121,7 +121,7 @@ def test_znodes_have_the_acls_of_kafka_and_two_more_entries(session: Open) -> No
     client.add_auth("digest", BROKER.text)
     seen = set()
     for path in walk(client):
-        creator = BROKER if path.startswith(tuple(f"{each}/" for each in OURS)) else CONTROLLER
+        creator = BROKER if path.startswith(tuple(f"{name}/" for name in OURS)) else CONTROLLER
         expected = {(ALL, "digest", creator.digest_id)}
         if path == "/consumers":
             expected = {(ALL, "world", "anyone")}
@@ -131,7 +131,7 @@ def test_znodes_have_the_acls_of_kafka_and_two_more_entries(session: Open) -> No
             expected.add((READ, "world", "anyone"))
         if path in OURS:
             expected.add((CREATE, "digest", BROKER.digest_id))
-        acls = {(each.perms, each.id.scheme, each.id.id) for each in client.get_acls(path)[0]}
+        acls = {(acl.perms, acl.id.scheme, acl.id.id) for acl in client.get_acls(path)[0]}
         assert acls == expected, path
         seen.add(path)
     assert {"/consumers", "/brokers/ids/2", "/config/users/alice", "/controller"} <= seen
@@ -143,10 +143,10 @@ def test_resigned_controller_keeps_no_writing_session(cluster: Cluster, session:
     cluster.move_controller(2)
     assert cluster.wait_for_controller(other_than=1) == 2
     connection = Connection(cluster.bootstrap_server(1))
-    answer = connection.exchange(create_topics(["refunds"]))
+    response = connection.exchange(create_topics(["refunds"]))
     connection.close()
-    assert isinstance(answer, bytes)
-    assert decode_message(19, 4, answer).topics[0].error_code == 0
+    assert isinstance(response, bytes)
+    assert decode_message(19, 4, response).topics[0].error_code == 0
     owner = session(None).get("/controller")[1].owner_session_id
     holders = {session(None).get(f"/brokers/ids/{n}")[1].owner_session_id for n in (1, 2)}
     assert owner not in holders
@@ -175,10 +175,10 @@ def test_credentials_of_an_embedded_zookeeper_are_generated(tmp_path: Path) -> N
             brokers=1, data_dir=tmp_path, properties={"zookeeper.set.acl": "true"}
         ) as running:
             connection = Connection(running.bootstrap_server(1))
-            answer = connection.exchange(create_topics([name]))
+            response = connection.exchange(create_topics([name]))
             connection.close()
-            assert isinstance(answer, bytes)
-            assert decode_message(19, 4, answer).topics[0].error_code == 0
+            assert isinstance(response, bytes)
+            assert decode_message(19, 4, response).topics[0].error_code == 0
             with kazoo_client(running.zookeeper_connect) as stranger:
                 assert name in stranger.get_children("/brokers/topics")
                 for path in ("/controller", "/controller_epoch"):

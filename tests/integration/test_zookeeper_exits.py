@@ -21,7 +21,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from bridgehead.application import module_command, module_environment
 from bridgehead.cluster import Cluster, ClusterError
-from bridgehead.cluster.client import ClusterClient
+from bridgehead.cluster.client import ControlClient
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.raw_client.blocking import call_once
 from judge.evidence.run_lookup import read_run
@@ -80,7 +80,7 @@ def command(cluster: Cluster, *arguments: str) -> subprocess.CompletedProcess[st
 
 
 def verdict(folder: Path) -> Verdict:
-    return worst(each.row for each in judge(History(read_run(folder))))
+    return worst(judgement.row for judgement in judge(History(read_run(folder))))
 
 
 @pytest.mark.long
@@ -92,7 +92,7 @@ def test_a_killed_zookeeper_is_reported_and_started_again(
     create(cluster, "before")
     before = cluster.status()
     with pytest.raises(ClusterError, match=f"running already, as pid {before['zookeeper_pid']}"):
-        ClusterClient(tmp_path).start_zookeeper()
+        ControlClient(tmp_path).start_zookeeper()
     os.kill(before["zookeeper_pid"], signal.SIGKILL)
     wait_until(lambda: cluster.status()["phase"] == "degraded", timeout_s=2.0)
     assert not psutil.pid_exists(before["zookeeper_pid"])
@@ -104,21 +104,21 @@ def test_a_killed_zookeeper_is_reported_and_started_again(
     assert status["zookeeper_pid"] is None
     assert "killed by signal 9" in status["zookeeper_problem"]
     assert status["controller_id"] is None
-    assert {each["state"]["controller_state"] for each in status["brokers"]} == {
+    assert {broker["state"]["controller_state"] for broker in status["brokers"]} == {
         "standby",
         "suspended",
     }
-    assert not any(each["state"]["is_controller"] for each in status["brokers"])
+    assert not any(broker["state"]["is_controller"] for broker in status["brokers"])
     assert "`bridgehead zookeeper start`" in command(cluster, "status").stdout
     assert "ZooKeeper exited: killed" in (tmp_path / "supervisor.log").read_text()
 
     cluster.kill_node(2)
-    refused = command(cluster, "node", "start", "2")
-    assert refused.returncode == 4
+    rejected = command(cluster, "node", "start", "2")
+    assert rejected.returncode == 4
     assert re.fullmatch(
         r"bridgehead: Broker 2 did not start: no ZooKeeper answered within \S+ s: "
         r"is ZooKeeper running at the address in zookeeper\.connect\?\n",
-        refused.stderr,
+        rejected.stderr,
     )
     assert "Traceback" not in (tmp_path / "nodes" / "2" / "node.out").read_text()
 

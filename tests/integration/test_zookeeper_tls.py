@@ -23,18 +23,18 @@ from tests.integration.tls_zookeeper import STORE_PASSWORD, TlsZooKeeper, tls_zo
 from zookeeper_client.session import ZooKeeperSession
 from zookeeper_client.tls_handler import TlsHandler
 
-OPEN_S, REFUSED_S = 60.0, 8.0
+OPEN_S, REJECTED_S = 60.0, 8.0
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TlsZooKeeper]:
     """A running server for all tests."""
     with tls_zookeeper(tmp_path_factory.mktemp("tls-zookeeper")) as started:
-        asyncio.run(answers(started))
+        asyncio.run(responses(started))
         yield started
 
 
-async def answers(server: TlsZooKeeper) -> None:
+async def responses(server: TlsZooKeeper) -> None:
     async with session(server, server.properties()):
         pass
 
@@ -50,7 +50,7 @@ async def session(
         access=read_access(properties),
     )
     is_good = properties == server.properties() and host in server.connect
-    await opened.open(OPEN_S if is_good else REFUSED_S)
+    await opened.open(OPEN_S if is_good else REJECTED_S)
     try:
         yield opened
     finally:
@@ -59,10 +59,10 @@ async def session(
 
 def create(cluster: Cluster, broker: int, name: str) -> int:
     connection = Connection(cluster.bootstrap_server(broker))
-    answer = connection.exchange(create_topics([name]))
+    response = connection.exchange(create_topics([name]))
     connection.close()
-    assert isinstance(answer, bytes)
-    return int(decode_message(19, 4, answer).topics[0].error_code)
+    assert isinstance(response, bytes)
+    return int(decode_message(19, 4, response).topics[0].error_code)
 
 
 def test_cluster_runs_over_tls(server: TlsZooKeeper, tmp_path: Path) -> None:
@@ -80,8 +80,8 @@ def test_cluster_runs_over_tls(server: TlsZooKeeper, tmp_path: Path) -> None:
     dumps = json.loads((folder / "zookeeper" / "dumps.json").read_text())
     assert set(dumps) == {"zookeeper/first.jsonl", "zookeeper/final.jsonl"}
     names = (folder / "zookeeper" / "final.jsonl").read_text()
-    assert all(f"/brokers/topics/{each}" in names for each in ("forwarded", "after-the-move"))
-    for file in (each for each in tmp_path.rglob("*") if each.is_file()):
+    assert all(f"/brokers/topics/{name}" in names for name in ("forwarded", "after-the-move"))
+    for file in (path for path in tmp_path.rglob("*") if path.is_file()):
         if file.suffix == ".properties":
             assert file.stat().st_mode & 0o077 == 0, file
         else:
@@ -132,9 +132,9 @@ def test_data_buffered_by_tls_can_be_read(server: TlsZooKeeper) -> None:
     with ThreadPoolExecutor() as other:
         accepted = other.submit(context.wrap_socket, far, server_side=True)
         client = trusting.wrap_socket(near)
-        answering = accepted.result()
-    with client, answering:
-        answering.sendall(b"one reply, and another")
+        responding = accepted.result()
+    with client, responding:
+        responding.sendall(b"one reply, and another")
         assert client.recv(9) == b"one reply"
         handler = TlsHandler(trusting)
         assert handler.select([client], [], [], 30.0)[0] == [client]

@@ -58,15 +58,15 @@ class TlsZooKeeper:
 
     def properties(self, key_store: str = "client.pem") -> dict[str, str]:
         """Return Kafka's properties for brokers that use this server."""
-        found = {
+        properties = {
             "zookeeper.ssl.client.enable": "true",
             "zookeeper.clientCnxnSocket": "org.apache.zookeeper.ClientCnxnSocketNetty",
             "zookeeper.ssl.truststore.location": str(self.folder / "ca.pem"),
             "zookeeper.ssl.keystore.location": str(self.folder / key_store),
         }
         if key_store.endswith(".p12"):
-            found["zookeeper.ssl.keystore.password"] = STORE_PASSWORD
-        return found
+            properties["zookeeper.ssl.keystore.password"] = STORE_PASSWORD
+        return properties
 
     def _start(self) -> subprocess.Popen[bytes]:
         jars = class_path()

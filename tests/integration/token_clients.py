@@ -63,9 +63,9 @@ class Client:
 
     def described(self) -> dict[str, Any]:
         """Return every token that this user can describe, by id."""
-        answer = self.call(DESCRIBE, {"owners": None})
-        assert answer["errorCode"] == 0
-        return {token["tokenId"]: token for token in answer["tokens"]}
+        response = self.call(DESCRIBE, {"owners": None})
+        assert response["errorCode"] == 0
+        return {token["tokenId"]: token for token in response["tokens"]}
 
 
 def logs_in(cluster: Cluster, broker: int, token: Any) -> bool:

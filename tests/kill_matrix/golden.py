@@ -10,13 +10,13 @@ from tests import golden_histories
 
 def violations_of_histories() -> Mapping[str, tuple[str, ...]]:
     """Map the name of each history with violations to the properties that it violates."""
-    found = {}
+    violated_by = {}
     for name in golden_histories.names():
         expect = golden_histories.load(name)["expect"]
         violated = tuple(spec.id for spec in PROPERTY_SPECS if len(expect.get(spec.id, ())) > 2)
         if violated:
-            found[name] = violated
-    return found
+            violated_by[name] = violated
+    return violated_by
 
 
 def example_of_each_property() -> Mapping[str, tuple[str, tuple[str, ...]]]:

@@ -14,5 +14,5 @@ from tests.kill_matrix.evidence_mutants import EvidenceMutant
 def verdict_on(mutant: EvidenceMutant, folder: Path) -> tuple[tuple[str, ...], str]:
     """Write the run to `folder`; return the properties with violations, and the run's verdict."""
     judgements = judge(History(read_sealed(golden_histories.expand(mutant.apply(), folder))))
-    violated = tuple(each.row.property for each in judgements if each.violations)
-    return violated, str(worst([each.row for each in judgements]))
+    violated = tuple(judgement.row.property for judgement in judgements if judgement.violations)
+    return violated, str(worst([judgement.row for judgement in judgements]))

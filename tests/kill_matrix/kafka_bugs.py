@@ -30,7 +30,9 @@ def test_the_judge_finds_the_bug(run: Reproduction, tmp_path: Path) -> None:
 
 @pytest.mark.timeout(_TIMEOUT_S)
 @pytest.mark.parametrize(
-    "scenario", [each for each in SCENARIOS if SIMULATED in each.tiers], ids=lambda each: each.name
+    "scenario",
+    [scenario for scenario in SCENARIOS if SIMULATED in scenario.tiers],
+    ids=lambda value: value.name,
 )
 def test_without_the_bug_the_scenario_passes(scenario: Scenario, tmp_path: Path) -> None:
     result = run_simulated(scenario, 1, tmp_path / "run", lambda _sentence: None)

@@ -27,20 +27,20 @@ def main() -> int:
     parser.add_argument("--fraction", type=float, help="only a random part of the mutants")
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
     parser.add_argument("--workers", type=int, default=1, help="copies that are tested at a time")
-    given = parser.parse_args()
+    args = parser.parse_args()
     by_number = {row.number: row for row in rows()}
     chosen = list(MUTANTS)
-    if given.rows:
-        numbers = set(given.rows.split(","))
+    if args.rows:
+        numbers = set(args.rows.split(","))
         if unknown := numbers - by_number.keys():
             parser.error(f"docs/kips.md has no row {', '.join(sorted(unknown))}")
-        chosen = [each for each in chosen if numbers & set(each.rows)]
-    if given.fraction:
-        print(f"seed {given.seed}", flush=True)
-        count = max(1, round(len(chosen) * given.fraction))
-        chosen = random.Random(given.seed).sample(chosen, count)
+        chosen = [mutant for mutant in chosen if numbers & set(mutant.rows)]
+    if args.fraction:
+        print(f"seed {args.seed}", flush=True)
+        count = max(1, round(len(chosen) * args.fraction))
+        chosen = random.Random(args.seed).sample(chosen, count)
     with tempfile.TemporaryDirectory(prefix="kips-") as folder:
-        trees = [Tree(Path(folder) / str(number)) for number in range(given.workers)]
+        trees = [Tree(Path(folder) / str(number)) for number in range(args.workers)]
         proof = Proof(by_number, trees)
         if wrong := proof.unmutated(chosen):
             for test, ends in wrong.items():
@@ -53,14 +53,14 @@ def main() -> int:
 
 def _summary(results: list[tuple[Verdict, str]], by_number: Mapping[str, Row]) -> int:
     implemented = [row.number for row in by_number.values() if row.is_implemented]
-    without = [(row, each.reason) for each in WITHOUT for row in each.rows if row in implemented]
+    without = [(row, gap.reason) for gap in WITHOUT for row in gap.rows if row in implemented]
     print(f"\nrows       {len(by_number):4}, implemented {len(implemented)}")
     print(f"mutants    {len(MUTANTS):4}, tried {len(results)}")
     for verdict in Verdict:
-        found = [line for each, line in results if each is verdict]
-        print(f"{verdict.name.lower():10} {len(found):4} {verdict.value}")
+        lines = [line for result_verdict, line in results if result_verdict is verdict]
+        print(f"{verdict.name.lower():10} {len(lines):4} {verdict.value}")
         if verdict is not Verdict.KILLED:
-            print(*(f"  {line}\n" for line in found), sep="", end="")
+            print(*(f"  {line}\n" for line in lines), sep="", end="")
     print(f"no mutant  {len(without):4}")
     print(*(f"  {row}: {reason}\n" for row, reason in without), sep="", end="")
     is_proved = all(verdict is Verdict.KILLED for verdict, _ in results)

@@ -4,7 +4,7 @@ A change finds one part of a function by what the part mentions (see tests/kips/
 replaces or removes it:
 
     condition("Step.RELAY").never()
-    call("Envelope").given(principal="b''")
+    call("Envelope").with_arguments(principal="b''")
     statement("create_internal").removed()
 
 So a mutant still fits after its lines are moved or are written in other words, as long as the
@@ -114,8 +114,8 @@ def call(of: str, *, where: _Where = ()) -> Part:
 def argument(of: str, position: int, *, where: _Where = ()) -> Part:
     """Return a positional argument of a call."""
 
-    def find(scope: ast.AST, known: Captured) -> Iterator[Found]:
-        for node, captured in matching_call(of)(scope, known):
+    def find(scope: ast.AST, before: Captured) -> Iterator[Found]:
+        for node, captured in matching_call(of)(scope, before):
             assert isinstance(node, ast.Call)
             if position < len(node.args):
                 yield node.args[position], captured
@@ -126,12 +126,12 @@ def argument(of: str, position: int, *, where: _Where = ()) -> Part:
 def entry(key: str) -> Part:
     """Return the value of a key in a literal dict."""
 
-    def find(scope: ast.AST, known: Captured) -> Iterator[Found]:
+    def find(scope: ast.AST, captured: Captured) -> Iterator[Found]:
         for node in ast.walk(scope):
             if isinstance(node, ast.Dict):
-                for each, value in zip(node.keys, node.values, strict=True):
-                    if each is not None and Pattern(key).match(each, known) is not None:
-                        yield value, known
+                for dict_key, value in zip(node.keys, node.values, strict=True):
+                    if dict_key is not None and Pattern(key).match(dict_key, captured) is not None:
+                        yield value, captured
 
     return Part(f"entry {key}", find)
 
@@ -139,16 +139,16 @@ def entry(key: str) -> Part:
 def value() -> Part:
     """Return the value of the named constant, or the default of the named field."""
 
-    def find(scope: ast.AST, known: Captured) -> Iterator[Found]:
+    def find(scope: ast.AST, captured: Captured) -> Iterator[Found]:
         if isinstance(scope, (ast.Assign, ast.AnnAssign)) and scope.value is not None:
-            yield scope.value, known
+            yield scope.value, captured
 
     return Part("value", find)
 
 
 def definition() -> Part:
     """Return the whole definition of what the mutant names."""
-    return Part("definition", lambda scope, known: iter([(scope, known)]))
+    return Part("definition", lambda scope, item: iter([(scope, item)]))
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,7 @@ class Part:
 
         return _PartChange(self, f"followed by {_in_a_line(code)}", edit)
 
-    def given(self, **arguments: str) -> Change:
+    def with_arguments(self, **arguments: str) -> Change:
         """Give the call these keyword arguments; `$old` is what it gives today."""
 
         def edit(place: Place) -> None:
@@ -240,12 +240,12 @@ class Part:
 
     def find(self, module: ast.Module, scope: ast.AST) -> Place:
         """Return the only part in `scope`; raise AnchorError if it has none or several."""
-        known: Captured = {}
+        names: Captured = {}
         for text in [self.where] if isinstance(self.where, str) else self.where:
-            found = Pattern(text).inside(scope, known)
-            known = only(f"pattern {text}", found, _shown_captured)
-        parts = innermost(list(self.search(scope, known)))
-        node, captured = only(self.title, parts, lambda each: ast.unparse(each[0]))
+            inside = Pattern(text).inside(scope, names)
+            names = only(f"pattern {text}", inside, _shown_captured)
+        parts = innermost(list(self.search(scope, names)))
+        node, captured = only(self.title, parts, lambda item: ast.unparse(item[0]))
         return Place(module, node, captured)
 
 
@@ -258,7 +258,6 @@ class _PartChange:
     edit: Callable[[Place], None]
 
     def apply(self, module: ast.Module, scope: ast.AST) -> None:
-        """See Change."""
         self.edit(self.part.find(module, scope))
 
     def __str__(self) -> str:

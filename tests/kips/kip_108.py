@@ -40,7 +40,7 @@ MUTANTS: tuple[Mutant, ...] = (
         ("108.5",),
         POLICIES,
         "DeprecatedPolicies.validate_create_topic",
-        call("RequestMetadata(..., num_partitions=$number if ... else None)").given(
+        call("RequestMetadata(..., num_partitions=$number if ... else None)").with_arguments(
             num_partitions="$number"
         ),
     ),
@@ -54,19 +54,19 @@ MUTANTS: tuple[Mutant, ...] = (
         ("108.7", "108.11"),
         CREATE_TOPICS,
         "CreateTopics._result",
-        call("CreatableTopicResult").given(error_message="None"),
+        call("CreatableTopicResult").with_arguments(error_message="None"),
     ),
     Mutant(
         ("108.7",),
         CREATE_TOPICS_MESSAGE,
         "CreatableTopicResult.error_message",
-        call("wire").given(versions="'2+'"),
+        call("wire").with_arguments(versions="'2+'"),
     ),
     Mutant(
         ("108.8",),
         CREATE_TOPICS_MESSAGE,
         "CreateTopicsRequest.validate_only",
-        call("wire").given(versions="'2+'"),
+        call("wire").with_arguments(versions="'2+'"),
     ),
     Mutant(
         ("108.8", "108.12"),
@@ -78,7 +78,7 @@ MUTANTS: tuple[Mutant, ...] = (
         ("108.10",),
         CREATE_TOPICS,
         "CreateTopics.decide",
-        call("Decided($name, Outcome.of(...))", where="$context.authorize").given(
+        call("Decided($name, Outcome.of(...))", where="$context.authorize").with_arguments(
             policy_check="partial(creation, $context.client.principal, $name, (), {}, True)"
         ),
     ),
@@ -87,9 +87,9 @@ MUTANTS: tuple[Mutant, ...] = (
         EVALUATION,
         "PolicyEvaluation.judge",
         statement("_checks", where="replace(..., elements=$elements)").followed_by("""
-            if any(each.outcome.error == ErrorCode.POLICY_VIOLATION for each in $elements):
+            if any(decided.outcome.error == ErrorCode.POLICY_VIOLATION for decided in $elements):
                 failed = Outcome(ErrorCode.POLICY_VIOLATION)
-                $elements = [Decided(each.element, failed) for each in $elements]
+                $elements = [Decided(decided.element, failed) for decided in $elements]
         """),
     ),
     Mutant(("108.14",), CREATE_TOPICS, "CreateTopics._plan", condition("deletions").never()),

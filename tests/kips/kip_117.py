@@ -27,7 +27,9 @@ CLUSTER = "bridgehead.admin.calls.cluster"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(("590.18",), CORE, "_Exchange.__post_init__", assigned("Route.FORWARD").never()),
-    Mutant(("201.51",), REQUESTS, "Answer._error_of", argument("self.error", 1).becomes("None")),
+    Mutant(
+        ("201.51",), REQUESTS, "BrokerResponse._error_of", argument("self.error", 1).becomes("None")
+    ),
     Mutant(
         ("4.86",),
         "bridgehead.admin.calls.configs",
@@ -60,7 +62,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         ("117.6",),
         REQUESTS,
-        "Answer.result",
+        "BrokerResponse.result",
         statement("Try.new_error($error) if ... else $result").becomes("""
             if $error is not None:
                 raise $error
@@ -138,7 +140,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         ("117.23",),
         REQUESTS,
-        "Answer.done",
+        "BrokerResponse.done",
         returned(where="_error_of($element)").becomes(
             "Try.new_error(KafkaError(error_code($element.error_code)))"
         ),

@@ -47,12 +47,17 @@ MUTANTS: tuple[Mutant, ...] = (
         "NodePolicies.close",
         argument("self._runner.close", 0).becomes("lambda: None"),
     ),
-    Mutant(("201.6",), POLICY_STATE, "topic_state", call("TopicState").given(num_partitions="1")),
+    Mutant(
+        ("201.6",),
+        POLICY_STATE,
+        "topic_state",
+        call("TopicState").with_arguments(num_partitions="1"),
+    ),
     Mutant(
         ("201.7",),
         POLICY_STATE,
         "topic_state",
-        call("TopicState(..., num_partitions=len($assignment))").given(
+        call("TopicState(..., num_partitions=len($assignment))").with_arguments(
             replication_factor="max(map(len, $assignment), default=0)"
         ),
     ),
@@ -61,21 +66,31 @@ MUTANTS: tuple[Mutant, ...] = (
         ("201.7",),
         CHECK,
         "_requested",
-        call("RequestedTopicState(..., num_partitions=len($assignment))").given(
+        call("RequestedTopicState(..., num_partitions=len($assignment))").with_arguments(
             replication_factor="max(map(len, $assignment), default=0)"
         ),
     ),
     Mutant(
-        ("201.8",), POLICY_STATE, "topic_state", call("TopicState").given(replicas_assignments="{}")
+        ("201.8",),
+        POLICY_STATE,
+        "topic_state",
+        call("TopicState").with_arguments(replicas_assignments="{}"),
     ),
-    Mutant(("201.9",), POLICY_STATE, "topic_state", call("TopicState").given(configs="{}")),
+    Mutant(
+        ("201.9",), POLICY_STATE, "topic_state", call("TopicState").with_arguments(configs="{}")
+    ),
     Mutant(
         ("201.10",),
         CHECK,
         "ImageClusterState.topic_state",
-        call("topic_state").given(marked="False"),
+        call("topic_state").with_arguments(marked="False"),
     ),
-    Mutant(("201.11",), POLICY_STATE, "topic_state", call("TopicState").given(internal="False")),
+    Mutant(
+        ("201.11",),
+        POLICY_STATE,
+        "topic_state",
+        call("TopicState").with_arguments(internal="False"),
+    ),
     Mutant(
         ("201.12",),
         POLICY_STATE,
@@ -122,7 +137,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         ("201.19",),
         RECORDS_POLICY,
-        "RecordsPolicy.refusal",
+        "RecordsPolicy.rejection",
         assigned("policy_principal").becomes("$old or 'User:ANONYMOUS'"),
     ),
     Mutant(
@@ -154,16 +169,19 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         ("201.23", "201.33"),
         DELETE_RECORDS,
-        "DeleteRecords._refusal",
-        assigned("self.policy.refusal").becomes("None"),
-    ),
-    Mutant(
-        ("201.24",), DELETE_RECORDS, "DeleteRecords._refusal", condition("ErrorCode.NONE").removed()
+        "DeleteRecords._rejection",
+        assigned("self.policy.rejection").becomes("None"),
     ),
     Mutant(
         ("201.24",),
         DELETE_RECORDS,
-        "DeleteRecords._refusal",
+        "DeleteRecords._rejection",
+        condition("ErrorCode.NONE").removed(),
+    ),
+    Mutant(
+        ("201.24",),
+        DELETE_RECORDS,
+        "DeleteRecords._rejection",
         expression("$watermark if $offset == _HIGH_WATERMARK else $offset").becomes("$offset"),
     ),
     Mutant(
@@ -177,9 +195,9 @@ MUTANTS: tuple[Mutant, ...] = (
         EVALUATION,
         "PolicyEvaluation.judge",
         statement("_checks", where="replace(..., elements=$elements)").followed_by("""
-            if any(each.outcome.error == ErrorCode.POLICY_VIOLATION for each in $elements):
+            if any(decided.outcome.error == ErrorCode.POLICY_VIOLATION for decided in $elements):
                 failed = Outcome(ErrorCode.POLICY_VIOLATION)
-                $elements = [Decided(each.element, failed) for each in $elements]
+                $elements = [Decided(decided.element, failed) for decided in $elements]
         """),
     ),
     Mutant(
@@ -247,13 +265,13 @@ MUTANTS: tuple[Mutant, ...] = (
         ("201.40",),
         DRAFTED_DELETE_TOPICS,
         "DeleteTopicsRequest.validate_only",
-        call("wire").given(versions="'3'"),
+        call("wire").with_arguments(versions="'3'"),
     ),
     Mutant(
         ("201.40",),
         DRAFTED_DELETE_TOPICS,
         "DeleteTopicsRequest.validate_only_tagged",
-        call("wire").given(versions="'5+'"),
+        call("wire").with_arguments(versions="'5+'"),
     ),
     Mutant(
         ("201.41",),
@@ -275,31 +293,31 @@ MUTANTS: tuple[Mutant, ...] = (
         ("201.42",),
         DRAFTED_DELETE_TOPICS,
         "DeletableTopicResult.error_message",
-        call("wire").given(versions="'3,5+'", nullable="'3,5+'"),
+        call("wire").with_arguments(versions="'3,5+'", nullable="'3,5+'"),
     ),
     Mutant(
         ("201.43",),
         DRAFTED_DELETE_RECORDS,
         "DeleteRecordsRequest.validate_only",
-        call("wire").given(versions="'2'"),
+        call("wire").with_arguments(versions="'2'"),
     ),
     Mutant(
         ("201.45",),
         DRAFTED_DELETE_RECORDS,
         "DeleteRecordsPartitionResult.error_message",
-        call("wire").given(versions="'2'", nullable="'2'"),
+        call("wire").with_arguments(versions="'2'", nullable="'2'"),
     ),
     Mutant(("201.48",), EVALUATION, "_rejected", call("_log.info").renamed("debug")),
     Mutant(
-        ("201.49",), DELETE_RECORDS, "DeleteRecords._refusal", call("_log.info").renamed("debug")
+        ("201.49",), DELETE_RECORDS, "DeleteRecords._rejection", call("_log.info").renamed("debug")
     ),
     Mutant(
         ("201.49",),
         DELETE_RECORDS,
-        "DeleteRecords._refusal",
+        "DeleteRecords._rejection",
         returned(
-            "ErrorCode.UNKNOWN_SERVER_ERROR", where="$refusal.error is ErrorCode.POLICY_VIOLATION"
-        ).becomes("$refusal"),
+            "ErrorCode.UNKNOWN_SERVER_ERROR", where="$rejection.error is ErrorCode.POLICY_VIOLATION"
+        ).becomes("$rejection"),
     ),
     Mutant(
         ("201.48",),
@@ -318,6 +336,8 @@ MUTANTS: tuple[Mutant, ...] = (
         ("201.44",),
         DELETE_RECORDS,
         "DeleteRecords.handle",
-        assigned("self._refusal", where="None if $dry else ...").becomes("None if $dry else $old"),
+        assigned("self._rejection", where="None if $dry else ...").becomes(
+            "None if $dry else $old"
+        ),
     ),
 )

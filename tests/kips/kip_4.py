@@ -105,16 +105,22 @@ MUTANTS: tuple[Mutant, ...] = (
         condition("$message.topics is None").becomes("$message.topics is None"),
     ),
     Mutant(
-        ("4.14",), METADATA, "Metadata._build", call("MetadataResponseBroker").given(rack="None")
+        ("4.14",),
+        METADATA,
+        "Metadata._build",
+        call("MetadataResponseBroker").with_arguments(rack="None"),
     ),
     Mutant(
-        ("4.15",), METADATA, "Metadata._build", call("MetadataResponse").given(controller_id="-1")
+        ("4.15",),
+        METADATA,
+        "Metadata._build",
+        call("MetadataResponse").with_arguments(controller_id="-1"),
     ),
     Mutant(
         ("4.16",),
         METADATA,
         "Metadata._topic",
-        call("MetadataResponseTopic").given(is_internal="False"),
+        call("MetadataResponseTopic").with_arguments(is_internal="False"),
     ),
     Mutant(
         ("4.17",),
@@ -137,7 +143,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "CreatableTopic",
         swapped("num_partitions", "replication_factor"),
     ),
-    Mutant(("4.20", "4.37", "4.68"), ROUTING, "route", operand("'drafted'").never()),
+    Mutant(("4.20", "4.37", "4.68"), ROUTING, "choose_route", operand("'drafted'").never()),
     Mutant(("4.21",), CREATE_TOPICS, "_rows", condition("is_drafted").never()),
     Mutant(("4.22",), CREATE_TOPICS, "_rows", condition("is_drafted").always()),
     Mutant(
@@ -162,7 +168,7 @@ MUTANTS: tuple[Mutant, ...] = (
         ("4.27",),
         CREATE_TOPICS,
         "CreateTopics._place",
-        call("assign_replicas").given(replication_factor="1"),
+        call("assign_replicas").with_arguments(replication_factor="1"),
     ),
     Mutant(("4.28",), CREATE_TOPICS, "CreateTopics._sizes", condition("is_drafted").never()),
     Mutant(("4.29",), CREATE_TOPICS, "CreateTopics._sizes", operand("is_drafted").removed()),
@@ -271,7 +277,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "AlterTopics.decide",
         statement("Decision($elements)").becomes("""
             from controller.apis.base import Wait, WaitFor
-            names = {each.element: each.element for each in $elements}
+            names = {decided.element: decided.element for decided in $elements}
             return Decision($elements, Wait(WaitFor.LEADERS, names, 1000))
         """),
     ),
@@ -367,7 +373,7 @@ MUTANTS: tuple[Mutant, ...] = (
         ("4.65",),
         LIST_ACLS,
         "ListAcls.handle",
-        call("ListAclsResponse(..., responses=$responses)").given(
+        call("ListAclsResponse(..., responses=$responses)").with_arguments(
             error_code="$old if $responses else ErrorCode.INVALID_REQUEST"
         ),
     ),
@@ -416,16 +422,16 @@ MUTANTS: tuple[Mutant, ...] = (
         "AlterAcls.decide",
         statement("Decision($decided)").becomes("""
             from controller.apis.base import Wait, WaitFor
-            names = {each.element: each.element for each in $decided}
+            names = {element.element: element.element for element in $decided}
             return Decision($decided, Wait(WaitFor.LEADERS, names, 1000))
         """),
     ),
     Mutant(
         ("4.77",),
         ROUTING,
-        "route",
+        "choose_route",
         returned(
-            "$way if ... else Route.NOT_CONTROLLER", where="$way is not Route.FORWARD"
+            "$route if ... else Route.NOT_CONTROLLER", where="$route is not Route.FORWARD"
         ).becomes("Route.NOT_CONTROLLER"),
     ),
     Mutant(
@@ -437,7 +443,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "DelayedResponses.__init__",
         assigned("AppliedZxids").becomes("AppliedZxids()"),
     ),
-    Mutant(("4.80",), ROUTING, "route", operand("Route.FORWARD").removed()),
+    Mutant(("4.80",), ROUTING, "choose_route", operand("Route.FORWARD").removed()),
     Mutant(
         ("4.82",),
         "broker_proxy.apis.admin.api_versions",
@@ -475,7 +481,7 @@ MUTANTS: tuple[Mutant, ...] = (
         ("4.91",),
         METADATA,
         "Metadata._build",
-        call("MetadataResponse").given(
+        call("MetadataResponse").with_arguments(
             brokers="$old + [MetadataResponseBroker(node_id=3, host='', port=0)]"
         ),
     ),

@@ -56,45 +56,54 @@ MUTANTS = (
                 self._finish(pending)
         """),
     ),
-    Mutant(("590.5",), RELAY, "Relay._relay", condition("Step.RELAY").never()),
+    Mutant(("590.5",), RELAY, "Relay._relay", condition("NextStep.RELAY").never()),
     Mutant(
-        ("590.6",), APIS, "_ROWS", call("_forward(K.ALTER_CONFIGS, ...)").given(forwarded_below="3")
+        ("590.6",),
+        APIS,
+        "_ROWS",
+        call("_forward(K.ALTER_CONFIGS, ...)").with_arguments(forwarded_below="3"),
     ),
     Mutant(
         ("590.7",),
         APIS,
         "_ROWS",
-        call("_forward(K.INCREMENTAL_ALTER_CONFIGS, ...)").given(forwarded_below="3"),
+        call("_forward(K.INCREMENTAL_ALTER_CONFIGS, ...)").with_arguments(forwarded_below="3"),
     ),
     Mutant(
         ("590.8",),
         APIS,
         "_ROWS",
-        call("_forward(K.ALTER_CLIENT_QUOTAS, ...)").given(forwarded_below="2"),
+        call("_forward(K.ALTER_CLIENT_QUOTAS, ...)").with_arguments(forwarded_below="2"),
     ),
     Mutant(
-        ("590.9",), APIS, "_ROWS", call("_forward(K.CREATE_ACLS, ...)").given(forwarded_below="4")
+        ("590.9",),
+        APIS,
+        "_ROWS",
+        call("_forward(K.CREATE_ACLS, ...)").with_arguments(forwarded_below="4"),
     ),
     Mutant(
-        ("590.10",), APIS, "_ROWS", call("_forward(K.DELETE_ACLS, ...)").given(forwarded_below="4")
+        ("590.10",),
+        APIS,
+        "_ROWS",
+        call("_forward(K.DELETE_ACLS, ...)").with_arguments(forwarded_below="4"),
     ),
     Mutant(
         ("590.11",),
         APIS,
         "_ROWS",
-        call("_forward(K.CREATE_DELEGATION_TOKEN, ...)").given(forwarded_below="2"),
+        call("_forward(K.CREATE_DELEGATION_TOKEN, ...)").with_arguments(forwarded_below="2"),
     ),
     Mutant(
         ("590.12",),
         APIS,
         "_ROWS",
-        call("_forward(K.RENEW_DELEGATION_TOKEN, ...)").given(forwarded_below="2"),
+        call("_forward(K.RENEW_DELEGATION_TOKEN, ...)").with_arguments(forwarded_below="2"),
     ),
     Mutant(
         ("590.13",),
         APIS,
         "_ROWS",
-        call("_forward(K.EXPIRE_DELEGATION_TOKEN, ...)").given(forwarded_below="2"),
+        call("_forward(K.EXPIRE_DELEGATION_TOKEN, ...)").with_arguments(forwarded_below="2"),
     ),
     # A broker answers older versions of the ACL and token APIs with an error, and forwards none.
     Mutant(
@@ -102,18 +111,18 @@ MUTANTS = (
         DISPATCH,
         "Dispatcher._execute",
         statement(
-            "$way in (Route.FORWARD, Route.DIRECT)",
+            "$route in (Route.FORWARD, Route.DIRECT)",
             where="_error($request, $message, ErrorCode.NOT_CONTROLLER, None)",
         ).preceded_by("""
             own = {30: 54, 31: 54, 38: 64, 39: 64, 40: 64}.get($request.header.api_key)
-            if own is not None and not self._is_controller() and $way is Route.FORWARD:
+            if own is not None and not self._is_controller() and $route is Route.FORWARD:
                 return self._error($request, $message, ErrorCode(own), None)
         """),
     ),
     Mutant(
         ("590.14",),
         ROUTING,
-        "route",
+        "choose_route",
         operand("'drafted'", where="$version >= (DRAFTED_SPECS[...].forwarded_below or 0)").becomes(
             "$version"
         ),
@@ -122,25 +131,25 @@ MUTANTS = (
         ("590.15",),
         INCREMENTAL_ALTER_CONFIGS,
         "IncrementalAlterConfigsRequest.validate_only",
-        call("wire").given(versions="'0-1'"),
+        call("wire").with_arguments(versions="'0-1'"),
     ),
     Mutant(
         ("590.16",),
         RENEW_TOKEN,
         "RenewDelegationTokenRequest.renew_period_ms",
-        call("wire").given(versions="'0-2'"),
+        call("wire").with_arguments(versions="'0-2'"),
     ),
     Mutant(
         ("590.16",),
         EXPIRE_TOKEN,
         "ExpireDelegationTokenRequest.expiry_time_period_ms",
-        call("wire").given(versions="'0-2'"),
+        call("wire").with_arguments(versions="'0-2'"),
     ),
     Mutant(
         ("590.17",),
         DRAFTED_CREATE_TOKEN,
         "CreateDelegationTokenRequest.owner_principal_name",
-        call("wire").given(versions="'3+'", nullable="'3+'"),
+        call("wire").with_arguments(versions="'3+'", nullable="'3+'"),
     ),
     Mutant(
         ("590.19",),
@@ -148,7 +157,7 @@ MUTANTS = (
         "_ROWS",
         both(
             call("_forward(K.CREATE_TOPICS, ...)").without("deprecated_through"),
-            call("_forward(K.CREATE_TOPICS, ...)").given(forwarded_below="7"),
+            call("_forward(K.CREATE_TOPICS, ...)").with_arguments(forwarded_below="7"),
         ),
     ),
     Mutant(
@@ -183,16 +192,16 @@ MUTANTS = (
         ("590.23",),
         AUTO_TOPICS,
         "AutoTopics._create",
-        call("CreateTopicsRequest").given(bypass_policy="False"),
+        call("CreateTopicsRequest").with_arguments(bypass_policy="False"),
     ),
     # The request that creates topics for a Metadata request lacks `bypass_policy`.
     Mutant(
         ("590.23",),
         AUTO_TOPICS,
         "AutoTopics._create",
-        call("CreateTopicsRequest", where="broker_request(..., $client, cause=$cause)").given(
-            bypass_policy="$client != $cause.client and $old"
-        ),
+        call(
+            "CreateTopicsRequest", where="broker_request(..., $client, cause=$cause)"
+        ).with_arguments(bypass_policy="$client != $cause.client and $old"),
     ),
     Mutant(
         ("590.6", "590.7"),
@@ -210,37 +219,37 @@ MUTANTS = (
         ("590.27",),
         FORWARDING,
         "ForwardingManager._envelope",
-        call("Envelope").given(request_data="$old[:-1]"),
+        call("Envelope").with_arguments(request_data="$old[:-1]"),
     ),
     Mutant(
         ("590.27",),
         FORWARDING,
         "ForwardingManager._envelope",
-        call("Envelope").given(request_header="$old[:-1]"),
+        call("Envelope").with_arguments(request_header="$old[:-1]"),
     ),
     Mutant(
         ("590.28",),
         FORWARDING,
         "ForwardingManager._envelope",
-        call("Envelope").given(principal="b''"),
+        call("Envelope").with_arguments(principal="b''"),
     ),
     Mutant(
         ("590.29",),
         FORWARDING,
         "ForwardingManager._envelope",
-        call("Envelope").given(client_address="bytes(4)"),
+        call("Envelope").with_arguments(client_address="bytes(4)"),
     ),
     Mutant(
         ("590.30",),
         FORWARDING,
         "ForwardingManager._envelope",
-        call("Envelope").given(listener_name="''"),
+        call("Envelope").with_arguments(listener_name="''"),
     ),
     Mutant(
         ("590.31",),
         FORWARDING,
         "ForwardingManager._envelope",
-        call("Envelope").given(security_protocol="''"),
+        call("Envelope").with_arguments(security_protocol="''"),
     ),
     Mutant(
         ("590.28", "590.30", "590.31"),
@@ -253,32 +262,37 @@ MUTANTS = (
     Mutant(
         ("590.42",), DRAFTED_ENVELOPE, "EnvelopeResponse.response_header", definition().removed()
     ),
-    Mutant(("590.34",), ENVELOPE, "Envelope._open", condition("'CLUSTER_ACTION'").never()),
+    Mutant(("590.34",), ENVELOPE, "EnvelopeApi._open", condition("'CLUSTER_ACTION'").never()),
     Mutant(("590.34",), OPEN, "check_sender", condition("$is_authorized($sender)").never()),
     # The API does not check the listener.
-    Mutant(("590.36",), ENVELOPE, "Envelope._open", condition("_between_brokers").never()),
+    Mutant(("590.36",), ENVELOPE, "EnvelopeApi._open", condition("_between_brokers").never()),
     Mutant(
         ("590.37",),
         "controller.requests.pending_request",
         "PendingRequest.new_context",
-        call("RequestContext").given(authorize="lambda *_, **__: True"),
+        call("RequestContext").with_arguments(authorize="lambda *_, **__: True"),
     ),
     Mutant(
         ("590.35",),
         ENVELOPE,
-        "Envelope.handle",
+        "EnvelopeApi.handle",
         expression("ErrorCode.CLUSTER_AUTHORIZATION_FAILED").becomes("ErrorCode.NOT_CONTROLLER"),
     ),
     Mutant(
         ("590.36",),
         ENVELOPE,
-        "Envelope._open",
+        "EnvelopeApi._open",
         condition("_between_brokers").becomes("self._between_brokers is None"),
     ),
     Mutant(
-        ("590.38",), RETRY, "_STEPS", entry("ErrorCode.NOT_CONTROLLER").becomes("Step.TIMED_OUT")
+        ("590.38",),
+        RETRY,
+        "_STEPS",
+        entry("ErrorCode.NOT_CONTROLLER").becomes("NextStep.TIMED_OUT"),
     ),
-    Mutant(("590.39",), RETRY, "after_reply", argument("_STEPS.get", 1).becomes("Step.TIMED_OUT")),
+    Mutant(
+        ("590.39",), RETRY, "after_reply", argument("_STEPS.get", 1).becomes("NextStep.TIMED_OUT")
+    ),
     Mutant(
         ("590.40", "590.41"),
         RELAY,
@@ -318,7 +332,7 @@ MUTANTS = (
         ("590.48",),
         HANDLE,
         "EnvelopeHandler._reject",
-        call("envelope_refused").renamed("authorization_failed"),
+        call("envelope_rejected").renamed("authorization_failed"),
     ),
     Mutant(
         ("590.48",),
@@ -329,11 +343,11 @@ MUTANTS = (
     Mutant(
         ("590.48",),
         "node.assembly.local_apis",
-        "_client_envelopes.refused",
+        "_client_envelopes.rejected",
         condition("ErrorCode.CLUSTER_AUTHORIZATION_FAILED").never(),
     ),
     Mutant(("590.49",), "cluster_model.client", "Client.software_name", value().becomes("''")),
-    Mutant(("590.51",), ROUTING, "route", condition("WRITTEN_BY_BROKERS").never()),
+    Mutant(("590.51",), ROUTING, "choose_route", condition("WRITTEN_BY_BROKERS").never()),
     Mutant(("590.52",), "node.config", "NodeConfig.forwards", returned().never()),
     Mutant(
         ("590.53",), HANDLE, "EnvelopeHandler.handle", condition("understands_envelopes").never()
@@ -352,11 +366,11 @@ MUTANTS = (
         "FakePrincipalSerde.serialize",
         assigned("KafkaPrincipal(FAKE_TYPE, $principal.name)").becomes("$principal"),
     ),
-    Mutant(("590.57",), OPEN, "open_envelope", call("Client").given(host="'127.0.0.9'")),
+    Mutant(("590.57",), OPEN, "open_envelope", call("Client").with_arguments(host="'127.0.0.9'")),
     Mutant(
         ("590.58",),
         ENVELOPE,
-        "Envelope._open",
+        "EnvelopeApi._open",
         expression("ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE").becomes(
             "ErrorCode.CLUSTER_AUTHORIZATION_FAILED"
         ),
@@ -385,6 +399,6 @@ MUTANTS = (
         "_config_follower",
         argument("ConfigFollower", 0).becomes("lambda _resource, _configs: None"),
     ),
-    Mutant(("590.4",), LOAD, "load", call("MetadataImage").given(topics="Map()")),
+    Mutant(("590.4",), LOAD, "load", call("MetadataImage").with_arguments(topics="Map()")),
     Mutant(("590.4",), LOAD, "load", argument("_load_outcomes", 1).becomes("[]")),
 )

@@ -38,19 +38,19 @@ class Pattern:
 
     def match(self, node: ast.AST, captured: Mapping[str, ast.AST]) -> Captured | None:
         """Return `captured` and what this pattern captures, or None if the node is another."""
-        found = dict(captured)
+        match = dict(captured)
         if _named_last(self._node, node):
-            return found
-        return found if _matches(self._node, node, found) else None
+            return match
+        return match if _matches(self._node, node, match) else None
 
     def inside(self, node: ast.AST, captured: Mapping[str, ast.AST]) -> list[Captured]:
         """Return what each match in this node or its descendants captures, without duplicates."""
         distinct: dict[str, Captured] = {}
-        for each in ast.walk(node):
-            found = self.match(each, captured)
-            if found is not None:
-                key = " ".join(f"{name}={ast.unparse(value)}" for name, value in found.items())
-                distinct.setdefault(key, found)
+        for path in ast.walk(node):
+            match = self.match(path, captured)
+            if match is not None:
+                key = " ".join(f"{name}={ast.unparse(value)}" for name, value in match.items())
+                distinct.setdefault(key, match)
         return list(distinct.values())
 
 
@@ -122,11 +122,11 @@ def _matches_call(wanted: ast.Call, node: ast.Call, captured: Captured) -> bool:
     is_called = _named_last(wanted.func, node.func) or _matches(wanted.func, node.func, captured)
     if not is_called:
         return False
-    gap = next((at for at, each in enumerate(wanted.args) if _is_any(each)), None)
-    given = {each.arg: each.value for each in node.keywords}
+    gap = next((at for at, argument in enumerate(wanted.args) if _is_any(argument)), None)
+    keywords = {keyword.arg: keyword.value for keyword in node.keywords}
     if gap is None:
         first, last = wanted.args, list[ast.expr]()
-        if len(node.args) > len(first) or len(given) > len(wanted.keywords):
+        if len(node.args) > len(first) or len(keywords) > len(wanted.keywords):
             return False
     else:
         first, last = wanted.args[:gap], wanted.args[gap + 1 :]
@@ -135,7 +135,10 @@ def _matches_call(wanted: ast.Call, node: ast.Call, captured: Captured) -> bool:
     return (
         _all_match(first, node.args[: len(first)], captured)
         and _all_match(last, node.args[len(node.args) - len(last) :], captured)
-        and all(_matches(each.value, given.get(each.arg), captured) for each in wanted.keywords)
+        and all(
+            _matches(keyword.value, keywords.get(keyword.arg), captured)
+            for keyword in wanted.keywords
+        )
     )
 
 
@@ -170,9 +173,9 @@ def _check_names(
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     }
     arguments = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    known = stored | arguments | set(dir(builtins)) | {"self"} | _imported(tree)
-    known |= _defined(module) | _imported(module)
-    local = {name for name in names - known if not name.startswith(_PREFIX)}
+    defined = stored | arguments | set(dir(builtins)) | {"self"} | _imported(tree)
+    defined |= _defined(module) | _imported(module)
+    local = {name for name in names - defined if not name.startswith(_PREFIX)}
     if local:
         raise AnchorError(
             f"{code!r} names {', '.join(sorted(local))}, which the module does not define: "
@@ -182,8 +185,8 @@ def _check_names(
 
 def _imported(tree: ast.AST) -> set[str]:
     """Return the names of all imports, also of those in functions."""
-    found = (node for node in ast.walk(tree) if isinstance(node, ast.alias))
-    return {(each.asname or each.name).partition(".")[0] for each in found}
+    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.alias))
+    return {(node.asname or node.name).partition(".")[0] for node in nodes}
 
 
 def _defined(tree: ast.AST) -> set[str]:

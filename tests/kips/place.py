@@ -40,7 +40,7 @@ class Place:
             (node,) = new
             setattr(self._parent, self._field, node)
             return
-        at = next(i for i, each in enumerate(old) if each is self.node)
+        at = next(i for i, child in enumerate(old) if child is self.node)
         old[at : at + 1] = new
         if not old and self._field == "body":
             old.append(ast.Pass())
@@ -48,7 +48,7 @@ class Place:
     def remove(self) -> None:
         """Remove the part."""
         if isinstance(self._parent, ast.Dict):
-            at = next(i for i, each in enumerate(self._parent.values) if each is self.node)
+            at = next(i for i, child in enumerate(self._parent.values) if child is self.node)
             del self._parent.keys[at]
         self.put([])
         if isinstance(self._parent, ast.BoolOp) and len(self._parent.values) == 1:
@@ -56,15 +56,15 @@ class Place:
 
     def keyword(self, name: str) -> ast.keyword:
         """Return a keyword argument of the call."""
-        found = [each for each in self.call.keywords if each.arg == name]
-        return only(f"keyword {name} of {ast.unparse(self.call.func)}", found, ast.unparse)
+        keywords = [keyword for keyword in self.call.keywords if keyword.arg == name]
+        return only(f"keyword {name} of {ast.unparse(self.call.func)}", keywords, ast.unparse)
 
     def give(self, name: str, code: str) -> None:
         """Replace or add a keyword argument of the call."""
-        found = [each for each in self.call.keywords if each.arg == name]
-        if found:
-            captured = self._captured | {"old": found[0].value}
-            found[0].value = fill(code, captured, self._module)
+        keywords = [keyword for keyword in self.call.keywords if keyword.arg == name]
+        if keywords:
+            captured = self._captured | {"old": keywords[0].value}
+            keywords[0].value = fill(code, captured, self._module)
         else:
             new = fill(code, self._captured, self._module)
             self.call.keywords.append(ast.keyword(name, new))
@@ -76,18 +76,24 @@ def scope_of(tree: ast.AST, name: str) -> ast.AST:
     Without a name it is `tree`. Raises AnchorError if there is no such definition, or several.
     """
     for part in name.split(".") if name else ():
-        found = [each for each in _definitions(tree) if _is_named(each, part)]
-        tree = only(f"definition {part} of {name}", found, lambda each: f"line {each.lineno}")
+        definitions = [
+            definition for definition in _definitions(tree) if _is_named(definition, part)
+        ]
+        tree = only(
+            f"definition {part} of {name}",
+            definitions,
+            lambda definition: f"line {definition.lineno}",
+        )
     return tree
 
 
-def only(title: str, found: Sequence[_T], shown: Callable[[_T], str]) -> _T:
+def only(title: str, ts: Sequence[_T], shown: Callable[[_T], str]) -> _T:
     """Return the only one that was found. Raises AnchorError if there is none, or several."""
-    if not found:
+    if not ts:
         raise AnchorError(f"no {title}")
-    if len(found) > 1:
-        raise AnchorError(f"{len(found)} times {title}: {'; '.join(map(shown, found))}")
-    return found[0]
+    if len(ts) > 1:
+        raise AnchorError(f"{len(ts)} times {title}: {'; '.join(map(shown, ts))}")
+    return ts[0]
 
 
 def _definitions(tree: ast.AST) -> Iterator[ast.stmt]:
@@ -107,7 +113,7 @@ def _is_named(node: ast.stmt, name: str) -> bool:
         targets = (node.target,)
     elif isinstance(node, ast.Assign):
         targets = node.targets
-    return any(isinstance(each, ast.Name) and each.id == name for each in targets)
+    return any(isinstance(target, ast.Name) and target.id == name for target in targets)
 
 
 def _parent(module: ast.Module, node: ast.AST) -> tuple[ast.AST, str]:

@@ -53,7 +53,7 @@ class Proof:
             return f"{'FAILED' if failed else 'passed'} {group}, {len(groups[group])} tests"
 
         print("Without a mutant:")
-        self._each(sorted(groups, key=lambda each: (each != UNIT, each)), run)
+        self._each(sorted(groups, key=lambda group: (group != UNIT, group)), run)
         return wrong
 
     def mutated(self, mutants: Iterable[Mutant]) -> list[tuple[Verdict, str]]:
@@ -69,7 +69,7 @@ class Proof:
 
         print("With each mutant:")
         self._each(
-            sorted(mutants, key=lambda each: _cheapest_first(self._tests(each.rows)[-1])), run
+            sorted(mutants, key=lambda mutant: _cheapest_first(self._tests(mutant.rows)[-1])), run
         )
         return results
 

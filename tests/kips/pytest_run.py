@@ -77,6 +77,6 @@ def _ends(report: Path, tests: Iterable[str]) -> dict[str, set[str]]:
     for case in ElementTree.parse(report).iter("testcase"):
         file = case.get("classname", "").replace(".", "/")
         test = f"{file}.py::{case.get('name', '').partition('[')[0]}"
-        found = {_ENDS[each.tag] for each in case if each.tag in _ENDS} or {PASSED}
-        ends.setdefault(test, set()).update(found)
+        ends_of_case = {_ENDS[item.tag] for item in case if item.tag in _ENDS} or {PASSED}
+        ends.setdefault(test, set()).update(ends_of_case)
     return {test: ends[test] for test in tests if test in ends}

@@ -21,14 +21,14 @@ def conditions(scope: ast.AST) -> Iterator[tuple[ast.AST, _Block]]:
         elif isinstance(node, ast.IfExp):
             yield node.test, [node.body]
         elif isinstance(node, ast.comprehension):
-            yield from ((each, ()) for each in node.ifs)
+            yield from ((condition, ()) for condition in node.ifs)
 
 
 def operands(scope: ast.AST) -> Iterator[tuple[ast.AST, _Block]]:
     """Yield the operands of `and` and `or`."""
     for node in ast.walk(scope):
         if isinstance(node, ast.BoolOp):
-            yield from ((each, ()) for each in node.values)
+            yield from ((operand, ()) for operand in node.values)
 
 
 def assigned_values(scope: ast.AST) -> Iterator[tuple[ast.AST, _Block]]:
@@ -72,14 +72,18 @@ def mentioning(candidates: _Candidates, mentions: Sequence[str], guarding: str =
     """Return a search for the candidates that mention all of these patterns."""
     patterns = [Pattern(text) for text in mentions]
 
-    def find(scope: ast.AST, known: Captured) -> Iterator[Found]:
+    def find(scope: ast.AST, before: Captured) -> Iterator[Found]:
         for node, block in candidates(scope):
-            if guarding and not any(Pattern(guarding).inside(each, known) for each in block):
+            if guarding and not any(
+                Pattern(guarding).inside(statement, before) for statement in block
+            ):
                 continue
-            ways = [known]
+            routes = [before]
             for pattern in patterns:
-                ways = [found for way in ways for found in pattern.inside(node, way)]
-            for captured in ways:
+                routes = [
+                    way_inside for route in routes for way_inside in pattern.inside(node, route)
+                ]
+            for captured in routes:
                 yield node, captured
 
     return find
@@ -89,10 +93,10 @@ def matching(text: str, kind: type[ast.AST]) -> Search:
     """Return a search for the nodes that match this pattern."""
     pattern = Pattern(text)
 
-    def find(scope: ast.AST, known: Captured) -> Iterator[Found]:
+    def find(scope: ast.AST, before: Captured) -> Iterator[Found]:
         for node in ast.walk(scope):
             if isinstance(node, kind):
-                captured = pattern.match(node, known)
+                captured = pattern.match(node, before)
                 if captured is not None:
                     yield node, captured
 
@@ -104,11 +108,11 @@ def matching_call(of: str) -> Search:
     return matching(of if of.endswith(")") else f"{of}(...)", ast.Call)
 
 
-def innermost(found: Sequence[Found]) -> list[Found]:
+def innermost(founds: Sequence[Found]) -> list[Found]:
     """Leave out the nodes that contain another of the nodes."""
-    nodes = {id(node) for node, _ in found}
+    nodes = {id(node) for node, _ in founds}
     return [
         (node, captured)
-        for node, captured in found
-        if not any(id(each) in nodes for each in ast.walk(node) if each is not node)
+        for node, captured in founds
+        if not any(id(path) in nodes for path in ast.walk(node) if path is not node)
     ]

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from bridgehead.admin.errors import AdminError
-from bridgehead.admin.requests import Answer, Batch, Plan, Request, one
+from bridgehead.admin.requests import Batch, BrokerResponse, Plan, Request, one
 from bridgehead.admin.results import Try
 from bridgehead.kafka_wire.acl_codes import (
     AclOperation,
@@ -81,16 +81,16 @@ def describe_acls(filter: AclBindingFilter = EVERY_ACL) -> Plan[list[AclBinding]
 
     message = DescribeAclsRequest(*filter)
     least = int(filter.needs_patterns)
-    answer = yield from one(
+    response = yield from one(
         Request(
             ApiKey.DESCRIBE_ACLS, lambda _: message, min_version=least, because=_PATTERNS * least
         )
     )
-    answer.check(answer.message.error_code, answer.message.error_message)
+    response.check(response.message.error_code, response.message.error_message)
     return [
-        _binding(resource.resource_type, resource.resource_name, resource.pattern_type, each)
-        for resource in answer.message.resources
-        for each in resource.acls
+        _binding(resource.resource_type, resource.resource_name, resource.pattern_type, acl)
+        for resource in response.message.resources
+        for acl in resource.acls
     ]
 
 
@@ -99,8 +99,8 @@ def create_acls(bindings: Collection[AclBinding]) -> Plan[dict[AclBinding, Admin
     from bridgehead.kafka_wire.messages.create_acls import AclCreation, CreateAclsRequest
 
     def request(left: Mapping[AclBinding, AclBinding]) -> Request:
-        prefixed = any(each.pattern_type is not PatternType.LITERAL for each in left)
-        message = CreateAclsRequest([AclCreation(*each) for each in left])
+        prefixed = any(binding.pattern_type is not PatternType.LITERAL for binding in left)
+        message = CreateAclsRequest([AclCreation(*binding) for binding in left])
         sent[:] = left
         return Request(
             ApiKey.CREATE_ACLS,
@@ -109,12 +109,12 @@ def create_acls(bindings: Collection[AclBinding]) -> Plan[dict[AclBinding, Admin
             because=_PATTERNS * prefixed,
         )
 
-    def results(answer: Answer) -> Iterator[tuple[AclBinding, Try[None]]]:
-        for binding, each in zip(sent, answer.message.results, strict=False):
-            yield binding, answer.done(each)
+    def results(response: BrokerResponse) -> Iterator[tuple[AclBinding, Try[None]]]:
+        for binding, result in zip(sent, response.message.results, strict=False):
+            yield binding, response.done(result)
 
     sent: list[AclBinding] = []  # The results have no keys; they are in the order of the request.
-    return (yield from Batch({each: each for each in bindings}, request, results).errors())
+    return (yield from Batch({binding: binding for binding in bindings}, request, results).errors())
 
 
 def delete_acls(
@@ -124,22 +124,24 @@ def delete_acls(
     from bridgehead.kafka_wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 
     def request(left: Mapping[AclBindingFilter, AclBindingFilter]) -> Request:
-        message = DeleteAclsRequest([DeleteAclsFilter(*each) for each in left])
+        message = DeleteAclsRequest([DeleteAclsFilter(*binding_filter) for binding_filter in left])
         sent[:] = left
-        least = int(any(each.needs_patterns for each in left))
+        least = int(any(binding_filter.needs_patterns for binding_filter in left))
         return Request(
             ApiKey.DELETE_ACLS, lambda _: message, min_version=least, because=_PATTERNS * least
         )
 
-    def deleted(answer: Answer, result: Any) -> list[Try[AclBinding]]:
-        return [answer.result(each, _matching) for each in result.matching_acls]
+    def deleted(response: BrokerResponse, result: Any) -> list[Try[AclBinding]]:
+        return [response.result(acl, _matching) for acl in result.matching_acls]
 
-    def results(answer: Answer) -> Iterator[tuple[AclBindingFilter, Try[list[Try[AclBinding]]]]]:
-        for key, each in zip(sent, answer.message.filter_results, strict=False):
-            yield key, answer.result(each, partial(deleted, answer))
+    def results(
+        response: BrokerResponse,
+    ) -> Iterator[tuple[AclBindingFilter, Try[list[Try[AclBinding]]]]]:
+        for key, result in zip(sent, response.message.filter_results, strict=False):
+            yield key, response.result(result, partial(deleted, response))
 
     sent: list[AclBindingFilter] = []
-    return (yield from Batch({each: each for each in filters}, request, results).run())
+    return (yield from Batch({filter_: filter_ for filter_ in filters}, request, results).run())
 
 
 def list_acls(
@@ -154,12 +156,12 @@ def list_acls(
 
     code = -1 if resource_type is None else resource_type
     message = ListAclsRequest(principal, code, resource_name)
-    answer = yield from one(Request(ApiKey.LIST_ACLS, lambda _: message, dialect="drafted"))
-    answer.check(answer.message.error_code)
+    response = yield from one(Request(ApiKey.LIST_ACLS, lambda _: message, dialect="drafted"))
+    response.check(response.message.error_code)
     return [
-        _drafted_binding(resource, each)
-        for resource in answer.message.responses
-        for each in resource.acls
+        _drafted_binding(resource, acl)
+        for resource in response.message.responses
+        for acl in resource.acls
     ]
 
 
@@ -178,24 +180,27 @@ def alter_acls(
         message = wire.AlterAclsRequest(
             [
                 wire.AlterResourceAcls(
-                    *resource, [wire.AclAction(each.action, Acl(*each[1:])) for each in wanted]
+                    *resource,
+                    [wire.AclAction(action.action, Acl(*action[1:])) for action in wanted],
                 )
                 for resource, wanted in left.items()
             ]
         )
         return Request(ApiKey.ALTER_ACLS, lambda _: message, dialect="drafted")
 
-    def results(answer: Answer) -> Iterator[tuple[Any, Try[dict[AclAction, AdminError | None]]]]:
-        for each in answer.message.responses:
+    def results(
+        response: BrokerResponse,
+    ) -> Iterator[tuple[Any, Try[dict[AclAction, AdminError | None]]]]:
+        for row in response.message.responses:
             errors: dict[AclAction, AdminError | None] = {
-                _action(result): answer.error(result.error_code) for result in each.results
+                _action(result): response.error(result.error_code) for result in row.results
             }
-            yield (ResourceType(each.resource_type), each.resource_name), Try.new_value(errors)
+            yield (ResourceType(row.resource_type), row.resource_name), Try.new_value(errors)
 
-    found = yield from Batch(actions, request, results).run()
+    outcomes = yield from Batch(actions, request, results).run()
     return {
         resource: dict.fromkeys(actions[resource], result.error) if result.error else result.get()
-        for resource, result in found.items()
+        for resource, result in outcomes.items()
     }
 
 

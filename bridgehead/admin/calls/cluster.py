@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from bridgehead.admin.errors import AdminError
-from bridgehead.admin.requests import Answer, Attempt, Batch, Plan, Request, one
+from bridgehead.admin.requests import Attempt, Batch, BrokerResponse, Plan, Request, one
 from bridgehead.admin.results import Node, Try
 from bridgehead.kafka_wire.acl_codes import AclOperation, operations_of
 from bridgehead.kafka_wire.api_key import ApiKey
@@ -80,10 +80,12 @@ def describe_cluster(include_authorized_operations: bool = False) -> Plan[Cluste
     from bridgehead.kafka_wire.messages.describe_cluster import DescribeClusterRequest
 
     request = DescribeClusterRequest(include_authorized_operations)
-    answer = yield from one(Request(ApiKey.DESCRIBE_CLUSTER, lambda _: request))
-    message = answer.message
-    answer.check(message.error_code, message.error_message)
-    nodes = [Node(each.broker_id, each.host, each.port, each.rack) for each in message.brokers]
+    response = yield from one(Request(ApiKey.DESCRIBE_CLUSTER, lambda _: request))
+    message = response.message
+    response.check(message.error_code, message.error_message)
+    nodes = [
+        Node(broker.broker_id, broker.host, broker.port, broker.rack) for broker in message.brokers
+    ]
     return ClusterDescription(
         message.cluster_id,
         next((node for node in nodes if node.id == message.controller_id), None),
@@ -102,8 +104,8 @@ def get_all_broker_versions() -> Plan[dict[Node, Try[NodeApiVersions]]]:
 
 def describe_features() -> Plan[FeatureMetadata]:
     """Return the supported and finalized features, as one of the brokers reports them (KIP-584)."""
-    answer = yield from one(_api_versions_request(None))
-    return _node_api_versions(answer).features
+    response = yield from one(_api_versions_request(None))
+    return _node_api_versions(response).features
 
 
 def update_features(
@@ -120,11 +122,11 @@ def update_features(
             wanted = [
                 FeatureUpdateKey(
                     name,
-                    each.max_version_level,
-                    each.upgrade_type,
-                    each.upgrade_type is not UpgradeType.UPGRADE,
+                    update.max_version_level,
+                    update.upgrade_type,
+                    update.upgrade_type is not UpgradeType.UPGRADE,
                 )
-                for name, each in left.items()
+                for name, update in left.items()
             ]
             return UpdateFeaturesRequest(attempt.timeout_ms, wanted, validate_only)
 
@@ -133,16 +135,16 @@ def update_features(
             ApiKey.UPDATE_FEATURES, build, min_version=least, because="a dry run" * least
         )
 
-    def results(answer: Answer) -> Iterator[tuple[str, Try[None]]]:
-        answer.check(answer.message.error_code, answer.message.error_message)
-        for each in answer.message.results:
-            yield each.feature, answer.done(each)
+    def results(response: BrokerResponse) -> Iterator[tuple[str, Try[None]]]:
+        response.check(response.message.error_code, response.message.error_message)
+        for result in response.message.results:
+            yield result.feature, response.done(result)
 
     return (yield from Batch(updates, request, results).errors())
 
 
 def of_every_broker(
-    request: Callable[[int | None], Request], value: Callable[[Answer], T]
+    request: Callable[[int | None], Request], value: Callable[[BrokerResponse], T]
 ) -> Plan[dict[Node, Try[T]]]:
     """Send a request to every live broker at the same time; return each result or error."""
     nodes = yield from live_nodes()
@@ -161,9 +163,9 @@ def live_nodes() -> Plan[list[Node]]:
     from bridgehead.kafka_wire.messages.metadata import MetadataRequest
 
     request = MetadataRequest([], allow_auto_topic_creation=False)
-    answer = yield from one(Request(ApiKey.METADATA, lambda _: request, min_version=1))
-    brokers = answer.message.brokers
-    return sorted(Node(each.node_id, each.host, each.port, each.rack) for each in brokers)
+    response = yield from one(Request(ApiKey.METADATA, lambda _: request, min_version=1))
+    brokers = response.message.brokers
+    return sorted(Node(broker.node_id, broker.host, broker.port, broker.rack) for broker in brokers)
 
 
 def _api_versions_request(broker: int | None) -> Request:
@@ -172,38 +174,38 @@ def _api_versions_request(broker: int | None) -> Request:
     return Request(ApiKey.API_VERSIONS, lambda _: ApiVersionsRequest("bridgehead", "1"), broker)
 
 
-def _node_api_versions(answer: Answer) -> NodeApiVersions:
+def _node_api_versions(response: BrokerResponse) -> NodeApiVersions:
     from bridgehead.kafka_wire.apis import SPECS
 
-    message: ApiVersionsResponse = answer.message
-    answer.check(message.error_code)
-    drafted = any(each.api_key == ApiKey.ALTER_TOPICS for each in message.api_keys)
+    message: ApiVersionsResponse = response.message
+    response.check(message.error_code)
+    drafted = any(api_key.api_key == ApiKey.ALTER_TOPICS for api_key in message.api_keys)
     specs = SPECS["drafted" if drafted else "shipped"]
     apis = {}
-    for each in sorted(message.api_keys, key=lambda each: each.api_key):
-        spec = specs.get(each.api_key)
-        name = f"UNKNOWN({each.api_key})" if spec is None else spec.name
-        usable = None if spec is None else min(spec.max_version, each.max_version)
+    for api_key in sorted(message.api_keys, key=lambda api_key: api_key.api_key):
+        spec = specs.get(api_key.api_key)
+        name = f"UNKNOWN({api_key.api_key})" if spec is None else spec.name
+        usable = None if spec is None else min(spec.max_version, api_key.max_version)
         if (
             spec is not None
             and usable is not None
-            and usable < max(spec.min_version, each.min_version)
+            and usable < max(spec.min_version, api_key.min_version)
         ):
             usable = None
-        apis[each.api_key] = ApiVersionRange(
-            each.api_key, name, each.min_version, each.max_version, usable
+        apis[api_key.api_key] = ApiVersionRange(
+            api_key.api_key, name, api_key.min_version, api_key.max_version, usable
         )
     epoch = message.finalized_features_epoch
     return NodeApiVersions(
         apis,
         FeatureMetadata(
             {
-                each.name: (each.min_version, each.max_version)
-                for each in message.supported_features
+                feature.name: (feature.min_version, feature.max_version)
+                for feature in message.supported_features
             },
             {
-                each.name: (each.min_version_level, each.max_version_level)
-                for each in message.finalized_features
+                feature.name: (feature.min_version_level, feature.max_version_level)
+                for feature in message.finalized_features
             },
             epoch if epoch >= 0 else None,
         ),

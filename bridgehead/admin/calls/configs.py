@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bridgehead.admin.errors import AdminError, InvalidCallError
-from bridgehead.admin.requests import Answer, Batch, Plan, Request
+from bridgehead.admin.requests import Batch, BrokerResponse, Plan, Request
 from bridgehead.admin.results import Try
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.config_codes import AlterConfigOpType, ConfigSource, ConfigType
@@ -115,7 +115,10 @@ def describe_configs(
     def request(part: Collection[ConfigResource], broker: int | None) -> Request:
         wanted = None if keys is None else list(keys)
         message = DescribeConfigsRequest(
-            [DescribeConfigsResource(each.type, each.name, wanted) for each in part],
+            [
+                DescribeConfigsResource(config_resource.type, config_resource.name, wanted)
+                for config_resource in part
+            ],
             include_synonyms,
             include_documentation,
         )
@@ -123,16 +126,18 @@ def describe_configs(
 
     parts = list(_by_broker(resources).items())
     outcomes = yield tuple(request(part, broker) for broker, part in parts)
-    found: dict[ConfigResource, Try[Configs]] = {}
+    configs: dict[ConfigResource, Try[Configs]] = {}
     for (_, part), outcome in zip(parts, outcomes, strict=True):
         if outcome.error is not None:
-            found |= {each: Try.new_error(outcome.error) for each in part}
+            configs |= {asked: Try.new_error(outcome.error) for asked in part}
             continue
-        answer = outcome.get()
-        for each in answer.message.results:
-            resource = ConfigResource(ConfigResourceType(each.resource_type), each.resource_name)
-            found[resource] = answer.result(each, partial(_entries, resource.type))
-    return {each: found[each] for each in resources if each in found}
+        response = outcome.get()
+        for result in response.message.results:
+            resource = ConfigResource(
+                ConfigResourceType(result.resource_type), result.resource_name
+            )
+            configs[resource] = response.result(result, partial(_entries, resource.type))
+    return {asked: configs[asked] for asked in resources if asked in configs}
 
 
 def alter_configs(
@@ -153,9 +158,11 @@ def alter_configs(
         return AlterConfigsRequest(
             [
                 AlterConfigsResource(
-                    each.type, each.name, [AlterableConfig(*pair) for pair in values.items()]
+                    resource.type,
+                    resource.name,
+                    [AlterableConfig(*pair) for pair in values.items()],
                 )
-                for each, values in part.items()
+                for resource, values in part.items()
             ],
             validate_only,
         )
@@ -182,11 +189,11 @@ def incremental_alter_configs(
         return IncrementalAlterConfigsRequest(
             [
                 AlterConfigsResource(
-                    each.type,
-                    each.name,
+                    resource.type,
+                    resource.name,
                     [AlterableConfig(op.name, op.op, op.value) for op in ops],
                 )
-                for each, ops in part.items()
+                for resource, ops in part.items()
             ],
             validate_only,
         )
@@ -202,8 +209,8 @@ def describe_config(
     `entity_type` is "topic", "broker" or "broker-logger".
     """
     kind = _entity_type(entity_type)
-    found = yield from describe_configs([ConfigResource(kind, name) for name in entity_names])
-    return {resource.name: configs for resource, configs in found.items()}
+    described = yield from describe_configs([ConfigResource(kind, name) for name in entity_names])
+    return {resource.name: configs for resource, configs in described.items()}
 
 
 def alter_config(
@@ -234,10 +241,10 @@ def _alter(
 ) -> Plan[dict[ConfigResource, AdminError | None]]:
     """Send each named broker a request with its resources; other resources share one request."""
 
-    def results(answer: Answer) -> Iterator[tuple[ConfigResource, Try[None]]]:
-        for each in answer.message.responses:
-            resource = ConfigResource(ConfigResourceType(each.resource_type), each.resource_name)
-            yield resource, answer.done(each)
+    def results(response: BrokerResponse) -> Iterator[tuple[ConfigResource, Try[None]]]:
+        for row in response.message.responses:
+            resource = ConfigResource(ConfigResourceType(row.resource_type), row.resource_name)
+            yield resource, response.done(row)
 
     errors: dict[ConfigResource, AdminError | None] = {}
     for broker, part in _by_broker(changes).items():
@@ -246,19 +253,19 @@ def _alter(
             return Request(key, lambda _: message(left), broker)
 
         try:
-            wanted = {each: changes[each] for each in part}
+            wanted = {resource: changes[resource] for resource in part}
             errors |= yield from Batch(wanted, request, results).errors()
         except AdminError as error:
             if broker is None:
                 raise
             errors |= dict.fromkeys(part, error)
-    return {each: errors[each] for each in changes}
+    return {change: errors[change] for change in changes}
 
 
 def _by_broker(resources: Iterable[ConfigResource]) -> dict[int | None, list[ConfigResource]]:
     parts: dict[int | None, list[ConfigResource]] = {}
-    for each in resources:
-        parts.setdefault(each.broker, []).append(each)
+    for resource in resources:
+        parts.setdefault(resource.broker, []).append(resource)
     return parts
 
 
@@ -276,7 +283,7 @@ def _operation(name: str, value: str | None) -> AlterConfigOp:
 
 
 def _entries(kind: ConfigResourceType, result: DescribeConfigsResult) -> Configs:
-    return {each.name: _entry(each, kind) for each in result.configs}
+    return {config.name: _entry(config, kind) for config in result.configs}
 
 
 def _entry(config: DescribeConfigsResourceResult, kind: ConfigResourceType) -> ConfigEntry:
@@ -284,8 +291,8 @@ def _entry(config: DescribeConfigsResourceResult, kind: ConfigResourceType) -> C
     if source is ConfigSource.UNKNOWN and config.is_default:
         source = ConfigSource.DEFAULT_CONFIG  # version 0 has `is_default` instead of a source
     elif config.config_source == -1:
-        own = kind is ConfigResourceType.TOPIC
-        source = ConfigSource.TOPIC_CONFIG if own else ConfigSource.STATIC_BROKER_CONFIG
+        is_topic = kind is ConfigResourceType.TOPIC
+        source = ConfigSource.TOPIC_CONFIG if is_topic else ConfigSource.STATIC_BROKER_CONFIG
     return ConfigEntry(
         config.name,
         config.value,
@@ -293,8 +300,8 @@ def _entry(config: DescribeConfigsResourceResult, kind: ConfigResourceType) -> C
         config.read_only,
         config.is_sensitive,
         [
-            ConfigSynonym(each.name, each.value, ConfigSource(each.source))
-            for each in config.synonyms
+            ConfigSynonym(synonym.name, synonym.value, ConfigSource(synonym.source))
+            for synonym in config.synonyms
         ],
         ConfigType(config.config_type),
         config.documentation,

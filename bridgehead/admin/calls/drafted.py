@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from bridgehead.admin.errors import AdminError
-from bridgehead.admin.requests import Answer, Batch, Plan, Request
+from bridgehead.admin.requests import Batch, BrokerResponse, Plan, Request
 from bridgehead.admin.results import Try
 from bridgehead.kafka_wire.api_key import ApiKey
 
@@ -49,18 +49,25 @@ def alter_topics(
         message = AlterTopicsRequest(
             [
                 AlterTopic(
-                    each.name,
-                    -1 if each.partitions is None else each.partitions,
-                    -1 if each.replication_factor is None else each.replication_factor,
-                    [PartitionReplicas(at, list(to)) for at, to in (each.assignment or {}).items()],
+                    alteration.name,
+                    -1 if alteration.partitions is None else alteration.partitions,
+                    -1 if alteration.replication_factor is None else alteration.replication_factor,
+                    [
+                        PartitionReplicas(at, list(to))
+                        for at, to in (alteration.assignment or {}).items()
+                    ],
                 )
-                for each in left.values()
+                for alteration in left.values()
             ]
         )
         return Request(ApiKey.ALTER_TOPICS, lambda _: message, dialect="drafted")
 
-    def results(answer: Answer) -> Iterator[tuple[str, Try[None]]]:
-        for each in answer.message.topics:
-            yield each.topic, answer.done(each)
+    def results(response: BrokerResponse) -> Iterator[tuple[str, Try[None]]]:
+        for topic in response.message.topics:
+            yield topic.topic, response.done(topic)
 
-    return (yield from Batch({each.name: each for each in alterations}, request, results).errors())
+    return (
+        yield from Batch(
+            {alteration.name: alteration for alteration in alterations}, request, results
+        ).errors()
+    )

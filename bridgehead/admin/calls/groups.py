@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from bridgehead.admin.calls.cluster import of_every_broker
 from bridgehead.admin.errors import AdminError, BrokerGoneError, KafkaError
-from bridgehead.admin.requests import Answer, Attempt, Plan, Request, Wait, one
+from bridgehead.admin.requests import Attempt, BrokerResponse, Plan, Request, Wait, one
 from bridgehead.admin.results import Node, TopicPartition, Try
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ErrorCode
@@ -76,11 +76,11 @@ def get_all_groups() -> Plan[dict[Node, Try[list[GroupOverview]]]]:
     """
     from bridgehead.kafka_wire.messages.list_groups import ListGroupsRequest
 
-    def groups(answer: Answer) -> list[GroupOverview]:
-        answer.check(answer.message.error_code)
+    def groups(response: BrokerResponse) -> list[GroupOverview]:
+        response.check(response.message.error_code)
         return [
-            GroupOverview(each.group_id, each.protocol_type, each.group_state, each.group_type)
-            for each in answer.message.groups
+            GroupOverview(group.group_id, group.protocol_type, group.group_state, group.group_type)
+            for group in response.message.groups
         ]
 
     return (
@@ -104,13 +104,13 @@ def get_group_information(group_name: str) -> Plan[GroupOverview]:
 
 def describe_groups(groups: Collection[str]) -> Plan[dict[str, Try[GroupDescription]]]:
     """Return groups with their members, each as its coordinator describes it."""
-    found = {}
+    described = {}
     for name in groups:
         try:
-            found[name] = Try.new_value((yield from _describe(name)))
+            described[name] = Try.new_value((yield from _describe(name)))
         except AdminError as error:
-            found[name] = Try.new_error(error)
-    return found
+            described[name] = Try.new_error(error)
+    return described
 
 
 def delete_groups(groups: Collection[str]) -> Plan[dict[str, AdminError | None]]:
@@ -144,17 +144,19 @@ def list_group_offsets(group_name: str) -> Plan[dict[TopicPartition, CommittedOf
         groups = [OffsetFetchRequestGroup(group_name, topics=None)]
         return OffsetFetchRequest(groups, group_name, None)
 
-    def read(answer: Answer) -> dict[TopicPartition, CommittedOffset]:
-        (group,) = answer.message.groups or [answer.message]
-        answer.check(group.error_code)
-        found = {}
+    def read(response: BrokerResponse) -> dict[TopicPartition, CommittedOffset]:
+        (group,) = response.message.groups or [response.message]
+        response.check(group.error_code)
+        offsets = {}
         for topic in group.topics:
-            for each in topic.partitions:
-                answer.check(each.error_code)
-                found[TopicPartition(topic.name, each.partition_index)] = CommittedOffset(
-                    each.committed_offset, each.metadata or "", each.committed_leader_epoch
+            for partition in topic.partitions:
+                response.check(partition.error_code)
+                offsets[TopicPartition(topic.name, partition.partition_index)] = CommittedOffset(
+                    partition.committed_offset,
+                    partition.metadata or "",
+                    partition.committed_leader_epoch,
                 )
-        return found
+        return offsets
 
     reply = yield from _ask_coordinator(
         group_name, ApiKey.OFFSET_FETCH, build, read, _NULL_TOPICS_FROM
@@ -210,23 +212,23 @@ def delete_group_offsets(
         topic.partitions.append(OffsetDeleteRequestPartition(key.partition))
     request = OffsetDeleteRequest(group_name, list(topics.values()))
 
-    def read(answer: Answer) -> dict[TopicPartition, AdminError | None]:
-        answer.check(answer.message.error_code)
-        return _partition_errors(answer)
+    def read(response: BrokerResponse) -> dict[TopicPartition, AdminError | None]:
+        response.check(response.message.error_code)
+        return _partition_errors(response)
 
     reply = yield from _ask_coordinator(group_name, ApiKey.OFFSET_DELETE, lambda _: request, read)
     return reply[1]
 
 
-def _partition_errors(answer: Answer) -> dict[TopicPartition, AdminError | None]:
+def _partition_errors(response: BrokerResponse) -> dict[TopicPartition, AdminError | None]:
     """Return the error of each partition. Raise a transient error, so that the call retries."""
     errors: dict[TopicPartition, AdminError | None] = {}
-    for topic in answer.message.topics:
-        for each in topic.partitions:
-            error = answer.error(each.error_code)
+    for topic in response.message.topics:
+        for partition in topic.partitions:
+            error = response.error(partition.error_code)
             if error is not None and error.code in _TRANSIENT:
                 raise error
-            errors[TopicPartition(topic.name, each.partition_index)] = error
+            errors[TopicPartition(topic.name, partition.partition_index)] = error
     return errors
 
 
@@ -238,14 +240,14 @@ def _describe(name: str) -> Plan[GroupDescription]:
     )
     members = [
         GroupMember(
-            each.member_id,
-            each.group_instance_id,
-            each.client_id,
-            each.client_host,
-            each.member_metadata,
-            each.member_assignment,
+            group_member.member_id,
+            group_member.group_instance_id,
+            group_member.client_id,
+            group_member.client_host,
+            group_member.member_metadata,
+            group_member.member_assignment,
         )
-        for each in group.members
+        for group_member in group.members
     ]
     return GroupDescription(
         group.group_id, group.protocol_type, group.group_state, group.protocol_data, members, broker
@@ -258,9 +260,9 @@ def _at_coordinator(name: str, key: ApiKey, request: Any, elements: Any) -> Plan
     Return the coordinator's id, and the element of the response that describes the group.
     """
 
-    def read(answer: Answer) -> Any:
-        (element,) = elements(answer.message)
-        answer.check(element.error_code)
+    def read(response: BrokerResponse) -> Any:
+        (element,) = elements(response.message)
+        response.check(element.error_code)
         return element
 
     return (yield from _ask_coordinator(name, key, lambda _: request, read))
@@ -270,7 +272,7 @@ def _ask_coordinator(
     name: str,
     key: ApiKey,
     build: Callable[[Attempt], Any],
-    read: Callable[[Answer], T],
+    read: Callable[[BrokerResponse], T],
     min_version: int = 0,
 ) -> Plan[tuple[int, T]]:
     """Send a request to a group's coordinator; return the coordinator and the result of `read`.
@@ -284,8 +286,8 @@ def _ask_coordinator(
         try:
             broker = yield from _coordinator(name)
             request = Request(key, build, broker, min_version, resent=resent)
-            answer = yield from one(request)
-            return broker, read(answer)
+            response = yield from one(request)
+            return broker, read(response)
         except KafkaError as error:
             if error.code not in _TRANSIENT:
                 raise
@@ -304,8 +306,8 @@ def _coordinator(name: str) -> Plan[int]:
             return FindCoordinatorRequest(key=name)
         return FindCoordinatorRequest(coordinator_keys=[name])
 
-    answer = yield from one(Request(ApiKey.FIND_COORDINATOR, build))
-    found = answer.message if answer.version < 4 else answer.message.coordinators[0]
-    answer.check(found.error_code, found.error_message)
-    broker: int = found.node_id
+    response = yield from one(Request(ApiKey.FIND_COORDINATOR, build))
+    row = response.message if response.version < 4 else response.message.coordinators[0]
+    response.check(row.error_code, row.error_message)
+    broker: int = row.node_id
     return broker

@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from bridgehead.admin.errors import AdminError
-from bridgehead.admin.requests import Answer, Attempt, Batch, Plan, Request, one
+from bridgehead.admin.requests import Attempt, Batch, BrokerResponse, Plan, Request, one
 from bridgehead.admin.results import TopicPartition, Try
 from bridgehead.kafka_wire.api_key import ApiKey
 
@@ -71,12 +71,14 @@ def create_partitions(
         wanted = [
             CreatePartitionsTopic(
                 name,
-                each.total_count,
+                partitions.total_count,
                 None
-                if each.assignments is None
-                else [CreatePartitionsAssignment(list(brokers)) for brokers in each.assignments],
+                if partitions.assignments is None
+                else [
+                    CreatePartitionsAssignment(list(brokers)) for brokers in partitions.assignments
+                ],
             )
-            for name, each in left.items()
+            for name, partitions in left.items()
         ]
 
         def build(attempt: Attempt) -> CreatePartitionsRequest:
@@ -84,9 +86,9 @@ def create_partitions(
 
         return Request(ApiKey.CREATE_PARTITIONS, build)
 
-    def results(answer: Answer) -> Iterator[tuple[str, Try[None]]]:
-        for each in answer.message.results:
-            yield each.name, answer.done(each)
+    def results(response: BrokerResponse) -> Iterator[tuple[str, Try[None]]]:
+        for result in response.message.results:
+            yield result.name, response.done(result)
 
     quota = retry_on_quota_violation
     batch = Batch(new_partitions, request, results, retry_on_quota_violation=quota)
@@ -111,22 +113,24 @@ def elect_leaders(
     wanted = None if partitions is None else _by_topic(partitions)
 
     def build(attempt: Attempt) -> ElectLeadersRequest:
-        topics = wanted and [TopicPartitions(name, list(each)) for name, each in wanted.items()]
+        topics = wanted and [
+            TopicPartitions(name, list(numbers)) for name, numbers in wanted.items()
+        ]
         listed = None if wanted is None else topics or []
         return ElectLeadersRequest(election_type, listed, attempt.timeout_ms)
 
     unclean = election_type is ElectionType.UNCLEAN
     because = "an unclean election" if unclean else ""
-    answer = yield from one(
+    response = yield from one(
         Request(ApiKey.ELECT_LEADERS, build, min_version=int(unclean), because=because)
     )
-    answer.check(answer.message.error_code)
+    response.check(response.message.error_code)
     return {
-        TopicPartition(topic.topic, each.partition_id): answer.error(
-            each.error_code, each.error_message
+        TopicPartition(topic.topic, partition.partition_id): response.error(
+            partition.error_code, partition.error_message
         )
-        for topic in answer.message.replica_election_results
-        for each in topic.partition_result
+        for topic in response.message.replica_election_results
+        for partition in topic.partition_result
     }
 
 
@@ -150,8 +154,8 @@ def alter_partition_reassignments(
                 ReassignableTopic(
                     name,
                     [
-                        ReassignablePartition(each, None if to is None else list(to))
-                        for each, to in wanted.items()
+                        ReassignablePartition(index, None if to is None else list(to))
+                        for index, to in wanted.items()
                     ],
                 )
                 for name, wanted in _by_topic(left).items()
@@ -160,13 +164,13 @@ def alter_partition_reassignments(
 
         return Request(ApiKey.ALTER_PARTITION_REASSIGNMENTS, build)
 
-    def results(answer: Answer) -> Iterator[tuple[TopicPartition, Try[None]]]:
-        answer.check(answer.message.error_code, answer.message.error_message)
-        for topic in answer.message.responses:
-            for each in topic.partitions:
+    def results(response: BrokerResponse) -> Iterator[tuple[TopicPartition, Try[None]]]:
+        response.check(response.message.error_code, response.message.error_message)
+        for topic in response.message.responses:
+            for partition in topic.partitions:
                 yield (
-                    TopicPartition(topic.name, each.partition_index),
-                    answer.done(each),
+                    TopicPartition(topic.name, partition.partition_index),
+                    response.done(partition),
                 )
 
     return (yield from Batch(reassignments, request, results).errors())
@@ -188,26 +192,26 @@ def list_partition_reassignments(
         topics = None
         if partitions is not None:
             topics = [
-                ListPartitionReassignmentsTopics(name, list(each))
-                for name, each in _by_topic(partitions).items()
+                ListPartitionReassignmentsTopics(name, list(numbers))
+                for name, numbers in _by_topic(partitions).items()
             ]
         return ListPartitionReassignmentsRequest(attempt.timeout_ms, topics)
 
-    answer = yield from one(Request(ApiKey.LIST_PARTITION_REASSIGNMENTS, build))
-    answer.check(answer.message.error_code, answer.message.error_message)
+    response = yield from one(Request(ApiKey.LIST_PARTITION_REASSIGNMENTS, build))
+    response.check(response.message.error_code, response.message.error_message)
     return {
-        TopicPartition(topic.name, each.partition_index): PartitionReassignment(
-            each.replicas, each.adding_replicas, each.removing_replicas
+        TopicPartition(topic.name, partition.partition_index): PartitionReassignment(
+            partition.replicas, partition.adding_replicas, partition.removing_replicas
         )
-        for topic in answer.message.topics
-        for each in topic.partitions
+        for topic in response.message.topics
+        for partition in topic.partitions
     }
 
 
 def _by_topic(partitions: Collection[TopicPartition]) -> dict[str, dict[int, Any]]:
     """Group partitions by topic. If they are the keys of a mapping, keep their values."""
     topics: dict[str, dict[int, Any]] = {}
-    for each in partitions:
-        value = partitions[each] if isinstance(partitions, Mapping) else None
-        topics.setdefault(each.topic, {})[each.partition] = value
+    for partition in partitions:
+        value = partitions[partition] if isinstance(partitions, Mapping) else None
+        topics.setdefault(partition.topic, {})[partition.partition] = value
     return topics

@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from bridgehead.admin.errors import AdminError
-from bridgehead.admin.requests import Answer, Batch, Plan, Request, one
+from bridgehead.admin.requests import Batch, BrokerResponse, Plan, Request, one
 from bridgehead.admin.results import Try
 from bridgehead.kafka_wire.api_key import ApiKey
 
@@ -52,12 +52,14 @@ def describe_client_quotas(
         DescribeClientQuotasRequest,
     )
 
-    message = DescribeClientQuotasRequest([ComponentData(*each) for each in components], strict)
-    answer = yield from one(Request(ApiKey.DESCRIBE_CLIENT_QUOTAS, lambda _: message))
-    answer.check(answer.message.error_code, answer.message.error_message)
+    message = DescribeClientQuotasRequest(
+        [ComponentData(*component) for component in components], strict
+    )
+    response = yield from one(Request(ApiKey.DESCRIBE_CLIENT_QUOTAS, lambda _: message))
+    response.check(response.message.error_code, response.message.error_message)
     return {
-        _entity(each): {value.key: value.value for value in each.values}
-        for each in answer.message.entries or ()
+        _entity(entry): {value.key: value.value for value in entry.values}
+        for entry in response.message.entries or ()
     }
 
 
@@ -85,13 +87,15 @@ def alter_client_quotas(
         )
         return Request(ApiKey.ALTER_CLIENT_QUOTAS, lambda _: message)
 
-    def results(answer: Answer) -> Iterator[tuple[ClientQuotaEntity, Try[None]]]:
-        for each in answer.message.entries:
-            yield _entity(each), answer.done(each)
+    def results(response: BrokerResponse) -> Iterator[tuple[ClientQuotaEntity, Try[None]]]:
+        for entry in response.message.entries:
+            yield _entity(entry), response.done(entry)
 
-    by_entity = {quota_entity(dict(each)): values for each, values in changes.items()}
+    by_entity = {quota_entity(dict(entity)): values for entity, values in changes.items()}
     return (yield from Batch(by_entity, request, results).errors())
 
 
 def _entity(entry: Any) -> ClientQuotaEntity:
-    return quota_entity({each.entity_type: each.entity_name for each in entry.entity})
+    return quota_entity(
+        {component.entity_type: component.entity_name for component in entry.entity}
+    )

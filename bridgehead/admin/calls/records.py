@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from bridgehead.admin.calls.cluster import live_nodes
 from bridgehead.admin.calls.topics import metadata
 from bridgehead.admin.errors import AdminError, BrokerGoneError, KafkaError, KafkaTimeoutError
-from bridgehead.admin.requests import Answer, Attempt, Plan, Request, Wait, error_code
+from bridgehead.admin.requests import Attempt, BrokerResponse, Plan, Request, Wait, error_code
 from bridgehead.admin.results import TopicPartition, Try
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ErrorCode
@@ -80,8 +80,10 @@ def delete_records(
     def request(part: Mapping[TopicPartition, int], broker: int) -> Request:
         def build(attempt: Attempt) -> DeleteRecordsRequest:
             topics = [
-                DeleteRecordsTopic(each.topic, [DeleteRecordsPartition(each.partition, offset)])
-                for each, offset in part.items()
+                DeleteRecordsTopic(
+                    partition.topic, [DeleteRecordsPartition(partition.partition, offset)]
+                )
+                for partition, offset in part.items()
             ]
             return DeleteRecordsRequest(topics, attempt.timeout_ms, validate_only)
 
@@ -89,7 +91,7 @@ def delete_records(
             return Request(ApiKey.DELETE_RECORDS, build, broker)
         return Request(ApiKey.DELETE_RECORDS, build, broker, 1, 1, "drafted", "a dry run")
 
-    return (yield from _at_leaders(offsets, request, lambda each: int(each.low_watermark)))
+    return (yield from _at_leaders(offsets, request, lambda offset: int(offset.low_watermark)))
 
 
 def list_offsets(
@@ -111,15 +113,16 @@ def list_offsets(
             replica_id=-1,
             topics=[
                 ListOffsetsTopic(
-                    each.topic, [ListOffsetsPartition(each.partition, timestamp=timestamp)]
+                    partition.topic,
+                    [ListOffsetsPartition(partition.partition, timestamp=timestamp)],
                 )
-                for each, timestamp in part.items()
+                for partition, timestamp in part.items()
             ],
         )
         return Request(ApiKey.LIST_OFFSETS, lambda _: message, broker, min_version=1)
 
-    def info(each: Any) -> OffsetInfo:
-        return OffsetInfo(each.offset, each.timestamp, each.leader_epoch)
+    def info(response: Any) -> OffsetInfo:
+        return OffsetInfo(response.offset, response.timestamp, response.leader_epoch)
 
     return (yield from _at_leaders(timestamps, request, info))
 
@@ -157,26 +160,26 @@ def alter_replica_log_dirs(
     def request(broker: int) -> Request:
         message = AlterReplicaLogDirsRequest(
             [
-                AlterReplicaLogDir(path, [AlterReplicaLogDirTopic(each.topic, [each.partition])])
-                for each, path in replicas.items()
-                if each.broker == broker
+                AlterReplicaLogDir(path, [AlterReplicaLogDirTopic(moved.topic, [moved.partition])])
+                for moved, path in replicas.items()
+                if moved.broker == broker
             ]
         )
         return Request(ApiKey.ALTER_REPLICA_LOG_DIRS, lambda _: message, broker)
 
-    brokers = sorted({each.broker for each in replicas})
+    brokers = sorted({moved.broker for moved in replicas})
     outcomes = yield tuple(map(request, brokers))
     errors: dict[TopicPartitionReplica, AdminError | None] = {}
     for broker, outcome in zip(brokers, outcomes, strict=True):
         if outcome.error is not None:
-            errors |= {each: outcome.error for each in replicas if each.broker == broker}
+            errors |= {moved: outcome.error for moved in replicas if moved.broker == broker}
             continue
-        answer = outcome.get()
-        for topic in answer.message.results:
-            for each in topic.partitions:
-                replica = TopicPartitionReplica(topic.topic_name, each.partition_index, broker)
-                errors[replica] = answer.error(each.error_code)
-    return {each: errors[each] for each in replicas if each in errors}
+        response = outcome.get()
+        for topic in response.message.results:
+            for partition in topic.partitions:
+                replica = TopicPartitionReplica(topic.topic_name, partition.partition_index, broker)
+                errors[replica] = response.error(partition.error_code)
+    return {moved: errors[moved] for moved in replicas if moved in errors}
 
 
 def _at_leaders(
@@ -197,19 +200,19 @@ def _at_leaders(
     resent: set[TopicPartition] = set()  # those that a broker may have executed before it died
     while left:
         try:
-            leaders, failed = yield from _leaders({each.topic for each in left})
+            leaders, failed = yield from _leaders({partition.topic for partition in left})
         except AdminError:
             if not done:
                 raise
             break
         parts: dict[int, dict[TopicPartition, int]] = {}
-        for each, value in left.items():
-            missing = failed.get(each.topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            leader = leaders.get(each, Try.new_error(_no(missing)))
+        for partition, value in left.items():
+            missing = failed.get(partition.topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            leader = leaders.get(partition, Try.new_error(_no(missing)))
             if leader.is_success:
-                parts.setdefault(leader.get(), {})[each] = value
+                parts.setdefault(leader.get(), {})[partition] = value
             elif leader.error is not None:
-                done[each] = Try.new_error(leader.error)
+                done[partition] = Try.new_error(leader.error)
         outcomes = yield tuple(
             request(part, broker)._replace(resent=not resent.isdisjoint(part))
             for broker, part in parts.items()
@@ -218,47 +221,51 @@ def _at_leaders(
             done |= _partitions(part, outcome, result)
             if isinstance(outcome.error, BrokerGoneError) and outcome.error.sent:
                 resent.update(part)
-        left = {each: left[each] for each in left if _is_repeated(done[each], each in leaders)}
+        left = {
+            partition: left[partition]
+            for partition in left
+            if _is_repeated(done[partition], partition in leaders)
+        }
         if left:
             try:
                 yield Wait(_PAUSE_MS)
             except KafkaTimeoutError:
                 break
-    return {each: done[each] for each in values}
+    return {partition: done[partition] for partition in values}
 
 
 def _leaders(
     topics: Iterable[str],
 ) -> Plan[tuple[dict[TopicPartition, Try[int]], dict[str, ErrorCode]]]:
     """Return the leader of each partition, and the errors of topics."""
-    answer = yield from metadata(sorted(topics))
-    found: dict[TopicPartition, Try[int]] = {}
+    response = yield from metadata(sorted(topics))
+    leaders: dict[TopicPartition, Try[int]] = {}
     failed: dict[str, ErrorCode] = {}
-    for topic in answer.message.topics:
+    for topic in response.message.topics:
         if topic.error_code:
             failed[topic.name] = error_code(topic.error_code)
-        for each in topic.partitions:
-            found[TopicPartition(topic.name, each.partition_index)] = (
-                Try.new_value(each.leader_id)
-                if each.leader_id >= 0
+        for partition in topic.partitions:
+            leaders[TopicPartition(topic.name, partition.partition_index)] = (
+                Try.new_value(partition.leader_id)
+                if partition.leader_id >= 0
                 else Try.new_error(_no(ErrorCode.LEADER_NOT_AVAILABLE))
             )
-    return found, failed
+    return leaders, failed
 
 
 def _partitions(
-    part: Mapping[TopicPartition, int], outcome: Try[Answer], result: Callable[[Any], T]
+    part: Mapping[TopicPartition, int], outcome: Try[BrokerResponse], result: Callable[[Any], T]
 ) -> dict[TopicPartition, Try[T]]:
     if outcome.error is not None:
-        return {each: Try.new_error(outcome.error) for each in part}
-    answer = outcome.get()
-    found: dict[TopicPartition, Try[T]] = {}
-    for topic in answer.message.topics:
-        for each in topic.partitions:
-            partition = TopicPartition(topic.name, each.partition_index)
-            found[partition] = answer.result(each, result)
+        return {asked: Try.new_error(outcome.error) for asked in part}
+    response = outcome.get()
+    responses: dict[TopicPartition, Try[T]] = {}
+    for topic in response.message.topics:
+        for row in topic.partitions:
+            partition = TopicPartition(topic.name, row.partition_index)
+            responses[partition] = response.result(row, result)
     missing = _no(ErrorCode.UNKNOWN_SERVER_ERROR)
-    return {each: found.get(each, Try.new_error(missing)) for each in part}
+    return {asked: responses.get(asked, Try.new_error(missing)) for asked in part}
 
 
 def _is_repeated(result: Try[Any], is_in_metadata: bool) -> bool:
@@ -277,25 +284,27 @@ def _no(code: ErrorCode) -> KafkaError:
     return KafkaError(error_code(code))
 
 
-def _directories(outcome: Try[Answer]) -> Try[dict[str, Try[LogDirDescription]]]:
+def _directories(outcome: Try[BrokerResponse]) -> Try[dict[str, Try[LogDirDescription]]]:
     if outcome.error is not None:
         return Try.new_error(outcome.error)
-    answer = outcome.get()
-    error = answer.error(answer.message.error_code)
+    response = outcome.get()
+    error = response.error(response.message.error_code)
     if error is not None:
         return Try.new_error(error)
-    results = answer.message.results
-    return Try.new_value({each.log_dir: answer.result(each, _directory) for each in results})
+    results = response.message.results
+    return Try.new_value(
+        {result.log_dir: response.result(result, _directory) for result in results}
+    )
 
 
 def _directory(result: Any) -> LogDirDescription:
     return LogDirDescription(
         {
-            TopicPartition(topic.name, each.partition_index): ReplicaInfo(
-                each.partition_size, each.offset_lag, each.is_future_key
+            TopicPartition(topic.name, partition.partition_index): ReplicaInfo(
+                partition.partition_size, partition.offset_lag, partition.is_future_key
             )
             for topic in result.topics
-            for each in topic.partitions
+            for partition in topic.partitions
         },
         result.total_bytes,
         result.usable_bytes,

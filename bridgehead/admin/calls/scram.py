@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from bridgehead.admin.errors import AdminError
 from bridgehead.admin.logins import HASH_NAMES
-from bridgehead.admin.requests import Answer, Batch, Plan, Request, one
+from bridgehead.admin.requests import Batch, BrokerResponse, Plan, Request, one
 from bridgehead.admin.results import Try
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.codes import ExtensibleCode
@@ -67,15 +67,15 @@ def describe_user_scram_credentials(
     message = DescribeUserScramCredentialsRequest([UserName(name) for name in users or ()])
     if users is not None and not users:
         return {}
-    answer = yield from one(Request(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, lambda _: message))
-    answer.check(answer.message.error_code, answer.message.error_message)
-    return {each.user: answer.result(each, _infos) for each in answer.message.results}
+    response = yield from one(Request(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, lambda _: message))
+    response.check(response.message.error_code, response.message.error_message)
+    return {result.user: response.result(result, _infos) for result in response.message.results}
 
 
 def _infos(result: Any) -> list[ScramCredentialInfo]:
     return [
-        ScramCredentialInfo(ScramMechanism(each.mechanism), each.iterations)
-        for each in result.credential_infos
+        ScramCredentialInfo(ScramMechanism(info.mechanism), info.iterations)
+        for info in result.credential_infos
     ]
 
 
@@ -91,22 +91,26 @@ def alter_user_scram_credentials(
 
     def request(left: Mapping[str, list[ScramUpsertion | ScramDeletion]]) -> Request:
         message = AlterUserScramCredentialsRequest()
-        for each in (change for changes in left.values() for change in changes):
-            if isinstance(each, ScramDeletion):
-                message.deletions.append(ScramCredentialDeletion(*each))
+        for requested_change in (change for changes in left.values() for change in changes):
+            if isinstance(requested_change, ScramDeletion):
+                message.deletions.append(ScramCredentialDeletion(*requested_change))
             else:
                 message.upsertions.append(
                     ScramCredentialUpsertion(
-                        each.user, each.mechanism, each.iterations, each.salt, each.salted_password
+                        requested_change.user,
+                        requested_change.mechanism,
+                        requested_change.iterations,
+                        requested_change.salt,
+                        requested_change.salted_password,
                     )
                 )
         return Request(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, lambda _: message)
 
-    def results(answer: Answer) -> Iterator[tuple[str, Try[None]]]:
-        for each in answer.message.results:
-            yield each.user, answer.done(each)
+    def results(response: BrokerResponse) -> Iterator[tuple[str, Try[None]]]:
+        for result in response.message.results:
+            yield result.user, response.done(result)
 
     by_user: dict[str, list[ScramUpsertion | ScramDeletion]] = {}
-    for each in alterations:
-        by_user.setdefault(each.user, []).append(each)
+    for alteration in alterations:
+        by_user.setdefault(alteration.user, []).append(alteration)
     return (yield from Batch(by_user, request, results).errors())

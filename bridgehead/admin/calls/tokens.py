@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bridgehead.admin.errors import InvalidCallError
-from bridgehead.admin.requests import Answer, Attempt, Plan, Request, one
+from bridgehead.admin.requests import Attempt, BrokerResponse, Plan, Request, one
 from bridgehead.kafka_wire.api_key import ApiKey
 
 if TYPE_CHECKING:
@@ -54,19 +54,19 @@ def create_delegation_token(
     )
 
     kind, name = (None, None) if owner is None else _principal(owner)
-    named = [CreatableRenewers(*_principal(each)) for each in renewers]
+    named = [CreatableRenewers(*_principal(renewer)) for renewer in renewers]
 
     def build(attempt: Attempt) -> CreateDelegationTokenRequest:
         return CreateDelegationTokenRequest(kind, name, named, max_lifetime_ms)
 
     # An owner needs the dialect `shipped`: KIP-590's draft of version 3 has no field for an owner.
-    answer = yield from one(
+    response = yield from one(
         Request(ApiKey.CREATE_DELEGATION_TOKEN, build)
         if owner is None
         else Request(ApiKey.CREATE_DELEGATION_TOKEN, build, None, 3, None, "shipped", "an owner")
     )
-    message = answer.message
-    answer.check(message.error_code)
+    message = response.message
+    response.check(message.error_code)
     return DelegationToken(
         message.token_id,
         message.hmac,
@@ -87,8 +87,8 @@ def renew_delegation_token(hmac: bytes, renew_period_ms: int = -1) -> Plan[int]:
     from bridgehead.kafka_wire.messages.renew_delegation_token import RenewDelegationTokenRequest
 
     message = RenewDelegationTokenRequest(hmac, renew_period_ms)
-    answer = yield from one(Request(ApiKey.RENEW_DELEGATION_TOKEN, lambda _: message))
-    return _expiry(answer)
+    response = yield from one(Request(ApiKey.RENEW_DELEGATION_TOKEN, lambda _: message))
+    return _expiry(response)
 
 
 def expire_delegation_token(hmac: bytes, expiry_time_period_ms: int = -1) -> Plan[int]:
@@ -99,8 +99,8 @@ def expire_delegation_token(hmac: bytes, expiry_time_period_ms: int = -1) -> Pla
     from bridgehead.kafka_wire.messages.expire_delegation_token import ExpireDelegationTokenRequest
 
     message = ExpireDelegationTokenRequest(hmac, expiry_time_period_ms)
-    answer = yield from one(Request(ApiKey.EXPIRE_DELEGATION_TOKEN, lambda _: message))
-    return _expiry(answer)
+    response = yield from one(Request(ApiKey.EXPIRE_DELEGATION_TOKEN, lambda _: message))
+    return _expiry(response)
 
 
 def describe_delegation_tokens(
@@ -117,22 +117,22 @@ def describe_delegation_tokens(
 
     wanted = None
     if owners is not None:
-        wanted = [DescribeDelegationTokenOwner(*_principal(each)) for each in owners]
+        wanted = [DescribeDelegationTokenOwner(*_principal(owner)) for owner in owners]
     message = DescribeDelegationTokenRequest(wanted)
-    answer = yield from one(Request(ApiKey.DESCRIBE_DELEGATION_TOKEN, lambda _: message))
-    answer.check(answer.message.error_code)
+    response = yield from one(Request(ApiKey.DESCRIBE_DELEGATION_TOKEN, lambda _: message))
+    response.check(response.message.error_code)
     return [
         DelegationToken(
-            each.token_id,
-            each.hmac,
-            f"{each.principal_type}:{each.principal_name}",
-            _requester(each),
-            [f"{it.principal_type}:{it.principal_name}" for it in each.renewers],
-            each.issue_timestamp,
-            each.expiry_timestamp,
-            each.max_timestamp,
+            token.token_id,
+            token.hmac,
+            f"{token.principal_type}:{token.principal_name}",
+            _requester(token),
+            [f"{it.principal_type}:{it.principal_name}" for it in token.renewers],
+            token.issue_timestamp,
+            token.expiry_timestamp,
+            token.max_timestamp,
         )
-        for each in answer.message.tokens
+        for token in response.message.tokens
     ]
 
 
@@ -148,7 +148,7 @@ def _requester(message: Any) -> str | None:
     return f"{kind}:{message.token_requester_principal_name}" if kind else None
 
 
-def _expiry(answer: Answer) -> int:
-    answer.check(answer.message.error_code)
-    expiry: int = answer.message.expiry_timestamp_ms
+def _expiry(response: BrokerResponse) -> int:
+    response.check(response.message.error_code)
+    expiry: int = response.message.expiry_timestamp_ms
     return expiry

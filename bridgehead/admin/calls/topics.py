@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bridgehead.admin.errors import AdminError, InvalidCallError, KafkaError
-from bridgehead.admin.requests import Answer, Attempt, Batch, Plan, Request, one, only
+from bridgehead.admin.requests import Attempt, Batch, BrokerResponse, Plan, Request, one, only
 from bridgehead.admin.results import Node, Try
 from bridgehead.kafka_wire.acl_codes import AclOperation, operations_of
 from bridgehead.kafka_wire.api_key import ApiKey
@@ -139,7 +139,7 @@ def create_topics(
     def request(left: Mapping[str, NewTopic]) -> Request:
         def build(attempt: Attempt) -> CreateTopicsRequest:
             timeout_ms = attempt.timeout_ms if blocking else 0
-            wanted = [_creatable(each) for each in left.values()]
+            wanted = [_creatable(topic) for topic in left.values()]
             return CreateTopicsRequest(wanted, timeout_ms, dry)
 
         least, because = int(dry), "VALIDATE_ONLY" * dry
@@ -153,9 +153,9 @@ def create_topics(
             unread=("configs",),  # versions 5 and later have about 36 configs for each topic
         )
 
-    def results(answer: Answer) -> Iterator[tuple[str, Try[None]]]:
-        for each in answer.message.topics:
-            yield each.name, _started(answer, each, blocking=blocking)
+    def results(response: BrokerResponse) -> Iterator[tuple[str, Try[None]]]:
+        for topic in response.message.topics:
+            yield topic.name, _started(response, topic, blocking=blocking)
 
     batch = Batch(topics, request, results, retry_on_quota_violation=retry_on_quota_violation)
     return (yield from batch.errors())
@@ -198,9 +198,9 @@ def delete_topics(
             return Request(ApiKey.DELETE_TOPICS, build)
         return Request(ApiKey.DELETE_TOPICS, build, None, 2, 2, "drafted", "VALIDATE_ONLY")
 
-    def results(answer: Answer) -> Iterator[tuple[str, Try[None]]]:
-        for each in answer.message.responses:
-            yield each.name or "", _started(answer, each, blocking=blocking)
+    def results(response: BrokerResponse) -> Iterator[tuple[str, Try[None]]]:
+        for row in response.message.responses:
+            yield row.name or "", _started(response, row, blocking=blocking)
 
     names = {name: name for name in topics}
     batch = Batch(names, request, results, retry_on_quota_violation=retry_on_quota_violation)
@@ -221,7 +221,7 @@ def delete_topics_by_id(topic_ids: Collection[str]) -> Plan[dict[str, AdminError
     texts = {value: text for text, value in ids.items()}
 
     def request(left: Mapping[str, bytes]) -> Request:
-        states = [DeleteTopicState(None, each) for each in left.values()]
+        states = [DeleteTopicState(None, data) for data in left.values()]
         return Request(
             ApiKey.DELETE_TOPICS,
             lambda attempt: DeleteTopicsRequest(states, [], attempt.timeout_ms),
@@ -229,9 +229,9 @@ def delete_topics_by_id(topic_ids: Collection[str]) -> Plan[dict[str, AdminError
             because="a topic id",
         )
 
-    def results(answer: Answer) -> Iterator[tuple[str, Try[None]]]:
-        for each in answer.message.responses:
-            yield texts.get(each.topic_id, ""), _started(answer, each, blocking=True)
+    def results(response: BrokerResponse) -> Iterator[tuple[str, Try[None]]]:
+        for row in response.message.responses:
+            yield texts.get(row.topic_id, ""), _started(response, row, blocking=True)
 
     return (yield from Batch(ids, request, results).errors())
 
@@ -246,10 +246,10 @@ def list_topics(
     """
     message = yield from metadata(None)
     wanted = ListTopicsFlags.INCLUDE_INTERNAL in flags
-    found = topics_of(message, message.message)
+    topics = topics_of(message, message.message)
     return {
         name: topic
-        for name, topic in found.items()
+        for name, topic in topics.items()
         if wanted or topic.is_failure or not topic.get().internal
     }
 
@@ -258,13 +258,13 @@ def describe_topics(
     names: Collection[str], include_authorized_operations: bool = False
 ) -> Plan[dict[str, Try[TopicInfo]]]:
     """Return topics by name (KIP-4 describeTopics). A missing topic is not created."""
-    answer = yield from metadata(names, include_authorized_operations)
-    found = topics_of(answer, answer.message)
+    response = yield from metadata(names, include_authorized_operations)
+    topics = topics_of(response, response.message)
     missing = KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    return {name: found.get(name, Try.new_error(missing)) for name in names}
+    return {name: topics.get(name, Try.new_error(missing)) for name in names}
 
 
-def metadata(names: Collection[str] | None, with_operations: bool = False) -> Plan[Answer]:
+def metadata(names: Collection[str] | None, with_operations: bool = False) -> Plan[BrokerResponse]:
     """Return the metadata of topics; None means all topics."""
     from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 
@@ -283,11 +283,11 @@ def metadata(names: Collection[str] | None, with_operations: bool = False) -> Pl
     )
 
 
-def topics_of(answer: Answer, message: MetadataResponse) -> dict[str, Try[TopicInfo]]:
+def topics_of(response: BrokerResponse, message: MetadataResponse) -> dict[str, Try[TopicInfo]]:
     """Return the topics of a Metadata response by name."""
     nodes = {
-        each.node_id: Node(each.node_id, each.host, each.port, each.rack)
-        for each in message.brokers
+        broker.node_id: Node(broker.node_id, broker.host, broker.port, broker.rack)
+        for broker in message.brokers
     }
 
     def info(topic: MetadataResponseTopic) -> TopicInfo:
@@ -295,16 +295,18 @@ def topics_of(answer: Answer, message: MetadataResponse) -> dict[str, Try[TopicI
             topic.name or "",
             topic.is_internal,
             {
-                each.partition_index: _partition(answer, each, nodes)
-                for each in sorted(topic.partitions, key=lambda each: each.partition_index)
+                partition.partition_index: _partition(response, partition, nodes)
+                for partition in sorted(
+                    topic.partitions, key=lambda partition: partition.partition_index
+                )
             },
             topic_id_text(topic.topic_id),
             operations_of(topic.topic_authorized_operations),
         )
 
     return {
-        each.name or "": answer.result(each, info)
-        for each in sorted(message.topics, key=lambda each: each.name or "")
+        topic.name or "": response.result(topic, info)
+        for topic in sorted(message.topics, key=lambda topic: topic.name or "")
     }
 
 
@@ -329,7 +331,7 @@ def topic_id_bytes(text: str) -> bytes:
 
 
 def _by_name(new_topics: Collection[NewTopic]) -> dict[str, NewTopic]:
-    topics = {each.name: each for each in new_topics}
+    topics = {topic.name: topic for topic in new_topics}
     if len(topics) < len(new_topics):
         raise InvalidCallError("A topic is named twice: give each name once.")
     return topics
@@ -362,21 +364,21 @@ def _needs_defaults(topic: NewTopic) -> bool:
     )
 
 
-def _started(answer: Answer, element: Any, *, blocking: bool) -> Try[None]:
+def _started(response: BrokerResponse, element: Any, *, blocking: bool) -> Try[None]:
     """Return an element's result. With a timeout of 0, REQUEST_TIMED_OUT is a success.
 
     It then means that the write is valid and has begun (KIP-4 §Create Topics Request 6).
     """
     if element.error_code == ErrorCode.REQUEST_TIMED_OUT and not blocking:
         return Try.new_value(None)
-    return answer.done(element)
+    return response.done(element)
 
 
 def _partition(
-    answer: Answer, partition: MetadataResponsePartition, nodes: Mapping[int, Node]
+    response: BrokerResponse, partition: MetadataResponsePartition, nodes: Mapping[int, Node]
 ) -> Try[TopicPartitionInfo]:
     def brokers(ids: Sequence[int]) -> list[Node]:
-        return [nodes.get(each, Node(each, "", -1)) for each in ids]
+        return [nodes.get(node_id, Node(node_id, "", -1)) for node_id in ids]
 
     info = TopicPartitionInfo(
         partition.partition_index,
@@ -387,4 +389,4 @@ def _partition(
     )
     if partition.error_code in _NO_LEADER:
         return Try.new_value(info)  # `leader` is None; the rest is known
-    return answer.result(partition, lambda _: info)
+    return response.result(partition, lambda _: info)

@@ -50,7 +50,7 @@ _PRODUCER: Final = ("WRITE", "DESCRIBE", "CREATE")
 
 def check(options: Options) -> None:
     """Raise UsageFault if the options break the rules of Kafka's AclCommandOptions."""
-    if len(options.given(_ACTIONS)) != 1:
+    if len(options.used(_ACTIONS)) != 1:
         raise UsageFault("Command must include exactly one action: --list, --add, --remove. ")
     principals = ("allow-host", "allow-principal", "deny-host", "deny-principal")
     forbid(options, "list", "producer", "consumer", *principals)
@@ -65,7 +65,7 @@ def check(options: Options) -> None:
     if options.has("consumer") and (
         not options.has("topic")
         or not options.has("group")
-        or (not options.has("producer") and options.given(("cluster", "transactional-id")))
+        or (not options.has("producer") and options.used(("cluster", "transactional-id")))
     ):
         raise UsageFault(
             "With --consumer you must specify a --topic and a --group and no --cluster or "
@@ -87,23 +87,23 @@ def check(options: Options) -> None:
 
 def pattern_type(options: Options) -> str:
     """Return Kafka's name of the pattern type. Raises ToolError."""
-    given = options.text("resource-pattern-type") or "literal"
-    if given.upper() not in _PATTERNS:
-        raise ToolError(f"Cannot parse argument '{given}' of option resource-pattern-type")
-    return given.upper()
+    pattern = options.text("resource-pattern-type") or "literal"
+    if pattern.upper() not in _PATTERNS:
+        raise ToolError(f"Cannot parse argument '{pattern}' of option resource-pattern-type")
+    return pattern.upper()
 
 
 def resources(options: Options) -> list[Resource]:
     """Return the resources that the options name."""
     pattern = pattern_type(options)
-    found: list[Resource] = [
+    result: list[Resource] = [
         (kind, name.strip(), pattern)
         for option, kind in _RESOURCES.items()
         for name in options.texts(option)
     ]
-    if pattern == "LITERAL" and options.given(("cluster", "idempotent")):
-        found.append(_CLUSTER)
-    return found
+    if pattern == "LITERAL" and options.used(("cluster", "idempotent")):
+        result.append(_CLUSTER)
+    return result
 
 
 def operation_name(text: str) -> str:
@@ -113,8 +113,8 @@ def operation_name(text: str) -> str:
     ('CREATE_TOKENS', 'DESCRIBE_CONFIGS')
     """
     joined = text.strip().replace("_", "").upper()
-    known = {each.replace("_", ""): each for line in _OPERATIONS.values() for each in line.split()}
-    return known.get(joined, "UNKNOWN")
+    names = {word.replace("_", ""): word for line in _OPERATIONS.values() for word in line.split()}
+    return names.get(joined, "UNKNOWN")
 
 
 def _spoken(operation: str) -> str:
@@ -122,26 +122,26 @@ def _spoken(operation: str) -> str:
 
 
 def _principals(options: Options, option: str) -> list[str]:
-    principals = [each.strip() for each in options.texts(option)]
-    for each in principals:
-        kind, colon, name = each.partition(":")
+    principals = [word.strip() for word in options.texts(option)]
+    for principal in principals:
+        kind, colon, name = principal.partition(":")
         if not (kind and colon and name):
             raise ToolError(
-                f"expected a string in format principalType:principalName but got {each}"
+                f"expected a string in format principalType:principalName but got {principal}"
             )
     return principals
 
 
 def entries(options: Options, operations: Iterable[str]) -> list[Entry]:
     """Return the entries of the allowed and denied principals. Raises ToolError."""
-    found = []
+    result = []
     for permission in ("ALLOW", "DENY"):
         option = permission.lower()
-        hosts = [each.strip() for each in options.texts(f"{option}-host")] or ["*"]
+        hosts = [word.strip() for word in options.texts(f"{option}-host")] or ["*"]
         for principal in _principals(options, f"{option}-principal"):
             for operation in operations:
-                found += [(principal, host, operation, permission) for host in hosts]
-    return list(dict.fromkeys(found))
+                result += [(principal, host, operation, permission) for host in hosts]
+    return list(dict.fromkeys(result))
 
 
 def wanted(options: Options) -> dict[Resource, list[Entry]]:
@@ -151,29 +151,34 @@ def wanted(options: Options) -> dict[Resource, list[Entry]]:
         ToolError: a principal is malformed.
         UsageFault: a resource type does not support one of the operations.
     """
-    found: dict[Resource, list[Entry]] = {}
+    result: dict[Resource, list[Entry]] = {}
 
     def add(resource: Resource, operations: Iterable[str]) -> None:
-        known = found.setdefault(resource, [])
-        known += [each for each in entries(options, operations) if each not in known]
+        entries_of_resource = result.setdefault(resource, [])
+        entries_of_resource += [
+            entry for entry in entries(options, operations) if entry not in entries_of_resource
+        ]
 
     producer, consumer = options.has("producer"), options.has("consumer")
     for resource in resources(options):
         kind = resource[0]
         if not producer and not consumer:
-            add(resource, [operation_name(each) for each in options.texts("operation") or ["All"]])
+            add(
+                resource,
+                [operation_name(operation) for operation in options.texts("operation") or ["All"]],
+            )
         if producer and kind in ("TOPIC", "TRANSACTIONAL_ID"):
             add(resource, _PRODUCER if kind == "TOPIC" else _PRODUCER[:2])
         if producer and kind == "CLUSTER" and options.has("idempotent"):
             add(resource, ("IDEMPOTENT_WRITE",))
         if consumer and kind in ("TOPIC", "GROUP"):
             add(resource, ("READ", "DESCRIBE") if kind == "TOPIC" else ("READ",))
-    for (kind, _, _), acls in found.items():
+    for (kind, _, _), acls in result.items():
         valid = _OPERATIONS[kind].split()
         if any(operation not in valid for _, _, operation, _ in acls):
             names = ", ".join(map(_spoken, valid))
             raise UsageFault(f"ResourceType {kind} only supports operations {names}")
-    return found
+    return result
 
 
 def resource_text(resource: Resource, kind: str = "ResourcePattern") -> str:
@@ -188,18 +193,23 @@ def entry_text(entry: Entry) -> str:
 
 def paragraph(title: str, acls: Iterable[Entry]) -> str:
     """Return a title, the sorted entries and an empty line, with the spaces of Kafka's tool."""
-    lines = "\n".join(f"\t{entry_text(each)}" for each in sorted(acls))
+    lines = "\n".join(f"\t{entry_text(acl)}" for acl in sorted(acls))
     return f"{title} \n {lines} \n"
 
 
 def by_resource(bindings: Iterable[AclBinding]) -> dict[Resource, list[Entry]]:
     """Return the entries of each resource, sorted."""
-    found: dict[Resource, list[Entry]] = {}
-    for each in bindings:
-        resource = (each.resource_type.name, each.resource_name, each.pattern_type.name)
-        entry = (each.principal, each.host, each.operation.name, each.permission_type.name)
-        found.setdefault(resource, []).append(entry)
-    return {resource: sorted(set(found[resource])) for resource in sorted(found)}
+    grouped: dict[Resource, list[Entry]] = {}
+    for binding in bindings:
+        resource = (binding.resource_type.name, binding.resource_name, binding.pattern_type.name)
+        entry = (
+            binding.principal,
+            binding.host,
+            binding.operation.name,
+            binding.permission_type.name,
+        )
+        grouped.setdefault(resource, []).append(entry)
+    return {resource: sorted(set(grouped[resource])) for resource in sorted(grouped)}
 
 
 def _filter(resource: Resource, entry: Entry | None = None) -> AclBindingFilter:
@@ -222,22 +232,22 @@ def _filter(resource: Resource, entry: Entry | None = None) -> AclBindingFilter:
 
 
 def _run(admin: AdminClient, options: Options, out: Output) -> None:
-    [action] = options.given(_ACTIONS)
+    [action] = options.used(_ACTIONS)
     {"add": _add, "remove": _remove, "list": _list}[action](admin, options, out)
 
 
 def _add(admin: AdminClient, options: Options, out: Output) -> None:
     from bridgehead.admin import AclBinding
 
-    found = wanted(options)
-    if not all(found.values()):
+    added = wanted(options)
+    if not all(added.values()):
         raise UsageFault(
             "You must specify one of: --allow-principal, --deny-principal when trying to add ACLs."
         )
     out.result(added=[])
-    for resource, acls in found.items():
+    for resource, acls in added.items():
         out.line(paragraph(f"Adding ACLs for resource `{resource_text(resource)}`:", acls))
-        bindings = [AclBinding(*_filter(resource, each)) for each in acls]  # type: ignore[arg-type]
+        bindings = [AclBinding(*_filter(resource, acl)) for acl in acls]  # type: ignore[arg-type]
         for error in filter(None, admin.create_acls(bindings).values()):
             raise error
         out.document["added"].append(_as_json(resource, acls))
@@ -248,12 +258,12 @@ def _remove(admin: AdminClient, options: Options, out: Output) -> None:
     for resource, acls in wanted(options).items():
         if not (options.has("force") or _confirmed(resource, acls)):
             continue
-        filters = [_filter(resource, each) for each in acls] or [_filter(resource)]
+        filters = [_filter(resource, acl) for acl in acls] or [_filter(resource)]
         bindings = []
         for result in admin.delete_acls(filters).values():
-            bindings += [each.get() for each in result.get()]
+            bindings += [outcome.get() for outcome in result.get()]
         out.document["removed"] += [
-            _as_json(where, found) for where, found in by_resource(bindings).items()
+            _as_json(where, removed) for where, removed in by_resource(bindings).items()
         ]
 
 
@@ -262,7 +272,7 @@ def question(resource: Resource, acls: list[Entry]) -> str:
     where = resource_text(resource, "ResourcePatternFilter")
     if not acls:
         return f"Are you sure you want to delete all ACLs for resource filter `{where}`? (y/n)"
-    lines = "\n".join(f"\t{entry_text(each)}" for each in acls)
+    lines = "\n".join(f"\t{entry_text(acl)}" for acl in acls)
     return (
         f"Are you sure you want to remove ACLs: \n {lines} \n from resource filter `{where}`? (y/n)"
     )
@@ -277,26 +287,26 @@ def _confirmed(resource: Resource, acls: list[Entry]) -> bool:
 def _list(admin: AdminClient, options: Options, out: Output) -> None:
     from bridgehead.admin import AclBindingFilter
 
-    filters = [_filter(each) for each in resources(options)] or [AclBindingFilter()]
-    bindings = [each for chosen in filters for each in admin.describe_acls(chosen)]
-    found = by_resource(bindings)
+    filters = [_filter(resource) for resource in resources(options)] or [AclBindingFilter()]
+    bindings = [acl for chosen in filters for acl in admin.describe_acls(chosen)]
+    listed = by_resource(bindings)
     principals = _principals(options, "principal")
-    out.result(acls=[_as_json(resource, acls) for resource, acls in found.items()])
+    out.result(acls=[_as_json(resource, acls) for resource, acls in listed.items()])
     if not principals:
-        for line in _listed(found):
+        for line in _listed(listed):
             out.line(line)
     for principal in principals:
         out.line(f"ACLs for principal `{principal}`")
-        own = {
-            resource: [each for each in acls if each[0] == principal]
-            for resource, acls in found.items()
+        of_principal = {
+            resource: [acl for acl in acls if acl[0] == principal]
+            for resource, acls in listed.items()
         }
-        for line in _listed({resource: acls for resource, acls in own.items() if acls}):
+        for line in _listed({resource: acls for resource, acls in of_principal.items() if acls}):
             out.line(line)
 
 
-def _listed(found: Mapping[Resource, list[Entry]]) -> Iterator[str]:
-    for resource, acls in found.items():
+def _listed(acls_of_resource: Mapping[Resource, list[Entry]]) -> Iterator[str]:
+    for resource, acls in acls_of_resource.items():
         yield paragraph(f"Current ACLs for resource `{resource_text(resource)}`:", acls)
 
 
@@ -306,7 +316,7 @@ def _as_json(resource: Resource, acls: Iterable[Entry]) -> dict[str, object]:
         "resource_type": resource[0],
         "name": resource[1],
         "pattern_type": resource[2],
-        "acls": [dict(zip(names, each, strict=True)) for each in acls],
+        "acls": [dict(zip(names, acl, strict=True)) for acl in acls],
     }
 
 

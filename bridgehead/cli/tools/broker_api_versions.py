@@ -51,7 +51,7 @@ def _run(admin: AdminClient, options: Options, out: Output) -> None:
         else:
             versions = result.get()
             out.line(broker_text(node, versions))
-            document["apis"] = [each._asdict() for _, each in sorted(versions.apis.items())]
+            document["apis"] = [api._asdict() for _, api in sorted(versions.apis.items())]
         out.document["brokers"].append(document)
 
 

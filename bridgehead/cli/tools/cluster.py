@@ -43,8 +43,10 @@ def _unregister(admin: AdminClient, out: Output) -> None:
     Raises:
         ToolError: the cluster is a KRaft cluster.
     """
-    answers = [each.get() for each in admin.get_all_broker_versions().values() if each.is_success]
-    if any(ApiKey.UNREGISTER_BROKER in each.apis for each in answers):
+    responses = [
+        version.get() for version in admin.get_all_broker_versions().values() if version.is_success
+    ]
+    if any(ApiKey.UNREGISTER_BROKER in response.apis for response in responses):
         raise ToolError("This is a KRaft cluster: use kafka-cluster.sh to unregister a broker.")
     out.result(unregistered=False)
     out.line("The target cluster does not support the broker unregistration API.")

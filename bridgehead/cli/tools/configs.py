@@ -64,7 +64,7 @@ _CREDENTIAL: Final = re.compile(r"(?:iterations=(-?\d*),)?password=(.*)")
 def entity_types(options: Options) -> list[str]:
     """Return the types of the entities, in Kafka's order."""
     named = {**_NAMED, **_DEFAULTS}
-    return [*options.texts("entity-type"), *(named[each] for each in options.given(named))]
+    return [*options.texts("entity-type"), *(named[option] for option in options.used(named))]
 
 
 def entity_names(options: Options) -> list[str]:
@@ -76,13 +76,13 @@ def entity_names(options: Options) -> list[str]:
             ordered.append("")
         elif word.partition("=")[0] == "--entity-name":
             ordered.extend([next(names)])
-    named = [options.needed(each) for each in options.given(_NAMED)]
-    return [*ordered, *named, *("" for _ in options.given(_DEFAULTS))]
+    named = [options.needed(option) for option in options.used(_NAMED)]
+    return [*ordered, *named, *("" for _ in options.used(_DEFAULTS))]
 
 
 def check(options: Options) -> None:
     """Raise UsageFault if the options break the rules of Kafka's ConfigCommandOptions."""
-    if len(options.given(("describe", "alter"))) != 1:
+    if len(options.used(("describe", "alter"))) != 1:
         raise UsageFault("Command must include exactly one action: --describe, --alter")
     forbid(options, "describe", "add-config", "delete-config")
     types, names = entity_types(options), entity_names(options)
@@ -101,18 +101,18 @@ def check(options: Options) -> None:
 
 def _check_types(options: Options, types: list[str]) -> None:
     if len(set(types)) != len(types):
-        twice = sorted({each for each in types if types.count(each) > 1})
+        twice = sorted({kind for kind in types if types.count(kind) > 1})
         raise UsageFault(f"Duplicate entity type(s) specified: {','.join(twice)}")
-    for each in types:
-        if each not in _TYPES:
+    for kind in types:
+        if kind not in _TYPES:
             raise UsageFault(
-                f"Invalid entity type {each}, the entity type must be one of {', '.join(_TYPES)}"
+                f"Invalid entity type {kind}, the entity type must be one of {', '.join(_TYPES)}"
             )
     if not types:
         raise UsageFault("At least one entity type must be specified")
     if len(types) > 1 and set(types) != {"users", "clients"}:
         raise UsageFault("Only 'users' and 'clients' entity types may be specified together")
-    if options.given(("entity-type", "entity-name", "entity-default")) and options.given(
+    if options.used(("entity-type", "entity-name", "entity-default")) and options.used(
         (*_NAMED, *_DEFAULTS)
     ):
         raise UsageFault(
@@ -141,7 +141,7 @@ def _check_alter(options: Options, types: list[str], names: list[str]) -> None:
         raise UsageFault(f"an entity name must be specified with --alter of {','.join(types)}")
     if options.has("add-config") and options.has("add-config-file"):
         raise UsageFault("Only one of --add-config or --add-config-file must be specified")
-    if not options.given(("add-config", "add-config-file", "delete-config")):
+    if not options.used(("add-config", "add-config-file", "delete-config")):
         raise UsageFault(
             "At least one of --add-config, --add-config-file, or --delete-config must be specified "
             "with --alter"
@@ -211,7 +211,8 @@ def java_double(value: float) -> str:
 def config_line(entry: ConfigEntry) -> str:
     """Return the line of one config."""
     synonyms = ", ".join(
-        f"{_source(each.source)}:{each.name}={_null(each.value)}" for each in entry.synonyms
+        f"{_source(synonym.source)}:{synonym.name}={_null(synonym.value)}"
+        for synonym in entry.synonyms
     )
     sensitive = str(entry.sensitive).lower()
     value = _null(entry.value)
@@ -294,7 +295,7 @@ def _configs(
 
     resource = _resource(entity_type, name)
     entries = admin.describe_configs([resource], include_synonyms=synonyms)[resource].get()
-    own = {
+    wanted_source = {
         "topics": ConfigSource.TOPIC_CONFIG,
         "brokers": (
             ConfigSource.DYNAMIC_BROKER_CONFIG
@@ -302,8 +303,12 @@ def _configs(
             else ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
         ),
     }.get(entity_type)
-    ordered = sorted(entries.values(), key=lambda each: each.name)
-    return [each for each in ordered if every or own is None or each.source == own]
+    ordered = sorted(entries.values(), key=lambda entry: entry.name)
+    return [
+        entry
+        for entry in ordered
+        if every or wanted_source is None or entry.source == wanted_source
+    ]
 
 
 def _describe(admin: AdminClient, options: Options, out: Output) -> None:
@@ -326,7 +331,7 @@ def _describe(admin: AdminClient, options: Options, out: Output) -> None:
         for entry in entries:
             out.line(config_line(entry))
         out.document["entities"].append(
-            {"type": types[0], "name": name, "configs": [_as_json(each) for each in entries]}
+            {"type": types[0], "name": name, "configs": [_as_json(item) for item in entries]}
         )
 
 
@@ -337,8 +342,8 @@ def _as_json(entry: ConfigEntry) -> dict[str, Any]:
         "source": _source(entry.source),
         "sensitive": entry.sensitive,
         "synonyms": [
-            {"name": each.name, "value": each.value, "source": _source(each.source)}
-            for each in entry.synonyms
+            {"name": synonym.name, "value": synonym.value, "source": _source(synonym.source)}
+            for synonym in entry.synonyms
         ],
     }
 
@@ -359,17 +364,17 @@ def quota_filter(types: Sequence[str], names: Sequence[str]) -> list[ClientQuota
     if len(names) > len(types):
         raise ToolError("More entity names specified than entity types", terse=True)
     components = []
-    for index, each in enumerate(types):
+    for index, kind in enumerate(types):
         name = names[index] if index < len(names) else None
         match = QuotaMatch.ANY if name is None else QuotaMatch.EXACT if name else QuotaMatch.DEFAULT
-        components.append(ClientQuotaFilterComponent(_QUOTA_TYPES[each], match, name or None))
+        components.append(ClientQuotaFilterComponent(_QUOTA_TYPES[kind], match, name or None))
     return components
 
 
 def _describe_quotas(admin: AdminClient, types: list[str], names: list[str], out: Output) -> None:
-    found = admin.describe_client_quotas(quota_filter(types, names), strict=True)
+    described = admin.describe_client_quotas(quota_filter(types, names), strict=True)
     out.result(quotas=[])
-    for entity, quotas in found.items():
+    for entity, quotas in described.items():
         out.line(quota_line(entity, quotas))
         out.document["quotas"].append({"entity": dict(entity), "quotas": quotas})
 
@@ -388,7 +393,10 @@ def _describe_credentials(admin: AdminClient, names: list[str], out: Output) -> 
                 f"Error retrieving SCRAM credential configs for user-principal '{user}': {reason}"
             )
             continue
-        infos = [(each.mechanism.name.replace("_", "-"), each.iterations) for each in result.get()]
+        infos = [
+            (credential.mechanism.name.replace("_", "-"), credential.iterations)
+            for credential in result.get()
+        ]
         described = ", ".join(f"{name}=iterations={count}" for name, count in infos)
         out.line(f"SCRAM credential configs for user-principal '{user}' are {described}")
         out.document["credentials"][user] = dict(infos)
@@ -422,8 +430,8 @@ def _first_error(errors: Mapping[Any, Exception | None]) -> None:
         raise error
 
 
-def _require_known(deleted: Iterable[str], known: Iterable[str]) -> None:
-    invalid = [key for key in deleted if key not in set(known)]
+def _require_known(deleted: Iterable[str], existing: Iterable[str]) -> None:
+    invalid = [key for key in deleted if key not in set(existing)]
     if invalid:
         raise ToolError(f"Invalid config(s): {','.join(invalid)}", terse=True)
 
@@ -441,7 +449,7 @@ def _alter_resource(
     admin: AdminClient, entity_type: str, name: str, added: dict[str, str], deleted: list[str]
 ) -> None:
     old = _configs(admin, entity_type, name, every=False, synonyms=False)
-    _require_known(deleted, (each.name for each in old))
+    _require_known(deleted, (config.name for config in old))
     resource = _resource(entity_type, name)
     _first_error(admin.incremental_alter_configs({resource: _changes(added, deleted)}))
 
@@ -450,8 +458,8 @@ def _alter_loggers(
     admin: AdminClient, broker: str, added: dict[str, str], deleted: list[str]
 ) -> None:
     entries = _configs(admin, "broker-loggers", broker, every=True, synonyms=False)
-    known = {each.name for each in entries}
-    invalid = [key for key in (*deleted, *added) if key not in known]
+    loggers = {entry.name for entry in entries}
+    invalid = [key for key in (*deleted, *added) if key not in loggers]
     if invalid:
         raise ToolError(f"Invalid broker logger(s): {','.join(invalid)}", terse=True)
     resource = _resource("broker-loggers", broker)
@@ -533,9 +541,9 @@ def _alter_quotas(
 ) -> None:
     from bridgehead.admin import quota_entity
 
-    found = admin.describe_client_quotas(quota_filter(types, names), strict=True)
-    _require_known(deleted, next(iter(found.values()), {}))
-    kinds = [_QUOTA_TYPES[each] for each in types]
+    described = admin.describe_client_quotas(quota_filter(types, names), strict=True)
+    _require_known(deleted, next(iter(described.values()), {}))
+    kinds = [_QUOTA_TYPES[kind] for kind in types]
     entity = quota_entity(dict(zip(kinds, (name or None for name in names), strict=True)))
     values: dict[str, float | None] = {key: parse_quota(key, text) for key, text in added.items()}
     values.update(dict.fromkeys(deleted))

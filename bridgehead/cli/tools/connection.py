@@ -63,7 +63,7 @@ def connect(
 
 
 def _running_cluster(data_dir: Path) -> str:
-    from bridgehead.cluster.client import ClusterClient
+    from bridgehead.cluster.client import ControlClient
     from bridgehead.cluster.data_directory import DataDirectory, read_json
     from bridgehead.cluster.errors import ClusterError
 
@@ -73,7 +73,7 @@ def _running_cluster(data_dir: Path) -> str:
             f"No cluster is running in {directory.root}: start one with `bridgehead up`, or name "
             "a broker with --bootstrap-server."
         )
-    ClusterClient(data_dir).status()  # raises if the cluster is not ready
+    ControlClient(data_dir).status()  # raises if the cluster is not ready
     document = read_json(directory.cluster_json) or {}
     return str(document["bootstrap_servers"])
 

@@ -35,7 +35,7 @@ _PERIODS: Final = ("max-life-time-period", "renew-time-period", "expiry-time-per
 
 def check(options: Options) -> None:
     """Raise UsageFault if the options break the rules of Kafka's DelegationTokenCommandOptions."""
-    if len(options.given(_ACTIONS)) != 1:
+    if len(options.used(_ACTIONS)) != 1:
         raise UsageFault(
             "Command must include exactly one action: --create, --renew, --expire or --describe"
         )
@@ -96,14 +96,14 @@ def parse_hmac(text: str) -> bytes:
 
 
 def _run(admin: AdminClient, options: Options, out: Output) -> None:
-    [action] = options.given(_ACTIONS)
+    [action] = options.used(_ACTIONS)
     {"create": _create, "renew": _renew, "expire": _expire, "describe": _describe}[action](
         admin, options, out
     )
 
 
 def _create(admin: AdminClient, options: Options, out: Output) -> None:
-    renewers = [each.strip() for each in options.texts("renewer-principal")]
+    renewers = [principal.strip() for principal in options.texts("renewer-principal")]
     life = options.number("max-life-time-period")
     out.line(
         f"Calling create token operation with renewers :{listed(renewers)} , "
@@ -121,7 +121,9 @@ def _show(tokens: list[DelegationToken], out: Output) -> None:
     for line in token_lines(tokens):
         out.line(line)
     out.result(
-        tokens=[{**each._asdict(), "hmac": base64.b64encode(each.hmac).decode()} for each in tokens]
+        tokens=[
+            {**token._asdict(), "hmac": base64.b64encode(token.hmac).decode()} for token in tokens
+        ]
     )
 
 
@@ -142,7 +144,7 @@ def _expire(admin: AdminClient, options: Options, out: Output) -> None:
 
 
 def _describe(admin: AdminClient, options: Options, out: Output) -> None:
-    owners = [each.strip() for each in options.texts("owner-principal")]
+    owners = [principal.strip() for principal in options.texts("owner-principal")]
     out.line(
         f"Calling describe token operation for owners: {listed(owners)}"
         if owners

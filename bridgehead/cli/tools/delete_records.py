@@ -25,13 +25,14 @@ def parse_offsets(text: str) -> dict[TopicPartition, int]:
         raise ToolError("Missing partitions field")
     pairs = [
         (
-            TopicPartition(field(each, "topic", str), field(each, "partition", int)),
-            field(each, "offset", int),
+            TopicPartition(field(element, "topic", str), field(element, "partition", int)),
+            field(element, "offset", int),
         )
-        for each in elements(document, "partitions")
+        for element in elements(document, "partitions")
     ]
     duplicates = ",".join(
-        f"{each.topic}-{each.partition}" for each in twice(partition for partition, _ in pairs)
+        f"{partition.topic}-{partition.partition}"
+        for partition in twice(partition for partition, _ in pairs)
     )
     if duplicates:
         raise ToolError(f"Offset json file contains duplicate topic partitions: {duplicates}")

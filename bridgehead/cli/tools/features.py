@@ -47,7 +47,7 @@ def metadata_level(text: str) -> int:
         ToolError: Kafka 3.9 has no such version.
     """
     version = ".".join(text.split(".")[:2])
-    names = [each for each in _RELEASED if each.partition("-")[0] == version]
+    names = [release for release in _RELEASED if release.partition("-")[0] == version]
     name = names[-1] if names else version
     if name not in METADATA_VERSIONS:
         raise ToolError(
@@ -66,15 +66,15 @@ def parse_levels(texts: list[str], action: str, metadata: str | None = None) -> 
         ToolError: a text is malformed, or a feature is named twice.
     """
     levels = {} if metadata is None else {_METADATA_VERSION: metadata_level(metadata)}
-    for each in texts:
-        name, equals, level = (part.strip() for part in each.partition("="))
+    for word in texts:
+        name, equals, level = (part.strip() for part in word.partition("="))
         if action == "disable":
-            name, level = each, "0"
+            name, level = word, "0"
         elif not equals:
-            raise ToolError(f"Can't parse feature=level string {each}: equals sign not found.")
+            raise ToolError(f"Can't parse feature=level string {word}: equals sign not found.")
         if not level.removeprefix("-").isdigit() or abs(int(level)) > _LEVEL_MAX:
             raise ToolError(
-                f"Can't parse feature=level string {each}: unable to parse {level} as a short."
+                f"Can't parse feature=level string {word}: unable to parse {level} as a short."
             )
         if name in levels:
             raise ToolError(f"Feature {name} was specified more than once.")

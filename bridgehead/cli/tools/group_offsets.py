@@ -67,16 +67,16 @@ class Position(NamedTuple):
 def check(options: Options) -> None:
     """Raise UsageFault unless the options about offsets fit together."""
     if options.has("reset-offsets"):
-        if not options.given(("group", "all-groups")):
+        if not options.used(("group", "all-groups")):
             raise UsageFault(
                 "Option [reset-offsets] takes one of these options: [all-groups], [group]"
             )
-        if len(options.given(("topic", "all-topics"))) != 1:
+        if len(options.used(("topic", "all-topics"))) != 1:
             raise UsageFault(
                 "Option [reset-offsets] takes one of these options: [all-topics], [topic]"
             )
-        if len(options.given(_RESETS)) != 1:
-            names = ", ".join(f"[{each}]" for each in sorted(_RESETS))
+        if len(options.used(_RESETS)) != 1:
+            names = ", ".join(f"[{choice}]" for choice in sorted(_RESETS))
             raise UsageFault(f"Option [reset-offsets] takes exactly one of these options: {names}")
         if options.has("dry-run") and options.has("execute"):
             raise UsageFault("Option [reset-offsets] only accepts one of [execute] and [dry-run]")
@@ -85,7 +85,7 @@ def check(options: Options) -> None:
     if options.has("delete-offsets") and len(options.texts("group")) > 1:
         raise UsageFault("Option [delete-offsets] takes one group")
     for name in options.texts("topic"):
-        if not all(each.isdigit() for each in name.partition(":")[2].split(",") if ":" in name):
+        if not all(part.isdigit() for part in name.partition(":")[2].split(",") if ":" in name):
             raise UsageFault(f"Invalid partitions of a topic: '{name}'")
 
 
@@ -93,7 +93,10 @@ def positions(admin: AdminClient, group: GroupDescription) -> list[Position]:
     """Return rows for assigned partitions, then for those that only have a committed offset."""
     from bridgehead.admin import LATEST
 
-    committed = {key: each.offset for key, each in admin.list_group_offsets(group.group_id).items()}
+    committed = {
+        key: group_offset.offset
+        for key, group_offset in admin.list_group_offsets(group.group_id).items()
+    }
     assigned = {key: member for member in group.members for key in _assigned(member.assignment)}
     every = [*assigned, *(key for key in sorted(committed) if key not in assigned)]
     ends = admin.list_offsets(dict.fromkeys(every, LATEST)) if every else {}
@@ -118,7 +121,7 @@ def _assigned(assignment: bytes) -> list[TopicPartition]:
     """Return the partitions of an assignment; [] unless it has the format of Kafka's consumers."""
     from bridgehead.admin import TopicPartition
 
-    found = []
+    partitions = []
     try:
         _, topics = struct.unpack_from(">hi", assignment, 0)
         at = 6
@@ -128,11 +131,11 @@ def _assigned(assignment: bytes) -> list[TopicPartition]:
             (count,) = struct.unpack_from(">i", assignment, at + 2 + length)
             at += 6 + length
             numbers = struct.unpack_from(f">{count}i", assignment, at)
-            found += [TopicPartition(topic, number) for number in numbers]
+            partitions += [TopicPartition(topic, number) for number in numbers]
             at += 4 * count
     except (struct.error, UnicodeDecodeError):
         return []
-    return sorted(found)
+    return sorted(partitions)
 
 
 def position_lines(group: str, rows: Sequence[Position]) -> list[str]:
@@ -140,10 +143,10 @@ def position_lines(group: str, rows: Sequence[Position]) -> list[str]:
     if not rows:
         return []
     table = [_COLUMNS]
-    for each in rows:
-        offsets = (_text(each.committed), _text(each.end), _text(each.lag))
-        member = (each.member_id, each.host, each.client_id)
-        table.append((group, each.topic, str(each.partition), *offsets, *member))
+    for row in rows:
+        offsets = (_text(row.committed), _text(row.end), _text(row.lag))
+        member = (row.member_id, row.host, row.client_id)
+        table.append((group, row.topic, str(row.partition), *offsets, *member))
     widths = [max(_WIDTH, *(len(row[column]) for row in table)) for column in range(8)]
     widths[2:6] = [10, _WIDTH, _WIDTH, _WIDTH]
     return [
@@ -169,8 +172,14 @@ def reset(admin: AdminClient, options: Options, out: Output) -> None:
     """
     names = options.texts("group")
     if options.has("all-groups"):
-        found = [each for result in admin.get_all_groups().values() for each in result.get()]
-        names = sorted(each.group_id for each in found if each.protocol_type in ("consumer", ""))
+        all_groups = [
+            any_group for result in admin.get_all_groups().values() for any_group in result.get()
+        ]
+        names = sorted(
+            listed_group.group_id
+            for listed_group in all_groups
+            if listed_group.protocol_type in ("consumer", "")
+        )
     out.result(groups=[], failed={})
     rows = [_reset_row("GROUP", "TOPIC", "PARTITION", "NEW-OFFSET")]
     for group in names:
@@ -205,7 +214,9 @@ def new_offsets(admin: AdminClient, group: str, options: Options) -> dict[TopicP
     """Return the offset that --reset-offsets would commit, by partition."""
     from bridgehead.admin import EARLIEST, LATEST
 
-    committed = {key: each.offset for key, each in admin.list_group_offsets(group).items()}
+    committed = {
+        key: group_offset.offset for key, group_offset in admin.list_group_offsets(group).items()
+    }
     if options.has("all-topics"):
         keys = sorted(committed)
     else:
@@ -213,11 +224,12 @@ def new_offsets(admin: AdminClient, group: str, options: Options) -> dict[TopicP
     if not keys:
         return {}
     first = {
-        k: each.get().offset
-        for k, each in admin.list_offsets(dict.fromkeys(keys, EARLIEST)).items()
+        k: offset.get().offset
+        for k, offset in admin.list_offsets(dict.fromkeys(keys, EARLIEST)).items()
     }
     end = {
-        k: each.get().offset for k, each in admin.list_offsets(dict.fromkeys(keys, LATEST)).items()
+        k: offset.get().offset
+        for k, offset in admin.list_offsets(dict.fromkeys(keys, LATEST)).items()
     }
     return {
         key: _new_offset(options, committed.get(key), first[key], end[key], key) for key in keys
@@ -249,13 +261,13 @@ def _partitions(admin: AdminClient, topics: Sequence[str]) -> list[TopicPartitio
     """Return the partitions that each --topic names: TOPIC, or TOPIC:0,1."""
     from bridgehead.admin import TopicPartition
 
-    described = admin.describe_topics([each for each in topics if ":" not in each])
+    described = admin.describe_topics([topic for topic in topics if ":" not in topic])
     chosen: dict[str, set[int]] = {}
-    for each in topics:
-        name, colon, numbers = each.partition(":")
-        found = map(int, numbers.split(",")) if colon else described[name].get().partitions
-        chosen.setdefault(name, set()).update(found)
-    return [TopicPartition(name, each) for name in chosen for each in sorted(chosen[name])]
+    for topic in topics:
+        name, colon, numbers = topic.partition(":")
+        indexes = map(int, numbers.split(",")) if colon else described[name].get().partitions
+        chosen.setdefault(name, set()).update(indexes)
+    return [TopicPartition(name, index) for name in chosen for index in sorted(chosen[name])]
 
 
 def delete(admin: AdminClient, options: Options, out: Output) -> None:

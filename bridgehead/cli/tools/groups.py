@@ -33,9 +33,9 @@ _WIDTH: Final = 15  # the least width of a column
 
 def check(options: Options) -> None:
     """Raise UsageFault if the options break the rules of Kafka's ConsumerGroupCommandOptions."""
-    actions = options.given(_ACTIONS)
+    actions = options.used(_ACTIONS)
     for action in ("describe", "delete"):
-        if options.has(action) and not options.given(("group", "all-groups")):
+        if options.has(action) and not options.used(("group", "all-groups")):
             raise UsageFault(f"Option [{action}] takes one of these options: [all-groups], [group]")
     if len(actions) != 1:
         raise UsageFault(
@@ -50,18 +50,18 @@ def check(options: Options) -> None:
         )
     for option, valid in (("state", _STATES), ("type", _TYPES)):
         text = options.text(option)
-        if text and set(_split(text)) - {each.lower() for each in valid}:
+        if text and set(_split(text)) - {choice.lower() for choice in valid}:
             raise UsageFault(
                 f"Invalid {option} list '{text}'. Valid {option}s are: {', '.join(valid)}"
             )
 
 
 def _split(text: str | None) -> list[str]:
-    return [each.strip().lower() for each in (text or "").split(",") if each.strip()]
+    return [part.strip().lower() for part in (text or "").split(",") if part.strip()]
 
 
 def _run(admin: AdminClient, options: Options, out: Output) -> None:
-    [action] = options.given(_ACTIONS)
+    [action] = options.used(_ACTIONS)
     actions = {
         "list": _list,
         "describe": _describe,
@@ -74,18 +74,21 @@ def _run(admin: AdminClient, options: Options, out: Output) -> None:
 
 def _overviews(admin: AdminClient) -> list[GroupOverview]:
     """Return the consumer groups of every broker. If a broker has an error, raise it."""
-    found = [each for result in admin.get_all_groups().values() for each in result.get()]
-    consumers = (each for each in found if each.protocol_type in ("consumer", ""))
-    return sorted(consumers, key=lambda each: each.group_id)
+    overviews = [group for result in admin.get_all_groups().values() for group in result.get()]
+    consumers = (
+        listed_group for listed_group in overviews if listed_group.protocol_type in ("consumer", "")
+    )
+    return sorted(consumers, key=lambda consumer: consumer.group_id)
 
 
 def group_table(groups: Sequence[GroupOverview], *, types: bool, states: bool) -> list[str]:
     """Return the lines of --list --state and --list --type."""
-    width = max((len(each.group_id) for each in groups), default=0)
+    width = max((len(group.group_id) for group in groups), default=0)
     width = max(width, _WIDTH) + 10
     rows = [("GROUP", "TYPE", "STATE")]
     rows += [
-        (each.group_id, each.group_type.capitalize() or "Unknown", each.state) for each in groups
+        (group.group_id, group.group_type.capitalize() or "Unknown", group.state)
+        for group in groups
     ]
     chosen = [index for index, wanted in ((1, types), (2, states)) if wanted]
     return [
@@ -96,18 +99,19 @@ def group_table(groups: Sequence[GroupOverview], *, types: bool, states: bool) -
 def _list(admin: AdminClient, options: Options, out: Output) -> None:
     types, states = options.has("type"), options.has("state")
     groups = [
-        each
-        for each in _overviews(admin)
-        if each.state.lower() in (_split(options.text("state")) or [each.state.lower()])
-        and each.group_type.lower() in (_split(options.text("type")) or [each.group_type.lower()])
+        overview
+        for overview in _overviews(admin)
+        if overview.state.lower() in (_split(options.text("state")) or [overview.state.lower()])
+        and overview.group_type.lower()
+        in (_split(options.text("type")) or [overview.group_type.lower()])
     ]
-    out.result(groups=[each._asdict() for each in groups])
+    out.result(groups=[group._asdict() for group in groups])
     if types or states:
         for line in group_table(groups, types=types, states=states):
             out.line(line)
         return
-    for each in groups:
-        out.line(each.group_id)
+    for group in groups:
+        out.line(group.group_id)
 
 
 def state_message(group: str, state: str) -> tuple[str, bool] | None:
@@ -152,12 +156,14 @@ def _table(rows: Iterable[Sequence[str]], least: Sequence[int]) -> list[str]:
 
 def member_lines(group: str, members: Sequence[GroupMember]) -> list[str]:
     """Return the table of --describe --members."""
-    static = any(each.group_instance_id for each in members)
+    static = any(member.group_instance_id for member in members)
     rows = [("GROUP", "CONSUMER-ID", "GROUP-INSTANCE-ID", "HOST", "CLIENT-ID", "#PARTITIONS")]
-    for each in sorted(members, key=lambda each: each.member_id):
-        count = str(partition_count(each.assignment))
-        instance = each.group_instance_id or ""
-        rows.append((group, each.member_id, instance, each.client_host, each.client_id, count))
+    for member in sorted(members, key=lambda member: member.member_id):
+        count = str(partition_count(member.assignment))
+        instance = member.group_instance_id or ""
+        rows.append(
+            (group, member.member_id, instance, member.client_host, member.client_id, count)
+        )
     least = [15, 15, 17, 15, 15, 15]
     if static:
         return _table(rows, least)
@@ -185,7 +191,7 @@ def _describe(admin: AdminClient, options: Options, out: Output) -> None:
 
     groups = options.texts("group")
     if options.has("all-groups"):
-        groups = [each.group_id for each in _overviews(admin)]
+        groups = [overview.group_id for overview in _overviews(admin)]
     nodes = {node.id: node for node in admin.describe_cluster().nodes} if groups else {}
     out.result(groups=[])
     for name, result in sorted(admin.describe_groups(groups).items()):
@@ -197,12 +203,12 @@ def _describe(admin: AdminClient, options: Options, out: Output) -> None:
                 "coordinator": group.coordinator,
                 "members": [
                     {
-                        "member_id": each.member_id,
-                        "client_id": each.client_id,
-                        "host": each.client_host,
-                        "partitions": partition_count(each.assignment),
+                        "member_id": group_member.member_id,
+                        "client_id": group_member.client_id,
+                        "host": group_member.client_host,
+                        "partitions": partition_count(group_member.assignment),
                     }
-                    for each in group.members
+                    for group_member in group.members
                 ],
             }
         )
@@ -232,7 +238,7 @@ def _show(
             out.line(line)
     else:
         rows = group_offsets.positions(admin, group)
-        out.document["groups"][-1]["offsets"] = [each._asdict() for each in rows]
+        out.document["groups"][-1]["offsets"] = [row._asdict() for row in rows]
         for line in group_offsets.position_lines(group.group_id, rows):
             out.line(line)
 
@@ -242,7 +248,7 @@ def _delete(admin: AdminClient, options: Options, out: Output) -> None:
 
     groups = options.texts("group")
     if options.has("all-groups"):
-        groups = [each.group_id for each in _overviews(admin)]
+        groups = [overview.group_id for overview in _overviews(admin)]
     errors = admin.delete_groups(groups)
     failed = {name: error for name, error in errors.items() if error is not None}
     deleted = [name for name in errors if name not in failed]

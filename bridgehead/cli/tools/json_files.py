@@ -31,10 +31,10 @@ def parse_json(text: str) -> dict[str, Any]:
 
 def elements(document: dict[str, Any], name: str) -> list[dict[str, Any]]:
     """Return the objects of an array. Raises ToolError."""
-    found = document[name]
-    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+    value = document[name]
+    if not isinstance(value, list) or not all(isinstance(element, dict) for element in value):
         raise ToolError(f'"{name}" is not an array of objects')
-    return found
+    return value
 
 
 def field(element: dict[str, Any], name: str, kind: type[T]) -> T:
@@ -52,4 +52,4 @@ def twice(values: Iterable[T]) -> list[T]:
     >>> twice([1, 2, 1, 1])
     [1]
     """
-    return [each for each, count in Counter(values).items() if count > 1]
+    return [value for value, count in Counter(values).items() if count > 1]

@@ -31,7 +31,7 @@ def check(options: Options) -> None:
     chosen = options.needed("election-type")
     if chosen.lower() not in _TYPES:
         raise UsageFault(f"Cannot parse argument '{chosen}' of option election-type")
-    if len(options.given(_SCOPES)) != 1:
+    if len(options.used(_SCOPES)) != 1:
         raise UsageFault(
             f"One and only one of the following options is required: {', '.join(_SCOPES)}"
         )
@@ -49,12 +49,12 @@ def parse_partitions(text: str) -> list[TopicPartition]:
     if "partitions" not in document:
         raise ToolError('Replica election data is missing "partitions" field')
     partitions = [
-        TopicPartition(field(each, "topic", str), field(each, "partition", int))
-        for each in elements(document, "partitions")
+        TopicPartition(field(element, "topic", str), field(element, "partition", int))
+        for element in elements(document, "partitions")
     ]
     duplicates = twice(partitions)
     if duplicates:
-        names = ", ".join(f"{each.topic}-{each.partition}" for each in duplicates)
+        names = ", ".join(f"{duplicate.topic}-{duplicate.partition}" for duplicate in duplicates)
         raise ToolError(f"Replica election data contains duplicate partitions: [{names}]")
     return partitions
 

@@ -20,20 +20,20 @@ def check(options: Options) -> None:
 def parse_brokers(text: str) -> set[int]:
     """Parse ids such as `1,2`. Raises ToolError."""
     try:
-        return {int(each) for each in text.split(",") if each}
+        return {int(part) for part in text.split(",") if part}
     except ValueError:
         raise ToolError(f"{text!r} is not a list of broker ids: write 1,2.") from None
 
 
 def directories(
-    found: Mapping[int, Mapping[str, Try[LogDirDescription]]], topics: Collection[str]
+    log_dirs_of_broker: Mapping[int, Mapping[str, Try[LogDirDescription]]], topics: Collection[str]
 ) -> dict[str, Any]:
     """Return the document that the tool prints. If `topics` is empty, it shows all replicas."""
     from bridgehead.admin import KafkaError
     from bridgehead.cli.tools.connection import java_name
 
     brokers = []
-    for broker, log_dirs in sorted(found.items()):
+    for broker, log_dirs in sorted(log_dirs_of_broker.items()):
         listed = []
         for path, result in sorted(log_dirs.items()):
             replicas = result.get().replicas if result.is_success else {}
@@ -41,13 +41,13 @@ def directories(
             name = java_name(error.code) if isinstance(error, KafkaError) else None
             partitions = [
                 {
-                    "partition": f"{each.topic}-{each.partition}",
+                    "partition": f"{replica.topic}-{replica.partition}",
                     "size": info.size,
                     "offsetLag": info.offset_lag,
                     "isFuture": info.is_future,
                 }
-                for each, info in sorted(replicas.items())
-                if not topics or each.topic in topics
+                for replica, info in sorted(replicas.items())
+                if not topics or replica.topic in topics
             ]
             listed.append({"partitions": partitions, "error": name, "logDir": path})
         brokers.append({"broker": broker, "logDirs": listed})
@@ -55,7 +55,7 @@ def directories(
 
 
 def _run(admin: AdminClient, options: Options, out: Output) -> None:
-    topics = {each for each in (options.text("topic-list") or "").split(",") if each}
+    topics = {word for word in (options.text("topic-list") or "").split(",") if word}
     wanted = parse_brokers(options.text("broker-list") or "")
     live = {node.id for node in admin.describe_cluster().nodes}
     unknown = wanted - live
@@ -66,9 +66,11 @@ def _run(admin: AdminClient, options: Options, out: Output) -> None:
         )
     brokers = sorted(wanted or live)
     out.line("Querying brokers for log directories information")
-    found = {broker: result.get() for broker, result in admin.describe_log_dirs(brokers).items()}
+    log_dirs_of_broker = {
+        broker: result.get() for broker, result in admin.describe_log_dirs(brokers).items()
+    }
     out.line(f"Received log directory information from brokers {_joined(brokers)}")
-    document = directories(found, topics)
+    document = directories(log_dirs_of_broker, topics)
     out.line(json.dumps(document, separators=(",", ":")))
     out.result(brokers=document["brokers"])
 

@@ -63,14 +63,14 @@ _VERIFY: Final = (
 
 def check(options: Options) -> None:
     """Raise UsageFault if the options break the rules of Kafka's `validateAndParseArgs`."""
-    actions = options.given(_ACTIONS)
+    actions = options.used(_ACTIONS)
     if len(actions) != 1:
-        words = ", ".join(f"--{each}" for each in _ACTIONS)
+        words = ", ".join(f"--{known_action}" for known_action in _ACTIONS)
         raise UsageFault(f"Command must include exactly one action: {words}")
     [action] = actions
     need(options, *_NEEDED[action])
-    known = (each.name for each in TOOL.options)
-    for option in options.given(tuple(known)):
+    option_names = (known_option.name for known_option in TOOL.options)
+    for option in options.used(tuple(option_names)):
         if option not in (action, *_NEEDED[action], *_PERMITTED[action]):
             raise UsageFault(f'Option "[{option}]" can\'t be used with action "[{action}]"')
 
@@ -80,16 +80,18 @@ def parse_reassignment(text: str) -> list[tuple[TopicPartition, list[int]]]:
     from bridgehead.admin import TopicPartition
 
     document = parse_json(text)
-    found = []
-    for each in elements(document, "partitions") if "partitions" in document else ():
-        partition = TopicPartition(field(each, "topic", str), field(each, "partition", int))
-        replicas = field(each, "replicas", list)
+    assignment = []
+    for element in elements(document, "partitions") if "partitions" in document else ():
+        partition = TopicPartition(field(element, "topic", str), field(element, "partition", int))
+        replicas = field(element, "replicas", list)
         if not all(type(broker) is int for broker in replicas):
-            raise ToolError(f'"replicas" is not a list of broker ids in {json.dumps(each)}')
-        if "log_dirs" in each and any(path != "any" for path in field(each, "log_dirs", list)):
+            raise ToolError(f'"replicas" is not a list of broker ids in {json.dumps(element)}')
+        if "log_dirs" in element and any(
+            path != "any" for path in field(element, "log_dirs", list)
+        ):
             raise ToolError('Replicas cannot be moved to a directory: write "any" in "log_dirs".')
-        found.append((partition, replicas))
-    return found
+        assignment.append((partition, replicas))
+    return assignment
 
 
 def parse_execution(text: str) -> dict[TopicPartition, list[int]]:
@@ -107,7 +109,9 @@ def parse_execution(text: str) -> dict[TopicPartition, list[int]]:
         )
     doubled = [(partition, twice(replicas)) for partition, replicas in pairs]
     texts = [
-        f"{name(each)} contains multiple entries for {_ids(ids)}" for each, ids in doubled if ids
+        f"{name(partition)} contains multiple entries for {_ids(ids)}"
+        for partition, ids in doubled
+        if ids
     ]
     if texts:
         raise ToolError(
@@ -134,8 +138,8 @@ def as_json(assignment: Assignment) -> dict[str, Any]:
     return {
         "version": 1,
         "partitions": [
-            {**each._asdict(), "replicas": list(replicas), "log_dirs": ["any"] * len(replicas)}
-            for each, replicas in sorted(assignment.items())
+            {**partition._asdict(), "replicas": list(replicas), "log_dirs": ["any"] * len(replicas)}
+            for partition, replicas in sorted(assignment.items())
         ],
     }
 
@@ -170,10 +174,20 @@ def reassignment_lines(moving: Mapping[TopicPartition, PartitionReassignment]) -
     if not moving:
         return ["No partition reassignments found."]
     lines = ["Current partition reassignments:"]
-    for partition, each in sorted(moving.items()):
-        adding = f" adding: {_ids(each.adding_replicas)}." if each.adding_replicas else ""
-        removing = f" removing: {_ids(each.removing_replicas)}." if each.removing_replicas else ""
-        lines.append(f"{name(partition)}: replicas: {_ids(each.replicas)}.{adding}{removing}")
+    for partition, reassignment in sorted(moving.items()):
+        adding = (
+            f" adding: {_ids(reassignment.adding_replicas)}."
+            if reassignment.adding_replicas
+            else ""
+        )
+        removing = (
+            f" removing: {_ids(reassignment.removing_replicas)}."
+            if reassignment.removing_replicas
+            else ""
+        )
+        lines.append(
+            f"{name(partition)}: replicas: {_ids(reassignment.replicas)}.{adding}{removing}"
+        )
     return lines
 
 
@@ -198,12 +212,12 @@ def proposal(current: Assignment, brokers: Sequence[Node]) -> dict[TopicPartitio
         turned = [*ordered[start:], *ordered[:start]]
         racks: list[object] = []
         new: list[Node] = []
-        for each in turned:  # first one broker of each rack
-            if each.rack is None or each.rack not in racks:
-                racks.append(each.rack)
-                new.append(each)
-        new += [each for each in turned if each not in new]
-        proposed[partition] = [each.id for each in new[:count]]
+        for broker in turned:  # first one broker of each rack
+            if broker.rack is None or broker.rack not in racks:
+                racks.append(broker.rack)
+                new.append(broker)
+        new += [broker for broker in turned if broker not in new]
+        proposed[partition] = [node.id for node in new[:count]]
     return proposed
 
 
@@ -211,36 +225,38 @@ def _by_rack(brokers: Sequence[Node]) -> list[Node]:
     """Return the brokers in an order in which their racks alternate as long as possible."""
     positions: dict[object, int] = {}
     keyed = []
-    for each in sorted(brokers):
-        position = positions.get(each.rack, 0)
-        positions[each.rack] = position + 1
-        keyed.append((position if each.rack else 0, str(each.rack or ""), each.id, each))
-    return [each for *_, each in sorted(keyed)]
+    for broker in sorted(brokers):
+        position = positions.get(broker.rack, 0)
+        positions[broker.rack] = position + 1
+        keyed.append((position if broker.rack else 0, str(broker.rack or ""), broker.id, broker))
+    return [broker for *_, broker in sorted(keyed)]
 
 
 def moves(
     wanted: Assignment, current: Assignment, moving: Mapping[TopicPartition, PartitionReassignment]
 ) -> dict[TopicPartition, tuple[list[int], list[int]]]:
     """Return the source and destination brokers of each partition, for throttles."""
-    found = {}
-    for partition, each in moving.items():
-        sources = [broker for broker in each.replicas if broker not in each.adding_replicas]
-        found[partition] = (sources, list(each.adding_replicas))
+    result = {}
+    for partition, reassignment in moving.items():
+        sources = [
+            broker for broker in reassignment.replicas if broker not in reassignment.adding_replicas
+        ]
+        result[partition] = (sources, list(reassignment.adding_replicas))
     for partition, replicas in wanted.items():
-        sources = found[partition][0] if partition in found else list(current[partition])
-        found[partition] = (sources, [each for each in replicas if each not in sources])
-    return found
+        sources = result[partition][0] if partition in result else list(current[partition])
+        result[partition] = (sources, [replica for replica in replicas if replica not in sources])
+    return result
 
 
 def throttled_replicas(
-    found: Mapping[TopicPartition, tuple[list[int], list[int]]],
+    moving: Mapping[TopicPartition, tuple[list[int], list[int]]],
 ) -> dict[str, tuple[str, str]]:
     """Return the throttled leaders and followers of each topic."""
     topics: dict[str, tuple[set[str], set[str]]] = {}
-    for partition, (sources, destinations) in found.items():
+    for partition, (sources, destinations) in moving.items():
         leaders, followers = topics.setdefault(partition.topic, (set(), set()))
-        leaders.update(f"{partition.partition}:{each}" for each in sources)
-        followers.update(f"{partition.partition}:{each}" for each in destinations)
+        leaders.update(f"{partition.partition}:{source}" for source in sources)
+        followers.update(f"{partition.partition}:{destination}" for destination in destinations)
     return {
         topic: (",".join(sorted(leaders)), ",".join(sorted(followers)))
         for topic, (leaders, followers) in topics.items()
@@ -248,7 +264,7 @@ def throttled_replicas(
 
 
 def _run(admin: AdminClient, options: Options, out: Output) -> None:
-    [action] = options.given(_ACTIONS)
+    [action] = options.used(_ACTIONS)
     {
         "generate": _generate,
         "execute": _execute,
@@ -263,7 +279,10 @@ def _list(admin: AdminClient, options: Options, out: Output) -> None:
     for line in reassignment_lines(moving):
         out.line(line)
     out.result(
-        reassignments=[{**each._asdict(), **moving[each]._asdict()} for each in sorted(moving)]
+        reassignments=[
+            {**reassignment._asdict(), **moving[reassignment]._asdict()}
+            for reassignment in sorted(moving)
+        ]
     )
 
 
@@ -277,7 +296,7 @@ def _current(
     """
     from bridgehead.admin import ErrorCode, KafkaError, TopicPartition
 
-    found = {}
+    replicas_of = {}
     for topic, result in admin.describe_topics(sorted(set(topics))).items():
         error = result.error
         unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -287,14 +306,14 @@ def _current(
             raise KafkaError(unknown, f"Topic {topic} not found.")
         for index, partition in result.get().partitions.items():
             replicas = [node.id for node in partition.get().replicas]
-            found[TopicPartition(topic, index)] = replicas
-    return found
+            replicas_of[TopicPartition(topic, index)] = replicas
+    return replicas_of
 
 
 def _generate(admin: AdminClient, options: Options, out: Output) -> None:
     document = parse_json(read_text(options.needed("topics-to-move-json-file")))
     listed = elements(document, "topics") if "topics" in document else ()
-    topics = [field(each, "topic", str) for each in listed]
+    topics = [field(element, "topic", str) for element in listed]
     brokers = _broker_list(options.needed("broker-list"))
     if twice(topics):
         raise ToolError(
@@ -317,7 +336,7 @@ def _generate(admin: AdminClient, options: Options, out: Output) -> None:
 
 def _broker_list(text: str) -> list[int]:
     try:
-        brokers = [int(each) for each in text.split(",")]
+        brokers = [int(part) for part in text.split(",")]
     except ValueError:
         raise ToolError(f"{text!r} is not a list of broker ids: write 1,2.") from None
     if twice(brokers):
@@ -333,12 +352,12 @@ def _execute(admin: AdminClient, options: Options, out: Output) -> None:
     if moving and not options.has("additional"):
         raise ToolError(_EXISTING, terse=True)
     live = {node.id for node in admin.describe_cluster().nodes}
-    unknown = sorted({each for replicas in wanted.values() for each in replicas} - live)
+    unknown = sorted({replica for replicas in wanted.values() for replica in replicas} - live)
     if unknown:
         raise ToolError(f"Unknown broker id {unknown[0]}")
-    every = _current(admin, (each.topic for each in wanted))
+    every = _current(admin, (partition.topic for partition in wanted))
     _require_partitions(wanted, every)
-    current = {each: every[each] for each in wanted}
+    current = {partition: every[partition] for partition in wanted}
     out.line(f"Current partition replica assignment\n\n{_compact(current)}\n")
     out.line("Save this to use as the --reassignment-json-file option during rollback")
     out.result(current=as_json(current))
@@ -348,19 +367,19 @@ def _execute(admin: AdminClient, options: Options, out: Output) -> None:
         _set_throttles(admin, moves(wanted, current, moving), throttle)
         out.line(f"The inter-broker throttle limit was set to {throttle} B/s")
     errors = admin.alter_partition_reassignments(wanted)
-    failed = {each: error for each, error in sorted(errors.items()) if error is not None}
+    failed = {partition: error for partition, error in sorted(errors.items()) if error is not None}
     if failed:
-        lines = "\n".join(f"{name(each)}: {error}" for each, error in failed.items())
+        lines = "\n".join(f"{name(partition)}: {error}" for partition, error in failed.items())
         raise ToolError(f"Error reassigning partition(s):\n{lines}", terse=True)
     names = ",".join(map(name, sorted(wanted)))
     out.line(f"Successfully started partition reassignment{_plural(len(wanted))} for {names}")
-    out.result(started=[each._asdict() for each in sorted(wanted)])
+    out.result(started=[partition._asdict() for partition in sorted(wanted)])
 
 
 def _require_partitions(wanted: Assignment, every: Assignment) -> None:
     from bridgehead.admin import ErrorCode, KafkaError
 
-    missing = sorted(each for each in wanted if each not in every)
+    missing = sorted(partition for partition in wanted if partition not in every)
     if missing:
         raise KafkaError(
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -370,13 +389,13 @@ def _require_partitions(wanted: Assignment, every: Assignment) -> None:
 
 def _set_throttles(
     admin: AdminClient,
-    found: Mapping[TopicPartition, tuple[list[int], list[int]]],
+    moving: Mapping[TopicPartition, tuple[list[int], list[int]]],
     throttle: int,
 ) -> None:
-    brokers = {each for sides in found.values() for side in sides for each in side}
+    brokers = {node for sides in moving.values() for side in sides for node in side}
     values: dict[tuple[str, str], dict[str, str]] = {
         ("TOPIC", topic): dict(zip(_TOPIC_THROTTLES, replicas, strict=True))
-        for topic, replicas in throttled_replicas(found).items()
+        for topic, replicas in throttled_replicas(moving).items()
     }
     for broker in brokers:
         values["BROKER", str(broker)] = dict.fromkeys(_BROKER_THROTTLES[:2], str(throttle))
@@ -418,16 +437,16 @@ def _clear_throttles(
     )
     _alter(
         admin,
-        {("BROKER", str(each)): dict.fromkeys(_BROKER_THROTTLES) for each in sorted(brokers)},
+        {("BROKER", str(broker)): dict.fromkeys(_BROKER_THROTTLES) for broker in sorted(brokers)},
     )
     out.line(f"Clearing topic-level throttles on topic{_plural(len(topics))} {','.join(topics)}")
-    _alter(admin, {("TOPIC", each): dict.fromkeys(_TOPIC_THROTTLES) for each in topics})
+    _alter(admin, {("TOPIC", topic): dict.fromkeys(_TOPIC_THROTTLES) for topic in topics})
 
 
 def _verify(admin: AdminClient, options: Options, out: Output) -> None:
     wanted = parse_reassignment(read_text(options.needed("reassignment-json-file")))
     moving = admin.list_partition_reassignments()
-    current = _current(admin, (each.topic for each, _ in wanted), omit_unknown=True)
+    current = _current(admin, (partition.topic for partition, _ in wanted), omit_unknown=True)
     lines = states(wanted, current, moving)
     for line in [*lines, ""]:
         out.line(line)
@@ -438,16 +457,16 @@ def _verify(admin: AdminClient, options: Options, out: Output) -> None:
 
 def _cancel(admin: AdminClient, options: Options, out: Output) -> None:
     wanted = parse_reassignment(read_text(options.needed("reassignment-json-file")))
-    moving = sorted(admin.list_partition_reassignments([each for each, _ in wanted]))
+    moving = sorted(admin.list_partition_reassignments([partition for partition, _ in wanted]))
     errors = admin.alter_partition_reassignments(dict.fromkeys(moving)) if moving else {}
-    failed = {each: error for each, error in sorted(errors.items()) if error is not None}
+    failed = {partition: error for partition, error in sorted(errors.items()) if error is not None}
     if failed:
-        texts = "\n".join(f"{name(each)}: {error}" for each, error in failed.items())
+        texts = "\n".join(f"{name(partition)}: {error}" for partition, error in failed.items())
         raise ToolError(
             f"Error cancelling partition reassignment{_plural(len(failed))} for:\n{texts}",
             terse=True,
         )
-    out.result(cancelled=[each._asdict() for each in moving])
+    out.result(cancelled=[reassignment._asdict() for reassignment in moving])
     if moving:
         names = ",".join(map(name, moving))
         out.line(

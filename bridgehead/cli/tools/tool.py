@@ -77,7 +77,7 @@ class Options:
         value = self._values.get(name)
         return value is not None and value is not False and value != []
 
-    def given(self, names: Collection[str]) -> list[str]:
+    def used(self, names: Collection[str]) -> list[str]:
         """Return the names of the options that were given."""
         return [name for name in names if self.has(name)]
 
@@ -194,9 +194,9 @@ class ToolCommand(TyperCommand):
     def _optional(self) -> set[str]:
         return {
             name
-            for each in self.params
-            if str(each.metavar or "").startswith("[")
-            for name in each.opts
+            for parameter in self.params
+            if str(parameter.metavar or "").startswith("[")
+            for name in parameter.opts
         }
 
 
@@ -242,7 +242,7 @@ def as_command(tool: Tool) -> Callable[..., None]:
     ):
         parameters.append(inspect.Parameter(name, _KEYWORD, annotation=kind, default=default))
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     command.__doc__ = tool.help
     return command
 
@@ -291,7 +291,7 @@ def run_tool(tool: Tool, values: Mapping[str, Any], arguments: Sequence[str]) ->
     Raises:
         typer.Exit: the tool failed; its message was printed.
     """
-    named = {each.name: values[_variable(each.name)] for each in tool.options}
+    named = {option.name: values[_variable(option.name)] for option in tool.options}
     options = Options({**named, "action": values.get("action")}, arguments)
     out = Output(as_json=values["json_output"])
     try:
@@ -352,5 +352,5 @@ def need(options: Options, *names: str) -> None:
 def forbid(options: Options, used: str, *others: str) -> None:
     """Raise UsageFault if one of `others` is given together with `used`."""
     if options.has(used):
-        for other in options.given(others):
+        for other in options.used(others):
             raise UsageFault(f'Option "[{used}]" can\'t be used with option "[{other}]"')

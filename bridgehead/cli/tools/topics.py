@@ -50,12 +50,12 @@ _NO_TOPIC_ID: Final = "A" * 22
 
 def check(options: Options) -> None:
     """Raise UsageFault if the options break the rules of Kafka's TopicCommandOptions."""
-    if len(options.given(_ACTIONS)) != 1:
+    if len(options.used(_ACTIONS)) != 1:
         raise UsageFault(
             "Command must include exactly one action: "
             "--list, --describe, --create, --alter or --delete"
         )
-    named = options.given(("topic", "topic-id"))
+    named = options.used(("topic", "topic-id"))
     if options.has("describe") and options.has("if-exists") and not named:
         raise UsageFault("--topic or --topic-id is required to describe a topic")
     if not options.has("list") and not options.has("describe"):
@@ -78,11 +78,15 @@ def check(options: Options) -> None:
         ("topics-with-overrides", ("describe",)),
         *((report, ("describe",)) for report in _REPORTS),
     ):
-        forbid(options, option, *(each for each in _ACTIONS if each not in actions))
+        forbid(
+            options,
+            option,
+            *(known_action for known_action in _ACTIONS if known_action not in actions),
+        )
     if options.has("create"):
         forbid(options, "replica-assignment", "partitions", "replication-factor")
     for report in _REPORTS:
-        others = (each for each in _REPORTS if each != report)
+        others = (candidate for candidate in _REPORTS if candidate != report)
         forbid(options, report, *others, "topics-with-overrides")
 
 
@@ -96,10 +100,10 @@ def parse_assignment(text: str) -> dict[int, list[int]]:
     assignment: dict[int, list[int]] = {}
     for partition, ids in enumerate(text.split(",")):
         try:
-            brokers = [int(each) for each in ids.split(":")]
+            brokers = [int(id_) for id_ in ids.split(":")]
         except ValueError:
             raise ToolError(f"{ids!r} is not a list of broker ids: write 1:2,2:3.") from None
-        twice = sorted({each for each in brokers if brokers.count(each) > 1})
+        twice = sorted({broker for broker in brokers if brokers.count(broker) > 1})
         if twice:
             raise ToolError(
                 "Partition replica lists may not contain duplicate entries: "
@@ -153,19 +157,19 @@ def matching(names: Iterable[str], pattern: str | None, *, exclude_internal: boo
     Raises:
         ToolError: `pattern` is not a regular expression.
     """
-    found = sorted(each for each in names if not (exclude_internal and each in _INTERNAL))
+    matching_names = sorted(name for name in names if not (exclude_internal and name in _INTERNAL))
     if pattern is None:
-        return found
+        return matching_names
     expression = pattern.strip().replace(",", "|").replace(" ", "").strip("\"'")
     try:
         allowed = re.compile(expression)
     except re.error as error:
         raise ToolError(f"{pattern!r} is not a regular expression ({error}).") from None
-    return [each for each in found if allowed.fullmatch(each)]
+    return [candidate for candidate in matching_names if allowed.fullmatch(candidate)]
 
 
 def _run(admin: AdminClient, options: Options, out: Output) -> None:
-    [action] = options.given(_ACTIONS)
+    [action] = options.used(_ACTIONS)
     {
         "create": _create,
         "alter": _alter,
@@ -253,11 +257,18 @@ def _describe(admin: AdminClient, options: Options, out: Output) -> None:
     from bridgehead.admin import ConfigResource, ConfigResourceType, TopicPartition
 
     topics = _described(admin, options, out)
-    resources = {ConfigResource(ConfigResourceType.TOPIC, each.name): each for each in topics}
+    resources = {
+        ConfigResource(ConfigResourceType.TOPIC, described_topic.name): described_topic
+        for described_topic in topics
+    }
     configs = admin.describe_configs(list(resources)) if resources else {}
     moving = _reassignments(
         admin,
-        [TopicPartition(each.name, partition) for each in topics for partition in each.partitions],
+        [
+            TopicPartition(described_topic.name, partition)
+            for described_topic in topics
+            for partition in described_topic.partitions
+        ],
     )
     live = {node.id for node in admin.describe_cluster().nodes}
     out.result(topics=[])
@@ -272,15 +283,15 @@ def _described(admin: AdminClient, options: Options, out: Output) -> list[TopicI
     topic_id = options.text("topic-id")
     if topic_id is None or topic_id == _NO_TOPIC_ID:
         names = _existing(admin, options)
-        found = admin.describe_topics(names) if names else {}
-        return [each.get() for _, each in sorted(found.items())]
+        described = admin.describe_topics(names) if names else {}
+        return [result.get() for _, result in sorted(described.items())]
     if options.has("topic") and options.has("if-exists"):
         out.line(
             "Only topic id will be used when both --topic and --topic-id are specified and topicId "
             "is not Uuid.ZERO_UUID"
         )
-    topics = [each.get() for each in admin.describe_topics(_names_of_all(admin)).values()]
-    chosen = [each for each in topics if each.topic_id == topic_id]
+    topics = [topic.get() for topic in admin.describe_topics(_names_of_all(admin)).values()]
+    chosen = [topic for topic in topics if topic.topic_id == topic_id]
     if not chosen and not options.has("if-exists"):
         raise ToolError(f"TopicId '{topic_id}' does not exist as expected")
     return chosen
@@ -314,11 +325,11 @@ def description(
     """Yield the lines of one topic: its own line, then a line per partition."""
     from bridgehead.admin import TopicPartition
 
-    partitions = [each.get() for _, each in sorted(topic.partitions.items())]
+    partitions = [partition.get() for _, partition in sorted(topic.partitions.items())]
     overridden = [
         f"{entry.name}={entry.value}" for entry in configs.values() if not _is_default(entry)
     ]
-    reports = options.given(_REPORTS)
+    reports = options.used(_REPORTS)
     only_overridden = options.has("topics-with-overrides")
     if not reports and (overridden or not only_overridden):
         first = moving.get(TopicPartition(topic.name, partitions[0].partition))
@@ -334,10 +345,10 @@ def description(
     if only_overridden:
         return
     least = int(configs["min.insync.replicas"].value or 1)
-    for each in partitions:
-        reassignment = moving.get(TopicPartition(topic.name, each.partition))
-        if not reports or _reported(reports[0], each, reassignment, least, live):
-            yield partition_line(topic.name, each, reassignment)
+    for partition in partitions:
+        reassignment = moving.get(TopicPartition(topic.name, partition.partition))
+        if not reports or _reported(reports[0], partition, reassignment, least, live):
+            yield partition_line(topic.name, partition, reassignment)
 
 
 def _is_default(entry: ConfigEntry) -> bool:
@@ -410,7 +421,7 @@ def partition_line(
 
 
 def _as_json(topic: TopicInfo, configs: Mapping[str, ConfigEntry]) -> dict[str, object]:
-    partitions = [each.get() for _, each in sorted(topic.partitions.items())]
+    partitions = [partition.get() for _, partition in sorted(topic.partitions.items())]
     return {
         "name": topic.name,
         "topic_id": topic.topic_id,
@@ -420,12 +431,12 @@ def _as_json(topic: TopicInfo, configs: Mapping[str, ConfigEntry]) -> dict[str, 
         },
         "partitions": [
             {
-                "partition": each.partition,
-                "leader": None if each.leader is None else each.leader.id,
-                "replicas": [node.id for node in each.replicas],
-                "isr": [node.id for node in each.isr],
+                "partition": partition.partition,
+                "leader": None if partition.leader is None else partition.leader.id,
+                "replicas": [node.id for node in partition.replicas],
+                "isr": [node.id for node in partition.isr],
             }
-            for each in partitions
+            for partition in partitions
         ],
     }
 

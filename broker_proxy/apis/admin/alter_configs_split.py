@@ -24,7 +24,7 @@ from bridgehead.kafka_wire.errors import ApiError, ErrorCode, api_message
 from bridgehead.kafka_wire.messages import alter_configs, incremental_alter_configs
 from broker_proxy.apis.admin.config_ports import ConfigReader
 from broker_proxy.apis.admin.logger_levels import LEVELS, ROOT, LoggerLevels
-from broker_proxy.client_request import AuthorizeFor, ClientRequest, NeverAnsweredError
+from broker_proxy.client_request import AuthorizeFor, ClientRequest, NeverRespondedError
 from cluster_model.configs.broker_configs import CurrentConfig
 from cluster_model.configs.broker_configs.dynamic import validate_dynamic_configs
 from cluster_model.configs.broker_configs.table import BROKER_CONFIGS
@@ -78,28 +78,30 @@ class ConfigChecks:
                     return _DONE
                 case other:
                     raise _invalid(f"Unknown resource type {other}")
-        except ApiError as refusal:
-            return refusal
+        except ApiError as rejection:
+            return rejection
 
     async def _check_broker(
         self, resource: Any, operations: Sequence[Operation], *, incremental: bool
     ) -> None:
         current = self.current()
-        own = current.static.broker_id
+        broker_id = current.static.broker_id
         if resource.resource_name:
             received = _node_id(resource.resource_name)
-            if received != own:
-                raise _invalid(f"Unexpected broker id, expected {own}, but received {received}")
+            if received != broker_id:
+                raise _invalid(
+                    f"Unexpected broker id, expected {broker_id}, but received {received}"
+                )
         stored: Mapping[str, str] = {}
         if incremental:
             check_operation_types(operations)
-            entity = str(own) if resource.resource_name else "<default>"
+            entity = str(broker_id) if resource.resource_name else "<default>"
             stored = await self.reader.read_config("brokers", entity)
         wanted = apply_operations(stored, operations, BROKER_CONFIGS.get)
         try:
             validate_dynamic_configs(wanted, current, of_broker=bool(resource.resource_name))
-        except ConfigException as refusal:
-            raise _invalid(refusal.message) from None
+        except ConfigException as rejection:
+            raise _invalid(rejection.message) from None
 
     def _change_loggers(
         self,
@@ -110,10 +112,10 @@ class ConfigChecks:
     ) -> None:
         if not self.authorize_for(request)("ALTER_CONFIGS", "CLUSTER", "kafka-cluster"):
             raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-        own = self.current().static.broker_id
-        if _node_id(resource.resource_name) != own:
+        broker_id = self.current().static.broker_id
+        if _node_id(resource.resource_name) != broker_id:
             # As in Kafka, the text has the broker's own id in both places.
-            raise _invalid(f"Unexpected node id. Expected {own}, but received {own}")
+            raise _invalid(f"Unexpected node id. Expected {broker_id}, but received {broker_id}")
         for operation in operations:
             self._check_logger(operation)
         if validate_only:
@@ -179,13 +181,12 @@ class _Split:
     async def split(
         self, request: ClientRequest, message: Any, *, is_wrapped: bool = False
     ) -> tuple[LocalResults, Any | None]:
-        """See SplitApi.split."""
         loggers = [self._is_logger(resource) for resource in message.resources]
         if is_wrapped and not any(loggers):
             return [None] * len(loggers), message
         counts = Counter(_name_of(resource) for resource in message.resources)
         if self._hangs_on_duplicates and len(counts) < len(message.resources):
-            raise NeverAnsweredError
+            raise NeverRespondedError
         results: list[ApiError | None] = []
         for resource, is_logger in zip(message.resources, loggers, strict=True):
             if is_wrapped and not is_logger:
@@ -213,7 +214,9 @@ class _Split:
         self, request: ClientRequest, message: Any, local: LocalResults, forwarded: Any | None
     ) -> Any:
         """See SplitApi.merge. Resources without a result get UNKNOWN_SERVER_ERROR."""
-        remote = {_name_of(each): each for each in forwarded.responses} if forwarded else {}
+        remote = (
+            {_name_of(response): response for response in forwarded.responses} if forwarded else {}
+        )
         missing = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
         rows = []
         for resource, result in zip(message.resources, local, strict=True):

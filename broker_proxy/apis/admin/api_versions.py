@@ -79,10 +79,10 @@ class ApiVersions:
 
     def _ranges(self, dialect: str) -> Iterator[ApiVersion]:
         controllers = self._controller_ranges()
-        for key, way in self._served[dialect]:
+        for key, route in self._served[dialect]:
             spec = SPECS[dialect][key]
             lowest, highest = max(spec.min_version, spec.served_from), spec.max_version
-            if controllers and way is Route.FORWARD:
+            if controllers and route is Route.FORWARD:
                 its_lowest, its_highest = controllers.get(key, _NOTHING)
                 lowest, highest = max(lowest, its_lowest), min(highest, its_highest)
             if lowest <= highest:

@@ -53,8 +53,8 @@ class ClusterView:
         """Return the controller id for clients of this listener."""
         named = self._named_controllers.get(listener_name, ACTUAL)
         if named == ACTUAL:
-            known = self.cache.controller_id
-            return known if known in self.cache.brokers else NO_CONTROLLER
+            controller_id = self.cache.controller_id
+            return controller_id if controller_id in self.cache.brokers else NO_CONTROLLER
         if named == SELF:
             return self._broker_id
         if named == RANDOM:

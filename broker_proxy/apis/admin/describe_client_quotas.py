@@ -55,8 +55,8 @@ class DescribeClientQuotas:
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # an IllegalArgumentException in Kafka
         entries = []
         for entity_type in _entity_types(wanted, message.strict):
-            found = await self.reader.read_entities(entity_type)
-            entries += list(_entries(found, wanted, message.strict))
+            entities = await self.reader.read_entities(entity_type)
+            entries += list(_entries(entities, wanted, message.strict))
         return DescribeClientQuotasResponse(
             throttle_time_ms=0, error_code=ErrorCode.NONE, error_message="", entries=entries
         )
@@ -122,11 +122,11 @@ def _entity_types(wanted: Mapping[str, ComponentData], strict: bool) -> list[str
 
 
 def _entries(
-    found: Mapping[ConfigResource, Mapping[str, str]],
+    configs_of_entity: Mapping[ConfigResource, Mapping[str, str]],
     wanted: Mapping[str, ComponentData],
     strict: bool,
 ) -> Iterable[EntryData]:
-    for resource, configs in found.items():
+    for resource, configs in configs_of_entity.items():
         entity = _entity(resource)
         if not _matches(entity, wanted, strict):
             continue

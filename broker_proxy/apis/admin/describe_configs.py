@@ -54,8 +54,8 @@ class DescribeConfigs:
 
         An unknown resource type fails the whole request.
         """
-        known = (_TOPIC, _BROKER, _BROKER_LOGGER, _CLIENT_METRICS)
-        if any(resource.resource_type not in known for resource in message.resources):
+        types = (_TOPIC, _BROKER, _BROKER_LOGGER, _CLIENT_METRICS)
+        if any(resource.resource_type not in types for resource in message.resources):
             raise ApiError(ErrorCode.INVALID_REQUEST)
         results, denied = [], []
         for resource in message.resources:
@@ -67,9 +67,9 @@ class DescribeConfigs:
                 invalid: list[str] = []
                 rows = await self._rows(resource, message, invalid)
                 results.append(_result(resource, ErrorCode.NONE, _ignored(invalid), rows))
-            except ApiError as refusal:
-                text = refusal.message if refusal.message is not None else ""
-                results.append(_result(resource, refusal.error, text, []))
+            except ApiError as rejection:
+                text = rejection.message if rejection.message is not None else ""
+                results.append(_result(resource, rejection.error, text, []))
         return DescribeConfigsResponse(throttle_time_ms=0, results=results + denied)
 
     def _denial(self, request: ClientRequest, resource: DescribeConfigsResource) -> ErrorCode:
@@ -149,12 +149,12 @@ class DescribeConfigs:
         ]
 
     def _check_broker(self, name: str, or_empty: str) -> None:
-        own = self.current().static.broker_id
+        broker_id = self.current().static.broker_id
         if not re.fullmatch(r"[+-]?\d{1,10}", name) or not -(2**31) <= int(name) < 2**31:
             text = f"Broker id must be an integer, but it is: {name}"
             raise ApiError(ErrorCode.INVALID_REQUEST, text)
-        if int(name) != own:
-            text = f"Unexpected broker id, expected {own}{or_empty} but received {int(name)}"
+        if int(name) != broker_id:
+            text = f"Unexpected broker id, expected {broker_id}{or_empty} but received {int(name)}"
             raise ApiError(ErrorCode.INVALID_REQUEST, text)
 
 
@@ -193,8 +193,8 @@ def _row(entry: ConfigEntry, message: DescribeConfigsRequest) -> DescribeConfigs
         is_default=False,
         is_sensitive=entry.sensitive,
         synonyms=[
-            DescribeConfigsSynonym(name=each.name, value=each.value, source=each.source)
-            for each in synonyms
+            DescribeConfigsSynonym(name=synonym.name, value=synonym.value, source=synonym.source)
+            for synonym in synonyms
         ],
         config_type=entry.type,
         documentation=entry.documentation if message.include_documentation else None,

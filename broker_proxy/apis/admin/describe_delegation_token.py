@@ -50,13 +50,13 @@ class DescribeDelegationToken:
                 KafkaPrincipal(o.principal_type, o.principal_name) for o in message.owners
             )
         authorize = self.authorize_for(request)
-        found = [
+        tokens = [
             _described(token, secret.hmac(token.token_id))
             for token in self.cache.tokens.values()
             if (owners is None or not owners.isdisjoint(token.seen_by))
             and _may_see(token, client.principal, authorize)
         ]
-        return DescribeDelegationTokenResponse(error_code=ErrorCode.NONE, tokens=found)
+        return DescribeDelegationTokenResponse(error_code=ErrorCode.NONE, tokens=tokens)
 
 
 def _may_see(token: DelegationToken, principal: KafkaPrincipal, authorize: Authorize) -> bool:

@@ -19,7 +19,7 @@ from bridgehead.kafka_wire.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsResult,
 )
 from broker_proxy.apis.admin.config_ports import ConfigReader, EntityReader
-from broker_proxy.client_request import AuthorizeFor, ClientRequest, NeverAnsweredError
+from broker_proxy.client_request import AuthorizeFor, ClientRequest, NeverRespondedError
 from cluster_model.quirks import DESCRIBE_SCRAM_DENIED_HANGS, NO_QUIRKS, Quirks
 from cluster_model.scram import MECHANISM_NAMES, credential_iterations
 from cluster_model.znodes.entity_names import desanitize, sanitize
@@ -48,7 +48,7 @@ class DescribeUserScramCredentials:
         """Describe each named user once. If none is named, describe all users, sorted by name."""
         if not self.authorize_for(request)("DESCRIBE", "CLUSTER", "kafka-cluster"):
             if message.users is None and DESCRIBE_SCRAM_DENIED_HANGS in self.quirks:
-                raise NeverAnsweredError
+                raise NeverRespondedError
             raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         names = [user.name for user in message.users or ()]
         results = await self._named(names) if names else await self._all()
@@ -57,10 +57,10 @@ class DescribeUserScramCredentials:
         )
 
     async def _all(self) -> list[DescribeUserScramCredentialsResult]:
-        found = await self.reader.read_entities(_USERS)
+        entities = await self.reader.read_entities(_USERS)
         users = {
             desanitize(resource.entity_name) or resource.entity_name: configs
-            for resource, configs in found.items()
+            for resource, configs in entities.items()
             if "/" not in resource.entity_name and _has_credential(configs)
         }
         ordered = sorted(users, key=lambda name: name.encode("utf-16-be"))  # as Java compares
@@ -72,20 +72,20 @@ class DescribeUserScramCredentials:
         for name, count in counts.items():
             if not name:
                 error, text = ErrorCode.RESOURCE_NOT_FOUND, "Username must not be empty"
-                results.append(_refused(name, error, text))
+                results.append(_rejected(name, error, text))
             elif count > 1:
-                results.append(_refused(name, ErrorCode.DUPLICATE_RESOURCE, _TWICE + name))
+                results.append(_rejected(name, ErrorCode.DUPLICATE_RESOURCE, _TWICE + name))
             elif name in (".", ".."):
                 # No znode can have such a name; Kafka's ZooKeeper client rejects it.
                 error = ErrorCode.UNKNOWN_SERVER_ERROR
-                results.append(_refused(name, error, error.default_text))
+                results.append(_rejected(name, error, error.default_text))
             else:
                 configs = await self.reader.read_config(_USERS, sanitize(name))
                 if _has_credential(configs):
                     results.append(_described(name, configs))
                 else:
                     error = ErrorCode.RESOURCE_NOT_FOUND
-                    results.append(_refused(name, error, _NOT_THERE + name))
+                    results.append(_rejected(name, error, _NOT_THERE + name))
         return results
 
 
@@ -102,11 +102,11 @@ def _described(name: str, configs: Mapping[str, str]) -> DescribeUserScramCreden
         ]
     except ValueError:
         error = ErrorCode.UNKNOWN_SERVER_ERROR
-        return _refused(name, error, error.default_text)
+        return _rejected(name, error, error.default_text)
     return DescribeUserScramCredentialsResult(
         user=name, error_code=ErrorCode.NONE, error_message="", credential_infos=infos
     )
 
 
-def _refused(name: str, error: ErrorCode, text: str) -> DescribeUserScramCredentialsResult:
+def _rejected(name: str, error: ErrorCode, text: str) -> DescribeUserScramCredentialsResult:
     return DescribeUserScramCredentialsResult(user=name, error_code=error, error_message=text)

@@ -23,7 +23,7 @@ from bridgehead.kafka_wire.headers import RequestHeader, decode_request_header
 from bridgehead.kafka_wire.messages.envelope import EnvelopeRequest, EnvelopeResponse
 from bridgehead.kafka_wire.primitives import WireError
 from bridgehead.kafka_wire.request_checks import check_request
-from broker_proxy.client_request import AuthorizeFor, ClientRequest, ClosedUnansweredError
+from broker_proxy.client_request import AuthorizeFor, ClientRequest, ClosedWithoutResponseError
 from cluster_model.acls.authorization import CLUSTER_NAME
 from cluster_model.host_text import host_text
 from cluster_model.principal import KafkaPrincipal
@@ -32,14 +32,14 @@ from envelope.principal_serde import PrincipalDeserializationError, PrincipalSer
 _DRAFTED = "drafted"
 
 
-class Refused(Protocol):
+class Rejected(Protocol):
     """Counts and logs rejected Envelopes."""
 
     def __call__(self, request: ClientRequest, error: ErrorCode, reason: str) -> None:
         """Record a rejected Envelope and the reason."""
 
 
-class Envelope:
+class EnvelopeApi:
     """Answers Envelope requests."""
 
     api_key: ClassVar[ApiKey] = ApiKey.ENVELOPE
@@ -52,7 +52,7 @@ class Envelope:
         is_controller: Callable[[], bool],
         serde: PrincipalSerde,
         execute: Callable[[ClientRequest], Awaitable[bytes | None]],
-        refused: Refused,
+        rejected: Rejected,
     ) -> None:
         """`between_brokers` is the only listener that accepts Envelopes; None: no listener does.
 
@@ -64,7 +64,7 @@ class Envelope:
         self._is_controller = is_controller
         self._serde = serde
         self._execute = execute
-        self._refused = refused
+        self._rejected = rejected
 
     async def handle(self, request: ClientRequest, message: EnvelopeRequest) -> EnvelopeResponse:
         """Execute the inner request and wrap its response."""
@@ -72,39 +72,39 @@ class Envelope:
             raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         try:
             inner = self._open(request, message)
-        except _RefusedError as rejection:
-            self._refused(request, rejection.error, rejection.reason)
+        except _RejectedError as rejection:
+            self._rejected(request, rejection.error, rejection.reason)
             return EnvelopeResponse(error_code=rejection.error)
-        answer = await self._execute(inner)
-        if answer is None:
+        response = await self._execute(inner)
+        if response is None:
             return EnvelopeResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
-        return EnvelopeResponse(response_data=answer)
+        return EnvelopeResponse(response_data=response)
 
     def _open(self, request: ClientRequest, message: EnvelopeRequest) -> ClientRequest:
         listener = request.client.listener_name
         if listener != self._between_brokers:  # 1, 2
-            raise ClosedUnansweredError(f"an Envelope on listener {listener}")
+            raise ClosedWithoutResponseError(f"an Envelope on listener {listener}")
         authorize = self._authorize_for(request)
         if not authorize("CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME):  # 3
             sender = request.client.principal
-            raise _RefusedError(
+            raise _RejectedError(
                 ErrorCode.CLUSTER_AUTHORIZATION_FAILED, f"{sender} lacks CLUSTER_ACTION on Cluster"
             )
         if not self._is_controller():  # 4
-            raise _RefusedError(ErrorCode.NOT_CONTROLLER, "this node is not the active controller")
+            raise _RejectedError(ErrorCode.NOT_CONTROLLER, "this node is not the active controller")
         try:
             principal = self._serde.deserialize(message.request_principal or b"")  # 5
         except PrincipalDeserializationError as error:
-            raise _RefusedError(ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE, str(error)) from None
+            raise _RejectedError(ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE, str(error)) from None
         if len(message.client_host_address) not in (4, 16):  # 6
-            raise _RefusedError(
+            raise _RejectedError(
                 ErrorCode.INVALID_REQUEST, "the client's address has neither 4 nor 16 bytes"
             )
         header, at = _read_inner(message.request_data)
         return _inner_request(request, principal, message, header, at)
 
 
-class _RefusedError(Exception):
+class _RejectedError(Exception):
     def __init__(self, error: ErrorCode, reason: str) -> None:
         super().__init__(reason)
         self.error = error
@@ -117,13 +117,13 @@ def _read_inner(data: bytes) -> tuple[RequestHeader, int]:
         header, at = decode_request_header(data)  # 7
         spec = API_SPECS.get(header.api_key)
         if spec is None or spec.route is not Route.FORWARD:  # 8
-            raise _RefusedError(
+            raise _RejectedError(
                 ErrorCode.INVALID_REQUEST, f"API {header.api_key} is not eligible for forwarding"
             )
         request = decode_request(header.api_key, header.api_version, data, at)  # 9
         check_request(header.api_key, header.api_version, request)
     except WireError as error:
-        raise _RefusedError(ErrorCode.UNSUPPORTED_VERSION, str(error)) from None
+        raise _RejectedError(ErrorCode.UNSUPPORTED_VERSION, str(error)) from None
     return header, at
 
 

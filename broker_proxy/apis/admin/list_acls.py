@@ -52,7 +52,7 @@ class ListAcls:
             )
             if pattern.pattern_type != "LITERAL" or not is_requested:
                 continue
-            found = [
+            listed = [
                 Acl(
                     acl_principal=entry.principal,
                     acl_permission_type=PERMISSION_CODES[entry.permission],
@@ -63,9 +63,9 @@ class ListAcls:
                 if message.principal in (None, entry.principal)
                 and (may_see_all or entry.permission == "ALLOW")
             ]
-            if found:
+            if listed:
                 responses.append(
-                    ResourceAcls(resource_type=code, resource_name=pattern.name, acls=found)
+                    ResourceAcls(resource_type=code, resource_name=pattern.name, acls=listed)
                 )
         return ListAclsResponse(responses=responses, error_code=ErrorCode.NONE)
 
@@ -73,6 +73,6 @@ class ListAcls:
         """True if the client may perform every operation on Cluster (KIP-4: All)."""
         authorize = self.authorize_for(request)
         return all(
-            authorize(each, "CLUSTER", CLUSTER_NAME, log_if_denied=False)
-            for each in CLUSTER_OPERATIONS
+            authorize(operation, "CLUSTER", CLUSTER_NAME, log_if_denied=False)
+            for operation in CLUSTER_OPERATIONS
         )

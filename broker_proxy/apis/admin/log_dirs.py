@@ -54,5 +54,5 @@ class LogDirs:
 
 def log_dirs_of(log_dirs: str | None, log_dir: str | None) -> tuple[str, ...]:
     """Return the directories in `log.dirs`, or in `log.dir` if `log.dirs` is not set."""
-    named = (each.strip() for each in (log_dirs or log_dir or "").split(","))
-    return tuple(each for each in named if each) or ("",)
+    named = (folder.strip() for folder in (log_dirs or log_dir or "").split(","))
+    return tuple(name for name in named if name) or ("",)

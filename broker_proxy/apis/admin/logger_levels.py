@@ -47,12 +47,12 @@ class LoggerLevels:
 
     def _names(self) -> dict[str, str]:
         """Map the name of each known logger to its Python name, which is empty for the root."""
-        own = (
+        loggers = (
             name
             for name, logger in self._root.manager.loggerDict.items()
             if isinstance(logger, logging.Logger) and name.split(".")[0] in _OWN_PACKAGES
         )
-        return {ROOT: "", **KAFKA_LOGGERS, **{name: name for name in sorted(own)}}
+        return {ROOT: "", **KAFKA_LOGGERS, **{name: name for name in sorted(loggers)}}
 
     def _logger(self, name: str) -> logging.Logger:
         ours = self._names()[name]

@@ -81,7 +81,7 @@ class Metadata:
         if key is None or created:
             return self._build(request, message, created, authorize)
         dialect = request.client.dialect
-        return self._view.cache.cached_answer(
+        return self._view.cache.cached_response(
             key,
             lambda: encode_response(
                 3, version, self._build(request, message, {}, authorize), dialect
@@ -189,28 +189,28 @@ class Metadata:
         errors: list[MetadataResponseTopic] = []
         by_id: dict[str, None] = {}
         for topic_id in dict.fromkeys(t.topic_id for t in message.topics or ()):
-            known = cache.topic_name(topic_id)
+            topic_name = cache.topic_name(topic_id)
             if topic_id == NO_ID:
                 continue
-            if known is None:
-                errors.append(_refused(ErrorCode.UNKNOWN_TOPIC_ID, None, topic_id))
-            elif not authorize("DESCRIBE", "TOPIC", known):
-                errors.append(_refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED, None, topic_id))
+            if topic_name is None:
+                errors.append(_rejected(ErrorCode.UNKNOWN_TOPIC_ID, None, topic_id))
+            elif not authorize("DESCRIBE", "TOPIC", topic_name):
+                errors.append(_rejected(ErrorCode.TOPIC_AUTHORIZATION_FAILED, None, topic_id))
             else:
-                by_id[known] = None
-        found = [self._topic(cache.topics[name], version, listener) for name in by_id]
+                by_id[topic_name] = None
+        topics = [self._topic(cache.topics[name], version, listener) for name in by_id]
         for name in set_order(name for name in _requested_names(message) if name is not None):
             # The error does not show whether the topic exists.
             if not authorize("DESCRIBE", "TOPIC", name):
-                errors.append(_refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name))
+                errors.append(_rejected(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name))
             # A topic that this request created keeps the error code of its creation.
             elif name in cache.topics and name not in created:
-                found.append(self._topic(cache.topics[name], version, listener))
+                topics.append(self._topic(cache.topics[name], version, listener))
             else:
-                missing = _refused(created.get(name, _missing_error(name)), name)
+                missing = _rejected(created.get(name, _missing_error(name)), name)
                 missing.is_internal = name in INTERNAL_TOPICS
                 errors.append(missing)
-        return found + errors
+        return topics + errors
 
     def _topic(self, topic: CachedTopic, version: int, listener: str) -> MetadataResponseTopic:
         return MetadataResponseTopic(
@@ -269,7 +269,7 @@ def _order(topic: CachedTopic) -> Iterable[int]:
     return sorted(numbers)
 
 
-def _refused(error: ErrorCode, name: str | None, topic_id: bytes = NO_ID) -> MetadataResponseTopic:
+def _rejected(error: ErrorCode, name: str | None, topic_id: bytes = NO_ID) -> MetadataResponseTopic:
     return MetadataResponseTopic(error_code=error, name=name, topic_id=topic_id)
 
 

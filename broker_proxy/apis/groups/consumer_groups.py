@@ -27,7 +27,7 @@ class ConsumerGroupDescribe:
         """Return UNSUPPORTED_VERSION for each group; clients then send DescribeGroups."""
         error = ErrorCode.UNSUPPORTED_VERSION
         return ConsumerGroupDescribeResponse(
-            groups=[DescribedGroup(error, group_id=each) for each in message.group_ids]
+            groups=[DescribedGroup(error, group_id=group_id) for group_id in message.group_ids]
         )
 
 

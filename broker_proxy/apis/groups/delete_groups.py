@@ -28,8 +28,8 @@ class DeleteGroups:
         """Return one result per group, in the order of the request; duplicates are dropped."""
         authorize = self.authorize_for(request)
         errors = dict.fromkeys(message.groups_names, ErrorCode.GROUP_AUTHORIZATION_FAILED)
-        allowed = [each for each in errors if authorize("DELETE", "GROUP", each)]
+        allowed = [group_id for group_id in errors if authorize("DELETE", "GROUP", group_id)]
         errors.update(self.groups.delete_groups(allowed))
         return DeleteGroupsResponse(
-            results=[DeletableGroupResult(each, error) for each, error in errors.items()]
+            results=[DeletableGroupResult(group_id, error) for group_id, error in errors.items()]
         )

@@ -43,12 +43,12 @@ class DescribeGroups:
             error, group = ErrorCode.GROUP_AUTHORIZATION_FAILED, None
             if authorize("DESCRIBE", "GROUP", group_id):
                 error, group = self.groups.describe(group_id)
-            each = DescribedGroup(error, group_id=group_id)
+            described_group = DescribedGroup(error, group_id=group_id)
             if error is ErrorCode.NONE:
-                _fill(each, group)
+                _fill(described_group, group)
                 if message.include_authorized_operations:
-                    each.authorized_operations = group_operations(authorize, group_id)
-            described.append(each)
+                    described_group.authorized_operations = group_operations(authorize, group_id)
+            described.append(described_group)
         return DescribeGroupsResponse(groups=described)
 
 
@@ -65,12 +65,12 @@ def _fill(described: DescribedGroup, group: Group | None) -> None:
 
 def _members(group: Group) -> Iterator[DescribedGroupMember]:
     is_stable = group.state is State.STABLE
-    for each in group.members.values():
+    for group_member in group.members.values():
         yield DescribedGroupMember(
-            each.member_id,
-            each.instance_id,
-            each.client_id,
-            each.client_host,
-            each.metadata(group.protocol) if is_stable else b"",
-            each.assignment if is_stable else b"",
+            group_member.member_id,
+            group_member.instance_id,
+            group_member.client_id,
+            group_member.client_host,
+            group_member.metadata(group.protocol) if is_stable else b"",
+            group_member.assignment if is_stable else b"",
         )

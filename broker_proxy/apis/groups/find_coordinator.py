@@ -58,10 +58,10 @@ class FindCoordinator:
         keys = message.coordinator_keys if version >= _MANY_KEYS_FROM else [message.key]
         if request.client.dialect == _DRAFTED and message.key_type != _SHARE:
             await self._create_and_wait(request, message.key_type, keys)
-        found = [self._coordinator(request, message.key_type, key) for key in keys]
+        coordinators = [self._coordinator(request, message.key_type, key) for key in keys]
         if version >= _MANY_KEYS_FROM:
-            return FindCoordinatorResponse(coordinators=found)
-        (one,) = found
+            return FindCoordinatorResponse(coordinators=coordinators)
+        (one,) = coordinators
         error = ErrorCode(one.error_code)
         return FindCoordinatorResponse(
             error_code=error,
@@ -106,8 +106,12 @@ class FindCoordinator:
         if key_type == _TRANSACTION and not authorize("DESCRIBE", "TRANSACTIONAL_ID", key):
             return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, _NO_NODE
         if key_type == _SHARE:
-            known = request.header.api_version >= _SHARE_FROM
-            error = ErrorCode.COORDINATOR_NOT_AVAILABLE if known else ErrorCode.INVALID_REQUEST
+            has_share_groups = request.header.api_version >= _SHARE_FROM
+            error = (
+                ErrorCode.COORDINATOR_NOT_AVAILABLE
+                if has_share_groups
+                else ErrorCode.INVALID_REQUEST
+            )
             return error, _NO_NODE
         topic = GROUP_METADATA_TOPIC if key_type == _GROUP else TRANSACTION_STATE_TOPIC
         if topic not in self.view.cache.topics:

@@ -46,30 +46,28 @@ class NoGroups:
     def list_groups(
         self, states: Collection[str], types: Collection[str]
     ) -> tuple[ErrorCode, Sequence[Group]]:
-        """See StoredGroups."""
         return ErrorCode.NONE, []
 
     def describe(self, group_id: str) -> tuple[ErrorCode, Group | None]:
-        """See StoredGroups."""
         return self._error(group_id), None
 
     def fetch(
         self, group_id: str, wanted: Iterable[TopicPartition] | None, *, stable: bool
     ) -> tuple[ErrorCode, Mapping[TopicPartition, Fetched]]:
-        """See StoredGroups."""
         return self._error(group_id), dict.fromkeys(wanted or (), Fetched(None))
 
     def delete_offsets(
         self, group_id: str, keys: Sequence[TopicPartition]
     ) -> tuple[ErrorCode, Mapping[TopicPartition, ErrorCode]]:
-        """See StoredGroups."""
         if not group_id:
             return ErrorCode.INVALID_GROUP_ID, {}
         return self._error(group_id) or ErrorCode.GROUP_ID_NOT_FOUND, {}
 
     def delete_groups(self, group_ids: Iterable[str]) -> Mapping[str, ErrorCode]:
-        """See StoredGroups."""
-        return {each: self._error(each) or ErrorCode.GROUP_ID_NOT_FOUND for each in group_ids}
+        return {
+            group_id: self._error(group_id) or ErrorCode.GROUP_ID_NOT_FOUND
+            for group_id in group_ids
+        }
 
     def _error(self, group_id: str) -> ErrorCode:
         here = self.coordinators.has_group(group_id)

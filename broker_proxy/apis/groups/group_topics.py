@@ -20,7 +20,7 @@ class CheckedTopics:
 
     def reject(self, topic: str, partitions: Iterable[int], error: ErrorCode) -> None:
         """Store an error for partitions of one topic."""
-        self._rejected.setdefault(topic, []).extend((each, error) for each in partitions)
+        self._rejected.setdefault(topic, []).extend((partition, error) for partition in partitions)
 
     def merged(
         self, errors: Mapping[TopicPartition, ErrorCode]
@@ -33,7 +33,7 @@ class CheckedTopics:
 
 
 def check_topics(
-    wanted: Iterable[tuple[str, Sequence[int]]], authorize: Authorize, known: Coordinators
+    wanted: Iterable[tuple[str, Sequence[int]]], authorize: Authorize, coordinators: Coordinators
 ) -> CheckedTopics:
     """Check READ on each topic, then that each partition exists."""
     checked = CheckedTopics()
@@ -42,11 +42,11 @@ def check_topics(
             checked.reject(topic, partitions, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             continue
         missing = []
-        for each in partitions:
-            if known.has_partition(topic, each):
-                checked.valid.append((topic, each))
+        for partition in partitions:
+            if coordinators.has_partition(topic, partition):
+                checked.valid.append((topic, partition))
             else:
-                missing.append(each)
+                missing.append(partition)
         if missing:
             checked.reject(topic, missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     return checked

@@ -19,7 +19,7 @@ from bridgehead.kafka_wire.messages.join_group import (
     JoinGroupResponse,
     JoinGroupResponseMember,
 )
-from broker_proxy.client_request import AuthorizeFor, ClientRequest, NeverAnsweredError
+from broker_proxy.client_request import AuthorizeFor, ClientRequest, NeverRespondedError
 from data_plane.groups.membership import Join, Joined, RequestDroppedError
 
 _REBALANCE_TIMEOUT_FROM: Final = 1
@@ -62,12 +62,12 @@ class JoinGroup:
             ),
             session_timeout_ms=message.session_timeout_ms,
             protocol_type=message.protocol_type,
-            protocols=tuple((each.name, each.metadata) for each in message.protocols),
+            protocols=tuple((protocol.name, protocol.metadata) for protocol in message.protocols),
         )
         try:
             joined = await self.groups.join(join)
         except RequestDroppedError as dropped:
-            raise NeverAnsweredError from dropped
+            raise NeverRespondedError from dropped
         return _response(joined, version)
 
 
@@ -84,7 +84,7 @@ def _response(joined: Joined, version: int) -> JoinGroupResponse:
         skip_assignment=joined.skip_assignment,
         member_id=joined.member_id,
         members=[
-            JoinGroupResponseMember(each.member_id, each.instance_id, each.metadata)
-            for each in joined.members
+            JoinGroupResponseMember(member.member_id, member.instance_id, member.metadata)
+            for member in joined.members
         ],
     )

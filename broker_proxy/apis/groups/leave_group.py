@@ -47,14 +47,17 @@ class LeaveGroup:
         if request.header.api_version < _MANY_FROM:
             leaving = [Leaving(message.member_id)]
         else:
-            leaving = [Leaving(each.member_id, each.group_instance_id) for each in message.members]
+            leaving = [
+                Leaving(member.member_id, member.group_instance_id) for member in message.members
+            ]
         error, left = self.groups.leave(message.group_id, leaving)
         if request.header.api_version < _MANY_FROM:
-            first = next((each for _, each in left), ErrorCode.NONE)
+            first = next((failure for _, failure in left), ErrorCode.NONE)
             return LeaveGroupResponse(error_code=error or first)
         return LeaveGroupResponse(
             error_code=error,
             members=[
-                MemberResponse(each.member_id, each.instance_id, failure) for each, failure in left
+                MemberResponse(member.member_id, member.instance_id, failure)
+                for member, failure in left
             ],
         )

@@ -41,8 +41,8 @@ class ListGroups:
         authorize = self.authorize_for(request)
         sees_all = authorize("DESCRIBE", "CLUSTER", CLUSTER_NAME, log_if_denied=False)
         listed = [
-            ListedGroup(each.group_id, each.protocol_type or "", each.state.value, CLASSIC)
-            for each in groups
-            if sees_all or authorize("DESCRIBE", "GROUP", each.group_id, log_if_denied=False)
+            ListedGroup(group.group_id, group.protocol_type or "", group.state.value, CLASSIC)
+            for group in groups
+            if sees_all or authorize("DESCRIBE", "GROUP", group.group_id, log_if_denied=False)
         ]
         return ListGroupsResponse(error_code=error, groups=listed)

@@ -58,12 +58,15 @@ class OffsetCommit:
         expires_ms = NEVER
         if message.retention_time_ms != _DEFAULT:
             expires_ms = now_ms + message.retention_time_ms
-        given = {
-            (topic.name, each.partition_index): _committed(each, now_ms, expires_ms)
+        commits = {
+            (topic.name, partition.partition_index): _committed(partition, now_ms, expires_ms)
             for topic in message.topics
-            for each in topic.partitions
+            for partition in topic.partitions
         }
-        wanted = [(t.name, [each.partition_index for each in t.partitions]) for t in message.topics]
+        wanted = [
+            (t.name, [partition.partition_index for partition in t.partitions])
+            for t in message.topics
+        ]
         checked = check_topics(wanted, authorize, self.coordinators)
         errors: Errors = {}
         if checked.valid:
@@ -72,7 +75,7 @@ class OffsetCommit:
                 generation=message.generation_id_or_member_epoch,
                 member_id=message.member_id,
                 instance_id=message.group_instance_id,
-                offsets={key: given[key] for key in checked.valid},
+                offsets={key: commits[key] for key in checked.valid},
             )
             errors = await self.groups.commit(commit)
         return OffsetCommitResponse(
@@ -86,13 +89,13 @@ class OffsetCommit:
 
 
 def _committed(
-    given: OffsetCommitRequestPartition, now_ms: int, expires_ms: int
+    partition: OffsetCommitRequestPartition, now_ms: int, expires_ms: int
 ) -> CommittedOffset:
-    has_time = given.commit_timestamp != _DEFAULT
+    has_time = partition.commit_timestamp != _DEFAULT
     return CommittedOffset(
-        given.committed_offset,
-        given.committed_leader_epoch,
-        given.committed_metadata or "",
-        given.commit_timestamp if has_time else now_ms,
+        partition.committed_offset,
+        partition.committed_leader_epoch,
+        partition.committed_metadata or "",
+        partition.commit_timestamp if has_time else now_ms,
         expires_ms,
     )

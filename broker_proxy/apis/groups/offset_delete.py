@@ -38,7 +38,7 @@ class OffsetDelete:
         if not authorize("DELETE", "GROUP", message.group_id):
             raise ApiError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
         wanted = [
-            (topic.name, [each.partition_index for each in topic.partitions])
+            (topic.name, [partition.partition_index for partition in topic.partitions])
             for topic in message.topics
         ]
         checked = check_topics(wanted, authorize, self.coordinators)
@@ -48,7 +48,11 @@ class OffsetDelete:
         return OffsetDeleteResponse(
             topics=[
                 OffsetDeleteResponseTopic(
-                    name, [OffsetDeleteResponsePartition(index, each) for index, each in rows]
+                    name,
+                    [
+                        OffsetDeleteResponsePartition(index, error_code)
+                        for index, error_code in rows
+                    ],
                 )
                 for name, rows in checked.merged(errors)
             ]

@@ -35,7 +35,7 @@ from bridgehead.kafka_wire.messages.offset_fetch import (
 )
 from broker_proxy.apis.groups.coordinators import Coordinators
 from broker_proxy.apis.groups.group_ports import StoredGroups
-from broker_proxy.client_request import AuthorizeFor, ClientRequest, NeverAnsweredError
+from broker_proxy.client_request import AuthorizeFor, ClientRequest, NeverRespondedError
 from cluster_model.acls.authorization import Authorize
 from cluster_model.quirks import NO_QUIRKS, OFFSET_FETCH_NO_GROUPS_HANGS, Quirks
 from cluster_model.topic_names import has_valid_path
@@ -64,7 +64,7 @@ class OffsetFetch:
         if request.header.api_version < _MANY_GROUPS_FROM:
             return self._one_group(request, message)
         if not message.groups and OFFSET_FETCH_NO_GROUPS_HANGS in self.quirks:
-            raise NeverAnsweredError
+            raise NeverRespondedError
         groups = []
         for group in message.groups:
             error, topics = self._look_up(
@@ -88,10 +88,12 @@ class OffsetFetch:
         version, authorize = request.header.api_version, self.authorize_for(request)
         wanted = _merged(requested)
         if not authorize("DESCRIBE", "GROUP", group_id):
-            refused = ErrorCode.GROUP_AUTHORIZATION_FAILED
+            rejected = ErrorCode.GROUP_AUTHORIZATION_FAILED
             if version:  # From version 1 on, a rejected group has no topics.
-                return refused, []
-            return refused, [(name, _failed(each, refused)) for name, each in wanted.items()]
+                return rejected, []
+            return rejected, [
+                (name, _failed(indexes, rejected)) for name, indexes in wanted.items()
+            ]
         if requested is None:
             return self._all(group_id, authorize, stable=stable)
         denied = {name for name in wanted if not authorize("DESCRIBE", "TOPIC", name)}
@@ -103,7 +105,7 @@ class OffsetFetch:
             for index in indexes
             if name not in denied
         ]
-        error, found = self.groups.fetch(group_id, keys, stable=stable)
+        error, fetched = self.groups.fetch(group_id, keys, stable=stable)
         if error is not ErrorCode.NONE:
             return error, []
         return error, [
@@ -111,7 +113,7 @@ class OffsetFetch:
                 name,
                 _failed(indexes, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
                 if name in denied
-                else [(index, found[name, index]) for index in indexes],
+                else [(index, fetched[name, index]) for index in indexes],
             )
             for name, indexes in wanted.items()
         ]
@@ -120,9 +122,9 @@ class OffsetFetch:
         self, group_id: str, authorize: Authorize, *, stable: bool
     ) -> tuple[ErrorCode, Topics]:
         """Return every committed offset of topics that the client may describe."""
-        error, found = self.groups.fetch(group_id, None, stable=stable)
+        error, fetched_offsets = self.groups.fetch(group_id, None, stable=stable)
         by_topic: dict[str, list[tuple[int, Fetched]]] = {}
-        for (name, index), fetched in found.items():
+        for (name, index), fetched in fetched_offsets.items():
             by_topic.setdefault(name, []).append((index, fetched))
         return error, [row for row in by_topic.items() if authorize("DESCRIBE", "TOPIC", row[0])]
 
@@ -160,7 +162,7 @@ def _failed(indexes: Iterable[int], error: ErrorCode) -> list[tuple[int, Fetched
 
 def _rows(topics: Topics, topic: type, partition: type) -> list[Any]:
     return [
-        topic(name=name, partitions=[_row(partition, index, each) for index, each in results])
+        topic(name=name, partitions=[_row(partition, index, result) for index, result in results])
         for name, results in topics
     ]
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final, Protocol
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from broker_proxy.client_request import AuthorizeFor, ClientRequest, NeverAnsweredError
+from broker_proxy.client_request import AuthorizeFor, ClientRequest, NeverRespondedError
 from data_plane.groups.membership import RequestDroppedError, Sync, Synced
 
 _PROTOCOL_FROM: Final = 5
@@ -47,12 +47,14 @@ class SyncGroup:
             instance_id=message.group_instance_id,
             protocol_type=message.protocol_type,
             protocol=message.protocol_name,
-            assignments={each.member_id: each.assignment for each in message.assignments},
+            assignments={
+                assignment.member_id: assignment.assignment for assignment in message.assignments
+            },
         )
         try:
             synced = await self.groups.sync(sync)
         except RequestDroppedError as dropped:
-            raise NeverAnsweredError from dropped
+            raise NeverRespondedError from dropped
         return SyncGroupResponse(
             error_code=synced.error,
             protocol_type=synced.protocol_type,

@@ -72,17 +72,14 @@ class EmptyLogs:
     """The logs of a broker without a data plane."""
 
     def high_watermark(self, _topic: str, _partition: int) -> int:
-        """See DeletableLogs."""
         return 0
 
     def low_watermark(self, _topic: str, _partition: int) -> int:
-        """See DeletableLogs."""
         return 0
 
     async def delete_before(
         self, _topic: str, _partition: int, _offset: int, _timeout_s: float
     ) -> int:
-        """See DeletableLogs."""
         return 0
 
 
@@ -93,7 +90,7 @@ class _Deletion:
     name: str
     offsets: Mapping[int, int]
     errors: Mapping[int, ErrorCode]
-    refusal: ApiError | None
+    rejection: ApiError | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,17 +123,17 @@ class DeleteRecords:
                 else ErrorCode.TOPIC_AUTHORIZATION_FAILED
                 for partition, offset in offsets.items()
             }
-            refusal = await self._refusal(request, name, offsets, errors)
-            deletions.append(_Deletion(name, offsets, errors, refusal))
+            rejection = await self._rejection(request, name, offsets, errors)
+            deletions.append(_Deletion(name, offsets, errors, rejection))
         timeout_s = None if dry else message.timeout_ms / 1000
         # All partitions wait for their replicas at the same time, with one timeout.
-        topics = await asyncio.gather(*(self._topic(each, timeout_s) for each in deletions))
+        topics = await asyncio.gather(*(self._topic(deletion, timeout_s) for deletion in deletions))
         return DeleteRecordsResponse(topics=list(topics))
 
     async def _topic(
         self, deletion: _Deletion, timeout_s: float | None
     ) -> DeleteRecordsTopicResult:
-        results = (self._partition(deletion, each, timeout_s) for each in deletion.errors)
+        results = (self._partition(deletion, error, timeout_s) for error in deletion.errors)
         partitions: list[shipped.DeleteRecordsPartitionResult] = await asyncio.gather(*results)
         return DeleteRecordsTopicResult(name=deletion.name, partitions=partitions)
 
@@ -144,11 +141,11 @@ class DeleteRecords:
         self, deletion: _Deletion, partition: int, timeout_s: float | None
     ) -> drafted.DeleteRecordsPartitionResult:
         """Return the result of one partition. If `timeout_s` is None, nothing is deleted."""
-        name, error, refusal = deletion.name, deletion.errors[partition], deletion.refusal
+        name, error, rejection = deletion.name, deletion.errors[partition], deletion.rejection
         watermark = _NO_WATERMARK
         text = error.default_text if error is not ErrorCode.NONE else None
-        if refusal is not None and error is ErrorCode.NONE:
-            error, text = refusal.error, refusal.message
+        if rejection is not None and error is ErrorCode.NONE:
+            error, text = rejection.error, rejection.message
         if error is ErrorCode.NONE:
             try:
                 if timeout_s is None:
@@ -160,7 +157,7 @@ class DeleteRecords:
                 error, text = failure.error, failure.error.default_text
         return drafted.DeleteRecordsPartitionResult(partition, watermark, error, text, text)
 
-    async def _refusal(
+    async def _rejection(
         self,
         request: ClientRequest,
         name: str,
@@ -175,35 +172,35 @@ class DeleteRecords:
         }
         if self.policy is None or not requested:
             return None
-        refusal = await self.policy.refusal(request.client.principal, name, requested)
+        rejection = await self.policy.rejection(request.client.principal, name, requested)
         is_old = request.client.dialect == "drafted" and not request.header.api_version
-        if refusal is not None and is_old and refusal.error is ErrorCode.POLICY_VIOLATION:
+        if rejection is not None and is_old and rejection.error is ErrorCode.POLICY_VIOLATION:
             _log.info(
                 "%s: the policy rejects the deletion of records of %s (version 0 has no error code "
                 "for this): %s",
                 request.request_id,
                 name,
-                refusal.message,
+                rejection.message,
             )
             return ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
-        return refusal
+        return rejection
 
     def _judge(self, name: str, partition: int, offset: int, may_delete: bool) -> ErrorCode:
         """Make the checks of one partition in Kafka's order; return the first error."""
         topic = self.cache.topics.get(name)
-        known = topic.partitions.get(partition) if topic is not None else None
-        if known is None:
+        cached = topic.partitions.get(partition) if topic is not None else None
+        if cached is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if name in INTERNAL_TOPICS:
             return ErrorCode.INVALID_TOPIC_EXCEPTION
-        if known.leader != self.broker_id:
+        if cached.leader != self.broker_id:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         if not may_delete:
             return ErrorCode.POLICY_VIOLATION
         try:
             mark = self.logs.high_watermark(name, partition)
-        except ApiError as refusal:
-            return refusal.error
+        except ApiError as rejection:
+            return rejection.error
         if offset != _HIGH_WATERMARK and not 0 <= offset <= mark:
             return ErrorCode.OFFSET_OUT_OF_RANGE
         return ErrorCode.NONE

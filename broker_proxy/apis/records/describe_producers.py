@@ -49,24 +49,24 @@ class DescribeProducers:
         """Return a result per partition, in the order of the request."""
         topics = []
         for topic in message.topics:
-            refused = self._topic_error(request, topic.name)
+            rejected = self._topic_error(request, topic.name)
             partitions = [
-                self._partition(topic.name, number, refused) for number in topic.partition_indexes
+                self._partition(topic.name, number, rejected) for number in topic.partition_indexes
             ]
             topics.append(TopicResponse(name=topic.name, partitions=partitions))
         return DescribeProducersResponse(topics=topics)
 
-    def _partition(self, topic: str, number: int, refused: ApiError | None) -> PartitionResponse:
-        answer = PartitionResponse(partition_index=number)
+    def _partition(self, topic: str, number: int, rejected: ApiError | None) -> PartitionResponse:
+        response = PartitionResponse(partition_index=number)
         try:
-            if refused is not None:
-                answer.error_message = refused.message
-                raise refused
+            if rejected is not None:
+                response.error_message = rejected.message
+                raise rejected
             self._check_partition(topic, number)
-            answer.active_producers = self.producers_of(topic, number)
-        except ApiError as refusal:
-            answer.error_code = refusal.error
-        return answer
+            response.active_producers = self.producers_of(topic, number)
+        except ApiError as rejection:
+            response.error_code = rejection.error
+        return response
 
     def _topic_error(self, request: ClientRequest, name: str) -> ApiError | None:
         """Return the error of a whole topic, if it has one."""

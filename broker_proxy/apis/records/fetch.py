@@ -71,11 +71,11 @@ class _Wanted(NamedTuple):
     key: TopicPartition
     name: str | None
     partition: FetchPartition
-    refusal: ErrorCode
+    rejection: ErrorCode
 
 
 class _Result(NamedTuple):
-    answers: list[PartitionData]
+    responses: list[PartitionData]
     size: int
     is_final: bool  # respond now: failed read, diverging epoch, nearer replica, or no log to read
 
@@ -102,8 +102,8 @@ class Fetch:
         now_ms = time.monotonic_ns() // 1_000_000
         try:
             context = self.sessions.open(message, version, now_ms)
-        except ApiError as refusal:
-            return FetchResponse(error_code=refusal.error)
+        except ApiError as rejection:
+            return FetchResponse(error_code=rejection.error)
         replica = message.replica_id
         if message.isolation_level not in _ISOLATION_LEVELS:
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # as in Kafka
@@ -124,13 +124,13 @@ class Fetch:
             response.node_endpoints = name_leaders(
                 self.cache,
                 request.client.listener_name,
-                _moved(wanted, result.answers),
+                _moved(wanted, result.responses),
                 NodeEndpoint,
             )
         news = [
-            (each.key, answer)
-            for each, answer in zip(wanted, result.answers, strict=True)
-            if context.has_news(each.key, answer)
+            (stream.key, partition_data)
+            for stream, partition_data in zip(wanted, result.responses, strict=True)
+            if context.has_news(stream.key, partition_data)
         ]
         response.responses = _by_topic(news)
         if replica < 0 and (throttle_ms := self._throttle_ms(request, response)):
@@ -138,9 +138,9 @@ class Fetch:
             return FetchResponse(throttle_time_ms=throttle_ms, session_id=context.session_id)
         response.session_id = context.finish(news)
         if replica >= 0:
-            self._settle(context, replica, wanted, result.answers)
+            self._settle(context, replica, wanted, result.responses)
         else:
-            sent = sum(len(answer.records or b"") for _, answer in news)
+            sent = sum(len(partition_data.records or b"") for _, partition_data in news)
             self.metrics.count(names.BYTES_OUT, sent)
         return response
 
@@ -174,33 +174,33 @@ class Fetch:
     ) -> _Wanted:
         """Look up the topic's name and make the checks that need no log."""
         name = self.cache.topic_name(key.topic_id) if key.topic_id != _NO_TOPIC else key.name
-        refusal = ErrorCode.NONE
+        rejection = ErrorCode.NONE
         if not name:
             by_id = version >= _IDS_FROM
             no_name = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             return _Wanted(key, None, partition, no_name)
-        known = self.cache.topics.get(name)
+        topic = self.cache.topics.get(name)
         if not may_read(name):
-            refusal = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        elif known is None or partition.partition not in known.partitions:
-            refusal = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        return _Wanted(key, name, partition, refusal)
+            rejection = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        elif topic is None or partition.partition not in topic.partitions:
+            rejection = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return _Wanted(key, name, partition, rejection)
 
     def _settle(
         self,
         context: Context,
         replica: int,
         wanted: Sequence[_Wanted],
-        answers: Sequence[PartitionData],
+        responses: Sequence[PartitionData],
     ) -> None:
         """Settle the partitions of which the follower now has all records (see fetch_sessions)."""
-        for each, answer in zip(wanted, answers, strict=True):
-            if answer.error_code != ErrorCode.NONE or answer.diverging_epoch.end_offset >= 0:
+        for part, response in zip(wanted, responses, strict=True):
+            if response.error_code != ErrorCode.NONE or response.diverging_epoch.end_offset >= 0:
                 continue
-            partition = self.partitions.by_name.get((each.name or "", each.partition.partition))
+            partition = self.partitions.by_name.get((part.name or "", part.partition.partition))
             follower = partition.settled(replica) if partition is not None else None
             if partition is not None and follower is not None:
-                context.settle(each.key, partition, follower)
+                context.settle(part.key, partition, follower)
 
 
 class _Read:
@@ -232,11 +232,11 @@ class _Read:
 
     def _name_changed(self) -> list[_Wanted]:
         """Add the partitions that have become unsettled since the last call; return them."""
-        known = {each.key for each in self.wanted}
+        wanted_keys = {part.key for part in self.wanted}
         more = [
             self._fetch.wanted(key, partition, self._version, self._may_read)
             for key, partition in self._context.wanted
-            if key not in known
+            if key not in wanted_keys
         ]
         self.wanted += more
         return more
@@ -277,21 +277,21 @@ class _Read:
     def _watch(
         self, wanted: Iterable[_Wanted], changed: asyncio.Event, watched: list[Partition]
     ) -> None:
-        for each in wanted:
-            found = self._partitions.by_name.get((each.name or "", each.partition.partition))
-            if found is not None and each.refusal is ErrorCode.NONE:
-                found.watch(changed.set)
-                watched.append(found)
+        for part in wanted:
+            partition = self._partitions.by_name.get((part.name or "", part.partition.partition))
+            if partition is not None and part.rejection is ErrorCode.NONE:
+                partition.watch(changed.set)
+                watched.append(partition)
 
     def _read_all(self) -> _Result:
-        answers, size, is_final = [], 0, False
+        responses, size, is_final = [], 0, False
         whole_first = self._version > _SINGLE_LIMIT_THROUGH
         for key, name, wanted, error in self.wanted:
-            answer = PartitionData(
+            response = PartitionData(
                 partition_index=wanted.partition, high_watermark=-1, records=b"",
                 aborted_transactions=None,
             )  # fmt: skip
-            answers.append(answer)
+            responses.append(response)
             try:
                 if error is not ErrorCode.NONE:
                     raise ApiError(error)
@@ -303,30 +303,30 @@ class _Read:
                 if len({key.topic_id, partition.log.topic_id} - {_NO_TOPIC}) > 1:
                     # The topic was deleted and created again while the request waited.
                     raise ApiError(ErrorCode.INCONSISTENT_TOPIC_ID)
-                self._read(partition, wanted, answer, max(limit, 0), whole_first=whole_first)
-            except ApiError as refusal:
-                converts = refusal.error in _OF_CONVERSION
+                self._read(partition, wanted, response, max(limit, 0), whole_first=whole_first)
+            except ApiError as rejection:
+                converts = rejection.error in _OF_CONVERSION
                 was_read = error is ErrorCode.NONE and not converts
-                answer = answers[-1] = PartitionData(
-                    partition_index=wanted.partition, error_code=refusal.error, high_watermark=-1,
+                response = responses[-1] = PartitionData(
+                    partition_index=wanted.partition, error_code=rejection.error, high_watermark=-1,
                     records=None if converts else b"",
                     aborted_transactions=None if was_read else [],
                 )  # fmt: skip
-            count = len(answer.records or b"")
+            count = len(response.records or b"")
             whole_first = whole_first and not count
             size += count
-            diverges = answer.diverging_epoch.end_offset >= 0
-            diverges = diverges or answer.preferred_read_replica >= 0
-            failed = answer.error_code != ErrorCode.NONE and error is ErrorCode.NONE
+            diverges = response.diverging_epoch.end_offset >= 0
+            diverges = diverges or response.preferred_read_replica >= 0
+            failed = response.error_code != ErrorCode.NONE and error is ErrorCode.NONE
             is_final = is_final or diverges or failed
-        reads_none = all(each.refusal is not ErrorCode.NONE for each in self.wanted)
-        return _Result(answers, size, is_final or (reads_none and not self._context.has_settled))
+        reads_none = all(part.rejection is not ErrorCode.NONE for part in self.wanted)
+        return _Result(responses, size, is_final or (reads_none and not self._context.has_settled))
 
     def _read(
         self,
         partition: Partition,
         wanted: FetchPartition,
-        answer: PartitionData,
+        response: PartitionData,
         limit: int,
         *,
         whole_first: bool,
@@ -345,13 +345,13 @@ class _Read:
             if end < 0 or offset < log.start_offset:
                 raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
             if epoch != wanted.last_fetched_epoch or end < offset:
-                answer.diverging_epoch = EpochEndOffset(epoch, end)
-                self._describe(answer, partition)
+                response.diverging_epoch = EpochEndOffset(epoch, end)
+                self._describe(response, partition)
                 return
         nearer = self._nearer_replica(partition, offset)
         if nearer is not None:
-            answer.preferred_read_replica = nearer
-            self._describe(answer, partition)
+            response.preferred_read_replica = nearer
+            self._describe(response, partition)
             return
         records = log.read(
             offset, limit, log.end_offset if is_follower else mark, whole_first=whole_first
@@ -361,34 +361,40 @@ class _Read:
             self._deletion.follower_fetched(partition, self._replica, wanted.log_start_offset)
         if self._version > _SINGLE_LIMIT_THROUGH and _is_cut(records):
             records = b""
-        self._describe(answer, partition)
+        self._describe(response, partition)
         if self._version < _ZSTD_FROM and log.settings().values["compression.type"] == _ZSTD:
             raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
         converts = self._version < _FORMAT_2_FROM and records
         if converts and not log.settings().values["message.downconversion.enable"]:
             raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
-        answer.records = for_version(self._version, records, offset)
+        response.records = for_version(self._version, records, offset)
 
     def _nearer_replica(self, partition: Partition, offset: int) -> int | None:
         """Return an in-sync replica in the consumer's rack; None to read from this broker."""
         if not self._rack or not partition.is_leader or offset > partition.high_watermark:
             return None
-        live = {each: self._brokers[each] for each in partition.isr if each in self._brokers}
-        near = [each for each, broker in live.items() if broker.rack == self._rack]
+        live = {
+            replica: self._brokers[replica] for replica in partition.isr if replica in self._brokers
+        }
+        near = [broker_id for broker_id, broker in live.items() if broker.rack == self._rack]
         return None if not near or partition.broker_id in near else near[0]
 
-    def _describe(self, answer: PartitionData, partition: Partition) -> None:
-        answer.high_watermark = partition.high_watermark
-        answer.last_stable_offset = partition.high_watermark  # There are no transactions.
-        answer.log_start_offset = partition.log.start_offset
+    def _describe(self, response: PartitionData, partition: Partition) -> None:
+        response.high_watermark = partition.high_watermark
+        response.last_stable_offset = partition.high_watermark  # There are no transactions.
+        response.log_start_offset = partition.log.start_offset
         if self._message.isolation_level == _READ_COMMITTED and self._replica < 0:
-            answer.aborted_transactions = []
+            response.aborted_transactions = []
 
 
-def _moved(wanted: Sequence[_Wanted], answers: Sequence[PartitionData]) -> Iterator[Moved]:
-    for each, answer in zip(wanted, answers, strict=True):
-        if answer.error_code in _MOVED:
-            yield Moved(each.name or "", answer.partition_index, answer.current_leader)
+def _moved(wanted: Sequence[_Wanted], responses: Sequence[PartitionData]) -> Iterator[Moved]:
+    for part, partition_response in zip(wanted, responses, strict=True):
+        if partition_response.error_code in _MOVED:
+            yield Moved(
+                part.name or "",
+                partition_response.partition_index,
+                partition_response.current_leader,
+            )
 
 
 def _is_cut(records: bytes) -> bool:
@@ -399,12 +405,12 @@ def _is_cut(records: bytes) -> bool:
 
 
 def _by_topic(
-    answers: Sequence[tuple[TopicPartition, PartitionData]],
+    responses: Sequence[tuple[TopicPartition, PartitionData]],
 ) -> list[FetchableTopicResponse]:
     """Group adjacent partitions of a topic, in their order."""
     topics: list[FetchableTopicResponse] = []
-    for (topic_id, name, _), answer in answers:
+    for (topic_id, name, _), response in responses:
         if not topics or (topics[-1].topic_id, topics[-1].topic) != (topic_id, name):
             topics.append(FetchableTopicResponse(topic_id=topic_id, topic=name, partitions=[]))
-        topics[-1].partitions.append(answer)
+        topics[-1].partitions.append(response)
     return topics

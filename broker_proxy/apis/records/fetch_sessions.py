@@ -63,7 +63,7 @@ class _Settled(NamedTuple):
 
 
 @dataclass(slots=True)
-class Session:
+class FetchSession:
     """One client's partitions. Each request reads those in `unsettled`, in the dict's order."""
 
     session_id: int
@@ -79,12 +79,12 @@ class Session:
     def update(self, wanted: Iterable[tuple[TopicPartition, FetchPartition]]) -> None:
         """Add partitions, or replace the fetch parameters of partitions that are known."""
         for key, partition in wanted:
-            known = self.partitions.get(key)
-            if known is None:
+            followed = self.partitions.get(key)
+            if followed is None:
                 self.partitions[key] = _Cached(partition)
                 self.unsettled[key] = None
             else:
-                known.wanted = partition
+                followed.wanted = partition
                 self.unsettle(key)
 
     def settle(self, key: TopicPartition, partition: Partition, follower: Follower) -> None:
@@ -120,7 +120,7 @@ class FetchSessions:
     def __init__(self, limit: int, new_id: Callable[[], int]) -> None:
         self._limit = limit
         self._new_id = new_id
-        self._sessions: OrderedDict[int, Session] = OrderedDict()  # least recently used first
+        self._sessions: OrderedDict[int, FetchSession] = OrderedDict()  # least recently used first
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -163,7 +163,7 @@ class FetchSessions:
 
     def create(
         self, wanted: list[tuple[TopicPartition, FetchPartition]], uses_ids: bool, now_ms: int
-    ) -> Session | None:
+    ) -> FetchSession | None:
         """Return a new session; None if there is no room for it."""
         if len(self._sessions) >= self._limit:
             oldest = next(iter(self._sessions.values()), None)
@@ -173,7 +173,7 @@ class FetchSessions:
         session_id = self._new_id()
         while session_id in self._sessions or session_id == NO_SESSION:
             session_id = self._new_id()
-        session = self._sessions[session_id] = Session(session_id, uses_ids, now_ms)
+        session = self._sessions[session_id] = FetchSession(session_id, uses_ids, now_ms)
         session.update(wanted)
         return session
 
@@ -184,7 +184,7 @@ class Context:
     def __init__(
         self,
         sessions: FetchSessions,
-        session: Session | None,
+        session: FetchSession | None,
         wanted: list[tuple[TopicPartition, FetchPartition]],
         is_new: bool,
         uses_ids: bool,
@@ -236,21 +236,21 @@ class Context:
             for key in list(self._session.settled):
                 self._session.unsettle(key)
 
-    def has_news(self, key: TopicPartition, answer: PartitionData) -> bool:
+    def has_news(self, key: TopicPartition, response: PartitionData) -> bool:
         """Return whether the response must contain this partition."""
         if self._session is None:
             return True
         cached = self._session.partitions.get(key)
         return (
             cached is None
-            or bool(answer.records)
-            or answer.error_code != ErrorCode.NONE
-            or answer.preferred_read_replica >= 0
-            or answer.diverging_epoch.end_offset >= 0
-            or cached.sent != _sent(answer)
+            or bool(response.records)
+            or response.error_code != ErrorCode.NONE
+            or response.preferred_read_replica >= 0
+            or response.diverging_epoch.end_offset >= 0
+            or cached.sent != _sent(response)
         )
 
-    def finish(self, answers: list[tuple[TopicPartition, PartitionData]]) -> int:
+    def finish(self, responses: list[tuple[TopicPartition, PartitionData]]) -> int:
         """Remember what the response says; return its session id, or 0 for no session.
 
         A partition with records goes to the end of the order, so that every partition gets its
@@ -262,28 +262,28 @@ class Context:
         session = self._session
         if session is None:
             return NO_SESSION
-        for key, answer in answers:
+        for key, response in responses:
             cached = session.partitions.get(key)
             if cached is None:
                 continue
             # After an error the next response has the partition again.
-            failed = answer.error_code != ErrorCode.NONE
-            cached.sent = _NOTHING_SENT if failed else _sent(answer)
-            if answer.records and not is_new and key in session.unsettled:
+            failed = response.error_code != ErrorCode.NONE
+            cached.sent = _NOTHING_SENT if failed else _sent(response)
+            if response.records and not is_new and key in session.unsettled:
                 session.unsettled.move_to_end(key)
         return session.session_id
 
 
-def _sent(answer: PartitionData) -> Sent:
-    return Sent(answer.high_watermark, answer.last_stable_offset, answer.log_start_offset)
+def _sent(response: PartitionData) -> Sent:
+    return Sent(response.high_watermark, response.last_stable_offset, response.log_start_offset)
 
 
 def _wanted(message: FetchRequest, version: int) -> Iterable[tuple[TopicPartition, FetchPartition]]:
     by_id = version >= _IDS_FROM
     for topic in message.topics:
-        for each in topic.partitions:
+        for partition in topic.partitions:
             topic_id, name = (topic.topic_id, "") if by_id else (_NO_TOPIC, topic.topic)
-            yield TopicPartition(topic_id, name, each.partition), each
+            yield TopicPartition(topic_id, name, partition.partition), partition
 
 
 def _forgotten(message: FetchRequest, version: int) -> Iterable[TopicPartition]:

@@ -106,27 +106,27 @@ class ListOffsets:
         version = request.header.api_version
         counts = Counter((t.name, p.partition_index) for t in message.topics for p in t.partitions)
         times = await self._times(message) if version == 0 else {}
-        answered, denied = [], []
+        responded, denied = [], []
         for topic in message.topics:
             if not self.authorize_for(request)("DESCRIBE", "TOPIC", topic.name):
                 error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-                refused = [_refused(partition, error) for partition in topic.partitions]
-                denied.append(ListOffsetsTopicResponse(name=topic.name, partitions=refused))
+                rejected = [_rejected(partition, error) for partition in topic.partitions]
+                denied.append(ListOffsetsTopicResponse(name=topic.name, partitions=rejected))
                 continue
             results = []
             for partition in topic.partitions:
                 twice = version > 0 and counts[topic.name, partition.partition_index] > 1
-                answer = self._answer(topic.name, partition, message, version, twice=twice)
-                if version == 0 and answer.error_code == ErrorCode.NONE:
+                response = self._respond(topic.name, partition, message, version, twice=twice)
+                if version == 0 and response.error_code == ErrorCode.NONE:
                     log_name = topic.name, partition.partition_index
                     log = self.offsets_of(*log_name)
                     segments = log.segment_times() if log is not None else ()
                     if not segments and log_name in times:
                         segments = ((0, times[log_name]),)
-                    answer = _segments(partition, segments, log, message.replica_id)
-                results.append(answer)
-            answered.append(ListOffsetsTopicResponse(name=topic.name, partitions=results))
-        return ListOffsetsResponse(topics=answered + denied)
+                    response = _segments(partition, segments, log, message.replica_id)
+                results.append(response)
+            responded.append(ListOffsetsTopicResponse(name=topic.name, partitions=results))
+        return ListOffsetsResponse(topics=responded + denied)
 
     async def _times(self, message: ListOffsetsRequest) -> Mapping[LogName, int]:
         """Return the creation times of the logs that the request queries by timestamp."""
@@ -138,7 +138,7 @@ class ListOffsets:
         }
         return await self.log_times(sorted(logs)) if logs else {}
 
-    def _answer(
+    def _respond(
         self,
         name: str,
         partition: ListOffsetsPartition,
@@ -148,47 +148,47 @@ class ListOffsets:
         twice: bool,
     ) -> ListOffsetsPartitionResponse:
         if twice:
-            return _refused(partition, ErrorCode.INVALID_REQUEST)
+            return _rejected(partition, ErrorCode.INVALID_REQUEST)
         if partition.timestamp < 0 and version < _SPECIAL_FROM_VERSION.get(
             partition.timestamp, version + 1
         ):
-            return _refused(partition, ErrorCode.UNSUPPORTED_VERSION)
+            return _rejected(partition, ErrorCode.UNSUPPORTED_VERSION)
         replica_id = message.replica_id
         if replica_id == _CONSUMER and message.isolation_level not in _ISOLATION_LEVELS:
-            return _refused(partition, ErrorCode.UNKNOWN_SERVER_ERROR)  # as in Kafka
+            return _rejected(partition, ErrorCode.UNKNOWN_SERVER_ERROR)  # as in Kafka
         topic = self.cache.topics.get(name)
-        known = topic.partitions.get(partition.partition_index) if topic is not None else None
-        if known is None:
-            return _refused(partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        error = self._refusal(known, partition.current_leader_epoch, replica_id)
+        cached = topic.partitions.get(partition.partition_index) if topic is not None else None
+        if cached is None:
+            return _rejected(partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        error = self._rejection(cached, partition.current_leader_epoch, replica_id)
         if error is not ErrorCode.NONE:
-            return _refused(partition, error)
+            return _rejected(partition, error)
         try:
             log = self.offsets_of(name, partition.partition_index)
             if log is not None and version > 0:  # `_segments` has the result of version 0.
-                return _of_log(partition, log, message, known.leader_epoch)
-        except ApiError as refusal:
-            is_new = refusal.error == ErrorCode.OFFSET_NOT_AVAILABLE
+                return _of_log(partition, log, message, cached.leader_epoch)
+        except ApiError as rejection:
+            is_new = rejection.error == ErrorCode.OFFSET_NOT_AVAILABLE
             old_version = is_new and version < _OFFSET_NOT_AVAILABLE_FROM
-            return _refused(
-                partition, ErrorCode.LEADER_NOT_AVAILABLE if old_version else refusal.error
+            return _rejected(
+                partition, ErrorCode.LEADER_NOT_AVAILABLE if old_version else rejection.error
             )
         result = ListOffsetsPartitionResponse(partition_index=partition.partition_index)
         if partition.timestamp in (_LATEST, _EARLIEST, _EARLIEST_LOCAL):
             result.offset = 0
             # A follower knows only the leader epoch at the end of its log.
-            if partition.timestamp == _LATEST or known.leader == self.broker_id:
-                result.leader_epoch = known.leader_epoch
+            if partition.timestamp == _LATEST or cached.leader == self.broker_id:
+                result.leader_epoch = cached.leader_epoch
         return result
 
-    def _refusal(self, known: CachedPartition, epoch: int, replica_id: int) -> ErrorCode:
-        if self.broker_id not in known.replicas:
+    def _rejection(self, partition: CachedPartition, epoch: int, replica_id: int) -> ErrorCode:
+        if self.broker_id not in partition.replicas:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
-        if epoch != _ANY_EPOCH and epoch < known.leader_epoch:
+        if epoch != _ANY_EPOCH and epoch < partition.leader_epoch:
             return ErrorCode.FENCED_LEADER_EPOCH
-        if epoch > known.leader_epoch:
+        if epoch > partition.leader_epoch:
             return ErrorCode.UNKNOWN_LEADER_EPOCH
-        if known.leader != self.broker_id and replica_id != _DEBUGGING_CONSUMER:
+        if partition.leader != self.broker_id and replica_id != _DEBUGGING_CONSUMER:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         return ErrorCode.NONE
 
@@ -219,9 +219,9 @@ def _of_log(
             return result
         raise ApiError(ErrorCode.OFFSET_NOT_AVAILABLE)
     latest = partition.timestamp == _MAX_TIMESTAMP
-    found = log.newest() if latest else log.at_time(partition.timestamp)
-    if found is not None and found[1] < end:
-        result.timestamp, result.offset, result.leader_epoch = found
+    position = log.newest() if latest else log.at_time(partition.timestamp)
+    if position is not None and position[1] < end:
+        result.timestamp, result.offset, result.leader_epoch = position
     elif lags:
         raise ApiError(ErrorCode.OFFSET_NOT_AVAILABLE)
     return result
@@ -235,21 +235,21 @@ def _segments(
 ) -> ListOffsetsPartitionResponse:
     """Return version 0's result: the offsets of segments last changed at or before a time."""
     if partition.max_num_offsets < 0:
-        return _refused(partition, ErrorCode.UNKNOWN_SERVER_ERROR)  # as in Kafka
+        return _rejected(partition, ErrorCode.UNKNOWN_SERVER_ERROR)  # as in Kafka
     if partition.timestamp == _EARLIEST:
-        found = [segments[0][0]] if segments else [0]
+        offsets = [segments[0][0]] if segments else [0]
     elif partition.timestamp == _LATEST:
-        found = [offset for offset, _ in segments] or [0]
+        offsets = [offset for offset, _ in segments] or [0]
     else:
-        found = [offset for offset, changed in segments if changed <= partition.timestamp]
-    found = sorted(found, reverse=True)[: partition.max_num_offsets]
-    if log is not None and replica_id == _CONSUMER and found and found[0] > log.high_watermark:
+        offsets = [offset for offset, changed in segments if changed <= partition.timestamp]
+    offsets = sorted(offsets, reverse=True)[: partition.max_num_offsets]
+    if log is not None and replica_id == _CONSUMER and offsets and offsets[0] > log.high_watermark:
         mark = log.high_watermark
-        found = [mark, *(offset for offset in found if offset <= mark)]
+        offsets = [mark, *(offset for offset in offsets if offset <= mark)]
     return ListOffsetsPartitionResponse(
-        partition_index=partition.partition_index, old_style_offsets=found
+        partition_index=partition.partition_index, old_style_offsets=offsets
     )
 
 
-def _refused(partition: ListOffsetsPartition, error: ErrorCode) -> ListOffsetsPartitionResponse:
+def _rejected(partition: ListOffsetsPartition, error: ErrorCode) -> ListOffsetsPartitionResponse:
     return ListOffsetsPartitionResponse(partition_index=partition.partition_index, error_code=error)

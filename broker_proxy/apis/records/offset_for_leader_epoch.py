@@ -43,16 +43,18 @@ class OffsetForLeaderEpoch:
         """Return a result per partition; topics that the client may not describe come last."""
         authorize = self.authorize_for(request)
         is_broker = authorize("CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME, log_if_denied=False)
-        answered, denied = [], []
+        responded, denied = [], []
         for topic in message.topics:
             if is_broker or authorize("DESCRIBE", "TOPIC", topic.topic):
-                results = [self._end(topic.topic, each) for each in topic.partitions]
-                answered.append(OffsetForLeaderTopicResult(topic.topic, results))
+                results = [self._end(topic.topic, partition) for partition in topic.partitions]
+                responded.append(OffsetForLeaderTopicResult(topic.topic, results))
             else:
                 error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-                refused = [EpochEndOffset(error, each.partition) for each in topic.partitions]
-                denied.append(OffsetForLeaderTopicResult(topic.topic, refused))
-        return OffsetForLeaderEpochResponse(topics=answered + denied)
+                rejected = [
+                    EpochEndOffset(error, partition.partition) for partition in topic.partitions
+                ]
+                denied.append(OffsetForLeaderTopicResult(topic.topic, rejected))
+        return OffsetForLeaderEpochResponse(topics=responded + denied)
 
     def _end(self, topic: str, wanted: OffsetForLeaderPartition) -> EpochEndOffset:
         try:
@@ -61,8 +63,8 @@ class OffsetForLeaderEpoch:
             if wanted.current_leader_epoch < _NO_EPOCH:
                 raise ApiError(ErrorCode.FENCED_LEADER_EPOCH)
             partition.require_leader(wanted.current_leader_epoch)
-        except ApiError as refusal:
-            return EpochEndOffset(refusal.error, wanted.partition)
+        except ApiError as rejection:
+            return EpochEndOffset(rejection.error, wanted.partition)
         log = partition.log
         epoch, end = log.epochs.end_offset(wanted.leader_epoch, log.end_offset)
         return EpochEndOffset(ErrorCode.NONE, wanted.partition, epoch, end)

@@ -32,7 +32,7 @@ from broker_proxy.client_quotas import ClientQuota
 from broker_proxy.client_request import (
     AuthorizeFor,
     ClientRequest,
-    ClosedUnansweredError,
+    ClosedWithoutResponseError,
     NoResponseError,
 )
 from broker_proxy.metadata.cache import MetadataCache
@@ -65,11 +65,11 @@ _WITHOUT_START: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """A partition whose records are appended. Its `answer` must wait for the in-sync replicas."""
+    """A partition whose records are appended. Its `response` must wait for the in-sync replicas."""
 
     partition: Partition
     info: AppendInfo
-    answer: PartitionProduceResponse
+    response: PartitionProduceResponse
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +88,8 @@ class Produce:
 
         Raises:
             NoResponseError: acks=0 and everything was appended.
-            ClosedUnansweredError: acks=0 and an append failed. The producer notices only the closed
-                connection.
+            ClosedWithoutResponseError: acks=0 and an append failed. The producer notices only the
+                closed connection.
         """
         _check_first_batches(message)
         authorize = self.authorize_for(request)
@@ -104,17 +104,17 @@ class Produce:
             allowed = authorize("WRITE", "TOPIC", topic)
             if allowed and self.cache.has_topic(topic):
                 await self.partitions.settings.read(topic)
-            answers = []
+            partition_responses = []
             for data in partitions.values():
-                answer = PartitionProduceResponse(index=data.index, base_offset=-1)
-                answers.append(answer)
+                partition_response = PartitionProduceResponse(index=data.index, base_offset=-1)
+                partition_responses.append(partition_response)
                 try:
                     if not allowed:
                         raise ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-                    waiting += self._append(request, message.acks, topic, data, answer)
+                    waiting += self._append(request, message.acks, topic, data, partition_response)
                 except ApiError as error:
-                    _refuse(answer, error)
-            response.responses.append(TopicProduceResponse(topic, answers))
+                    _reject(partition_response, error)
+            response.responses.append(TopicProduceResponse(topic, partition_responses))
         if message.acks == ALL and waiting:
             await self._wait_for_replicas(waiting, message.timeout_ms / 1000)
         size = len(request.header_bytes) + len(request.body)
@@ -134,11 +134,11 @@ class Produce:
         acks: int,
         topic: str,
         data: PartitionProduceData,
-        answer: PartitionProduceResponse,
+        partition_response: PartitionProduceResponse,
     ) -> Iterable[_Waiting]:
-        """Append one partition's records and fill `answer`; return the append to wait for."""
-        known = self.cache.topics.get(topic)
-        if known is None or data.index not in known.partitions:
+        """Append one partition's records and fill `response`; return the append to wait for."""
+        cached = self.cache.topics.get(topic)
+        if cached is None or data.index not in cached.partitions:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         records = data.records or b""
         check_for_version(request.header.api_version, records)
@@ -152,33 +152,36 @@ class Produce:
         partition = self.partitions.get(topic, data.index)
         try:
             info = partition.append(records, acks, self.partitions.now_ms())
-        except ApiError as refusal:
-            if refusal.error in _TOO_LARGE:
+        except ApiError as rejection:
+            if rejection.error in _TOO_LARGE:
                 self.metrics.count(names.BYTES_REJECTED, len(records))
-            elif refusal.error not in _WITHOUT_START:
+            elif rejection.error not in _WITHOUT_START:
                 self.metrics.count(names.FAILED_PRODUCE_REQUESTS)
-            if refusal.error not in _WITHOUT_START:
-                answer.log_start_offset = partition.log.start_offset
+            if rejection.error not in _WITHOUT_START:
+                partition_response.log_start_offset = partition.log.start_offset
             raise
         if not info.is_duplicate:
             self.metrics.count(names.BYTES_IN, len(records))
             self.metrics.count(names.MESSAGES_IN, max(info.last_offset - info.base_offset + 1, 0))
-        answer.base_offset, answer.log_append_time_ms = info.base_offset, info.append_time
-        answer.log_start_offset = partition.log.start_offset
-        return (_Waiting(partition, info, answer),) if info.last_offset >= 0 else ()
+        partition_response.base_offset, partition_response.log_append_time_ms = (
+            info.base_offset,
+            info.append_time,
+        )
+        partition_response.log_start_offset = partition.log.start_offset
+        return (_Waiting(partition, info, partition_response),) if info.last_offset >= 0 else ()
 
     async def _wait_for_replicas(self, waiting: list[_Waiting], timeout_s: float) -> None:
         """Wait until all in-sync replicas have the records, but at most `timeout_s`."""
-        futures = [each.partition.committed(each.info.last_offset) for each in waiting]
+        futures = [write.partition.committed(write.info.last_offset) for write in waiting]
         if not all(future.done() for future in futures):
             await asyncio.wait(futures, timeout=max(timeout_s, 0))
-        for each, future in zip(waiting, futures, strict=True):
+        for write, future in zip(waiting, futures, strict=True):
             error = future.result() if future.done() else ErrorCode.REQUEST_TIMED_OUT
             future.cancel()
             if error is ErrorCode.NONE:
-                self.partitions.acknowledged(each.partition, each.info)
+                self.partitions.acknowledged(write.partition, write.info)
             else:
-                each.answer.error_code, each.answer.base_offset = error, -1
+                write.response.error_code, write.response.base_offset = error, -1
 
 
 def _last_entries(message: ProduceRequest) -> dict[str, dict[int, PartitionProduceData]]:
@@ -188,10 +191,12 @@ def _last_entries(message: ProduceRequest) -> dict[str, dict[int, PartitionProdu
     of this entry, and appends the last of the others (`produce-repeated-partition` in
     docs/differences.md).
     """
-    found: dict[str, dict[int, PartitionProduceData]] = {}
+    entries: dict[str, dict[int, PartitionProduceData]] = {}
     for topic in message.topic_data:
-        found.setdefault(topic.name, {}).update((each.index, each) for each in topic.partition_data)
-    return found
+        entries.setdefault(topic.name, {}).update(
+            (partition.index, partition) for partition in topic.partition_data
+        )
+    return entries
 
 
 def _check_first_batches(message: ProduceRequest) -> None:
@@ -215,27 +220,29 @@ def _is_transactional(records: bytes) -> bool:
     return parse_header(records).is_transactional
 
 
-def _refuse(answer: PartitionProduceResponse, refusal: ApiError) -> None:
-    answer.error_code, answer.base_offset = refusal.error, -1
-    if isinstance(refusal, RecordsRejectedError):
-        answer.error_message = refusal.message
-        answer.record_errors = [BatchIndexAndErrorMessage(*each) for each in refusal.records]
+def _reject(response: PartitionProduceResponse, rejection: ApiError) -> None:
+    response.error_code, response.base_offset = rejection.error, -1
+    if isinstance(rejection, RecordsRejectedError):
+        response.error_message = rejection.message
+        response.record_errors = [
+            BatchIndexAndErrorMessage(*record) for record in rejection.records
+        ]
 
 
 def _moved(response: ProduceResponse) -> Iterator[Moved]:
     for topic in response.responses:
-        for answer in topic.partition_responses:
-            if answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
-                yield Moved(topic.name, answer.index, answer.current_leader)
+        for partition_response in topic.partition_responses:
+            if partition_response.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                yield Moved(topic.name, partition_response.index, partition_response.current_leader)
 
 
 def _end_without_response(response: ProduceResponse) -> None:
     failed = [
-        f"{topic.name}-{answer.index} {ErrorCode(answer.error_code).name}"
+        f"{topic.name}-{partition_response.index} {ErrorCode(partition_response.error_code).name}"
         for topic in response.responses
-        for answer in topic.partition_responses
-        if answer.error_code != ErrorCode.NONE
+        for partition_response in topic.partition_responses
+        if partition_response.error_code != ErrorCode.NONE
     ]
     if failed:
-        raise ClosedUnansweredError(f"Produce with acks=0 failed: {', '.join(failed)}")
+        raise ClosedWithoutResponseError(f"Produce with acks=0 failed: {', '.join(failed)}")
     raise NoResponseError

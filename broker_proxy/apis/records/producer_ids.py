@@ -48,14 +48,14 @@ class ProducerIds:
         """Return the next block: its first id, and the id after its last id."""
         message = AllocateProducerIdsRequest(self._broker_id, self._broker_epoch())
         try:
-            answer = await self._requests.send(ApiKey.ALLOCATE_PRODUCER_IDS, 0, message)
+            response = await self._requests.send(ApiKey.ALLOCATE_PRODUCER_IDS, 0, message)
         except WireError as wrong:
             _log.warning("malformed response to AllocateProducerIds: %s", wrong)
             raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS) from wrong
-        if answer is None:
+        if response is None:
             raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-        if answer.error_code != ErrorCode.NONE:
-            _log.info("no producer ids: %s", ErrorCode(answer.error_code).name)
+        if response.error_code != ErrorCode.NONE:
+            _log.info("no producer ids: %s", ErrorCode(response.error_code).name)
             raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-        start = answer.producer_id_start
-        return start, start + answer.producer_id_len
+        start = response.producer_id_start
+        return start, start + response.producer_id_len

@@ -58,7 +58,7 @@ class RecordsPolicy:
     cache: MetadataCache
     reader: StateReader
 
-    async def refusal(
+    async def rejection(
         self, principal: Principal, topic: str, offsets: Mapping[int, int]
     ) -> ApiError | None:
         """Return the policy's error, if any. `offsets` maps partitions to new log start offsets."""
@@ -80,15 +80,12 @@ class _StoredClusterState:
         self._loop = loop
 
     def topic_state(self, topic_name: str) -> TopicState | None:
-        """See ClusterState."""
         return self._look_up(self._topic_state(topic_name))
 
     def topics(self, include_internal: bool, include_marked_for_deletion: bool) -> AbstractSet[str]:
-        """See ClusterState."""
         return self._look_up(self._topics(include_internal, include_marked_for_deletion))
 
     def cluster_size(self) -> int:
-        """See ClusterState."""
         return self._look_up(self._cluster_size())
 
     def _look_up(self, work: Coroutine[Any, Any, T]) -> T:

@@ -19,7 +19,6 @@ class StoredLogDirs(LogDirs):
         self._logs = logs
 
     def replicas(self, name: str) -> Iterator[tuple[int, str]]:
-        """See LogDirs."""
         for number, path in super().replicas(name):
             log = self._logs.logs.get((name, number))
             yield number, path if log is None else str(log.folder.parent)
@@ -33,11 +32,9 @@ class StoredLogDirs(LogDirs):
         self._logs.move((name, partition), Path(path))
 
     def size(self, name: str, partition: int) -> int:
-        """See LogDirs."""
         log = self._logs.logs.get((name, partition))
         return 0 if log is None else log.size
 
     def disk(self, path: str) -> tuple[int, int]:
-        """See LogDirs."""
         usage = shutil.disk_usage(path)
         return usage.total, usage.free

@@ -56,8 +56,11 @@ class DescribeTransactions:
         """Return an error for each id, in the order of the request."""
         return DescribeTransactionsResponse(
             transaction_states=[
-                TransactionState(error_code=self._error(request, each), transactional_id=each)
-                for each in message.transactional_ids
+                TransactionState(
+                    error_code=self._error(request, transactional_id),
+                    transactional_id=transactional_id,
+                )
+                for transactional_id in message.transactional_ids
             ]
         )
 

@@ -184,8 +184,8 @@ def _check_reconfigurations(current: EffectiveBrokerConfig, future: EffectiveBro
     """Check, as Kafka's reconfigurable components do, that each changed value is acceptable."""
     for name in _THREAD_COUNTS:
         names = [name, *(n for n in future.per_broker if n != name and base_name(n) == name)]
-        for each in names:
-            old, new = _number(current, name), _number(future, each)
+        for key in names:
+            old, new = _number(current, name), _number(future, key)
             assert old is not None
             assert new is not None
             _check_thread_count(name, old, new)

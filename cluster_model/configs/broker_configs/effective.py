@@ -71,8 +71,8 @@ class EffectiveBrokerConfig:
 
     def of_listener(self, listener: str, name: str) -> ConfigValue:
         """Return the listener's value of a config; if it has none, the broker's value."""
-        own = f"listener.name.{listener.lower()}.{name}"
-        return self.value(own if own in self._merged else name)
+        listener_key = f"listener.name.{listener.lower()}.{name}"
+        return self.value(listener_key if listener_key in self._merged else name)
 
     def synonyms(self, name: str, names: tuple[str, ...] | None = None) -> tuple[Synonym, ...]:
         """Return the possible sources of a value, in order of precedence.
@@ -82,7 +82,7 @@ class EffectiveBrokerConfig:
         """
         key = config_key(name)
         hidden = key is None or key.sensitive
-        found = [
+        synonyms = [
             Synonym(other, None if hidden else layer[other], source)
             for layer, source in (
                 (self.per_broker, ConfigSource.DYNAMIC_BROKER_CONFIG),
@@ -93,8 +93,10 @@ class EffectiveBrokerConfig:
             for other in (names or synonym_names(name))
             if other in layer
         ]
-        first = next((i for i, synonym in enumerate(found) if synonym.name == name), len(found))
-        return tuple(found[first:])
+        first = next(
+            (i for i, synonym in enumerate(synonyms) if synonym.name == name), len(synonyms)
+        )
+        return tuple(synonyms[first:])
 
     def entry(self, name: str, *, only_cluster_default: bool = False) -> ConfigEntry:
         """Return one config as DescribeConfigs describes it."""
@@ -129,8 +131,8 @@ class EffectiveBrokerConfig:
         """
         names: Iterable[str] = self.cluster_default
         if not only_cluster_default:
-            own = {name for name in self.static.originals if is_own(name)}
-            names = {*self._merged, *BROKER_CONFIGS} - own
+            own_names = {name for name in self.static.originals if is_own(name)}
+            names = {*self._merged, *BROKER_CONFIGS} - own_names
         present = set(names)
         ordered = [name for name in _RESPONSE_ORDER if name in present]
         ordered += sorted(present.difference(BROKER_CONFIGS))
@@ -146,16 +148,21 @@ def _usable(stored: Mapping[str, str], ignored: list[str], *, of_broker: bool) -
     usable: dict[str, str] = {}
     for name, value in stored.items():
         key = config_key(name)
-        known = key is not None and name not in DYNAMIC_ONLY
+        is_usable = key is not None and name not in DYNAMIC_ONLY
         if (
             key is not None
-            and known
+            and is_usable
             and key.update_mode is UpdateMode.READ_ONLY
             and name in BROKER_CONFIGS
         ):
             ignored.append(f"{name} cannot be changed while the broker runs")
             continue
-        if key is not None and known and key.update_mode is UpdateMode.PER_BROKER and not of_broker:
+        if (
+            key is not None
+            and is_usable
+            and key.update_mode is UpdateMode.PER_BROKER
+            and not of_broker
+        ):
             ignored.append(f"{name} can only be set per broker")
             continue
         try:

@@ -44,7 +44,10 @@ def main() -> int:
         suite, checkout = SUITES[name], Path(path).resolve()
         revision = _revision(checkout)
         results = {system: _run(arguments, suite, checkout, system) for system in systems}
-        judged = {system: judge(name, system, found) for system, found in results.items()}
+        judged = {
+            system: judge(name, system, results_of_system)
+            for system, results_of_system in results.items()
+        }
         for system in systems:
             complaints += _report(suite, system, results[system], all_ran=not arguments.only)
         runs.append(Run(suite, revision, _version(arguments.python, suite), judged))
@@ -70,12 +73,12 @@ def _arguments() -> argparse.Namespace:
         help="the interpreter of requirements/suites.lock",
     )
     arguments = parser.parse_args()
-    for each in arguments.checkout:
-        name, _, path = each.partition("=")
+    for text in arguments.checkout:
+        name, _, path = text.partition("=")
         if name not in SUITES:
-            parser.error(f"--checkout {each}: write {'|'.join(SUITES)}=DIR")
+            parser.error(f"--checkout {text}: write {'|'.join(SUITES)}=DIR")
         if not (Path(path) / ".git").exists():
-            parser.error(f"--checkout {each}: {path} is not a git checkout")
+            parser.error(f"--checkout {text}: {path} is not a git checkout")
     arguments.python = arguments.python.absolute()
     return arguments
 
@@ -105,19 +108,19 @@ def _run(arguments: argparse.Namespace, suite: Suite, checkout: Path, system: st
 def _report(suite: Suite, system: str, results: list[Result], *, all_ran: bool) -> int:
     """Print what did not pass; return the number of complaints."""
     judged = judge(suite.name, system, results)
-    count = Counter(each.verdict for each in judged)
+    count = Counter(result.verdict for result in judged)
     print(
         f"{suite.name} on {system}: {count['passed']} passed, {count['failed']} failed, "
         f"{count['inapplicable']} inapplicable"
     )
-    for each in judged:
-        if each.verdict != "passed" or each.reason:
-            text = each.reason or f"UNEXPLAINED: {each.message[:_SHOWN]}"
-            print(f"  {each.verdict} {each.test}: {text}")
+    for result in judged:
+        if result.verdict != "passed" or result.reason:
+            text = result.reason or f"UNEXPLAINED: {result.message[:_SHOWN]}"
+            print(f"  {result.verdict} {result.test}: {text}")
     stale = stale_rows(suite.name, system, results) if all_ran else []
     for row in stale:
         print(f"  The row of {row.test} in reasons.py is not needed.")
-    return sum(each.unexplained for each in judged) + len(stale)
+    return sum(result.unexplained for result in judged) + len(stale)
 
 
 if __name__ == "__main__":

@@ -73,15 +73,15 @@ def bridgehead(folder: Path) -> Iterator[Listeners]:
     properties, authority = _secured(folder)
     listeners = ("PLAINTEXT", *_PROTOCOLS)
     properties |= {
-        "listeners": ",".join(f"{each}://127.0.0.1:0" for each in listeners),
+        "listeners": ",".join(f"{listener}://127.0.0.1:0" for listener in listeners),
         "bridgehead.data.plane": "true",
         # The suites read their own writes, from any broker.
         "bridgehead.metadata.blocking": "cluster",
     }
     with Cluster(len(_BROKERS), data_dir=folder / "bridgehead", properties=properties) as cluster:
         servers = {
-            each: ",".join(cluster.bootstrap_server(broker, each) for broker in _BROKERS)
-            for each in listeners
+            listener: ",".join(cluster.bootstrap_server(broker, listener) for broker in _BROKERS)
+            for listener in listeners
         }
         _prepare(servers["PLAINTEXT"])
         yield Listeners(servers, authority)
@@ -92,7 +92,7 @@ def kafka(folder: Path) -> Iterator[Listeners]:
     """Run three brokers of a live Kafka."""
     properties, authority = _secured(folder)
     ports = Ports()
-    more = {broker: {each: ports.choose() for each in _PROTOCOLS} for broker in _BROKERS}
+    more = {broker: {protocol: ports.choose() for protocol in _PROTOCOLS} for broker in _BROKERS}
     zookeeper = EmbeddedZooKeeper(folder / "zookeeper", [ports.choose()], java=find_java())
     with (
         zookeeper,
@@ -106,8 +106,10 @@ def kafka(folder: Path) -> Iterator[Listeners]:
         ) as plaintext,
     ):
         servers = {"PLAINTEXT": plaintext}
-        for each in _PROTOCOLS:
-            servers[each] = ",".join(f"127.0.0.1:{more[broker][each]}" for broker in _BROKERS)
+        for protocol in _PROTOCOLS:
+            servers[protocol] = ",".join(
+                f"127.0.0.1:{more[broker][protocol]}" for broker in _BROKERS
+            )
         _prepare(plaintext)
         yield Listeners(servers, authority)
 

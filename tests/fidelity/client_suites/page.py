@@ -69,7 +69,7 @@ def _counts(runs: Sequence[Run]) -> list[str]:
     for run in runs:
         suite = f"[{run.suite.name}]({run.suite.repository}), {run.suite.tests}"
         for system, judged in run.judged.items():
-            count = Counter(each.verdict for each in judged)
+            count = Counter(result.verdict for result in judged)
             lines.append(
                 f"| {suite} | {run.revision} | {run.suite.client} {run.client_version} | {system} "
                 f"| {count['passed']} | {count['failed']} | {count['inapplicable']} |"
@@ -87,14 +87,15 @@ def _reasons(runs: Sequence[Run]) -> list[str]:
     ]
     for run in runs:
         by_system = {
-            system: {each.test: each for each in judged} for system, judged in run.judged.items()
+            system: {result.test: result for result in judged}
+            for system, judged in run.judged.items()
         }
         for test in next(iter(by_system.values())):
-            found = [by_system[system][test] for system in systems]
-            reasons = dict.fromkeys(each.reason or each.message for each in found)
+            results = [by_system[system][test] for system in systems]
+            reasons = dict.fromkeys(result.reason or result.message for result in results)
             reasons.pop("", None)
             if reasons:
-                verdicts = " | ".join(each.verdict for each in found)
+                verdicts = " | ".join(result.verdict for result in results)
                 text = " ".join(" ".join(reasons).split())
                 lines.append(f"| {run.suite.name} | `{test}` | {verdicts} | {text} |")
     return lines

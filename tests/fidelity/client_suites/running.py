@@ -41,15 +41,17 @@ class Runner:
 
     def run(self, listeners: Listeners, folder: Path, only: str, attempts: int) -> list[Result]:
         """Run the tests that match `only`; run each at most `attempts` times, until it passes."""
-        results = {each.test: each for each in self._run(listeners, folder / "1", only)}
+        results = {result.test: result for result in self._run(listeners, folder / "1", only)}
         for attempt in range(2, attempts + 1):
-            failed = [each for each, found in results.items() if found.outcome == "failed"]
+            failed = [test for test, result in results.items() if result.outcome == "failed"]
             if not failed:
                 break
-            names = {re.split(r"::|\[", each)[1] for each in failed}
+            names = {re.split(r"::|\[", item)[1] for item in failed}
             again = self._run(listeners, folder / str(attempt), " or ".join(sorted(names)))
             results |= {
-                each.test: replace(each, attempts=attempt) for each in again if each.test in failed
+                repeated.test: replace(repeated, attempts=attempt)
+                for repeated in again
+                if repeated.test in failed
             }
         return list(results.values())
 
@@ -103,8 +105,8 @@ def parse_report(text: str) -> Iterator[Result]:
 def _result(case: ElementTree.Element) -> Result:
     test = f"{Path(case.get('file', '')).name}::{case.get('name')}"
     for tag in ("failure", "error", "skipped"):
-        found = case.find(tag)
-        if found is not None:
-            message = found.get("message", "")
+        outcome = case.find(tag)
+        if outcome is not None:
+            message = outcome.get("message", "")
             return Result(test, "skipped" if tag == "skipped" else "failed", message)
     return Result(test, "passed")

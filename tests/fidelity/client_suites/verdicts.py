@@ -52,5 +52,5 @@ def stale_rows(
 ) -> list[Row]:
     """Return the rows whose test did not fail. They must be removed from the table."""
     failed = {result.test for result in results if result.outcome == "failed"}
-    own = [row for row in rows if row.suite == suite and system in row.systems]
-    return [row for row in own if row.test not in failed]
+    rows_of_suite = [row for row in rows if row.suite == suite and system in row.systems]
+    return [row for row in rows_of_suite if row.test not in failed]

@@ -155,7 +155,8 @@ def _fetches(version: int) -> Iterator[Step]:
         yield request(K.OFFSET_FETCH, 7, stable_only, unordered=_TOPIC_PARTITIONS)
     if version >= 8:
         several = [
-            {"groupId": each, "topics": None} for each in (group, "no-group", "", "fetches-0")
+            {"groupId": group_id, "topics": None}
+            for group_id in (group, "no-group", "", "fetches-0")
         ]
         yield request(K.OFFSET_FETCH, version, {"groups": several, "requireStable": True},
                       unordered=_GROUP_TOPICS)  # fmt: skip

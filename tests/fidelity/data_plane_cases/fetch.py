@@ -78,7 +78,7 @@ def _records() -> Iterator[Step]:
         topic("fetched-rack", (1, 2)),
     )
     for number in range(3):
-        values = [b"%d" % (3 * number + each) * 30 for each in range(3)]
+        values = [b"%d" % (3 * number + index) * 30 for index in range(3)]
         yield produce(9, "fetched", batch(*values))
         yield produce(9, "fetched-gzip", batch(*values, codec=Codec.GZIP))
         yield produce(9, "fetched-zstd", batch(*values, codec=Codec.ZSTD))

@@ -64,7 +64,7 @@ def sync(
         "groupId": group,
         "generationId": generation,
         "memberId": member,
-        "assignments": [{"memberId": each, "assignment": b"partitions"} for each in assigned],
+        "assignments": [{"memberId": name, "assignment": b"partitions"} for name in assigned],
     }
     return request(K.SYNC_GROUP, version, {**defaults, **fields}, **(step or {}))
 
@@ -77,7 +77,7 @@ def heartbeat(version: int, group: str, member: str, generation: int, **fields: 
 
 def leave(version: int, group: str, *members: str, instance: str | None = None) -> Step:
     """Return a LeaveGroup request of these members; below version 3, of the first one only."""
-    identities = [{"memberId": each, "groupInstanceId": instance} for each in members]
+    identities = [{"memberId": member, "groupInstanceId": instance} for member in members]
     named = {"members": identities} if version >= 3 else {"memberId": members[0]}
     return request(K.LEAVE_GROUP, version, {"groupId": group, **named}, unordered=["members"])
 

@@ -44,7 +44,7 @@ def _records() -> Iterator[Step]:
         topic("listed-reversed"),
     )
     for number in range(3):
-        values = [b"%d" % (3 * number + each) for each in range(3)]
+        values = [b"%d" % (3 * number + index) for index in range(3)]
         time_ms = TIME_MS + 1000 * number
         yield produce(9, "listed", batch(*values, time_ms=time_ms))
         yield produce(9, "listed-gzip", batch(*values, time_ms=time_ms, codec=Codec.GZIP))
@@ -145,8 +145,8 @@ def _delete_records(version: int) -> Iterator[Step]:
         topic(f"{name}-compacted", cleanup_policy="compact"),
         topic(f"{name}-both", cleanup_policy="compact,delete"),
     )
-    for each in (name, f"{name}-compacted", f"{name}-both"):
-        yield produce(9, each, batch(*[b"x"] * 5))
+    for topic_name in (name, f"{name}-compacted", f"{name}-both"):
+        yield produce(9, topic_name, batch(*[b"x"] * 5))
     yield produce(9, f"{name}-replicated", batch(*[b"x"] * 5), acks=-1)
     for offset in (0, 2, 1, 6, -2, 5, -1, 5):
         yield _delete(version, name, (0, offset))

@@ -42,12 +42,12 @@ def rights_cases() -> Iterator[Case]:
 def _resources() -> Iterator[Step]:
     created = topics(*(topic(name) for name in (*_TOPICS, "topic-bob")))
     yield {**created, "user": "admin"}
-    given = [
+    requested = [
         (_TOPIC if name.startswith("topic") else _GROUP, name, "alice", _OPERATIONS[right])
         for name in (*_TOPICS, *_GROUPS)
         if (right := name.rpartition("-")[2]) in _OPERATIONS
     ]
-    yield from _give(*given)
+    yield from _give(*requested)
     for name in _TOPICS:
         yield produce(9, name, batch(b"v"), user="admin")
 

@@ -57,7 +57,10 @@ def received(key: ApiKey, version: int, client: str, **step: Any) -> Step:
 def topics(*wanted: Mapping[str, Any]) -> Step:
     """Return a step that creates topics made by `topic`. Later steps can use the topics' ids."""
     step = request(ApiKey.CREATE_TOPICS, 7, {"topics": wanted, "timeoutMs": 10_000})
-    captured = {f"{each['name']}_id": f"topics.{at}.topicId" for at, each in enumerate(wanted)}
+    captured = {
+        f"{wanted_topic['name']}_id": f"topics.{at}.topicId"
+        for at, wanted_topic in enumerate(wanted)
+    }
     return {**step, "capture": captured, "wait_after": True}
 
 
@@ -78,12 +81,12 @@ def text(data: bytes | None) -> str | None:
 
 
 def _struct(target: type[Any], version: int, fields: Mapping[str, Any]) -> dict[str, Any]:
-    known = {field.json_name: field for field in fields_of(target)}
-    if unknown := fields.keys() - known.keys():
+    fields_by_name = {field.json_name: field for field in fields_of(target)}
+    if unknown := fields.keys() - fields_by_name.keys():
         raise ValueError(f"{target.__name__} has no {sorted(unknown)}")
     return {
         name: _value(field, version, fields.get(name, field.default))
-        for name, field in known.items()
+        for name, field in fields_by_name.items()
         if version in field.versions and (field.tag is None or name in fields)
     }
 
@@ -95,7 +98,7 @@ def _value(field: Wire, version: int, value: Any) -> Any:
             return None
         if not isinstance(of, type):
             return list(value)
-        return [_struct(of, version, each) for each in value]
+        return [_struct(of, version, item) for item in value]
     if isinstance(field.type, type):
         return _struct(field.type, version, value)
     if field.type is UUID and isinstance(value, bytes):

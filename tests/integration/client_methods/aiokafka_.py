@@ -88,13 +88,13 @@ class Aiokafka:
     def alter_configs(self) -> None:
         name = self.topic()
         resource = AiokafkaResource(AiokafkaResourceType.TOPIC, name, {"retention.ms": "1000"})
-        (answer,) = self.run(self.admin.alter_configs([resource]))
-        assert answer.resources[0][0] == 0
+        (response,) = self.run(self.admin.alter_configs([resource]))
+        assert response.resources[0][0] == 0
 
     def describe_configs(self) -> None:
         resource = AiokafkaResource(AiokafkaResourceType.TOPIC, self.topic())
-        (answer,) = self.run(self.admin.describe_configs([resource]))
-        configs = {entry[0]: entry[1] for entry in answer.resources[0][4]}
+        (response,) = self.run(self.admin.describe_configs([resource]))
+        configs = {entry[0]: entry[1] for entry in response.resources[0][4]}
         assert configs["cleanup.policy"] == "delete"
 
     def delete_records(self) -> None:
@@ -104,16 +104,16 @@ class Aiokafka:
 
     def find_coordinator(self) -> None:
         unavailable = aiokafka.errors.CoordinatorNotAvailableError
-        found = soon(lambda: self.run(self.admin.find_coordinator("g")), unavailable)
-        assert found in (1, 2, 3)
+        coordinator = soon(lambda: self.run(self.admin.find_coordinator("g")), unavailable)
+        assert coordinator in (1, 2, 3)
 
     def list_consumer_groups(self) -> None:
         assert self.run(self.admin.list_consumer_groups()) == []
 
     def describe_consumer_groups(self) -> None:
         self.find_coordinator()
-        (answer,) = self.run(self.admin.describe_consumer_groups(["g"]))
-        assert "Dead" in str(answer)
+        (response,) = self.run(self.admin.describe_consumer_groups(["g"]))
+        assert "Dead" in str(response)
 
     def list_consumer_group_offsets(self) -> None:
         self.find_coordinator()

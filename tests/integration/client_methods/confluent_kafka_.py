@@ -131,9 +131,9 @@ class Confluent:
         assert result.state is confluent_kafka.ConsumerGroupState.DEAD
 
     def delete_consumer_groups(self) -> None:
-        with pytest.raises(KafkaException) as refused:
+        with pytest.raises(KafkaException) as rejected:
             self.admin.delete_consumer_groups(["g"])["g"].result(WITHIN_S)
-        assert refused.value.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND
+        assert rejected.value.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND
 
     def alter_consumer_group_offsets(self) -> None:
         name = self.topic()
@@ -141,8 +141,8 @@ class Confluent:
         wanted = confluent_kafka.ConsumerGroupTopicPartitions(name, partitions)
         self.admin.alter_consumer_group_offsets([wanted])[name].result(WITHIN_S)
         group = confluent_kafka.ConsumerGroupTopicPartitions(name)
-        found = self.admin.list_consumer_group_offsets([group])[name].result(WITHIN_S)
-        assert [each.offset for each in found.topic_partitions] == [3]
+        listed = self.admin.list_consumer_group_offsets([group])[name].result(WITHIN_S)
+        assert [partition.offset for partition in listed.topic_partitions] == [3]
         self.admin.delete_consumer_groups([name])[name].result(WITHIN_S)
 
     def list_consumer_group_offsets(self) -> None:
@@ -159,9 +159,9 @@ class Confluent:
         assert [info.iterations for info in result.scram_credential_infos] == [4096]
 
     def describe_user_scram_credentials(self) -> None:
-        with pytest.raises(KafkaException) as refused:
+        with pytest.raises(KafkaException) as rejected:
             self.admin.describe_user_scram_credentials(["missing"])["missing"].result(WITHIN_S)
-        assert refused.value.args[0].code() == KafkaError.RESOURCE_NOT_FOUND
+        assert rejected.value.args[0].code() == KafkaError.RESOURCE_NOT_FOUND
 
     def acl(self, kind: Any) -> Any:
         return kind(
@@ -174,20 +174,20 @@ class Confluent:
             confluent.AclPermissionType.ALLOW,
         )
 
-    def refused(self, future: Any) -> None:
-        with pytest.raises(KafkaException) as refused:
+    def rejected(self, future: Any) -> None:
+        with pytest.raises(KafkaException) as rejected:
             future.result(WITHIN_S)
-        assert refused.value.args[0].code() == KafkaError.SECURITY_DISABLED
+        assert rejected.value.args[0].code() == KafkaError.SECURITY_DISABLED
 
     def create_acls(self) -> None:
         acl = self.acl(confluent.AclBinding)
-        self.refused(self.admin.create_acls([acl])[acl])
+        self.rejected(self.admin.create_acls([acl])[acl])
 
     def describe_acls(self) -> None:
         # This client returns an empty list instead of SECURITY_DISABLED.
-        found = self.admin.describe_acls(self.acl(confluent.AclBindingFilter)).result(WITHIN_S)
-        assert found == []
+        acls = self.admin.describe_acls(self.acl(confluent.AclBindingFilter)).result(WITHIN_S)
+        assert acls == []
 
     def delete_acls(self) -> None:
         acl = self.acl(confluent.AclBindingFilter)
-        self.refused(self.admin.delete_acls([acl])[acl])
+        self.rejected(self.admin.delete_acls([acl])[acl])

@@ -115,14 +115,14 @@ class KafkaPython:
         assert self.configs(name) == {"retention.ms": "1000"}
 
     def configs(self, name: str) -> dict[str, str]:
-        found = self.admin.describe_configs([self.resource(name)])["topic"][name]
-        return {key: entry["value"] for key, entry in found.items()}
+        configs = self.admin.describe_configs([self.resource(name)])["topic"][name]
+        return {key: entry["value"] for key, entry in configs.items()}
 
     def describe_configs(self) -> None:
         name = self.topic()
         resource = self.resource(name)
-        found = self.admin.describe_configs([resource], config_filter="all")["topic"][name]
-        assert found["cleanup.policy"]["value"] == "delete"
+        configs = self.admin.describe_configs([resource], config_filter="all")["topic"][name]
+        assert configs["cleanup.policy"]["value"] == "delete"
 
     def reset_configs(self) -> None:
         name = self.topic()
@@ -148,15 +148,15 @@ class KafkaPython:
 
     def alter_replica_log_dirs(self) -> None:
         name = self.topic()
-        (broker,) = (each for each in self.admin.describe_log_dirs() if each["broker"] == 2)
-        paths = [each["log_dir"] for each in broker["log_dirs"]]
+        (broker,) = (folder for folder in self.admin.describe_log_dirs() if folder["broker"] == 2)
+        paths = [folder["log_dir"] for folder in broker["log_dirs"]]
         result = self.admin.alter_replica_log_dirs({(name, 0, 2): max(paths)})
         assert list(result.values()) == [kafka.errors.NoError]
 
     def describe_log_dirs(self) -> None:
         result = self.admin.describe_log_dirs()
         assert sorted(broker["broker"] for broker in result) == [1, 2, 3]
-        names = {Path(each["log_dir"]).name for broker in result for each in broker["log_dirs"]}
+        names = {Path(folder["log_dir"]).name for broker in result for folder in broker["log_dirs"]}
         assert names == {"logs-a", "logs-b"}
 
     def delete_records(self) -> None:
@@ -221,10 +221,10 @@ class KafkaPython:
         partition = TopicPartition(name, 0)
 
         def reset() -> dict[TopicPartition, dict[str, Any]]:
-            found: dict[TopicPartition, dict[str, Any]] = self.admin.reset_group_offsets(
+            offsets: dict[TopicPartition, dict[str, Any]] = self.admin.reset_group_offsets(
                 name, {partition: 7}
             )
-            return _settled(found, (each["error"] for each in found.values()))
+            return _settled(offsets, (row["error"] for row in offsets.values()))
 
         result = soon(reset, kafka.errors.RetriableError)
         assert result == {partition: {"error": kafka.errors.NoError, "offset": 0}}  # an empty log
@@ -266,15 +266,15 @@ class KafkaPython:
         return kind("User:alice", "*", operation, allow, pattern)
 
     def create_acls(self) -> None:
-        self.refused(lambda: self.admin.create_acls([self.acl(kafka.admin.ACL)]))
+        self.rejected(lambda: self.admin.create_acls([self.acl(kafka.admin.ACL)]))
 
     def describe_acls(self) -> None:
-        self.refused(lambda: self.admin.describe_acls(self.acl(kafka.admin.ACLFilter)))
+        self.rejected(lambda: self.admin.describe_acls(self.acl(kafka.admin.ACLFilter)))
 
     def delete_acls(self) -> None:
-        self.refused(lambda: self.admin.delete_acls([self.acl(kafka.admin.ACLFilter)]))
+        self.rejected(lambda: self.admin.delete_acls([self.acl(kafka.admin.ACLFilter)]))
 
-    def refused(self, call: Callable[[], Any]) -> None:
+    def rejected(self, call: Callable[[], Any]) -> None:
         """Check that a call reports SECURITY_DISABLED, by an exception or in its result."""
         expected = kafka.errors.SecurityDisabledError
         try:

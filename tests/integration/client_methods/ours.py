@@ -61,7 +61,7 @@ class Ours:
 
     def described(self, name: str) -> dict[int, Any]:
         topic = self.run(self.admin.describe_topics([name]))[name].get()
-        return {number: each.get() for number, each in topic.partitions.items()}
+        return {number: partition.get() for number, partition in topic.partitions.items()}
 
     def code(self, call: Callable[[], Any]) -> str:
         """Return the name of the error code that a call raises."""
@@ -85,9 +85,9 @@ class Ours:
 
     def create_topics(self) -> None:
         name = self.topic()
-        many = [admin.NewTopicWithReplication(each, 2, 3) for each in (name, fresh("ours"))]
+        many = [admin.NewTopicWithReplication(topic, 2, 3) for topic in (name, fresh("ours"))]
         errors = self.run(self.admin.create_topics(many))
-        assert [getattr(each, "code", None) for each in errors.values()] == [36, None]
+        assert [getattr(error, "code", None) for error in errors.values()] == [36, None]
         dry = fresh("ours")
         flag = admin.CreateTopicsFlags.VALIDATE_ONLY
         wanted = [admin.NewTopicWithReplication(dry, 1, 1)]
@@ -101,7 +101,7 @@ class Ours:
         self.run(self.admin.create_topic(wanted))
         known_everywhere(self._servers, name, 1)
         partition = self.described(name)[0]
-        assert ([each.id for each in partition.replicas], partition.leader.id) == ([2, 1], 2)
+        assert ([replica.id for replica in partition.replicas], partition.leader.id) == ([2, 1], 2)
         assert self.code(lambda: self.admin.create_topic(wanted)) == "TOPIC_ALREADY_EXISTS"
 
     def delete_topics(self) -> None:
@@ -131,7 +131,7 @@ class Ours:
     def describe_topics(self) -> None:
         name = self.topic(2)
         partitions = self.described(name)
-        assert {each.id for each in partitions[1].isr} == {1, 2, 3}
+        assert {replica.id for replica in partitions[1].isr} == {1, 2, 3}
         operations = self.run(self.admin.describe_topics([name], True))[name].get()
         assert admin.AclOperation.DESCRIBE in operations.authorized_operations
 
@@ -143,7 +143,7 @@ class Ours:
     def get_all_broker_versions(self) -> None:
         result = self.run(self.admin.get_all_broker_versions())
         assert {node.id for node in result} == {1, 2, 3}
-        assert {frozenset(each.get().apis) for each in result.values()} == {self.apis}
+        assert {frozenset(response.get().apis) for response in result.values()} == {self.apis}
 
     def describe_features(self) -> None:
         assert self.run(self.admin.describe_features()).finalized == {}
@@ -154,7 +154,11 @@ class Ours:
 
     def get_all_groups(self) -> None:
         result = self.run(self.admin.get_all_groups())
-        assert {node.id: each.get() for node, each in result.items()} == {1: [], 2: [], 3: []}
+        assert {node.id: response.get() for node, response in result.items()} == {
+            1: [],
+            2: [],
+            3: [],
+        }
 
     def get_group_information(self) -> None:
         assert self.run(self.admin.get_group_information("g")).state == "Dead"
@@ -180,7 +184,7 @@ class Ours:
             return
         assert self.run(self.admin.alter_group_offsets(name, offsets)) == dict.fromkeys(offsets)
         committed = self.run(self.admin.list_group_offsets(name))
-        assert {key: each.offset for key, each in committed.items()} == offsets
+        assert {key: offset.offset for key, offset in committed.items()} == offsets
         assert self.run(self.admin.delete_groups([name])) == {name: None}
 
     def delete_group_offsets(self) -> None:
@@ -193,17 +197,17 @@ class Ours:
 
     def configs(self, name: str) -> dict[str, str]:
         resource = self.resource(name)
-        found = self.run(self.admin.describe_configs([resource]))[resource].get()
-        return {key: entry.value for key, entry in found.items()}
+        configs = self.run(self.admin.describe_configs([resource]))[resource].get()
+        return {key: entry.value for key, entry in configs.items()}
 
     def describe_configs(self) -> None:
         name = self.topic()
         assert self.configs(name)["cleanup.policy"] == "delete"
         brokers = [admin.ConfigResource(admin.ConfigResourceType.BROKER, str(b)) for b in (1, 2, 3)]
-        found = self.run(
+        described = self.run(
             self.admin.describe_configs([*brokers, self.resource(name)], include_synonyms=True)
         )
-        ids = [found[each].get()["broker.id"].value for each in brokers]
+        ids = [described[broker].get()["broker.id"].value for broker in brokers]
         assert ids == ["1", "2", "3"]
 
     def alter_configs(self) -> None:
@@ -223,14 +227,14 @@ class Ours:
             self.resource("missing"): [admin.AlterConfigOp("retention.ms", "1")],
         }
         errors = self.run(self.admin.incremental_alter_configs(wanted))
-        assert [each is None for each in errors.values()] == [True, True, False]
+        assert [error is None for error in errors.values()] == [True, True, False]
         assert self.configs(name)["cleanup.policy"] == "delete,compact"
 
     def describe_config(self) -> None:
         name = self.topic()
-        found = self.run(self.admin.describe_config("topic", [name, "missing"]))
-        assert found[name].get()["cleanup.policy"].value == "delete"
-        assert found["missing"].is_failure
+        described = self.run(self.admin.describe_config("topic", [name, "missing"]))
+        assert described[name].get()["cleanup.policy"].value == "delete"
+        assert described["missing"].is_failure
 
     def future(self, result: Any) -> Any:
         return result.result(30)
@@ -265,7 +269,7 @@ class Ours:
         wanted = {partition: [1, 2]}
         assert self.run(self.admin.alter_partition_reassignments(wanted)) == {partition: None}
         wait_until(
-            lambda: [each.id for each in self.described(partition.topic)[0].replicas],
+            lambda: [replica.id for replica in self.described(partition.topic)[0].replicas],
             lambda replicas: replicas == [1, 2],
         )
         cancelled = self.run(self.admin.alter_partition_reassignments({partition: None}))
@@ -283,20 +287,22 @@ class Ours:
             TopicPartition(name, 1): 5,
             TopicPartition("missing", 0): 0,
         }
-        found = self.run(self.admin.delete_records(wanted))
-        first, second, missing = found.values()
+        deleted = self.run(self.admin.delete_records(wanted))
+        first, second, missing = deleted.values()
         assert first.get() == 0
         assert second.error.code is ErrorCode.OFFSET_OUT_OF_RANGE
         assert missing.error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
     def list_offsets(self) -> None:
         partition = TopicPartition(self.topic(), 0)
-        found = self.run(self.admin.list_offsets({partition: admin.LATEST}))
-        assert found[partition].get().offset == 0
+        offsets = self.run(self.admin.list_offsets({partition: admin.LATEST}))
+        assert offsets[partition].get().offset == 0
 
     def describe_log_dirs(self) -> None:
-        found = self.run(self.admin.describe_log_dirs())
-        ends = {broker: {path[-2:] for path in each.get()} for broker, each in found.items()}
+        described = self.run(self.admin.describe_log_dirs())
+        ends = {
+            broker: {path[-2:] for path in result.get()} for broker, result in described.items()
+        }
         assert ends == {key: {"-a", "-b"} for key in (1, 2, 3)}
 
     def alter_replica_log_dirs(self) -> None:
@@ -336,7 +342,7 @@ class Ours:
         assert self.run(self.admin.alter_client_quotas(removal)) == {entity: None}
         wait_until(
             lambda: self.run(self.admin.describe_client_quotas()).get(entity),
-            lambda found: found == {"producer_byte_rate": 5.0},
+            lambda value: value == {"producer_byte_rate": 5.0},
         )
 
     def describe_client_quotas(self) -> None:
@@ -346,7 +352,7 @@ class Ours:
         match = admin.ClientQuotaFilterComponent("user", admin.QuotaMatch.EXACT, user)
         wait_until(
             lambda: self.run(self.admin.describe_client_quotas([match], strict=True)),
-            lambda found: found == {entity: {"request_percentage": 50.0}},
+            lambda value: value == {entity: {"request_percentage": 50.0}},
         )
 
     def alter_user_scram_credentials(self) -> None:
@@ -355,14 +361,14 @@ class Ours:
         assert self.run(self.admin.alter_user_scram_credentials(changes)) == {user: None}
         wait_until(
             lambda: self.run(self.admin.describe_user_scram_credentials([user]))[user],
-            lambda found: found == admin.Try.new_value([(mechanism, 4096)]),
+            lambda value: value == admin.Try.new_value([(mechanism, 4096)]),
         )
         deletion = [admin.ScramDeletion(user, mechanism)]
         assert self.run(self.admin.alter_user_scram_credentials(deletion)) == {user: None}
 
     def describe_user_scram_credentials(self) -> None:
-        found = self.run(self.admin.describe_user_scram_credentials(["missing"]))
-        assert found["missing"].error.code is ErrorCode.RESOURCE_NOT_FOUND
+        described = self.run(self.admin.describe_user_scram_credentials(["missing"]))
+        assert described["missing"].error.code is ErrorCode.RESOURCE_NOT_FOUND
         assert "missing" not in self.run(self.admin.describe_user_scram_credentials())
 
     def create_delegation_token(self) -> None:

@@ -48,5 +48,5 @@ def known_everywhere(bootstrap_servers: str, topic: str, partitions: int) -> Non
 
 def _partitions_at(connection: Connection, topic: str) -> int:
     body = {"topics": [{"name": topic}], "allowAutoTopicCreation": False}
-    (found,) = connection.call(_METADATA, _VERSION, body)["topics"]
-    return sum(each["errorCode"] == 0 for each in found["partitions"])
+    (described_topic,) = connection.call(_METADATA, _VERSION, body)["topics"]
+    return sum(partition["errorCode"] == 0 for partition in described_topic["partitions"])

@@ -53,11 +53,11 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A row. In fields that `answer` omits, both brokers must return the same value."""
+    """A row. In fields that `response` omits, both brokers must return the same value."""
 
     name: str
     body: Mapping[str, Any]
-    answer: Mapping[str, Any] | str  # CLOSED: the broker closes the connection
+    response: Mapping[str, Any] | str  # CLOSED: the broker closes the connection
     versions: range = ALL
     topic: Topic | None = None
     # How a KIP's draft differs (docs/kips.md). If set, the case is not sent to drafted listeners.
@@ -105,9 +105,9 @@ class CaseRequest:
                 value = value.replace(placeholder, name)
             return value
         if isinstance(value, Mapping):
-            return {key: self.filled(each) for key, each in value.items()}
+            return {key: self.filled(inner) for key, inner in value.items()}
         if isinstance(value, list):
-            return [self.filled(each) for each in value]
+            return [self.filled(item) for item in value]
         return value
 
     def message(self) -> Any:
@@ -119,16 +119,16 @@ def _build(kind: Any, value: Any, version: int) -> Any:
     if value is None:
         return None
     if isinstance(kind, Array):
-        return [_build(kind.of, each, version) for each in value]
+        return [_build(kind.of, item, version) for item in value]
     if not isinstance(kind, type):
         return value
-    fields = {each.json_name: each for each in fields_of(kind)}
+    fields = {member.json_name: member for member in fields_of(kind)}
     unknown = set(value) - set(fields)
     assert not unknown, f"{kind.__name__} has no {sorted(unknown)}"
     return kind(
         **{
-            fields[name].name: _build(fields[name].type, each, version)
-            for name, each in value.items()
+            fields[name].name: _build(fields[name].type, inner, version)
+            for name, inner in value.items()
         }
     )
 
@@ -140,48 +140,50 @@ def first_difference(expected: Any, got: Any, place: str = "answer") -> str | No
     if isinstance(expected, Mapping):
         if not isinstance(got, Mapping):
             return f"{place} is {got!r}"
-        found = (
-            first_difference(each, got[key], f"{place}.{key}")
-            for key, each in expected.items()
+        difference = (
+            first_difference(inner, got[key], f"{place}.{key}")
+            for key, inner in expected.items()
             if key in got
         )
-        return next((each for each in found if each), None)
+        return next((inner_difference for inner_difference in difference if inner_difference), None)
     if isinstance(expected, list):
         if not isinstance(got, list) or len(got) != len(expected):
             return f"{place} does not have {len(expected)} elements: {got!r}"
         pairs = enumerate(zip(expected, got, strict=True))
-        found = (first_difference(each, there, f"{place}[{at}]") for at, (each, there) in pairs)
-        return next((each for each in found if each), None)
+        difference = (
+            first_difference(here, there, f"{place}[{at}]") for at, (here, there) in pairs
+        )
+        return next((inner_difference for inner_difference in difference if inner_difference), None)
     if isinstance(expected, str) and expected.endswith("…"):
         text = str(got)
         return None if text.startswith(expected[:-1]) else f"{place} is {got!r}, not {expected!r}"
     return None if got == expected else f"{place} is {got!r}, not {expected!r}"
 
 
-def comparable_bytes(request: CaseRequest, answer: bytes) -> tuple[int, bytes]:
+def comparable_bytes(request: CaseRequest, response: bytes) -> tuple[int, bytes]:
     """Return a response's length, and its bytes without unique names, ids and times."""
     key, version = request.key, request.version
-    if key == 18 and answer[4:6] == b"\0\x23":
+    if key == 18 and response[4:6] == b"\0\x23":
         version = 0  # an unsupported version of ApiVersions gets a response of version 0
-    _, at = decode_response_header(key, version, answer)
-    message = decode_response(key, version, answer, at)
+    _, at = decode_response_header(key, version, response)
+    message = decode_response(key, version, response, at)
     again = encode_response(key, version, message)
-    assert again == answer[at:], "this codec encodes the response differently"
-    return len(answer), encode_response(key, version, _without_unique(message, request.names))
+    assert again == response[at:], "this codec encodes the response differently"
+    return len(response), encode_response(key, version, _without_unique(message, request.names))
 
 
 def _without_unique(value: Any, names: Mapping[str, str]) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         changes = {}
-        for each in fields_of(type(value)):
-            there = getattr(value, each.name)
-            if each.json_name in FREE | _SIZES and there is not None:
-                changes[each.name] = type(there)() if not isinstance(there, bytes) else bytes(16)
+        for member in fields_of(type(value)):
+            there = getattr(value, member.name)
+            if member.json_name in FREE | _SIZES and there is not None:
+                changes[member.name] = type(there)() if not isinstance(there, bytes) else bytes(16)
             else:
-                changes[each.name] = _without_unique(there, names)
+                changes[member.name] = _without_unique(there, names)
         return dataclasses.replace(value, **changes)
     if isinstance(value, list):
-        return [_without_unique(each, names) for each in value]
+        return [_without_unique(item, names) for item in value]
     if isinstance(value, str):
         for placeholder, name in names.items():
             value = value.replace(name, placeholder)

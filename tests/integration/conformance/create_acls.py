@@ -18,12 +18,12 @@ ACL = {
 }
 
 
-def refused(count: int) -> list[dict[str, Any]]:
+def rejected(count: int) -> list[dict[str, Any]]:
     """The result of each creation."""
     return [{"errorCode": 54, "errorMessage": NO_AUTHORIZER}] * count
 
 
 CASES = (
-    Case("one ACL", {"creations": [ACL]}, {"results": refused(1)}),
-    Case("two ACLs", {"creations": [ACL, {**ACL, "operation": 4}]}, {"results": refused(2)}),
+    Case("one ACL", {"creations": [ACL]}, {"results": rejected(1)}),
+    Case("two ACLs", {"creations": [ACL, {**ACL, "operation": 4}]}, {"results": rejected(2)}),
 )

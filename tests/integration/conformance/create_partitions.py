@@ -17,9 +17,11 @@ def body(
     timeout: int = 10_000,
 ) -> dict[str, Any]:
     """A request with one topic."""
-    given = None if assignments is None else [{"brokerIds": each} for each in assignments]
+    listed = (
+        None if assignments is None else [{"brokerIds": assignment} for assignment in assignments]
+    )
     return {
-        "topics": [{"name": name, "count": count, "assignments": given}],
+        "topics": [{"name": name, "count": count, "assignments": listed}],
         "timeoutMs": timeout,
         "validateOnly": dry,
     }

@@ -39,7 +39,7 @@ def result(code: int, text: str | None, name: str = "new-{n}", **more: Any) -> d
 NO_DETAILS = {"numPartitions": -1, "replicationFactor": -1, "configs": []}
 
 
-def refused(code: int, text: str, name: str = "new-{n}") -> dict[str, Any]:
+def rejected(code: int, text: str, name: str = "new-{n}") -> dict[str, Any]:
     """A response with an error. The topic's other fields have their defaults."""
     return result(code, text, name, **NO_DETAILS)
 
@@ -65,19 +65,19 @@ CASES = (
     Case(
         "dry run of an invalid topic",
         body(topic(partitions=0), dry=True),
-        refused(37, "Number of partitions must be larger than 0."),
+        rejected(37, "Number of partitions must be larger than 0."),
         range(1, 8),
     ),
     Case(
         "existing topic",
         body(topic("{topic}")),
-        refused(36, "Topic '{topic}' already exists.", "{topic}"),
+        rejected(36, "Topic '{topic}' already exists.", "{topic}"),
         topic=Topic(),
     ),
     Case(
         "dry run of an existing topic",
         body(topic("{topic}"), dry=True),
-        refused(36, "Topic '{topic}' already exists.", "{topic}"),
+        rejected(36, "Topic '{topic}' already exists.", "{topic}"),
         range(1, 8),
         Topic(),
     ),
@@ -103,23 +103,23 @@ CASES = (
     Case(
         "no partitions",
         body(topic(partitions=0)),
-        refused(37, "Number of partitions must be larger than 0."),
+        rejected(37, "Number of partitions must be larger than 0."),
     ),
     Case(
         "no replicas",
         body(topic(replicas=0)),
-        refused(38, "Replication factor must be larger than 0."),
+        rejected(38, "Replication factor must be larger than 0."),
     ),
-    Case("too many replicas", body(topic(replicas=4)), refused(38, LARGER_FACTOR)),
+    Case("too many replicas", body(topic(replicas=4)), rejected(38, LARGER_FACTOR)),
     Case(
         "empty name",
         body(topic("")),
-        refused(17, "Topic name is invalid: the empty string is not allowed", ""),
+        rejected(17, "Topic name is invalid: the empty string is not allowed", ""),
     ),
     Case(
         "illegal name",
         body(topic("a/b")),
-        refused(
+        rejected(
             17,
             "Topic name is invalid: 'a/b' contains one or more characters other than ASCII "
             "alphanumerics, '.', '_' and '-'",
@@ -129,12 +129,12 @@ CASES = (
     Case(
         "name of one dot",
         body(topic(".")),
-        refused(17, "Topic name is invalid: '.' is not allowed", "."),
+        rejected(17, "Topic name is invalid: '.' is not allowed", "."),
     ),
     Case(
         "too long name",
         body(topic("x" * 250)),
-        refused(
+        rejected(
             17,
             f"Topic name is invalid: the length of '{'x' * 250}' is longer than the max "
             "allowed length 249",
@@ -144,43 +144,45 @@ CASES = (
     Case(
         "KRaft metadata topic",
         body(topic("__cluster_metadata")),
-        refused(
+        rejected(
             42, "Creation of internal topic __cluster_metadata is prohibited.", "__cluster_metadata"
         ),
     ),
     Case(
         "unknown config",
         body(topic(no_such_thing="1")),
-        refused(40, "Unknown topic config name: no.such.thing"),
+        rejected(40, "Unknown topic config name: no.such.thing"),
     ),
     Case(
         "bad config value",
         body(topic(retention_ms="long")),
-        refused(40, "Invalid value long for configuration retention.ms: Not a number of type LONG"),
+        rejected(
+            40, "Invalid value long for configuration retention.ms: Not a number of type LONG"
+        ),
     ),
     Case(
         "null config value",
         body(topic(retention_ms=None)),
-        refused(40, "Null value not supported for topic configs: retention.ms"),
+        rejected(40, "Null value not supported for topic configs: retention.ms"),
     ),
     Case(
         "counts and an assignment",
         body(topic(partitions=2, assignments={0: [1]})),
-        refused(42, BOTH),
+        rejected(42, BOTH),
     ),
     Case(
         "uneven assignment",
         body(topic(assignments={0: [1], 1: [1, 2]})),
-        refused(39, "All partitions should have the same number of replicas"),
+        rejected(39, "All partitions should have the same number of replicas"),
     ),
     Case(
         "assignment without partition 1",
         body(topic(assignments={0: [1], 2: [1]})),
-        refused(39, "partitions should be a consecutive 0-based integer sequence"),
+        rejected(39, "partitions should be a consecutive 0-based integer sequence"),
     ),
     Case(
         "duplicate broker",
         body(topic(assignments={0: [1, 1]})),
-        refused(39, "Duplicate replica assignment found: …"),
+        rejected(39, "Duplicate replica assignment found: …"),
     ),
 )

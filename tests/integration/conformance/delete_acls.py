@@ -19,12 +19,12 @@ EVERYTHING = {
 OF_ALICE = {**EVERYTHING, "resourceTypeFilter": 2, "principalFilter": "User:alice"}
 
 
-def refused(count: int) -> list[dict[str, Any]]:
+def rejected(count: int) -> list[dict[str, Any]]:
     """The result of each filter."""
     return [{"errorCode": 54, "errorMessage": NO_AUTHORIZER}] * count
 
 
 CASES = (
-    Case("one filter", {"filters": [EVERYTHING]}, {"filterResults": refused(1)}),
-    Case("two filters", {"filters": [EVERYTHING, OF_ALICE]}, {"filterResults": refused(2)}),
+    Case("one filter", {"filters": [EVERYTHING]}, {"filterResults": rejected(1)}),
+    Case("two filters", {"filters": [EVERYTHING, OF_ALICE]}, {"filterResults": rejected(2)}),
 )

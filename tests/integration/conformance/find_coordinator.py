@@ -24,7 +24,7 @@ def whole(code: int, text: str) -> dict[str, Any]:
     return {**NO_COORDINATOR, "errorCode": code, "errorMessage": text}
 
 
-def each(code: int, text: str, *names: str) -> dict[str, Any]:
+def keys_failed(code: int, text: str, *names: str) -> dict[str, Any]:
     """The response of later versions when no key has a coordinator."""
     unknown = {**NO_COORDINATOR, "errorCode": code, "errorMessage": text}
     return {"coordinators": [{"key": name, **unknown} for name in names]}
@@ -55,15 +55,18 @@ CASES = (
     Case("empty group", keys(""), {"errorCode": 0, "coordinators": [{"errorCode": 0}]}),
     Case("unknown key type", keys("g", kind=9), whole(42, INVALID), range(1, 4)),
     Case(
-        "unknown key type of several keys", keys("g", "h", kind=9), each(42, INVALID, "g", "h"), NEW
+        "unknown key type of several keys",
+        keys("g", "h", kind=9),
+        keys_failed(42, INVALID, "g", "h"),
+        NEW,
     ),
-    Case("negative key type", keys("g", kind=-1), each(42, INVALID, "g"), NEW),
+    Case("negative key type", keys("g", kind=-1), keys_failed(42, INVALID, "g"), NEW),
     Case("share group in versions 1 to 3", keys("g", kind=2), whole(42, INVALID), range(1, 4)),
     Case(
         "share group in versions 4 and 5",
         keys("g", kind=2),
-        each(42, "", "g"),
+        keys_failed(42, "", "g"),
         range(4, 6),
     ),
-    Case("share group", keys("g", kind=2), each(15, "", "g"), range(6, 7)),
+    Case("share group", keys("g", kind=2), keys_failed(15, "", "g"), range(6, 7)),
 )

@@ -30,7 +30,9 @@ def offsets(timestamp: int, name: str = "{topic}", partition: int = 0) -> dict[s
     }
 
 
-def found(code: int, offset: int, old: list[int], name: str = "{topic}", partition: int = 0) -> Any:
+def listed(
+    code: int, offset: int, old: list[int], name: str = "{topic}", partition: int = 0
+) -> Any:
     """A response for one partition."""
     return {
         "topics": [
@@ -51,13 +53,13 @@ def found(code: int, offset: int, old: list[int], name: str = "{topic}", partiti
 
 
 CASES = (
-    Case("latest", offsets(LATEST), found(0, 0, [0]), topic=Topic()),
-    Case("earliest", offsets(EARLIEST), found(0, 0, [0]), topic=Topic()),
-    Case("unknown topic", offsets(LATEST, "none-{n}"), found(3, -1, [], "none-{n}")),
+    Case("latest", offsets(LATEST), listed(0, 0, [0]), topic=Topic()),
+    Case("earliest", offsets(EARLIEST), listed(0, 0, [0]), topic=Topic()),
+    Case("unknown topic", offsets(LATEST, "none-{n}"), listed(3, -1, [], "none-{n}")),
     Case(
         "unknown partition",
         offsets(LATEST, partition=7),
-        found(3, -1, [], partition=7),
+        listed(3, -1, [], partition=7),
         topic=Topic(),
     ),
     Case("empty request", {**offsets(LATEST), "topics": []}, {"topics": []}, ALL),

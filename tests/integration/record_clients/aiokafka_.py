@@ -110,11 +110,11 @@ class _Consumer:
         return consumer
 
     def poll(self) -> list[tuple[int, int, bytes]]:
-        found = self._loop.run(self._consumer.getmany(timeout_ms=100))
-        return [(r.partition, r.offset, r.value) for records in found.values() for r in records]
+        polled = self._loop.run(self._consumer.getmany(timeout_ms=100))
+        return [(r.partition, r.offset, r.value) for records in polled.values() for r in records]
 
     def assignment(self) -> set[int]:
-        return {each.partition for each in self._consumer.assignment()}
+        return {partition.partition for partition in self._consumer.assignment()}
 
     def seek(self, partition: int, offset: int) -> None:
         async def seek() -> None:
@@ -171,19 +171,19 @@ class Aiokafka(KafkaPython):
         return _Consumer({**self._options(), **more}, self.topic)
 
     def list_groups(self) -> set[str]:
-        return {each[0] for each in self._ask(lambda admin: admin.list_consumer_groups())}
+        return {group[0] for group in self._ask(lambda admin: admin.list_consumer_groups())}
 
     def describe_group(self) -> tuple[str, set[str]]:
-        (answer,) = self._ask(lambda admin: admin.describe_consumer_groups([self.group]))
-        (group,) = answer.to_object()["groups"]
+        (response,) = self._ask(lambda admin: admin.describe_consumer_groups([self.group]))
+        (group,) = response.to_object()["groups"]
         if group["error_code"]:
             with _translated():
                 raise aiokafka.errors.for_code(group["error_code"])
-        return group["state"], {each["client_id"] for each in group["members"]}
+        return group["state"], {member["client_id"] for member in group["members"]}
 
     def committed(self) -> dict[int, int]:
-        found = self._ask(lambda admin: admin.list_consumer_group_offsets(self.group))
-        return {each.partition: meta.offset for each, meta in found.items()}
+        offsets = self._ask(lambda admin: admin.list_consumer_group_offsets(self.group))
+        return {partition.partition: meta.offset for partition, meta in offsets.items()}
 
     def delete_records(self, partition: int, before: int) -> int:
         wanted = TopicPartition(self.topic, partition)

@@ -110,16 +110,16 @@ class _Consumer:
         return records
 
     def assignment(self) -> set[int]:
-        return {each.partition for each in self._consumer.assignment()}
+        return {partition.partition for partition in self._consumer.assignment()}
 
     def seek(self, partition: int, offset: int) -> None:
         self._consumer.seek(TopicPartition(self._topic, partition, offset))
 
     def commit(self) -> None:
         with translated(_RETRIABLE | _REJOINS | {KafkaError._NO_OFFSET}):
-            for each in self._consumer.commit(asynchronous=False):
-                if each.error is not None:
-                    raise KafkaException(each.error)
+            for partition in self._consumer.commit(asynchronous=False):
+                if partition.error is not None:
+                    raise KafkaException(partition.error)
 
     def close(self) -> None:
         self._consumer.close()
@@ -144,10 +144,10 @@ class Confluent(RecordClient):
 
     def list_groups(self) -> set[str]:
         with translated():
-            found = self._admin.list_consumer_groups(request_timeout=REQUEST_TIMEOUT_S).result()
-            for error in found.errors:
+            listed = self._admin.list_consumer_groups(request_timeout=REQUEST_TIMEOUT_S).result()
+            for error in listed.errors:
                 raise KafkaException(error)
-        return {each.group_id for each in found.valid}
+        return {group.group_id for group in listed.valid}
 
     def describe_group(self) -> tuple[str, set[str]]:
         with translated():
@@ -156,7 +156,7 @@ class Confluent(RecordClient):
                     [self.group], request_timeout=REQUEST_TIMEOUT_S
                 )
             )
-        return group.state.name.title(), {each.client_id for each in group.members}
+        return group.state.name.title(), {group_member.client_id for group_member in group.members}
 
     def committed(self) -> dict[int, int]:
         """Read the offsets with a consumer that does not join the group.
@@ -168,14 +168,20 @@ class Confluent(RecordClient):
         try:
             with translated():
                 partitions = consumer.list_topics(self.topic, REQUEST_TIMEOUT_S).topics[self.topic]
-                wanted = [TopicPartition(self.topic, each) for each in partitions.partitions]
-                found = consumer.committed(wanted, REQUEST_TIMEOUT_S)
+                wanted = [
+                    TopicPartition(self.topic, partition) for partition in partitions.partitions
+                ]
+                offsets = consumer.committed(wanted, REQUEST_TIMEOUT_S)
         finally:
             consumer.close()
-        return {each.partition: each.offset for each in found if each.offset >= 0}
+        return {
+            partition.partition: partition.offset for partition in offsets if partition.offset >= 0
+        }
 
     def reset_offsets(self, offsets: Mapping[int, int]) -> None:
-        new = [TopicPartition(self.topic, each, offset) for each, offset in offsets.items()]
+        new = [
+            TopicPartition(self.topic, partition, offset) for partition, offset in offsets.items()
+        ]
         wanted = [ConsumerGroupTopicPartitions(self.group, new)]
         with translated():
             _offsets(
@@ -211,8 +217,8 @@ def _only(futures: Mapping[Any, Future[Any]]) -> Any:
 
 
 def _offsets(futures: Mapping[Any, Future[Any]]) -> dict[int, int]:
-    found = _only(futures)
-    for each in found.topic_partitions:
-        if each.error is not None:
-            raise KafkaException(each.error)
-    return {each.partition: each.offset for each in found.topic_partitions}
+    group = _only(futures)
+    for partition in group.topic_partitions:
+        if partition.error is not None:
+            raise KafkaException(partition.error)
+    return {partition.partition: partition.offset for partition in group.topic_partitions}

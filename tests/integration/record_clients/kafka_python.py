@@ -47,9 +47,9 @@ def _translated(*also: type[Exception]) -> Iterator[None]:
 
 
 def _check(errors: Collection[type[kafka.errors.KafkaError]]) -> None:
-    for each in errors:
-        if each is not kafka.errors.NoError:
-            raise each
+    for error in errors:
+        if error is not kafka.errors.NoError:
+            raise error
 
 
 class _Producer:
@@ -90,11 +90,11 @@ class _Consumer:
     def poll(self) -> list[tuple[int, int, bytes]]:
         # If a broker is killed before it answers Metadata, poll raises an error.
         with _translated():
-            found = self._consumer.poll(POLL_MS)
-        return [(r.partition, r.offset, r.value) for records in found.values() for r in records]
+            polled = self._consumer.poll(POLL_MS)
+        return [(r.partition, r.offset, r.value) for records in polled.values() for r in records]
 
     def assignment(self) -> set[int]:
-        return {each.partition for each in self._consumer.assignment()}
+        return {partition.partition for partition in self._consumer.assignment()}
 
     def seek(self, partition: int, offset: int) -> None:
         self._consumer.seek(TopicPartition(self._topic, partition), offset)
@@ -133,7 +133,7 @@ class KafkaPython(RecordClient):
 
     def list_groups(self) -> set[str]:
         with self._admin() as admin:
-            return {each["group_id"] for each in admin.list_groups()}
+            return {group["group_id"] for group in admin.list_groups()}
 
     def describe_group(self) -> tuple[str, set[str]]:
         with self._admin() as admin:
@@ -142,23 +142,23 @@ class KafkaPython(RecordClient):
             name = group["error"].partition("]")[2].partition(":")[0].strip()
             with _translated():
                 raise getattr(kafka.errors, name)
-        return group["group_state"], {each["client_id"] for each in group["members"]}
+        return group["group_state"], {member["client_id"] for member in group["members"]}
 
     def committed(self) -> dict[int, int]:
         with self._admin() as admin:
-            found = admin.list_group_offsets([self.group])[self.group]
-        return {each.partition: meta.offset for each, meta in found.items()}
+            offsets = admin.list_group_offsets([self.group])[self.group]
+        return {partition.partition: meta.offset for partition, meta in offsets.items()}
 
     def reset_offsets(self, offsets: Mapping[int, int]) -> None:
         new = {
-            TopicPartition(self.topic, each): OffsetAndMetadata(offset, "", -1)
-            for each, offset in offsets.items()
+            TopicPartition(self.topic, partition): OffsetAndMetadata(offset, "", -1)
+            for partition, offset in offsets.items()
         }
         with self._admin() as admin:
             _check(admin.alter_group_offsets(self.group, new).values())
 
     def delete_offsets(self, partitions: Collection[int]) -> None:
-        removed = [TopicPartition(self.topic, each) for each in partitions]
+        removed = [TopicPartition(self.topic, partition) for partition in partitions]
         with self._admin() as admin:
             _check(admin.delete_group_offsets(self.group, removed).values())
 

@@ -74,7 +74,7 @@ def test_the_first_rule_acts_and_every_matching_rule_counts() -> None:
     first = rules.add(parse_rule(ERROR))
     second = rules.add(parse_rule({"action": "close", "nth": 2}))
     acting = [rules.hit(Side.CLIENT, CREATION) for _ in range(3)]
-    assert [each and each[0] for each in acting] == [first, second, None]
+    assert [action and action[0] for action in acting] == [first, second, None]
 
 
 def test_the_name_of_a_removed_rule_can_be_used_again() -> None:

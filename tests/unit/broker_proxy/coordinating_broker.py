@@ -90,7 +90,7 @@ class CoordinatingBroker:
     ) -> Any:
         """Return the response as JSON."""
         key = api.api_key
-        answer = await api.handle(a_request(key, version, listener_name=listener), message)
-        if not isinstance(answer, bytes):  # Bytes are a cached response.
-            answer = encode_response(key, version, answer)
-        return decode_body(key, "response", version, answer)
+        response = await api.handle(a_request(key, version, listener_name=listener), message)
+        if not isinstance(response, bytes):  # Bytes are a cached response.
+            response = encode_response(key, version, response)
+        return decode_body(key, "response", version, response)

@@ -41,17 +41,17 @@ class FakeSession:
 
     async def read(self, reads: Sequence[Read]) -> list[Any]:
         await asyncio.sleep(0)
-        found = [self._found(each) for each in reads]
+        results = [self._found(read) for read in reads]
         if self.concurrent_writes:
             self.write(self.concurrent_writes.pop(), RULE)
-        return found
+        return results
 
     @property
     def last_zxid(self) -> int:
         return self._count
 
     def _below(self, path: str) -> list[str]:
-        return [each[len(path) + 1 :] for each in self.znodes if each.rpartition("/")[0] == path]
+        return [znode[len(path) + 1 :] for znode in self.znodes if znode.rpartition("/")[0] == path]
 
     def _found(self, requested: Read) -> Any:
         if isinstance(requested, ReadChildren):
@@ -98,7 +98,7 @@ async def test_acl_follower_keeps_one_watch_per_parent_and_misses_nothing() -> N
         fake.write(pattern, RULE)
         await settled()
         assert learned.acls.entries(pattern) == (RULE,)
-        assert {path: len(each) for path, each in fake.watches.items()} == {
+        assert {path: len(watch) for path, watch in fake.watches.items()} == {
             AclChangeZnode.literal: 1,
             AclChangeZnode.extended: 1,
         }
@@ -107,14 +107,14 @@ async def test_acl_follower_keeps_one_watch_per_parent_and_misses_nothing() -> N
     assert learned.acls.entries(patterns[0]) == ()
     assert len(tasks) == 21  # one read for each change
     await follower.follow(session, again, connected=True)  # New watches: the old ones may be lost.
-    assert {len(each) for each in fake.watches.values()} == {2}
+    assert {len(watch) for watch in fake.watches.values()} == {2}
 
 
 def test_acls_that_were_deleted_between_two_sessions_are_reported() -> None:
     """If they were not reported, the controller in this process would keep using them."""
     gone, kept = (ResourcePattern("TOPIC", "LITERAL", name) for name in ("gone", "kept"))
     seen: list[tuple[ResourcePattern, Entries, int | None]] = []
-    learned = LearnedAcls(lambda *each: seen.append(each))
+    learned = LearnedAcls(lambda *arguments: seen.append(arguments))
     both = AclSet.of({gone: (RULE,), kept: (RULE,)})
     learned.acls_read(StoredAcls(both, Map({gone: 0, kept: 3}), ()))
     seen.clear()

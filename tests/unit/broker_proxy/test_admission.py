@@ -63,9 +63,9 @@ def test_waiting_clients_do_not_keep_brokers_from_the_inter_broker_listener() ->
     admission = new_admission("CLIENTS", "INTERNAL", inter_broker="INTERNAL")
     admission.quotas.limits = ConnectionLimits(broker=2)
     clients = [Socket() for _ in range(WAITING_MAX + 3)]
-    for each in clients:
-        admission.arrive("CLIENTS", each, "10.0.0.9", lambda: None)
-    assert [each.is_aborted for each in clients] == [False] * (WAITING_MAX + 2) + [True]
+    for client in clients:
+        admission.arrive("CLIENTS", client, "10.0.0.9", lambda: None)
+    assert [client.is_aborted for client in clients] == [False] * (WAITING_MAX + 2) + [True]
     entered: list[str] = []
     admission.arrive("INTERNAL", Socket(), "10.0.0.1", lambda: entered.append("broker"))
     assert entered == ["broker"]

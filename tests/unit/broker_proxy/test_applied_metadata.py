@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from broker_proxy.forwarding.manager import Forwarded
-from broker_proxy.forwarding.retry import Step
+from broker_proxy.forwarding.retry import NextStep
 from broker_proxy.metadata.applied_metadata import AppliedMetadata, Membership, NewestZxid, ReadGate
 from cluster_model.session_state import ConnectionLostError
 from tests.unit.broker_proxy.client_requests import a_client
@@ -137,7 +137,7 @@ class Controller:
         self.requested += 1
         zxid = self.requested
         await self.open.wait()
-        return Forwarded(Step.RELAY, b"", zxid, None)
+        return Forwarded(NextStep.RELAY, b"", zxid, None)
 
 
 async def test_concurrent_reads_share_the_next_zxid_request() -> None:
@@ -153,8 +153,10 @@ async def test_concurrent_reads_share_the_next_zxid_request() -> None:
     assert [await task for task in later] == [2, 2, 2, 2]
 
 
-@pytest.mark.parametrize("step", [Step.TIMED_OUT, Step.UNKNOWN_SERVER_ERROR, Step.RELAY])
-async def test_the_read_gate_fails_without_a_zxid_from_the_controller(step: Step) -> None:
+@pytest.mark.parametrize(
+    "step", [NextStep.TIMED_OUT, NextStep.UNKNOWN_SERVER_ERROR, NextStep.RELAY]
+)
+async def test_the_read_gate_fails_without_a_zxid_from_the_controller(step: NextStep) -> None:
     async def forward(request: object, body: bytes) -> Forwarded:
         return Forwarded(step, None, 0, None)
 
@@ -167,7 +169,12 @@ async def test_the_read_gate_fails_without_a_zxid_from_the_controller(step: Step
 async def test_a_controller_that_cannot_report_its_zxid_is_logged_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    steps = [Step.TIMED_OUT, *[Step.UNKNOWN_SERVER_ERROR] * 3, Step.RELAY, Step.CLOSE]
+    steps = [
+        NextStep.TIMED_OUT,
+        *[NextStep.UNKNOWN_SERVER_ERROR] * 3,
+        NextStep.RELAY,
+        NextStep.CLOSE,
+    ]
 
     async def forward(request: object, body: bytes) -> Forwarded:
         return Forwarded(steps.pop(0), b"", 3, None)

@@ -19,7 +19,7 @@ from broker_proxy.apis.admin.metadata import Metadata
 from broker_proxy.client_request import ClientRequest
 from broker_proxy.forwarding.auto_topics import IN_FLIGHT_MAX, AutoTopics
 from broker_proxy.forwarding.manager import Forwarded
-from broker_proxy.forwarding.retry import Step
+from broker_proxy.forwarding.retry import NextStep
 from cluster_model.configs.broker_configs import BrokerConfig, EffectiveBrokerConfig
 from cluster_model.principal import KafkaPrincipal
 from event_log.events import Event, TopicsAutoCreated
@@ -39,9 +39,9 @@ class Setup:
         self.events: list[Event] = []
         self.sent: list[tuple[ClientRequest, CreateTopicsRequest]] = []
         self.error = ErrorCode.NONE
-        self.step = Step.RELAY
-        self.answers = asyncio.Event()
-        self.answers.set()
+        self.step = NextStep.RELAY
+        self.responses = asyncio.Event()
+        self.responses.set()
         named = {name.replace("_", "."): value for name, value in properties.items()}
         static = BrokerConfig.from_properties(
             {"broker.id": "2", "zookeeper.connect": "h:1", **named}
@@ -66,13 +66,13 @@ class Setup:
         dialect = request.client.dialect
         message = decode_request(19, header.api_version, body, dialect=dialect)
         self.sent.append((request, message))
-        await self.answers.wait()
-        if self.step is not Step.RELAY:
+        await self.responses.wait()
+        if self.step is not NextStep.RELAY:
             return Forwarded(self.step, None, 0, None)
         results = [CreatableTopicResult(t.name, error_code=self.error) for t in message.topics]
-        answer = encode_response(19, header.api_version, CreateTopicsResponse(topics=results))
+        response = encode_response(19, header.api_version, CreateTopicsResponse(topics=results))
         head = encode_response_header(19, header.api_version, header.correlation_id)
-        return Forwarded(Step.RELAY, head + answer, 7, None)
+        return Forwarded(NextStep.RELAY, head + response, 7, None)
 
 
 def of_alice() -> ClientRequest:
@@ -86,7 +86,7 @@ async def settle() -> None:
 
 async def test_a_forwarding_broker_creates_with_the_clients_principal_and_does_not_wait() -> None:
     setup = Setup(waits=False, num_partitions="4", default_replication_factor="2")
-    setup.answers.clear()
+    setup.responses.clear()
     assert await setup.topics.create_for_client(of_alice(), ["a", "b"]) == {
         "a": ABSENT,
         "b": ABSENT,
@@ -124,10 +124,10 @@ async def test_the_controllers_broker_waits_for_the_outcome(
 
 @pytest.mark.parametrize(
     ("step", "outcomes"),
-    [(Step.TIMED_OUT, ABSENT), (Step.UNKNOWN_SERVER_ERROR, ErrorCode.UNKNOWN_SERVER_ERROR)],
+    [(NextStep.TIMED_OUT, ABSENT), (NextStep.UNKNOWN_SERVER_ERROR, ErrorCode.UNKNOWN_SERVER_ERROR)],
 )
 async def test_a_creation_without_a_response_is_not_reported_as_created(
-    step: Step, outcomes: ErrorCode
+    step: NextStep, outcomes: ErrorCode
 ) -> None:
     setup = Setup(waits=True)
     setup.step = step
@@ -136,13 +136,13 @@ async def test_a_creation_without_a_response_is_not_reported_as_created(
 
 async def test_only_one_creation_of_a_topic_name_is_in_flight() -> None:
     setup = Setup(waits=True)
-    setup.answers.clear()
+    setup.responses.clear()
     first = asyncio.ensure_future(setup.topics.create_for_client(of_alice(), ["a", "a"]))
     await settle()
     outcomes = asyncio.ensure_future(setup.topics.create_for_client(of_alice(), ["a", "b"]))
     await settle()
     assert [[t.name for t in message.topics] for _, message in setup.sent] == [["a"], ["b"]]
-    setup.answers.set()
+    setup.responses.set()
     assert await first == {"a": CREATED}
     assert await outcomes == {"a": ABSENT, "b": CREATED}
     await setup.topics.create_for_client(of_alice(), ["a"])
@@ -151,7 +151,7 @@ async def test_only_one_creation_of_a_topic_name_is_in_flight() -> None:
 
 async def test_concurrent_creations_are_bounded() -> None:
     setup = Setup(waits=False)
-    setup.answers.clear()
+    setup.responses.clear()
     names = [f"t{n}" for n in range(IN_FLIGHT_MAX + 5)]
     assert set((await setup.topics.create_for_client(of_alice(), names)).values()) == {ABSENT}
     assert (await setup.topics.create_for_client(of_alice(), ["more"])) == {"more": ABSENT}
@@ -163,8 +163,8 @@ async def test_a_forwarding_broker_waits_for_the_outcome_in_the_drafted_dialect(
     setup = Setup(waits=False)
     request = a_request(3, 12, principal=ALICE, dialect="drafted")
     setup.error = ErrorCode.INVALID_REPLICATION_FACTOR
-    refused = {"a": ErrorCode.INVALID_REPLICATION_FACTOR}
-    assert await setup.topics.create_for_client(request, ["a"]) == refused
+    rejected = {"a": ErrorCode.INVALID_REPLICATION_FACTOR}
+    assert await setup.topics.create_for_client(request, ["a"]) == rejected
     setup.topics.create_internal(request, "__consumer_offsets")
     assert not await setup.topics.internal_created("__consumer_offsets")
     setup.error = ErrorCode.NONE
@@ -236,8 +236,8 @@ async def test_metadata_creates_no_topic_for_a_client_without_the_create_right()
     names = ("there", "allowed", "denied")
     request = MetadataRequest(topics=[MetadataRequestTopic(name=name) for name in names])
     request.allow_auto_topic_creation = True
-    answer = await broker.call(api, 12, request)
-    assert {t["name"]: t["errorCode"] for t in answer["topics"]} == {
+    response = await broker.call(api, 12, request)
+    assert {t["name"]: t["errorCode"] for t in response["topics"]} == {
         "there": 0,
         "allowed": 5,
         "denied": 29,

@@ -94,9 +94,9 @@ def test_an_unsupported_version_error_has_the_request_header() -> None:
     for data in (b"", b"\0", b"\x03\xe7\0\0\0\0\0\1\0\1p"):
         with pytest.raises(WireError):
             connection.open_request(data, 0)
-    with pytest.raises(UnsupportedVersionError) as refused:
+    with pytest.raises(UnsupportedVersionError) as rejected:
         connection.open_request(bytes.fromhex("0012ffff00000001000170"), 0)
-    assert refused.value.header == RequestHeader(18, -1, 1, "p")
+    assert rejected.value.header == RequestHeader(18, -1, 1, "p")
 
 
 def test_requests_hold_memory_from_their_first_byte_until_their_response() -> None:

@@ -82,8 +82,8 @@ def test_a_single_listener_is_not_exempt() -> None:
 
 def test_the_limit_of_a_listener_overrides_the_limit_of_the_broker() -> None:
     broker = Broker()
-    own = "listener.name.outside.max.connections"
-    broker.configure({"max.connections": "3", own: "1"})
+    listener_key = "listener.name.outside.max.connections"
+    broker.configure({"max.connections": "3", listener_key: "1"})
     broker.connect(1)
     assert not broker.quotas.has_slot(OUTSIDE)
     broker.connect(3, INSIDE)
@@ -105,8 +105,8 @@ def test_stored_limits_override_static_ones() -> None:
 
 def test_new_connections_wait_for_the_stricter_creation_rate() -> None:
     broker = Broker()
-    own = "listener.name.outside.max.connection.creation.rate"
-    broker.configure({"max.connection.creation.rate": "100", own: "2"})
+    listener_key = "listener.name.outside.max.connection.creation.rate"
+    broker.configure({"max.connection.creation.rate": "100", listener_key: "2"})
     assert [broker.quotas.delay_ms(OUTSIDE) for _ in range(23)] == [0] * 20 + [500, 1000, 1000]
     assert broker.quotas.throttle_times_ms() == {(OUTSIDE,): 2500 / 3, (INSIDE,): 0}
     assert [broker.quotas.delay_ms(INSIDE) for _ in range(1_000)] == [0] * 1_000

@@ -24,12 +24,12 @@ def token(token_id: str, owner: KafkaPrincipal, *renewers: KafkaPrincipal) -> De
 async def described(names: list[str], *tokens: DelegationToken) -> list[str]:
     """Return the ids of the tokens that alice gets if she names these owners."""
     cache = TokenCache(TokenSecret("key"), new_salt=bytes)
-    cache.replace_all({each.token_id: each for each in tokens})
+    cache.replace_all({described_token.token_id: described_token for described_token in tokens})
     api = DescribeDelegationToken(cache, authorize_every_client(False))
     owners = [DescribeDelegationTokenOwner("User", name) for name in names]
     request = a_request(41, 3, principal=ALICE, security_protocol="SASL_SSL")
-    answer = await api.handle(request, DescribeDelegationTokenRequest(owners))
-    return [each.token_id for each in answer.tokens]
+    response = await api.handle(request, DescribeDelegationTokenRequest(owners))
+    return [described_token.token_id for described_token in response.tokens]
 
 
 async def test_a_listed_owner_selects_tokens_that_it_owns_or_requested_or_may_renew() -> None:

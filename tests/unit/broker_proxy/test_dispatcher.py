@@ -38,13 +38,13 @@ from bridgehead.kafka_wire.messages.describe_cluster import (
 )
 from bridgehead.kafka_wire.messages.fetch import FetchRequest, ReplicaState
 from broker_proxy.client_request import ClientRequest
-from broker_proxy.forwarding.manager import ForwardingManager, Target
+from broker_proxy.forwarding.manager import ForwardingManager, KnownController
 from broker_proxy.requests.dispatch import Dispatcher
 from broker_proxy.requests.relay import Relay
 from broker_proxy.requests.split import Writes
 from envelope.messages import Envelope, EnvelopeReply
 from envelope.principal_serde import DefaultPrincipalSerde
-from event_log.events import Answered, Event, RequestReceived
+from event_log.events import Event, RequestReceived, Responded
 from metrics.names import REQUESTS
 from metrics.node_metrics import NodeMetrics
 from tests.unit.broker_proxy.client_requests import a_request
@@ -70,13 +70,13 @@ class Memory:
 class FixedLink:
     """Gives every Envelope the same reply."""
 
-    answer: EnvelopeReply
+    response: EnvelopeReply
     sent: list[Envelope] = field(default_factory=list)
 
     def send(self, envelope: Envelope) -> asyncio.Future[EnvelopeReply]:
         self.sent.append(envelope)
         future: asyncio.Future[EnvelopeReply] = asyncio.get_running_loop().create_future()
-        future.set_result(self.answer)
+        future.set_result(self.response)
         return future
 
 
@@ -121,7 +121,7 @@ class KeepsFirst:
 class Broker:
     """A dispatcher over a link with a fixed reply."""
 
-    link_answer: EnvelopeReply = EMPTY
+    link_response: EnvelopeReply = EMPTY
     local: Any = None
     is_controller: bool = False
     forwarding_enabled: bool = True
@@ -129,7 +129,7 @@ class Broker:
     log: Memory = field(default_factory=Memory)
 
     def __post_init__(self) -> None:
-        self.link = FixedLink(self.link_answer)
+        self.link = FixedLink(self.link_response)
         self.metrics = NodeMetrics(CollectorRegistry(), now_s=time.monotonic)
         manager = ForwardingManager(
             broker_id=1,
@@ -140,7 +140,7 @@ class Broker:
             now_s=time.monotonic,
             redirected=self.metrics.message_redirected,
         )
-        manager.set_target(Target(self.link, 3, self.is_controller))
+        manager.set_target(KnownController(self.link, 3, self.is_controller))
         self.dispatcher = Dispatcher(
             local_apis={60: DescribesCluster(self.local)},
             writes=Writes(
@@ -163,9 +163,9 @@ class Broker:
             read_gate=self.read_gate,
         )
 
-    def last(self) -> Answered:
+    def last(self) -> Responded:
         event = self.log.events[-1]
-        assert isinstance(event, Answered)
+        assert isinstance(event, Responded)
         return event
 
     def counts(self) -> Mapping[str, float]:
@@ -181,10 +181,10 @@ def _create(version: int = 5) -> ClientRequest:
     return _request(19, version, encode_request(19, version, message))
 
 
-def _codes(answer: bytes, version: int = 5) -> list[tuple[str, int, str | None]]:
-    correlation_id, at = decode_response_header(19, version, answer)
+def _codes(reply: bytes, version: int = 5) -> list[tuple[str, int, str | None]]:
+    correlation_id, at = decode_response_header(19, version, reply)
     assert correlation_id == 9
-    response = decode_response(19, version, answer, at)
+    response = decode_response(19, version, reply, at)
     return [(t.name, t.error_code, t.error_message) for t in response.topics]
 
 
@@ -204,7 +204,7 @@ async def test_a_response_is_recorded_after_the_previous_response() -> None:
     handled = asyncio.create_task(broker.dispatcher.handle(_create(), earlier))
     for _ in range(20):
         await asyncio.sleep(0)
-    assert not any(isinstance(event, Answered) for event in broker.log.events)
+    assert not any(isinstance(event, Responded) for event in broker.log.events)
     earlier.set_result(None)
     await handled
     assert broker.last().request_id == "1.b.1.1.9"
@@ -245,16 +245,16 @@ def _digest(broker: Broker) -> str | None:
 )
 async def test_an_error_of_the_envelope_becomes_an_error_of_the_api(outer: int, code: int) -> None:
     broker = Broker(EnvelopeReply(outer, None, 0))
-    answer = await broker.dispatcher.handle(_create())
-    assert answer is not None
-    assert _codes(answer) == [("orders", code, None)]
+    reply = await broker.dispatcher.handle(_create())
+    assert reply is not None
+    assert _codes(reply) == [("orders", code, None)]
     assert broker.last().error == code
 
 
 async def test_a_malformed_inner_response_is_an_unknown_server_error() -> None:
-    answer = await Broker(EnvelopeReply(0, b"abc", 5)).dispatcher.handle(_create())
-    assert answer is not None
-    assert _codes(answer) == [("orders", -1, None)]
+    reply = await Broker(EnvelopeReply(0, b"abc", 5)).dispatcher.handle(_create())
+    assert reply is not None
+    assert _codes(reply) == [("orders", -1, None)]
 
 
 async def test_a_version_that_the_controller_does_not_know_closes_the_connection() -> None:
@@ -294,8 +294,8 @@ async def test_a_closed_read_gate_closes_the_connection_on_reads_only(is_open: b
     broker = Broker(
         EnvelopeReply(0, inner, 1), DescribeClusterResponse(), read_gate=Gate(is_open=is_open)
     )
-    answer = await broker.dispatcher.handle(_request(60, 0, DESCRIBE_CLUSTER))
-    assert (answer is not None, broker.last().closed) == (is_open, not is_open)
+    reply = await broker.dispatcher.handle(_request(60, 0, DESCRIBE_CLUSTER))
+    assert (reply is not None, broker.last().closed) == (is_open, not is_open)
     assert await broker.dispatcher.handle(_create()) == inner
 
 
@@ -306,13 +306,13 @@ async def test_requests_to_the_controller_in_this_process_do_not_count_as_redire
     assert broker.counts()["num_messages_redirected_count"] == 0
 
 
-async def test_a_broker_without_forwarding_answers_not_controller() -> None:
+async def test_a_broker_without_forwarding_returns_not_controller() -> None:
     broker = Broker(forwarding_enabled=False)
-    answer = await broker.dispatcher.handle(_create())
-    assert answer is not None
-    assert _codes(answer) == [("orders", 41, "")]
+    reply = await broker.dispatcher.handle(_create())
+    assert reply is not None
+    assert _codes(reply) == [("orders", 41, "")]
     assert broker.link.sent == []
-    assert broker.counts()["not_controller_answers_count"] == 1
+    assert broker.counts()["not_controller_responses_count"] == 1
     assert broker.last().route == "NOT_CONTROLLER"
 
 
@@ -330,17 +330,17 @@ async def test_a_broker_without_forwarding_answers_not_controller() -> None:
 async def test_any_exception_of_a_local_api_becomes_a_response(end: Any, code: int) -> None:
     broker = Broker(local=end)
     body = DESCRIBE_CLUSTER
-    answer = await broker.dispatcher.handle(_request(60, 0, body))
-    assert answer is not None
-    _, at = decode_response_header(60, 0, answer)
-    assert decode_response(60, 0, answer, at).error_code == code
+    reply = await broker.dispatcher.handle(_request(60, 0, body))
+    assert reply is not None
+    _, at = decode_response_header(60, 0, reply)
+    assert decode_response(60, 0, reply, at).error_code == code
     assert broker.last().zxid == 42
 
 
 async def test_an_encoded_response_is_sent_as_it_is() -> None:
     broker = Broker(local=b"encoded before")
-    answer = await broker.dispatcher.handle(_request(60, 0, DESCRIBE_CLUSTER))
-    assert answer == encode_response_header(60, 0, 9) + b"encoded before"
+    reply = await broker.dispatcher.handle(_request(60, 0, DESCRIBE_CLUSTER))
+    assert reply == encode_response_header(60, 0, 9) + b"encoded before"
 
 
 def _alter(*names: str) -> ClientRequest:
@@ -349,10 +349,10 @@ def _alter(*names: str) -> ClientRequest:
 
 
 async def _altered(broker: Broker, *names: str) -> list[tuple[str, int]]:
-    answer = await broker.dispatcher.handle(_alter(*names))
-    assert answer is not None
-    _, at = decode_response_header(33, 1, answer)
-    return [(r.resource_name, r.error_code) for r in decode_response(33, 1, answer, at).responses]
+    reply = await broker.dispatcher.handle(_alter(*names))
+    assert reply is not None
+    _, at = decode_response_header(33, 1, reply)
+    return [(r.resource_name, r.error_code) for r in decode_response(33, 1, reply, at).responses]
 
 
 async def test_a_split_request_forwards_the_rest_and_merges_both_responses() -> None:
@@ -375,7 +375,7 @@ async def test_a_drafted_listener_forwards_the_whole_request() -> None:
     sent = _alter("a", "b")
     drafted = replace(sent, client=replace(sent.client, dialect="drafted"))
     assert await broker.dispatcher.handle(drafted) == inner
-    assert [each.request_data for each in broker.link.sent] == [sent.body]
+    assert [envelope.request_data for envelope in broker.link.sent] == [sent.body]
 
 
 async def test_a_split_request_with_only_local_resources_is_not_forwarded() -> None:
@@ -393,12 +393,12 @@ async def test_an_exception_in_a_split_is_an_unknown_server_error_for_each_resou
     assert await _altered(Broker(), "faulty", "b") == [("faulty", -1), ("b", -1)]
 
 
-async def test_api_versions_in_an_unknown_version_is_answered_in_version_0() -> None:
+async def test_api_versions_in_an_unknown_version_gets_its_response_in_version_0() -> None:
     """A real Kafka answers even version -1 in this way."""
     broker = Broker()
-    answer = broker.dispatcher.handle_unsupported(_request(18, 99, b""))
-    assert answer is not None
-    assert answer.hex() == "00000009" + "002300000001001200000004"
+    reply = broker.dispatcher.handle_unsupported(_request(18, 99, b""))
+    assert reply is not None
+    assert reply.hex() == "00000009" + "002300000001001200000004"
     assert broker.last().error == 35
     assert broker.dispatcher.handle_unsupported(_request(19, 99, b"")) is None
     assert broker.last().closed
@@ -413,10 +413,10 @@ async def test_all_unsupported_versions_have_one_label_in_the_metrics() -> None:
     assert counted == {f'{REQUESTS.name}{{request="ApiVersions",version="-1"}}': 9}
 
 
-async def test_every_request_has_one_answered_event() -> None:
+async def test_every_request_has_one_responded_event() -> None:
     broker = Broker(EnvelopeReply(35, None, 0), local=DescribeClusterResponse())
     await broker.dispatcher.handle(_create())
     await broker.dispatcher.handle(_request(60, 0, DESCRIBE_CLUSTER))
     await broker.dispatcher.handle(_request(10, 0, b""))
     kinds = [e.kind for e in broker.log.events]
-    assert kinds.count("request_received") == kinds.count("answered") == 3
+    assert kinds.count("request_received") == kinds.count("responded") == 3

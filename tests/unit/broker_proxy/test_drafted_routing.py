@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from bridgehead.kafka_wire.apis import DRAFTED_SPECS, Route
-from broker_proxy.requests.routing import DIALECTS, SHIPPED, route
+from broker_proxy.requests.routing import ROUTING_TABLES, SHIPPED, choose_route
 
-DRAFTED = DIALECTS["drafted"]
+DRAFTED = ROUTING_TABLES["drafted"]
 FORWARD, LOCAL, NOT_CONTROLLER = Route.FORWARD, Route.LOCAL, Route.NOT_CONTROLLER
 # The list in KIP-590 §Protocol Bumps.
 BUMPED = {
@@ -21,11 +21,11 @@ BUMPED = {
     "ExpireDelegationToken": 3,
 }
 LIST_ACLS = 10002
-OF_THE_CONTROLLER = [key for key, way in DRAFTED.items() if way is FORWARD]
+OF_THE_CONTROLLER = [key for key, route in DRAFTED.items() if route is FORWARD]
 
 
-def way_of(key: int, version: int, *, controller: bool, forwards: bool = True) -> Route | None:
-    return route(
+def route_of(key: int, version: int, *, controller: bool, forwards: bool = True) -> Route | None:
+    return choose_route(
         key,
         version,
         dialect="drafted",
@@ -45,25 +45,25 @@ def test_bumped_versions_get_not_controller_and_older_ones_are_forwarded(key: in
     """KIP-590 bumps eight APIs. No version of any other write API is forwarded (KIP-4)."""
     bump = DRAFTED_SPECS[key].forwarded_below or 0
     for version in DRAFTED_SPECS[key].versions:
-        elsewhere = way_of(key, version, controller=False)
+        elsewhere = route_of(key, version, controller=False)
         assert elsewhere is (FORWARD if version < bump else NOT_CONTROLLER)
-        assert way_of(key, version, controller=True) is FORWARD
-        assert way_of(key, version, controller=False, forwards=False) is NOT_CONTROLLER
+        assert route_of(key, version, controller=True) is FORWARD
+        assert route_of(key, version, controller=False, forwards=False) is NOT_CONTROLLER
 
 
 def test_apis_that_are_local_in_the_shipped_dialect_are_local_in_the_drafted_one() -> None:
     assert set(SHIPPED) <= set(DRAFTED)
-    for key, way in SHIPPED.items():
-        assert DRAFTED[key] is way
-        if way is LOCAL:
-            assert way_of(key, 0, controller=False) is LOCAL
+    for key, route in SHIPPED.items():
+        assert DRAFTED[key] is route
+        if route is LOCAL:
+            assert route_of(key, 0, controller=False) is LOCAL
 
 
 def test_list_acls_is_local() -> None:
     """KIP-4: ListAcls can be sent to any broker."""
     for controller in (False, True):
-        assert way_of(LIST_ACLS, 0, controller=controller) is LOCAL
+        assert route_of(LIST_ACLS, 0, controller=controller) is LOCAL
 
 
 def test_an_envelope_from_a_client_is_not_forwarded() -> None:
-    assert way_of(58, 0, controller=False) is LOCAL
+    assert route_of(58, 0, controller=False) is LOCAL

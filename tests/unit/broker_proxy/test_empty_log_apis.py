@@ -52,8 +52,8 @@ def deletion(name: str, *offsets: tuple[int, int]) -> DeleteRecordsRequest:
 
 
 async def codes(broker: Broker, request: DeleteRecordsRequest) -> list[int]:
-    answer = await broker.call(broker.delete_records, 2, request)
-    return [p["errorCode"] for topic in answer["topics"] for p in topic["partitions"]]
+    response = await broker.call(broker.delete_records, 2, request)
+    return [p["errorCode"] for topic in response["topics"] for p in topic["partitions"]]
 
 
 async def test_delete_records_without_the_delete_right_hides_whether_the_topic_exists() -> None:

@@ -39,7 +39,7 @@ TOPIC_TYPE, BROKER_TYPE = 2, 4
         ),
         DescribeConfigsRequest(resources=[DescribeConfigsResource(TOPIC_TYPE, "orders")]),
     ],
-    ids=lambda each: type(each).__name__,
+    ids=lambda value: type(value).__name__,
 )
 def test_the_topics_of_a_request_are_found(request_: Any) -> None:
     assert topics_of(request_) == {"orders"}
@@ -53,7 +53,7 @@ def test_the_topics_of_a_request_are_found(request_: Any) -> None:
         DescribeGroupsRequest(groups=["orders"]),
         DescribeConfigsRequest(resources=[DescribeConfigsResource(BROKER_TYPE, "1")]),
     ],
-    ids=lambda each: type(each).__name__,
+    ids=lambda value: type(value).__name__,
 )
 def test_a_request_without_topic_names_has_none(request_: Any) -> None:
     assert topics_of(request_) == frozenset()

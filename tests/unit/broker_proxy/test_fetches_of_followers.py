@@ -109,24 +109,24 @@ class Leader:
         assert response.error_code == ErrorCode.NONE
         self.session, self.epoch = response.session_id, self.epoch + 1
         self.read = self.counts[names.FETCH_REQUESTS] - before
-        known = {topic_id: name for name, topic_id in IDS.items()}
-        return {known[topic.topic_id]: topic.partitions[0] for topic in response.responses}
+        name_of = {topic_id: name for name, topic_id in IDS.items()}
+        return {name_of[topic.topic_id]: topic.partitions[0] for topic in response.responses}
 
 
 @pytest.fixture
 async def leader(tmp_path: Path) -> Leader:
-    found = Leader(tmp_path)
-    await found.send(a=0, b=0)
-    return found
+    result = Leader(tmp_path)
+    await result.send(a=0, b=0)
+    return result
 
 
 async def test_only_changed_partitions_are_read(leader: Leader) -> None:
     assert await leader.send() == {}
     assert leader.read == 0
     append(leader["b"], b"x")
-    found = await leader.send()
-    assert (list(found), leader.read) == (["b"], 1)
-    assert found["b"].records
+    sent = await leader.send()
+    assert (list(sent), leader.read) == (["b"], 1)
+    assert sent["b"].records
     await leader.send(b=1)
     assert leader["b"].high_watermark == 1
     assert (await leader.send(), leader.read) == ({}, 0)
@@ -200,9 +200,9 @@ async def test_follower_learns_of_a_new_epoch_and_of_a_deletion(leader: Leader) 
 
 async def test_a_client_that_is_no_longer_a_broker_is_rejected(leader: Leader) -> None:
     leader.is_broker = False
-    found = await leader.send()
-    assert {each.error_code for each in found.values()} == {ErrorCode.TOPIC_AUTHORIZATION_FAILED}
-    assert found.keys() == {"a", "b"}
+    sent = await leader.send()
+    assert {result.error_code for result in sent.values()} == {ErrorCode.TOPIC_AUTHORIZATION_FAILED}
+    assert sent.keys() == {"a", "b"}
 
 
 async def test_a_new_session_ends_the_watches_of_the_old_one(leader: Leader) -> None:
@@ -223,9 +223,9 @@ async def test_a_fetch_by_topic_id_never_reads_a_new_topic_of_the_same_name(lead
     leader.partitions.apply(leader.topics, ["a"])
     append(leader["a"], b"of the new topic")
     async with asyncio.timeout(10):
-        found = (await waiting)["a"]
-    assert found.error_code == ErrorCode.INCONSISTENT_TOPIC_ID
-    assert not found.records
+        response = (await waiting)["a"]
+    assert response.error_code == ErrorCode.INCONSISTENT_TOPIC_ID
+    assert not response.records
 
 
 async def fetched(leader: Leader, *wanted: FetchPartition) -> list[PartitionData]:
@@ -245,15 +245,15 @@ async def fetched(leader: Leader, *wanted: FetchPartition) -> list[PartitionData
 
 async def test_an_unknown_partition_does_not_end_the_wait_for_the_others(leader: Leader) -> None:
     """KafkaApis.handleFetchRequest: only partitions that can be read are passed on."""
-    known, unknown = FetchPartition(0, 0, 0, -1, 0, 1_000), FetchPartition(9, 0, 0, -1, 0, 1_000)
-    waiting = asyncio.create_task(fetched(leader, known, unknown))
+    existing, unknown = FetchPartition(0, 0, 0, -1, 0, 1_000), FetchPartition(9, 0, 0, -1, 0, 1_000)
+    waiting = asyncio.create_task(fetched(leader, existing, unknown))
     for _ in range(10):
         await asyncio.sleep(0)
     assert not waiting.done()
     append(leader["a"], b"x")
-    answers = {each.partition_index: each for each in await waiting}
-    assert answers[0].records
-    assert answers[9].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    responses = {response.partition_index: response for response in await waiting}
+    assert responses[0].records
+    assert responses[9].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     async with asyncio.timeout(5):
         (only,) = await fetched(leader, unknown)
     assert only.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -262,6 +262,6 @@ async def test_an_unknown_partition_does_not_end_the_wait_for_the_others(leader:
 @pytest.mark.parametrize("epoch", [-1, -2])
 async def test_a_negative_last_fetched_epoch_is_none(leader: Leader, epoch: int) -> None:
     append(leader["a"], b"x")
-    (answer,) = await fetched(leader, FetchPartition(0, 0, 0, epoch, 0, 1_000))
-    assert answer.records
-    assert answer.diverging_epoch.end_offset == -1
+    (response,) = await fetched(leader, FetchPartition(0, 0, 0, epoch, 0, 1_000))
+    assert response.records
+    assert response.diverging_epoch.end_offset == -1

@@ -65,14 +65,14 @@ async def test_find_coordinator_requests_the_creation_of_a_missing_internal_topi
     broker = CoordinatingBroker()
     api, requested = an_api(broker)
     request = FindCoordinatorRequest(key="g", coordinator_keys=["g", "h"])
-    answer = await broker.call(api, version, request)
+    response = await broker.call(api, version, request)
     assert set(requested.topics) == {OFFSETS}
     if version >= 4:
         absent = {**NO_COORDINATOR, "errorCode": 15, "errorMessage": ""}
-        assert answer["coordinators"] == [{"key": key, **absent} for key in "gh"]
+        assert response["coordinators"] == [{"key": key, **absent} for key in "gh"]
     else:
         text = {"errorMessage": NOT_AVAILABLE} if version else {}
-        results = {key: value for key, value in answer.items() if key != "throttleTimeMs"}
+        results = {key: value for key, value in response.items() if key != "throttleTimeMs"}
         assert results == {**NO_COORDINATOR, "errorCode": 15, **text}
 
 
@@ -86,14 +86,14 @@ async def test_find_coordinator_returns_the_leader_of_the_keys_partition(
     broker.create(topic, (2,), (1,), (1,), (3,))
     api, requested = an_api(broker)
     request = FindCoordinatorRequest(key="g", key_type=key_type, coordinator_keys=["g", "h"])
-    answer = await broker.call(api, version, request)
+    response = await broker.call(api, version, request)
     if version >= 4:
-        found = [(c["nodeId"], c["host"], c["port"]) for c in answer["coordinators"]]
-        assert found == [(3, "host3", 9003), (2, "host2", 9002)]
-        assert {(c["errorCode"], c["errorMessage"]) for c in answer["coordinators"]} == {(0, "")}
+        coordinators = [(c["nodeId"], c["host"], c["port"]) for c in response["coordinators"]]
+        assert coordinators == [(3, "host3", 9003), (2, "host2", 9002)]
+        assert {(c["errorCode"], c["errorMessage"]) for c in response["coordinators"]} == {(0, "")}
     else:
-        assert (answer["nodeId"], answer["host"], answer["port"]) == (3, "host3", 9003)
-        assert (answer["errorCode"], answer["errorMessage"]) == (0, "NONE")
+        assert (response["nodeId"], response["host"], response["port"]) == (3, "host3", 9003)
+        assert (response["errorCode"], response["errorMessage"]) == (0, "NONE")
     assert requested.topics == []
 
 
@@ -101,9 +101,9 @@ async def test_a_leader_without_the_clients_listener_is_not_a_coordinator() -> N
     broker = CoordinatingBroker()
     broker.create(OFFSETS, (3,))
     api, _ = an_api(broker)
-    answer = await broker.call(api, 6, FindCoordinatorRequest(coordinator_keys=["g"]), "INNER")
-    (found,) = answer["coordinators"]
-    assert (found["errorCode"], found["nodeId"]) == (15, -1)
+    response = await broker.call(api, 6, FindCoordinatorRequest(coordinator_keys=["g"]), "INNER")
+    (coordinator,) = response["coordinators"]
+    assert (coordinator["errorCode"], coordinator["nodeId"]) == (15, -1)
 
 
 @pytest.mark.parametrize(("version", "code"), [(4, 42), (5, 42), (6, 15)])
@@ -112,8 +112,8 @@ async def test_a_share_group_has_no_coordinator(version: int, code: int) -> None
     broker = CoordinatingBroker()
     api, requested = an_api(broker)
     request = FindCoordinatorRequest(key_type=SHARE, coordinator_keys=["g"])
-    (found,) = (await broker.call(api, version, request))["coordinators"]
-    assert (found["errorCode"], found["errorMessage"]) == (code, "")
+    (coordinator,) = (await broker.call(api, version, request))["coordinators"]
+    assert (coordinator["errorCode"], coordinator["errorMessage"]) == (code, "")
     assert requested.topics == []
 
 
@@ -124,8 +124,8 @@ async def test_find_coordinator_without_the_describe_right_fails_and_creates_not
     broker = CoordinatingBroker()
     api, requested = an_api(broker, allowed=False)
     request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=["g"])
-    (found,) = (await broker.call(api, 6, request))["coordinators"]
-    assert (found["errorCode"], found["nodeId"], requested.topics) == (code, -1, [])
+    (coordinator,) = (await broker.call(api, 6, request))["coordinators"]
+    assert (coordinator["errorCode"], coordinator["nodeId"], requested.topics) == (code, -1, [])
 
 
 async def test_describe_groups_without_the_describe_right_hides_the_coordinator() -> None:
@@ -136,5 +136,5 @@ async def test_describe_groups_without_the_describe_right_hides_the_coordinator(
     broker.create(OFFSETS, (1,))
     request = DescribeGroupsRequest(groups=["hidden", "seen"])
     api = DescribeGroups(NoGroups(broker.coordinators), authorize_every_client(may))
-    answer = await broker.call(api, 5, request)
-    assert [group["errorCode"] for group in answer["groups"]] == [30, 0]
+    response = await broker.call(api, 5, request)
+    assert [group["errorCode"] for group in response["groups"]] == [30, 0]

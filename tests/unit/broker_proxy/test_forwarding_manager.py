@@ -7,12 +7,12 @@ import time
 
 from bridgehead.kafka_wire.errors import ErrorCode
 from broker_proxy.client_request import ClientRequest
-from broker_proxy.forwarding.manager import ForwardingManager, Target
-from broker_proxy.forwarding.retry import Step
+from broker_proxy.forwarding.manager import ForwardingManager, KnownController
+from broker_proxy.forwarding.retry import NextStep
 from cluster_model.principal import KafkaPrincipal
 from envelope.messages import ChannelClosedError, Envelope, EnvelopeReply
 from envelope.principal_serde import DefaultPrincipalSerde
-from event_log.events import Event, ForwardAnswered, ForwardSent
+from event_log.events import Event, ForwardReplied, ForwardSent
 from tests.unit.broker_proxy.client_requests import a_request
 
 DONE = EnvelopeReply(0, b"inner", 77)
@@ -72,8 +72,10 @@ class Broker:
         self.redirected += 1
 
     def target(self, link: ScriptedLink | None, controller_id: int = 1) -> None:
-        known = None if link is None else Target(link, controller_id, controller_id == 2)
-        self.manager.set_target(known)
+        new_target = (
+            None if link is None else KnownController(link, controller_id, controller_id == 2)
+        )
+        self.manager.set_target(new_target)
 
     def forward(self, name: str = "r") -> asyncio.Task[object]:
         return asyncio.create_task(self.manager.forward(_request(name), b"body"))
@@ -95,7 +97,7 @@ async def test_an_envelope_has_every_field_of_the_request() -> None:
     broker.target(link)
     request = _request("r9")
     done = await broker.manager.forward(request, b"body")
-    assert (done.step, done.response, done.zxid) == (Step.RELAY, b"inner", 77)
+    assert (done.step, done.response, done.zxid) == (NextStep.RELAY, b"inner", 77)
     (sent,) = link.sent
     assert sent.identity == (2, "inc", 1)
     assert sent.request_header == request.header_bytes
@@ -116,13 +118,13 @@ async def test_a_resend_keeps_the_identity() -> None:
     await _settle()
     broker.target(second, 3)
     done = await task
-    assert done.step is Step.RELAY  # type: ignore[attr-defined]
+    assert done.step is NextStep.RELAY  # type: ignore[attr-defined]
     sent = first.sent + second.sent
     assert {e.identity for e in sent} == {(2, "inc", 1)}
     assert [e.attempt for e in sent] == [1, 2, 3]
     assert broker.redirected == 1
     tried = [e for e in broker.log.events if isinstance(e, ForwardSent)]
-    ended = [e for e in broker.log.events if isinstance(e, ForwardAnswered)]
+    ended = [e for e in broker.log.events if isinstance(e, ForwardReplied)]
     assert [(e.attempt, e.controller_id) for e in tried] == [(1, 1), (2, 3), (3, 3)]
     assert [e.error for e in ended] == [None, 41, 0]
 
@@ -180,7 +182,7 @@ async def test_a_slow_request_does_not_delay_others() -> None:
 async def test_a_request_without_a_controller_times_out() -> None:
     broker = Broker(timeout_ms=60)
     done = await broker.manager.forward(_request("r"), b"")
-    assert (done.step, done.remote_ms) == (Step.TIMED_OUT, None)
+    assert (done.step, done.remote_ms) == (NextStep.TIMED_OUT, None)
     assert broker.manager.lowest_unfinished == 2
     assert broker.redirected == 0
 
@@ -189,7 +191,7 @@ async def test_a_timeout_does_not_cancel_the_attempt() -> None:
     broker, link = Broker(timeout_ms=60), ScriptedLink()
     broker.target(link)
     done = await broker.manager.forward(_request("r"), b"")
-    assert done.step is Step.TIMED_OUT
+    assert done.step is NextStep.TIMED_OUT
     assert not link.open[0].cancelled()
 
 
@@ -197,7 +199,7 @@ async def test_a_retry_after_not_controller_is_sent_after_a_pause() -> None:
     broker, link = Broker(timeout_ms=200), ScriptedLink(*[MOVED] * 1_000)
     broker.target(link)
     done = await broker.manager.forward(_request("r"), b"")
-    assert done.step is Step.TIMED_OUT
+    assert done.step is NextStep.TIMED_OUT
     assert 2 <= len(link.sent) <= 6
 
 
@@ -212,7 +214,7 @@ async def test_forwarding_within_the_process_writes_events_but_counts_no_redirec
     assert not task.done()
     broker.target(other, controller_id=2)
     done = await task
-    assert done.step is Step.RELAY  # type: ignore[attr-defined]
+    assert done.step is NextStep.RELAY  # type: ignore[attr-defined]
     assert done.remote_ms is None  # type: ignore[attr-defined]
     assert other.sent[0].identity == link.sent[0].identity
     assert broker.redirected == 0

@@ -24,7 +24,7 @@ from broker_proxy.apis.admin.log_dirs import LogDirs
 from broker_proxy.apis.groups.group_ports import NoGroups
 from broker_proxy.apis.groups.offset_fetch import OffsetFetch
 from broker_proxy.apis.records.describe_producers import DescribeProducers
-from broker_proxy.requests.routing import DIALECTS
+from broker_proxy.requests.routing import ROUTING_TABLES
 from tests.unit.broker_proxy.authorizing import authorize_every_client
 from tests.unit.broker_proxy.coordinating_broker import CoordinatingBroker
 
@@ -44,7 +44,7 @@ yes, no = authorize_every_client(True), authorize_every_client(False)
 
 
 def test_every_api_of_kafka_is_served_or_listed_as_unserved() -> None:
-    table = DIALECTS["shipped"]
+    table = ROUTING_TABLES["shipped"]
     assert not set(table) & set(UNSERVED)
     assert set(table) | set(UNSERVED) >= KAFKA_LISTS
     assert set(table) <= KAFKA_LISTS
@@ -60,9 +60,9 @@ def offsets_of(group: str, *names: str) -> offset_fetch.OffsetFetchRequest:
     )
 
 
-def results_of(answer: dict[str, Any], version: int) -> tuple[int | None, dict[str, set[Any]]]:
+def results_of(response: dict[str, Any], version: int) -> tuple[int | None, dict[str, set[Any]]]:
     """Return the group's error, and the distinct (offset, error) pairs of each topic."""
-    group = answer["groups"][0] if version >= 8 else answer
+    group = response["groups"][0] if version >= 8 else response
     topics = {
         topic["name"]: {(p["committedOffset"], p["errorCode"]) for p in topic["partitions"]}
         for topic in group["topics"]
@@ -74,13 +74,13 @@ def results_of(answer: dict[str, Any], version: int) -> tuple[int | None, dict[s
 async def test_offset_fetch_needs_the_describe_right_on_group_and_topic(version: int) -> None:
     broker = a_broker()
     request = offsets_of("h", "t", "hidden")
-    answer = await broker.call(
+    response = await broker.call(
         OffsetFetch(NoGroups(broker.coordinators), broker.coordinators, no), version, request
     )
     denied: tuple[int | None, Any] = (30, {}) if version >= 2 else (None, {})
     if version == 0:
         denied = (None, {"t": {(-1, 30)}, "hidden": {(-1, 30)}})
-    assert results_of(answer, version) == denied
+    assert results_of(response, version) == denied
     api = OffsetFetch(
         NoGroups(broker.coordinators),
         broker.coordinators,
@@ -111,39 +111,44 @@ async def test_offset_fetch_omits_empty_topics_and_repeated_partitions(
     topics = [("t", []), ("u", [0, 0]), ("u", [1, 0])]
     request = offset_fetch.OffsetFetchRequest(
         group_id="h",
-        topics=[offset_fetch.OffsetFetchRequestTopic(*each) for each in topics],
+        topics=[
+            offset_fetch.OffsetFetchRequestTopic(*described_topic) for described_topic in topics
+        ],
         groups=[
             offset_fetch.OffsetFetchRequestGroup(
                 group_id="h",
-                topics=[offset_fetch.OffsetFetchRequestTopics(*each) for each in topics],
+                topics=[
+                    offset_fetch.OffsetFetchRequestTopics(*described_topic)
+                    for described_topic in topics
+                ],
             )
         ],
     )
-    answer = await broker.call(
+    response = await broker.call(
         OffsetFetch(NoGroups(broker.coordinators), broker.coordinators, yes), version, request
     )
-    ((topic),) = (answer["groups"][0] if version >= 8 else answer)["topics"]
+    ((topic),) = (response["groups"][0] if version >= 8 else response)["topics"]
     assert topic["name"] == "u"
-    assert [each["partitionIndex"] for each in topic["partitions"]] == [0, 1]
+    assert [partition["partitionIndex"] for partition in topic["partitions"]] == [0, 1]
 
 
-async def test_describe_producers_answers_for_replicas_of_this_broker() -> None:
+async def test_describe_producers_responds_for_replicas_of_this_broker() -> None:
     broker = a_broker()
     requested = {"t": [0, 1, 2, 9], "none": [0], "bad/name": [0]}
     topics = [describe_producers.TopicRequest(name, numbers) for name, numbers in requested.items()]
     request = describe_producers.DescribeProducersRequest(topics=topics)
-    answer = await broker.call(DescribeProducers(1, broker.cache, yes), 0, request)
+    response = await broker.call(DescribeProducers(1, broker.cache, yes), 0, request)
     outcomes = {
         topic["name"]: [(p["errorCode"], p["errorMessage"]) for p in topic["partitions"]]
-        for topic in answer["topics"]
+        for topic in response["topics"]
     }
     assert outcomes["t"] == [(0, None), (6, None), (0, None), (3, None)]
     assert outcomes["none"] == [(3, "This server does not host this topic-partition.")]
     ((code, text),) = outcomes["bad/name"]
     assert (code, text.startswith("Topic name is invalid: 'bad/name'")) == (17, True)
-    assert all(not p["activeProducers"] for t in answer["topics"] for p in t["partitions"])
-    answer = await broker.call(DescribeProducers(1, broker.cache, no), 0, request)
-    assert {p["errorCode"] for t in answer["topics"] for p in t["partitions"]} == {29}
+    assert all(not p["activeProducers"] for t in response["topics"] for p in t["partitions"])
+    response = await broker.call(DescribeProducers(1, broker.cache, no), 0, request)
+    assert {p["errorCode"] for t in response["topics"] for p in t["partitions"]} == {29}
 
 
 def moves(*wanted: tuple[str, str, list[int]]) -> alter_replica_log_dirs.AlterReplicaLogDirsRequest:
@@ -158,10 +163,10 @@ def moves(*wanted: tuple[str, str, list[int]]) -> alter_replica_log_dirs.AlterRe
     )
 
 
-def codes_of(answer: dict[str, Any]) -> dict[tuple[str, int], int]:
+def codes_of(response: dict[str, Any]) -> dict[tuple[str, int], int]:
     return {
         (topic["topicName"], p["partitionIndex"]): p["errorCode"]
-        for topic in answer["results"]
+        for topic in response["results"]
         for p in topic["partitions"]
     }
 
@@ -176,9 +181,9 @@ async def test_alter_replica_log_dirs_moves_this_brokers_replicas(version: int) 
         *(("/a", "t", [2]), ("/a", "without", [])),
         *(("/nowhere", "n" * 213, [0, 10]), ("/nowhere", "n" * 214, [0])),
     )
-    answer = await broker.call(api, version, request)
-    assert "without" not in {topic["topicName"] for topic in answer["results"]}
-    assert codes_of(answer) == {
+    response = await broker.call(api, version, request)
+    assert "without" not in {topic["topicName"] for topic in response["results"]}
+    assert codes_of(response) == {
         ("t", 0): 0,
         ("t", 1): 9,
         ("t", 2): 0,
@@ -191,7 +196,7 @@ async def test_alter_replica_log_dirs_moves_this_brokers_replicas(version: int) 
     }
     everything = describe_log_dirs.DescribeLogDirsRequest(topics=None)
     outcomes = await broker.call(DescribeLogDirs(log_dirs, broker.cache, yes), 4, everything)
-    found = {
+    partitions_of_folder = {
         result["logDir"]: [
             p["partitionIndex"]
             for t in result["topics"]
@@ -200,7 +205,7 @@ async def test_alter_replica_log_dirs_moves_this_brokers_replicas(version: int) 
         ]
         for result in outcomes["results"]
     }
-    assert found == {"/a": [2], "/b": [0]}
+    assert partitions_of_folder == {"/a": [2], "/b": [0]}
 
 
 async def test_a_recreated_topic_does_not_inherit_moved_replicas() -> None:
@@ -218,6 +223,6 @@ async def test_a_recreated_topic_does_not_inherit_moved_replicas() -> None:
 async def test_alter_replica_log_dirs_needs_alter_on_the_cluster() -> None:
     broker = a_broker()
     api = AlterReplicaLogDirs(LogDirs(("/a",), broker.cache, 1), no)
-    with pytest.raises(ApiError) as refused:
+    with pytest.raises(ApiError) as rejected:
         await broker.call(api, 2, moves(("/a", "t", [0])))
-    assert refused.value.error is ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    assert rejected.value.error is ErrorCode.CLUSTER_AUTHORIZATION_FAILED

@@ -29,9 +29,9 @@ class _FirstPartition:
 
 def test_the_time_to_check_missing_partitions_grows_linearly() -> None:
     """With quadratic time, a request of a few MB would block the broker for minutes."""
-    known = cast(Coordinators, _FirstPartition())
+    coordinators = cast(Coordinators, _FirstPartition())
     wanted = [Partition(number) for number in range(1000)]
-    checked = check_topics([("t", wanted)], allow_everything, known)
+    checked = check_topics([("t", wanted)], allow_everything, coordinators)
     assert checked.valid == [("t", 0)]
     missing = [(number, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) for number in range(1, 1000)]
     assert checked.merged({}) == [("t", missing)]

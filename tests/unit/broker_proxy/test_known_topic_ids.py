@@ -14,29 +14,29 @@ def topics(**ids: bytes) -> dict[str, CachedTopic]:
 
 
 def test_an_update_deletes_only_topics_that_are_gone() -> None:
-    known = KnownTopicIds()
-    assert known.deleted(topics(a=OLD, b=OLD), None) == set()
-    assert known.deleted(topics(a=OLD), ["a", "b"]) == {"b"}
-    assert known.deleted(topics(a=OLD), ["b"]) == set()
+    topic_ids = KnownTopicIds()
+    assert topic_ids.deleted(topics(a=OLD, b=OLD), None) == set()
+    assert topic_ids.deleted(topics(a=OLD), ["a", "b"]) == {"b"}
+    assert topic_ids.deleted(topics(a=OLD), ["b"]) == set()
 
 
 def test_a_full_image_deletes_the_topics_that_it_lacks() -> None:
-    known = KnownTopicIds()
-    known.deleted(topics(a=OLD, b=OLD), None)
-    assert known.deleted(topics(a=OLD, c=NEW), None) == {"b"}
+    topic_ids = KnownTopicIds()
+    topic_ids.deleted(topics(a=OLD, b=OLD), None)
+    assert topic_ids.deleted(topics(a=OLD, c=NEW), None) == {"b"}
 
 
 def test_a_topic_with_another_id_was_deleted_and_created_again() -> None:
     """With the committed offsets of the deleted topic, consumers would skip records."""
-    known = KnownTopicIds()
-    known.deleted(topics(a=OLD), None)
-    assert known.deleted(topics(a=NEW), ["a"]) == {"a"}
-    assert known.deleted(topics(a=NEW), ["a"]) == set()
+    topic_ids = KnownTopicIds()
+    topic_ids.deleted(topics(a=OLD), None)
+    assert topic_ids.deleted(topics(a=NEW), ["a"]) == {"a"}
+    assert topic_ids.deleted(topics(a=NEW), ["a"]) == set()
 
 
 @pytest.mark.parametrize("no_id", [b"", bytes(16)])
 def test_a_topic_that_gets_its_first_id_was_not_deleted(no_id: bytes) -> None:
-    known = KnownTopicIds()
-    known.deleted(topics(a=no_id), None)
-    assert known.deleted(topics(a=NEW), ["a"]) == set()
-    assert known.deleted(topics(), ["a"]) == {"a"}
+    topic_ids = KnownTopicIds()
+    topic_ids.deleted(topics(a=no_id), None)
+    assert topic_ids.deleted(topics(a=NEW), ["a"]) == set()
+    assert topic_ids.deleted(topics(), ["a"]) == {"a"}

@@ -55,8 +55,8 @@ async def call(
     version: int, topics: list[ListOffsetsTopic], api: ListOffsets, **fields: Any
 ) -> Any:
     request = ListOffsetsRequest(replica_id=fields.pop("replica_id", -1), topics=topics, **fields)
-    answer = await api.handle(a_request(2, version), request)
-    return decode_response(2, version, encode_response(2, version, answer)).topics
+    response = await api.handle(a_request(2, version), request)
+    return decode_response(2, version, encode_response(2, version, response)).topics
 
 
 async def one(
@@ -80,7 +80,7 @@ async def one(
 
 
 @pytest.mark.parametrize("version", range(1, 10))
-async def test_list_offsets_answers_for_an_empty_log_as_kafka_does(version: int) -> None:
+async def test_list_offsets_responds_for_an_empty_log_as_kafka_does(version: int) -> None:
     epoch = EPOCH if version >= 4 else -1
     begins: Result = (0, 0, epoch, [])
     nothing: Result = (0, -1, -1, [])
@@ -123,13 +123,15 @@ FOLLOWER = [
 
 
 @pytest.mark.parametrize(("requested", "results"), FOLLOWER)
-async def test_a_follower_answers_debugging_consumers_only(requested: Any, results: Any) -> None:
+async def test_a_follower_responds_to_debugging_consumers_only(
+    requested: Any, results: Any
+) -> None:
     replica_id, epoch, timestamp = requested
-    answer = await one(9, timestamp, partition=FOLLOWED, epoch=epoch, replica_id=replica_id)
-    assert answer[:3] == results
+    response = await one(9, timestamp, partition=FOLLOWED, epoch=epoch, replica_id=replica_id)
+    assert response[:3] == results
 
 
-async def test_a_broker_without_a_replica_answers_not_leader_or_follower() -> None:
+async def test_a_broker_without_a_replica_returns_not_leader_or_follower() -> None:
     for epoch in (-1, 0, 9):
         assert (await one(9, -1, partition=ELSEWHERE, epoch=epoch))[0] == 6
         assert (await one(9, -1, partition=UNKNOWN, epoch=epoch))[0] == 3
@@ -170,18 +172,20 @@ class NewLeadersLog:
 
 @pytest.mark.parametrize("version", range(10))
 @pytest.mark.parametrize("timestamp", [-1, CREATED_MS])
-async def test_a_new_leader_answers_consumers_as_kafka_does(version: int, timestamp: int) -> None:
+async def test_a_new_leader_responds_to_consumers_as_kafka_does(
+    version: int, timestamp: int
+) -> None:
     """Source: KafkaApis.handleListOffsetRequest; version 0 does not check the high watermark."""
     leader = dataclasses.replace(api(), offsets_of=lambda topic, partition: NewLeadersLog())
     requested = ListOffsetsPartition(LED, -1, timestamp, 2)
     (topic,) = await call(version, [ListOffsetsTopic("t", [requested])], leader)
-    (answer,) = topic.partitions
+    (response,) = topic.partitions
     if version == 0:
-        assert (answer.error_code, answer.old_style_offsets) == (0, [3, 0])
+        assert (response.error_code, response.old_style_offsets) == (0, [3, 0])
     elif version < 5:
-        assert answer.error_code == ErrorCode.LEADER_NOT_AVAILABLE
+        assert response.error_code == ErrorCode.LEADER_NOT_AVAILABLE
     else:
-        assert answer.error_code == ErrorCode.OFFSET_NOT_AVAILABLE
+        assert response.error_code == ErrorCode.OFFSET_NOT_AVAILABLE
 
 
 async def test_a_debugging_consumer_sees_the_end_of_the_log() -> None:

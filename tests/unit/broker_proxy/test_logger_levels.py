@@ -12,9 +12,9 @@ ROOT = Path(node.__main__.__file__).parents[1]
 
 
 def test_every_logger_of_a_nodes_modules_is_known() -> None:
-    packages = {each.parent.name for each in ROOT.glob("*/__init__.py")} - {"tests", "docs"}
+    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"tests", "docs"}
     names = [name for name in logging.root.manager.loggerDict if name.split(".")[0] in packages]
-    ours = [each for each in names if isinstance(logging.getLogger(each), logging.Logger)]
+    ours = [name for name in names if isinstance(logging.getLogger(name), logging.Logger)]
     assert "data_plane.log.partition_log" in ours or "data_plane.partitions" in ours
     levels = LoggerLevels()
-    assert [each for each in ours if not levels.exists(each)] == []
+    assert [name for name in ours if not levels.exists(name)] == []

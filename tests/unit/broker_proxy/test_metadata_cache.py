@@ -65,8 +65,8 @@ def full(of: MetadataImage) -> list[MetadataUpdate]:
 
 def cache_of(*images: MetadataImage) -> MetadataCache:
     cache = MetadataCache(lambda: None)
-    for each in images:
-        for update in full(each):
+    for past in images:
+        for update in full(past):
             assert cache.apply(update)
     return cache
 
@@ -157,16 +157,16 @@ def test_a_cached_response_is_valid_until_the_next_update() -> None:
         encoded.append(b"%d" % len(encoded))
         return encoded[-1]
 
-    assert cache.cached_answer("key", encode) == b"0"
-    assert cache.cached_answer("key", encode) == b"0"
+    assert cache.cached_response("key", encode) == b"0"
+    assert cache.cached_response("key", encode) == b"0"
     cache.apply(full(image(zxid=11))[0])
-    assert cache.cached_answer("key", encode) == b"1"
+    assert cache.cached_response("key", encode) == b"1"
 
 
 def test_cached_responses_are_bounded() -> None:
     cache = cache_of(image())
     for number in range(5_000):
-        cache.cached_answer(number, lambda: b"x")
+        cache.cached_response(number, lambda: b"x")
     calls: list[int] = []
-    cache.cached_answer(0, lambda: calls.append(1) or b"y")  # type: ignore[func-returns-value]
+    cache.cached_response(0, lambda: calls.append(1) or b"y")  # type: ignore[func-returns-value]
     assert calls == [1]

@@ -85,11 +85,11 @@ def request_for(*names: str, ids: Sequence[bytes] = (), **fields: Any) -> Metada
     return MetadataRequest(topics=topics, **fields)
 
 
-async def answered(
+async def responded(
     api: Metadata, message: MetadataRequest, version: int = 12, listener: str = "OUTER"
 ) -> Any:
-    answer = await api.handle(request_of(3, version, listener), message)
-    return decode_response(3, version, answer) if isinstance(answer, bytes) else answer
+    response = await api.handle(request_of(3, version, listener), message)
+    return decode_response(3, version, response) if isinstance(response, bytes) else response
 
 
 def hiding(*names: str) -> Any:
@@ -103,16 +103,16 @@ def hiding(*names: str) -> Any:
 
 async def test_metadata_hides_topics_that_the_client_may_not_describe() -> None:
     api = Metadata(view(), authorize_for=hiding("led", "missing"))
-    everything = await answered(api, MetadataRequest(topics=None))
+    everything = await responded(api, MetadataRequest(topics=None))
     assert [t.name for t in everything.topics] == ["third"]
-    named = await answered(
+    named = await responded(
         api, request_for("led", "missing", include_topic_authorized_operations=True)
     )
     assert [
         (t.error_code, t.topic_id, t.partitions, t.topic_authorized_operations)
         for t in named.topics
     ] == [(29, bytes(16), [], NOT_REQUESTED)] * 2
-    by_id = await answered(api, request_for(ids=[topic_id(1), topic_id(9)]))
+    by_id = await responded(api, request_for(ids=[topic_id(1), topic_id(9)]))
     assert [(t.error_code, t.name, t.topic_id) for t in by_id.topics] == [
         (29, None, topic_id(1)),
         (100, None, topic_id(9)),
@@ -125,8 +125,8 @@ async def test_metadata_ignores_names_in_a_request_with_topic_ids(requested_id: 
         raise AssertionError(names)
 
     api = Metadata(view(), auto_create=create)
-    answer = await answered(api, request_for("third", "missing", ids=[topic_id(requested_id)]))
-    assert [topic.topic_id for topic in answer.topics] == [topic_id(requested_id)]
+    response = await responded(api, request_for("third", "missing", ids=[topic_id(requested_id)]))
+    assert [topic.topic_id for topic in response.topics] == [topic_id(requested_id)]
 
 
 async def test_metadata_returns_authorized_operations() -> None:
@@ -135,10 +135,10 @@ async def test_metadata_returns_authorized_operations() -> None:
         include_topic_authorized_operations=True,
         include_cluster_authorized_operations=True,
     )
-    limited = await answered(Metadata(view(), authorize_for=hiding()), message, 10)
+    limited = await responded(Metadata(view(), authorize_for=hiding()), message, 10)
     assert limited.topics[0].topic_authorized_operations == 1 << 8 | 1 << 3
     assert limited.cluster_authorized_operations == 0
-    free = await answered(Metadata(view()), message, 10)
+    free = await responded(Metadata(view()), message, 10)
     assert free.topics[0].topic_authorized_operations == 3576
     assert free.cluster_authorized_operations == 8096
 
@@ -155,28 +155,28 @@ async def test_metadata_returns_authorized_operations() -> None:
 async def test_metadata_omits_a_leader_without_the_clients_listener(
     listener: str, version: int, error: int, leader: int, replicas: list[int]
 ) -> None:
-    answer = await answered(Metadata(view()), request_for("third"), version, listener)
-    (partition,) = answer.topics[0].partitions
+    response = await responded(Metadata(view()), request_for("third"), version, listener)
+    (partition,) = response.topics[0].partitions
     assert (partition.error_code, partition.leader_id, partition.replica_nodes) == (
         error,
         leader,
         replicas,
     )
-    assert [b.node_id for b in answer.brokers] == ([2, 3, 1] if listener == "OUTER" else [2, 1])
+    assert [b.node_id for b in response.brokers] == ([2, 3, 1] if listener == "OUTER" else [2, 1])
 
 
 async def test_metadata_reports_dead_brokers_as_each_version_does_in_kafka() -> None:
     api = Metadata(view(an_image(live=(1, 2))))
-    answer = await answered(api, request_for("led", "third"))
-    led, third = (t.partitions[0] for t in answer.topics)
+    response = await responded(api, request_for("led", "third"))
+    led, third = (t.partitions[0] for t in response.topics)
     assert (led.error_code, led.leader_id, led.offline_replicas) == (0, 1, [3])
     assert (third.error_code, third.leader_id, third.leader_epoch) == (5, -1, 4)
-    old = (await answered(api, request_for("led"), 0)).topics[0].partitions[0]
+    old = (await responded(api, request_for("led"), 0)).topics[0].partitions[0]
     assert (old.error_code, old.replica_nodes, old.isr_nodes) == (9, [1], [1])
-    answer = await answered(api, request_for("led"), 1)
-    new = answer.topics[0].partitions[0]
+    response = await responded(api, request_for("led"), 1)
+    new = response.topics[0].partitions[0]
     assert (new.error_code, new.replica_nodes, new.isr_nodes) == (0, [1, 3], [1, 3])
-    assert {broker.node_id for broker in answer.brokers} == {1, 2}
+    assert {broker.node_id for broker in response.brokers} == {1, 2}
 
 
 @pytest.mark.parametrize(
@@ -200,9 +200,9 @@ def test_brokers_have_the_order_of_scalas_long_map(
 
 async def test_an_empty_topic_list_requests_all_in_version_0_only() -> None:
     api = Metadata(view())
-    assert len((await answered(api, request_for(), 0)).topics) == 2
-    assert (await answered(api, request_for(), 1)).topics == []
-    assert len((await answered(api, MetadataRequest(topics=None), 1)).topics) == 2
+    assert len((await responded(api, request_for(), 0)).topics) == 2
+    assert (await responded(api, request_for(), 1)).topics == []
+    assert len((await responded(api, MetadataRequest(topics=None), 1)).topics) == 2
 
 
 async def test_metadata_creates_missing_topics_if_name_and_rights_permit_it() -> None:
@@ -217,12 +217,12 @@ async def test_metadata_creates_missing_topics_if_name_and_rights_permit_it() ->
         return authorize_by(lambda *action: action[0] == "CREATE" or allows(*action))
 
     api = Metadata(view(), authorize_for=authorize_for, auto_create=auto_create)
-    answer = await answered(api, request_for("led", "new", "bad name", "hidden"))
+    response = await responded(api, request_for("led", "new", "bad name", "hidden"))
     assert created == [["new"]]
-    codes = {t.name: t.error_code for t in answer.topics}
+    codes = {t.name: t.error_code for t in response.topics}
     assert codes == {"led": 0, "new": 5, "bad name": 17, "hidden": 29}
-    refusing = request_for("new", allow_auto_topic_creation=False)
-    assert (await answered(api, refusing)).topics[0].error_code == 3
+    rejecting = request_for("new", allow_auto_topic_creation=False)
+    assert (await responded(api, rejecting)).topics[0].error_code == 3
     assert len(created) == 1
 
 
@@ -243,16 +243,16 @@ async def test_the_reported_controller_is_configurable_per_listener(
 ) -> None:
     chosen = view(named_controllers={"OUTER": named})
     api = Metadata(chosen)
-    results = [(await answered(api, request_for())).controller_id for _ in range(3)]
+    results = [(await responded(api, request_for())).controller_id for _ in range(3)]
     assert results == expected
-    assert (await answered(api, request_for(), 12, "INNER")).controller_id == 2
+    assert (await responded(api, request_for(), 12, "INNER")).controller_id == 2
 
 
 async def test_a_dead_controller_is_reported_as_none() -> None:
     api = DescribeCluster(view(an_image(live=(1, 3))))
-    answer = await api.handle(request_of(60, 1), DescribeClusterRequest())
-    assert answer.controller_id == -1
-    assert {b.broker_id for b in answer.brokers} == {1, 3}
+    response = await api.handle(request_of(60, 1), DescribeClusterRequest())
+    assert response.controller_id == -1
+    assert {b.broker_id for b in response.brokers} == {1, 3}
 
 
 TABLES = {"shipped": {19: Route.FORWARD, 3: Route.LOCAL, 18: Route.LOCAL, 37: Route.FORWARD}}
@@ -261,8 +261,8 @@ TABLES = {"shipped": {19: Route.FORWARD, 3: Route.LOCAL, 18: Route.LOCAL, 37: Ro
 async def listed(ranges: Mapping[int, tuple[int, int]]) -> list[tuple[int, int, int]]:
     """Return the versions that a broker lists while its controller supports these ranges."""
     api = ApiVersions(TABLES, lambda: 0, lambda: ranges)
-    answer = await api.handle(request_of(18, 3), ApiVersionsRequest("librdkafka", "2.14.0-rc1"))
-    return [(k.api_key, k.min_version, k.max_version) for k in answer.api_keys]
+    response = await api.handle(request_of(18, 3), ApiVersionsRequest("librdkafka", "2.14.0-rc1"))
+    return [(k.api_key, k.min_version, k.max_version) for k in response.api_keys]
 
 
 async def test_api_versions_lists_the_dialects_apis_and_records_the_software() -> None:

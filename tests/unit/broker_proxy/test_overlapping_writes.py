@@ -71,11 +71,11 @@ class Writes:
 
     async def work(self) -> list[bytes | None]:
         """Handle all queued frames, as ClientSocket does."""
-        answers = []
+        responses = []
         while (data := self.connection.next_frame()) is not None:
-            answers.append(await self.writes.handle(self.writes.open(data)))
+            responses.append(await self.writes.handle(self.writes.open(data)))
         await self.writes.finish()
-        return answers
+        return responses
 
     def end(self, *numbers: int) -> None:
         for number in numbers:

@@ -46,7 +46,7 @@ class Stored:
         return {ConfigResource(*r): c for r, c in self._stored.items() if r[0] == entity_type}
 
 
-async def found(
+async def described(
     *parts: Part,
     strict: bool = False,
     stored: Mapping[tuple[str, str], Mapping[str, str]] = STORED,
@@ -57,10 +57,10 @@ async def found(
     """
     api = DescribeClientQuotas(Stored(stored), authorize_every_client(True))
     message = DescribeClientQuotasRequest([ComponentData(*part) for part in parts], strict)
-    answer = await api.handle(REQUEST, message)
-    assert isinstance(answer, DescribeClientQuotasResponse)
-    assert "secret" not in repr(answer)
-    entities = [{p.entity_type: p.entity_name for p in e.entity} for e in answer.entries or ()]
+    response = await api.handle(REQUEST, message)
+    assert isinstance(response, DescribeClientQuotasResponse)
+    assert "secret" not in repr(response)
+    entities = [{p.entity_type: p.entity_name for p in e.entity} for e in response.entries or ()]
     return {
         str(entity["ip"])
         if "ip" in entity
@@ -93,15 +93,15 @@ OF_CLIENTS = {"-/c", "-/None"}
 async def test_a_filter_finds_the_entities_that_have_each_part_it_names(
     parts: list[Part], loose: set[str], strict: set[str]
 ) -> None:
-    assert await found(*parts) == loose
-    assert await found(*parts, strict=True) == strict
+    assert await described(*parts) == loose
+    assert await described(*parts, strict=True) == strict
 
 
 async def test_a_malformed_stored_quota_fails_the_request_and_the_error_hides_it() -> None:
     junk = {("users", "u"): {"consumer_byte_rate": "secret"}}
-    with pytest.raises(ApiError) as refused:
-        await found(stored=junk)
-    assert (refused.value.error, refused.value.message) == (-1, None)
+    with pytest.raises(ApiError) as rejected:
+        await described(stored=junk)
+    assert (rejected.value.error, rejected.value.message) == (-1, None)
 
 
 @pytest.mark.parametrize("name", ["a b/c%", "ü", "CN=x,O=y", "*", "a+b~c"])
@@ -112,11 +112,14 @@ async def test_stored_names_are_desanitized(name: str) -> None:
         ("clients", stored): RATE,
         ("users", f"{stored}/clients/{stored}"): RATE,
     }
-    everything = await found(stored=entities)
+    everything = await described(stored=entities)
     assert everything == {f"{name}/-", f"-/{name}", f"{name}/{name}"}
-    assert await found(("user", EXACT, name), stored=entities) == {f"{name}/-", f"{name}/{name}"}
+    assert await described(("user", EXACT, name), stored=entities) == {
+        f"{name}/-",
+        f"{name}/{name}",
+    }
     if stored != name:
-        assert await found(("user", EXACT, stored), stored=entities) == set()
+        assert await described(("user", EXACT, stored), stored=entities) == set()
 
 
 @pytest.mark.parametrize("name", ["", ".", ".."])
@@ -130,11 +133,11 @@ async def test_an_invalid_znode_name_fails_only_filters_for_a_single_entity(
         [("user", EXACT, "u"), ("client-id", EXACT, name)],
     ]
     for parts in alone:
-        with pytest.raises(ApiError) as refused:
-            await found(*parts)
-        assert (refused.value.error, refused.value.message) == (-1, None)
+        with pytest.raises(ApiError) as rejected:
+            await described(*parts)
+        assert (rejected.value.error, rejected.value.message) == (-1, None)
     for kind in ("user", "client-id"):
         with pytest.raises(ApiError):
-            await found((kind, EXACT, name), strict=True)
-        assert await found((kind, EXACT, name)) == set()
-    assert await found(("user", EXACT, name), ("client-id", ANY, None)) == set()
+            await described((kind, EXACT, name), strict=True)
+        assert await described((kind, EXACT, name)) == set()
+    assert await described(("user", EXACT, name), ("client-id", ANY, None)) == set()

@@ -46,7 +46,7 @@ class Cluster:
     def __init__(self) -> None:
         self.requested: list[Any] = []
         self.seen: Any = None
-        self.refusal: ApiError | None = None
+        self.rejection: ApiError | None = None
         broker = CoordinatingBroker()
         for name in TOPICS:
             broker.create(name, (1, 2), (2, 3), topic_id=name.encode()[:16].ljust(16))
@@ -56,7 +56,7 @@ class Cluster:
     async def check_record_deletion(self, request: Any, cluster: ClusterState) -> ApiError | None:
         self.requested.append(request)
         self.seen = await asyncio.to_thread(self.look, cluster)
-        return self.refusal
+        return self.rejection
 
     def look(self, cluster: ClusterState) -> Any:
         """Query the cluster as a policy does. This runs in a thread."""
@@ -91,10 +91,10 @@ class Cluster:
         request = a_request(21, 2, principal=principal)
         partitions = [DeleteRecordsPartition(p, offset) for p, offset in offsets.items()]
         message = DeleteRecordsRequest([DeleteRecordsTopic(topic, partitions)], 1000)
-        answer = await api.handle(request, message)
+        response = await api.handle(request, message)
         return {
             row.partition_index: (row.error_code, row.low_watermark)
-            for row in answer.topics[0].partitions
+            for row in response.topics[0].partitions
         }
 
 
@@ -109,7 +109,7 @@ async def test_the_policy_gets_principal_and_offsets_of_valid_partitions() -> No
 async def test_the_policy_gets_no_principal_of_an_unauthenticated_client() -> None:
     cluster = Cluster()
     await cluster.delete("t", {0: 0}, ANONYMOUS)
-    assert [each.principal for each in cluster.requested] == [None]
+    assert [request.principal for request in cluster.requested] == [None]
 
 
 async def test_the_policy_sees_the_brokers_view_of_the_cluster() -> None:
@@ -146,7 +146,7 @@ async def test_the_leader_and_the_controller_show_a_policy_the_same_topic() -> N
 )
 async def test_an_error_of_the_policy_is_the_partitions_error(error: ErrorCode) -> None:
     cluster = Cluster()
-    cluster.refusal = ApiError(error, "no")
+    cluster.rejection = ApiError(error, "no")
     assert await cluster.delete("t", {0: 0, 1: 0}) == {0: (error, -1), 1: (6, -1)}
 
 
@@ -190,10 +190,10 @@ async def test_validate_only_calls_the_policy_and_keeps_the_records(
     api = DeleteRecords(1, cluster.cache, lambda: effective, cluster, allow_all, policy, logs)
     topics = [DeleteRecordsTopic("t", [DeleteRecordsPartition(0, 7)])]
     message = drafted.DeleteRecordsRequest(topics, 1000, validate_only)
-    answer = await api.handle(a_request(21, 1), message)
-    (row,) = answer.topics[0].partitions
+    response = await api.handle(a_request(21, 1), message)
+    (row,) = response.topics[0].partitions
     assert (row.error_code, row.low_watermark, logs.deleted) == (0, watermark, deleted)
-    assert [each.deleted_message_offsets for each in cluster.requested] == [{0: 7}]
+    assert [request.deleted_message_offsets for request in cluster.requested] == [{0: 7}]
 
 
 class WaitingLogs(Logs):
@@ -218,8 +218,8 @@ async def test_all_partitions_wait_for_their_replicas_at_the_same_time() -> None
     effective = EffectiveBrokerConfig.of(config())
     api = DeleteRecords(1, cluster.cache, lambda: effective, cluster, allow_all, None, logs)
     topics = [DeleteRecordsTopic(name, [DeleteRecordsPartition(0, 7)]) for name in ("t", "gone")]
-    answer = await api.handle(a_request(21, 2), DeleteRecordsRequest(topics, 1000))
+    response = await api.handle(a_request(21, 2), DeleteRecordsRequest(topics, 1000))
     rows = [
-        (row.error_code, row.low_watermark) for each in answer.topics for row in each.partitions
+        (row.error_code, row.low_watermark) for topic in response.topics for row in topic.partitions
     ]
     assert rows == [(0, 7), (0, 7)]

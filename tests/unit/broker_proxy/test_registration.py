@@ -26,7 +26,7 @@ def stat(version: int, owner: int = OWN) -> Stat:
 
 
 @pytest.mark.parametrize(
-    ("found", "is_intact", "foreign", "written"),
+    ("stats", "is_intact", "foreign", "written"),
     [
         ((stat(1), stat(0)), True, None, ""),
         ((None, None), False, None, "create ids, set ids, create nodes"),
@@ -41,13 +41,13 @@ def stat(version: int, owner: int = OWN) -> Stat:
     ],
 )
 def test_a_registration_that_is_not_intact_is_written_again(
-    found: Any, is_intact: bool, foreign: str | None, written: str | None
+    stats: Any, is_intact: bool, foreign: str | None, written: str | None
 ) -> None:
     """An intact znode stays: with zookeeper.set.acl, the broker session cannot delete znodes."""
-    assert REGISTRATION.is_intact(found, OWN) == is_intact
-    assert REGISTRATION.foreign(found, OWN) == foreign
+    assert REGISTRATION.is_intact(stats, OWN) == is_intact
+    assert REGISTRATION.foreign(stats, OWN) == foreign
     if written is not None:
-        operations = REGISTRATION.operations(found, now_ms=1)
+        operations = REGISTRATION.operations(stats, now_ms=1)
         assert ", ".join(map(described, operations)) == written
 
 

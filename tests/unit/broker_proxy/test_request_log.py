@@ -37,7 +37,7 @@ from bridgehead.kafka_wire.messages.create_topics import (
     CreateTopicsResponse,
 )
 from bridgehead.kafka_wire.schema import BYTES, Array, fields_of
-from broker_proxy.requests.routing import DIALECTS
+from broker_proxy.requests.routing import ROUTING_TABLES
 from cluster_model.request_lines import (
     _SECRETS,
     CompletedRequest,
@@ -290,16 +290,16 @@ HARMLESS = {
 
 def test_every_field_of_type_bytes_is_hidden_or_listed_as_harmless() -> None:
     """Credentials and tokens are bytes in Kafka's protocol; a new secret would be bytes, too."""
-    found: dict[str, set[str]] = {"hidden": set(), "shown": set()}
-    for dialect, routes in DIALECTS.items():
+    field_names: dict[str, set[str]] = {"hidden": set(), "shown": set()}
+    for dialect, routes in ROUTING_TABLES.items():
         for key in routes:
             spec = SPECS[dialect][key]
             for message in (spec.request, spec.response):
                 for struct, name in _fields_of_bytes(message):
-                    hidden = any(name in _SECRETS.get(each, ()) for each in struct.__mro__)
-                    found["hidden" if hidden else "shown"].add(name)
-    assert {"auth_bytes", "hmac", "salt", "salted_password"} <= found["hidden"]
-    assert found["shown"] <= HARMLESS
+                    hidden = any(name in _SECRETS.get(base, ()) for base in struct.__mro__)
+                    field_names["hidden" if hidden else "shown"].add(name)
+    assert {"auth_bytes", "hmac", "salt", "salted_password"} <= field_names["hidden"]
+    assert field_names["shown"] <= HARMLESS
 
 
 def test_drafted_messages_hide_the_same_secrets() -> None:

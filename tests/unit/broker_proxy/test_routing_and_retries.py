@@ -9,8 +9,8 @@ import pytest
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.apis import API_SPECS, Route
 from bridgehead.kafka_wire.errors import ErrorCode
-from broker_proxy.forwarding.retry import Step, after_broken_channel, after_reply
-from broker_proxy.requests.routing import WITHOUT_DATA_PLANE, route
+from broker_proxy.forwarding.retry import NextStep, after_broken_channel, after_reply
+from broker_proxy.requests.routing import WITHOUT_DATA_PLANE, choose_route
 from envelope.messages import EnvelopeReply
 
 LOCAL, FORWARD, NOT_CONTROLLER = Route.LOCAL, Route.FORWARD, Route.NOT_CONTROLLER
@@ -48,7 +48,7 @@ def test_reads_are_local(key: int, controller: bool, forwarding: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("forwarding", "controller", "way"),
+    ("forwarding", "controller", "route"),
     [
         (True, True, FORWARD),  # to the controller in this process; the request has an identity too
         (True, False, FORWARD),
@@ -57,11 +57,11 @@ def test_reads_are_local(key: int, controller: bool, forwarding: bool) -> None:
     ],
 )
 @pytest.mark.parametrize("key", WRITES)
-def test_writes_are_forwarded_or_answered_not_controller(
-    key: int, forwarding: bool, controller: bool, way: Route
+def test_writes_are_forwarded_or_get_not_controller(
+    key: int, forwarding: bool, controller: bool, route: Route
 ) -> None:
     for version in API_SPECS[key].versions:
-        assert _route(key, forwarding, controller, version) is way
+        assert _route(key, forwarding, controller, version) is route
 
 
 @pytest.mark.parametrize("key", sorted(set(range(-1, 100)) - {*READS, *WRITES, *OF_BROKERS}))
@@ -70,7 +70,7 @@ def test_unlisted_apis_have_no_route(key: int) -> None:
 
 
 def _route(key: int, forwarding: bool, controller: bool, version: int = 0) -> Route | None:
-    return route(
+    return choose_route(
         key,
         version,
         dialect="shipped",
@@ -82,38 +82,40 @@ def _route(key: int, forwarding: bool, controller: bool, version: int = 0) -> Ro
 @pytest.mark.parametrize(
     ("error", "data", "step"),
     [
-        (ErrorCode.NONE, b"inner", Step.RELAY),
-        (ErrorCode.NONE, b"", Step.RELAY),  # the response is parsed only when it is relayed
-        (ErrorCode.NONE, None, Step.UNKNOWN_SERVER_ERROR),
-        (ErrorCode.NOT_CONTROLLER, None, Step.RETRY),
-        (ErrorCode.UNSUPPORTED_VERSION, None, Step.CLOSE),
-        (ErrorCode.REQUEST_TIMED_OUT, None, Step.TIMED_OUT),
-        (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, None, Step.UNKNOWN_SERVER_ERROR),
-        (ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE, None, Step.UNKNOWN_SERVER_ERROR),
-        (ErrorCode.INVALID_REQUEST, None, Step.UNKNOWN_SERVER_ERROR),
-        (ErrorCode.UNKNOWN_SERVER_ERROR, None, Step.UNKNOWN_SERVER_ERROR),
-        (12345, None, Step.UNKNOWN_SERVER_ERROR),
+        (ErrorCode.NONE, b"inner", NextStep.RELAY),
+        (ErrorCode.NONE, b"", NextStep.RELAY),  # the response is parsed only when it is relayed
+        (ErrorCode.NONE, None, NextStep.UNKNOWN_SERVER_ERROR),
+        (ErrorCode.NOT_CONTROLLER, None, NextStep.RETRY),
+        (ErrorCode.UNSUPPORTED_VERSION, None, NextStep.CLOSE),
+        (ErrorCode.REQUEST_TIMED_OUT, None, NextStep.TIMED_OUT),
+        (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, None, NextStep.UNKNOWN_SERVER_ERROR),
+        (ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE, None, NextStep.UNKNOWN_SERVER_ERROR),
+        (ErrorCode.INVALID_REQUEST, None, NextStep.UNKNOWN_SERVER_ERROR),
+        (ErrorCode.UNKNOWN_SERVER_ERROR, None, NextStep.UNKNOWN_SERVER_ERROR),
+        (12345, None, NextStep.UNKNOWN_SERVER_ERROR),
     ],
 )
-def test_each_error_of_an_envelope_has_its_step(error: int, data: bytes | None, step: Step) -> None:
-    answer = EnvelopeReply(int(error), data, 0)
-    assert after_reply(answer, now_s=9.9, deadline_s=10.0) is step
+def test_each_error_of_an_envelope_has_its_step(
+    error: int, data: bytes | None, step: NextStep
+) -> None:
+    reply = EnvelopeReply(int(error), data, 0)
+    assert after_reply(reply, now_s=9.9, deadline_s=10.0) is step
 
 
 def test_no_retry_begins_after_the_deadline() -> None:
     """NOT_CONTROLLER and a broken channel become REQUEST_TIMED_OUT. A response is relayed."""
     moved = EnvelopeReply(int(ErrorCode.NOT_CONTROLLER), None, 0)
-    assert after_reply(moved, now_s=10.0, deadline_s=10.0) is Step.TIMED_OUT
-    assert after_broken_channel(now_s=10.0, deadline_s=10.0) is Step.TIMED_OUT
-    assert after_broken_channel(now_s=9.9, deadline_s=10.0) is Step.RETRY
+    assert after_reply(moved, now_s=10.0, deadline_s=10.0) is NextStep.TIMED_OUT
+    assert after_broken_channel(now_s=10.0, deadline_s=10.0) is NextStep.TIMED_OUT
+    assert after_broken_channel(now_s=9.9, deadline_s=10.0) is NextStep.RETRY
     late = EnvelopeReply(0, b"inner", 7)
-    assert after_reply(late, now_s=11.0, deadline_s=10.0) is Step.RELAY
+    assert after_reply(late, now_s=11.0, deadline_s=10.0) is NextStep.RELAY
 
 
 def test_apis_of_the_data_plane_need_bridgehead_data_plane() -> None:
     key = ApiKey.ALTER_PARTITION
     shipped: dict[str, Any] = {"dialect": "shipped", "forwarding_enabled": True}
-    assert route(key, 3, broker_is_controller=True, **shipped) is Route.FORWARD
-    assert route(key, 3, broker_is_controller=False, **shipped) is Route.NOT_CONTROLLER
+    assert choose_route(key, 3, broker_is_controller=True, **shipped) is Route.FORWARD
+    assert choose_route(key, 3, broker_is_controller=False, **shipped) is Route.NOT_CONTROLLER
     off = {**shipped, "routes": WITHOUT_DATA_PLANE}
-    assert route(key, 3, broker_is_controller=True, **off) is None
+    assert choose_route(key, 3, broker_is_controller=True, **off) is None

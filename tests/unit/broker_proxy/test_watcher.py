@@ -45,18 +45,18 @@ class Session:
 
 
 class SlowSession(Session):
-    """A read of /bridgehead/nodes/2 waits until `answers` is set."""
+    """A read of /bridgehead/nodes/2 waits until `responses` is set."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.answers = asyncio.Event()
+        self.responses = asyncio.Event()
         self.znodes[NodeZnode.path(2)] = NodeZnode.encode(ADDRESS)
 
     async def get(self, path: str, watch: Callable[[], None]) -> Any:
-        found = await super().get(path, watch)
+        znode = await super().get(path, watch)
         if path == NodeZnode.path(2):
-            await self.answers.wait()
-        return found
+            await self.responses.wait()
+        return znode
 
 
 def watcher_of(
@@ -107,7 +107,7 @@ async def test_a_slow_read_does_not_report_a_controller_after_a_later_read_found
     after = asyncio.create_task(watcher._read_controller())
     for _ in range(10):
         await asyncio.sleep(0)
-    session.answers.set()
+    session.responses.set()
     await asyncio.gather(before, after)
     assert reported == [CONTROLLER, None]
 
@@ -137,13 +137,13 @@ class ConfigSession:
                 self.znodes[ConfigZnode.path(resource)] = content
 
     async def children(self, path: str, _watch: Callable[[], None] | None) -> list[str]:
-        return [each.removeprefix(path + "/") for each in self.znodes if each.startswith(path)]
+        return [znode.removeprefix(path + "/") for znode in self.znodes if znode.startswith(path)]
 
     async def read(self, reads: Sequence[Read]) -> list[ZnodeData | None]:
-        self.reads.append([each.path for each in reads])
+        self.reads.append([read.path for read in reads])
         if len(self.reads) in self.lost:
             raise ConnectionLostError("lost")
-        znodes = [self.znodes.get(each.path) for each in reads]
+        znodes = [self.znodes.get(read.path) for read in reads]
         return [ZnodeData(data, bytes(68)) if data else None for data in znodes]
 
 

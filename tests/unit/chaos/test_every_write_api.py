@@ -29,7 +29,9 @@ class Broker:
 
 
 async def test_a_topic_of_a_request_with_validate_only_must_not_exist() -> None:
-    (dry_run,) = (each for each in creations("object-1", 1, 1) if each.kind == "validated")
+    (dry_run,) = (
+        creation for creation in creations("object-1", 1, 1) if creation.kind == "validated"
+    )
     created = dry_run.body["topics"][0]["name"]
     report = Report()
     report.facts["validated", "object-1"].note(dry_run.value, "ok")

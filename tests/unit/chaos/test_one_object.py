@@ -31,12 +31,12 @@ class Broker:
 async def test_a_broker_that_does_not_know_a_topic_yet_describes_no_entries() -> None:
     """The comparison is repeated later. An exception would end the scenario."""
     load = OneObject(MagicMock(brokers=(1,)))
-    broker: Any = Broker(known="0:1,1:2", new=None, unset="")
-    found = await load._described_configs(broker, 1)
-    assert found == {"known": ["0:1", "1:2"], "new": [], "unset": []}
+    broker: Any = Broker(current="0:1,1:2", new=None, unset="")
+    configs = await load._described_configs(broker, 1)
+    assert configs == {"current": ["0:1", "1:2"], "new": [], "unset": []}
 
 
 def test_acknowledged_entries_must_be_found_once_and_unsent_entries_never() -> None:
     entries = _Entries(sent={"a", "b"}, acknowledged={"a"})
-    found = (["a"], ["a", "b"], ["b"], ["a", "a"], ["a", "c"])
-    assert [entries.wrong(each) for each in found] == [False, False, True, True, True]
+    readings = (["a"], ["a", "b"], ["b"], ["a", "a"], ["a", "c"])
+    assert [entries.wrong(names) for names in readings] == [False, False, True, True, True]

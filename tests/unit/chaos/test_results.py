@@ -53,7 +53,7 @@ def test_a_run_passes_only_if_judge_and_clients_meet_the_expectation(
 def test_a_run_is_undecided_if_a_required_property_has_nothing_to_judge() -> None:
     held, idle = (
         VerdictRow(
-            property=each,
+            property=name,
             name="n",
             verdict=verdict,
             judged=0,
@@ -61,7 +61,7 @@ def test_a_run_is_undecided_if_a_required_property_has_nothing_to_judge() -> Non
             decides=verdict is Verdict.PASS,
             why="",
         )
-        for each, verdict in (("W1", Verdict.PASS), ("D3", Verdict.NODATA))
+        for name, verdict in (("W1", Verdict.PASS), ("D3", Verdict.NODATA))
     )
     for judges, verdict in (((), Verdict.PASS), (("W1",), Verdict.PASS), (("D3",), Verdict.NODATA)):
         assert worst(required(row, judges) for row in (held, idle)) is verdict

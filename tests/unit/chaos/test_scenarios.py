@@ -31,12 +31,14 @@ def files_of(folder: str) -> set[str]:
 def defined(folder: str, kind: type) -> list[Any]:
     """Return the values of this type that the modules of a folder assign to names."""
     modules = [import_module(f"chaos.{folder}.{name}") for name in sorted(files_of(folder))]
-    return [each for module in modules for each in vars(module).values() if isinstance(each, kind)]
+    return [var for module in modules for var in vars(module).values() if isinstance(var, kind)]
 
 
 def test_each_fault_workload_and_scenario_is_in_its_registry() -> None:
-    assert {each.name for each in defined("scenarios", Scenario)} == {s.name for s in SCENARIOS}
-    assert {each.name for each in defined("faults", Fault)} == {fault.name for fault in FAULTS}
+    assert {scenario.name for scenario in defined("scenarios", Scenario)} == {
+        s.name for s in SCENARIOS
+    }
+    assert {fault.name for fault in defined("faults", Fault)} == {fault.name for fault in FAULTS}
     assert files_of("workloads") == {workload.name for workload in WORKLOADS}
 
 
@@ -46,11 +48,13 @@ def test_no_two_faults_and_no_two_scenarios_have_the_same_name() -> None:
 
 
 def test_scenarios_use_every_fault_and_workload_of_the_registries() -> None:
-    assert {step.fault for each in SCENARIOS for step in each.steps} == set(FAULTS)
-    assert {each.workload.name for each in SCENARIOS} == {each.name for each in WORKLOADS}
+    assert {step.fault for scenario in SCENARIOS for step in scenario.steps} == set(FAULTS)
+    assert {scenario.workload.name for scenario in SCENARIOS} == {
+        workload.name for workload in WORKLOADS
+    }
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: each.name)
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda value: value.name)
 def test_each_scenario_states_its_aim_in_one_sentence_and_names_a_bug(scenario: Scenario) -> None:
     assert scenario.aim.endswith(".")
     assert scenario.bug
@@ -60,9 +64,9 @@ def test_each_scenario_states_its_aim_in_one_sentence_and_names_a_bug(scenario: 
 
 
 def test_only_scenarios_with_seeded_bugs_or_writes_by_hand_expect_a_violation() -> None:
-    expecting = {each.name for each in SCENARIOS if each.expects.violates}
+    expecting = {scenario.name for scenario in SCENARIOS if scenario.expects.violates}
     assert expecting == {"canary", "controller_znode_deleted"}
-    assert {each.name for each in SCENARIOS if each.topology.seeded_bugs} == {"canary"}
+    assert {scenario.name for scenario in SCENARIOS if scenario.topology.seeded_bugs} == {"canary"}
 
 
 def test_each_missing_scenario_has_a_reason_and_the_tests_that_it_names_exist() -> None:

@@ -31,7 +31,7 @@ RUN_HERE: Final = (
 OF_SCENARIOS: Final = {run.scenario: run for run in of_scenarios()}
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: each.name)
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda value: value.name)
 def test_each_scenario_names_known_bugs_and_what_finds_them_or_a_reason(scenario: Scenario) -> None:
     catch = scenario.catches
     if not isinstance(catch, Catch):
@@ -40,8 +40,8 @@ def test_each_scenario_names_known_bugs_and_what_finds_them_or_a_reason(scenario
     assert catch.bugs
     assert set(catch.bugs) <= NAMES
     assert catch.found_by
-    for each in catch.found_by:
-        assert each in {spec.id for spec in PROPERTY_SPECS} or len(each.split()) >= 3
+    for finder in catch.found_by:
+        assert finder in {spec.id for spec in PROPERTY_SPECS} or len(finder.split()) >= 3
 
 
 @pytest.mark.parametrize("name", RUN_HERE)

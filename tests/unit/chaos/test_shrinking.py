@@ -15,7 +15,7 @@ from chaos.simulated.shrinking import as_file, is_same_failure, shrink
 from judge.verdicts import Verdict
 
 FAULTS = (RESET_PEERS_OF_CONTROLLER, LOSE_REPLY_OF_COMMIT, EXPIRE_CONTROLLER)
-STEPS = tuple(Step(fault=each, after=8, times=2) for each in FAULTS)
+STEPS = tuple(Step(fault=fault, after=8, times=2) for fault in FAULTS)
 SCENARIO = replace(RANDOM_FAULTS, draw=None, steps=STEPS, after=64)
 
 
@@ -36,7 +36,7 @@ def test_a_seeded_bug_is_reduced_to_one_fault_and_the_printed_scenario_fails_in_
 
     The file is the reduced scenario as Python source.
     """
-    steps = tuple(Step(fault=each, after=4, hold=Acknowledged(5)) for each in FAULTS)
+    steps = tuple(Step(fault=fault, after=4, hold=Acknowledged(5)) for fault in FAULTS)
     topology = replace(SCENARIO.topology, seeded_bugs=("repeats_topic_ids",))
     scenario = replace(SCENARIO, steps=steps, topology=topology, after=8)
     runs = 0
@@ -48,7 +48,7 @@ def test_a_seeded_bug_is_reduced_to_one_fault_and_the_printed_scenario_fails_in_
 
     first = result_of(scenario)
     assert first.violated == ("D10",)
-    smallest = shrink(scenario, lambda each: is_same_failure(first, result_of(each)))
+    smallest = shrink(scenario, lambda smaller: is_same_failure(first, result_of(smaller)))
     assert [step.fault for step in smallest.steps] == [EXPIRE_CONTROLLER]
     names: dict[str, Scenario] = {}
     exec(as_file(smallest, "reduced"), names)
@@ -58,8 +58,10 @@ def test_a_seeded_bug_is_reduced_to_one_fault_and_the_printed_scenario_fails_in_
 def test_violations_that_the_scenario_expects_are_not_the_failure() -> None:
     """A run with only these violations may pass."""
     first, passing, failing = (
-        Result(scenario="s", seed=1, tier="simulated", folder="f", verdict=verdict, violated=found)
-        for verdict, found in (
+        Result(
+            scenario="s", seed=1, tier="simulated", folder="f", verdict=verdict, violated=violated
+        )
+        for verdict, violated in (
             (Verdict.FAIL, ("D1", "W5")),
             (Verdict.PASS, ("W5",)),
             (Verdict.FAIL, ("D1",)),

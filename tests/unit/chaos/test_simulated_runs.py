@@ -20,7 +20,7 @@ from chaos.simulated.run import Runner, run
 from judge.verdicts import Verdict
 
 ROOT = Path(__file__).parents[3]
-BY_NAME = {each.name: each for each in SCENARIOS}
+BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
 
 
 def simulate(name: str, seed: int, folder: Path) -> Result:
@@ -57,7 +57,7 @@ def test_a_seed_gives_the_same_history_with_every_hash_seed(tmp_path: Path) -> N
     program = (
         "import sys; from pathlib import Path; from chaos.scenarios import SCENARIOS;"
         "from chaos.simulated.run import simulate;"
-        "(scenario,) = [each for each in SCENARIOS if each.name == 'there_and_back'];"
+        "(scenario,) = [scenario for scenario in SCENARIOS if scenario.name == 'there_and_back'];"
         "print(simulate(scenario, 3, Path(sys.argv[1]), lambda _: None).digest)"
     )
     digests = {

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from chaos.simulated.network import NetworkLoop, Path
+from chaos.simulated.network import Direction, NetworkLoop
 from chaos.simulated.virtual_time import NothingLeftError, Process, virtual_host
 
 HOUR_S = 3600
@@ -61,7 +61,7 @@ def test_a_cut_holds_bytes_back_and_delivers_them_in_order_when_it_ends() -> Non
         _, writer = await asyncio.open_connection("127.0.0.1", 5000)
         writer.write(b"one ")
         await asyncio.sleep(1)
-        with loop.network.cut(Path("port 5000", is_request=True)):
+        with loop.network.cut(Direction("port 5000", is_request=True)):
             for text in (b"two ", b"three ", b"four"):
                 writer.write(text)
             await asyncio.sleep(HOUR_S)

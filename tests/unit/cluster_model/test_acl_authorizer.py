@@ -32,12 +32,12 @@ def a_requester(name: str = "alice", host: str = HOST, kind: str = "User") -> Re
 
 
 def acls(*rules: Rule) -> AclSet:
-    found: dict[ResourcePattern, tuple[AccessControlEntry, ...]] = {}
+    entries: dict[ResourcePattern, tuple[AccessControlEntry, ...]] = {}
     for pattern_type, name, principal, host, operation, permission in rules:
         pattern = ResourcePattern("TOPIC", pattern_type, name)
         entry = AccessControlEntry(principal, host, operation, permission)
-        found[pattern] = (*found.get(pattern, ()), entry)
-    return AclSet.of(found)
+        entries[pattern] = (*entries.get(pattern, ()), entry)
+    return AclSet.of(entries)
 
 
 def allow(
@@ -212,13 +212,13 @@ def test_a_prefix_that_is_added_later_matches_longer_names() -> None:
     short = ResourcePattern("TOPIC", "PREFIXED", "or")
     long = ResourcePattern("TOPIC", "PREFIXED", "orders-eu-")
     entry = AccessControlEntry("User:alice", "*", "READ", "ALLOW")
-    found = AclSet.of({short: (entry,)})
-    assert len(found.matching("TOPIC", "orders-eu-1")) == 1
-    found = found.with_entries(long, (entry,))
-    assert len(found.matching("TOPIC", "orders-eu-1")) == 2
-    found = found.with_entries(long, ())
-    assert len(found.matching("TOPIC", "orders-eu-1")) == 1
-    assert len(found.matching("TOPIC", "o")) == 0
+    acl_set = AclSet.of({short: (entry,)})
+    assert len(acl_set.matching("TOPIC", "orders-eu-1")) == 1
+    acl_set = acl_set.with_entries(long, (entry,))
+    assert len(acl_set.matching("TOPIC", "orders-eu-1")) == 2
+    acl_set = acl_set.with_entries(long, ())
+    assert len(acl_set.matching("TOPIC", "orders-eu-1")) == 1
+    assert len(acl_set.matching("TOPIC", "o")) == 0
 
 
 class CountedName(str):

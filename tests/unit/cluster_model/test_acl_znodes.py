@@ -180,8 +180,9 @@ def test_an_acl_set_equals_a_simple_model(data: st.DataObject) -> None:
     name = data.draw(names)
     covering = [
         entry
-        for (kind, how, each), entries in left.items()
+        for (kind, how, resource), entries in left.items()
         for entry in entries
-        if kind == "TOPIC" and (name.startswith(each) if how == "PREFIXED" else each in ("*", name))
+        if kind == "TOPIC"
+        and (name.startswith(resource) if how == "PREFIXED" else resource in ("*", name))
     ]
     assert sorted(acls.matching("TOPIC", name)) == sorted(covering)

@@ -39,7 +39,9 @@ def test_configs_equal_the_configs_of_a_live_kafka() -> None:
             "source": entry.source.value,
             "sensitive": entry.sensitive,
             "type": entry.type.value,
-            "synonyms": [[each.name, each.value, each.source.value] for each in entry.synonyms],
+            "synonyms": [
+                [synonym.name, synonym.value, synonym.source.value] for synonym in entry.synonyms
+            ],
         }
         for entry in config.entries()
     ]
@@ -210,12 +212,14 @@ def test_bridgehead_configs_have_defaults_and_listener_values() -> None:
 
 def test_bridgeheads_own_configs_are_not_listed() -> None:
     """`bridgehead up` adds them to the properties file, but clients see a Kafka broker's list."""
-    own = {
+    own_configs = {
         "bridgehead.grpc.key": "/key.pem",
         "bridgehead.controller.pinned": "1",
         "listener.name.plaintext.bridgehead.dialect": "drafted",
     }
     plain = EffectiveBrokerConfig.of(BrokerConfig.from_properties({}))
-    config = EffectiveBrokerConfig.of(BrokerConfig.from_properties({**own, "my.custom": "x"}))
+    config = EffectiveBrokerConfig.of(
+        BrokerConfig.from_properties({**own_configs, "my.custom": "x"})
+    )
     listed = [entry.name for entry in config.entries()]
     assert listed == [*(entry.name for entry in plain.entries()), "my.custom"]

@@ -38,7 +38,9 @@ class Tree:
         self.changes: list[str] = []
 
     def children(self, path: str) -> list[str]:
-        return [each.rpartition("/")[2] for each in self.znodes if each.rpartition("/")[0] == path]
+        return [
+            znode.rpartition("/")[2] for znode in self.znodes if znode.rpartition("/")[0] == path
+        ]
 
     def apply(self, operations: Sequence[Operation]) -> None:
         for operation in operations:
@@ -194,10 +196,10 @@ async def test_invalid_configs_count_as_no_configs_and_can_be_replaced() -> None
     async def read(reads: Sequence[Read]) -> list[ReadResult]:
         return [ZnodeData(b"{", STAT._replace(version=7).pack()) for _ in reads]
 
-    found = await read_some_configs(read, [resource])
-    assert found.configs == {resource: {}}
-    assert [text.partition(":")[0] for text in found.invalid] == ["/config/topics/t"]
-    image = MetadataImage().with_config(resource, {}, found.versions[resource])
+    configs = await read_some_configs(read, [resource])
+    assert configs.configs == {resource: {}}
+    assert [text.partition(":")[0] for text in configs.invalid] == ["/config/topics/t"]
+    image = MetadataImage().with_config(resource, {}, configs.versions[resource])
     record = ConfigRecord(resource, {"retention.ms": "1"}, notify=False)
     (operation,) = plan_operations([record], image)
     assert operation == SetData(ConfigZnode.path(resource), ConfigZnode.encode(record.configs), 7)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bridgehead.kafka_wire.apis import Route
-from broker_proxy.requests.routing import WITHOUT_DATA_PLANE, route
+from broker_proxy.requests.routing import WITHOUT_DATA_PLANE, choose_route
 from cluster_model.configs.broker_configs.static import InvalidBrokerConfigError
 from cluster_model.direct_writes import WRITTEN_BY_BROKERS
 from cluster_model.inter_broker_protocol import BRIDGE, LEVELS, is_below_the_bridge, level_of
@@ -71,8 +71,8 @@ def test_a_broker_below_the_bridge_writes_directly(dialect: str, is_controller: 
 
     Every other API has the route that it has in a broker with forwarding disabled.
     """
-    for key, way in WITHOUT_DATA_PLANE[dialect].items():
-        found = route(
+    for key, route in WITHOUT_DATA_PLANE[dialect].items():
+        chosen = choose_route(
             key,
             0,
             dialect=dialect,
@@ -81,8 +81,8 @@ def test_a_broker_below_the_bridge_writes_directly(dialect: str, is_controller: 
             writes_itself=True,
         )
         if key in WRITTEN_BY_BROKERS:
-            assert found is Route.DIRECT
-        elif way is Route.FORWARD and not is_controller:
-            assert found is Route.NOT_CONTROLLER
+            assert chosen is Route.DIRECT
+        elif route is Route.FORWARD and not is_controller:
+            assert chosen is Route.NOT_CONTROLLER
         else:
-            assert found is way
+            assert chosen is route

@@ -33,9 +33,11 @@ def test_the_hmac_of_a_token_is_the_same_as_in_kafka() -> None:
 
 def test_recorded_znodes_round_trip() -> None:
     with gzip.open(ZNODES, "rt") as lines:
-        found = [z for z in map(json.loads, lines) if z["path"].startswith(TokenZnode.parent + "/")]
-    assert len(found) == 9
-    for znode in found:
+        znodes_of_tokens = [
+            z for z in map(json.loads, lines) if z["path"].startswith(TokenZnode.parent + "/")
+        ]
+    assert len(znodes_of_tokens) == 9
+    for znode in znodes_of_tokens:
         token_id = znode["path"].rpartition("/")[2]
         token = TokenZnode.decode(token_id, znode["data"].encode())
         assert TokenZnode.encode(token).decode() == znode["data"]
@@ -93,39 +95,41 @@ def test_invalid_content_is_rejected(data: bytes | None) -> None:
 def test_a_token_logs_in_with_its_hmac_as_password() -> None:
     """One credential per mechanism is cached until the token is removed."""
     cluster = Cluster()
-    answer = cluster.issue()
+    response = cluster.issue()
     cache = TokenCache(SECRET, new_salt=random.Random(7).randbytes)
     cache.replace_all(cluster.image.tokens)
-    password = base64.b64encode(answer.hmac).decode()
+    password = base64.b64encode(response.hmac).decode()
     for mechanism in (1, 2):
-        credential = cache.scram_credential(answer.token_id, mechanism)
+        credential = cache.scram_credential(response.token_id, mechanism)
         assert credential is not None
         salted = salted_password(mechanism, password, credential.salt, 4096)
         assert credential == parse_credential(
             credential_text(mechanism, credential.salt, salted, 4096)
         )
-        assert cache.scram_credential(answer.token_id, mechanism) is credential
-    assert cache.owner(answer.token_id) == "alice"
-    assert cache.expires_at_ms(answer.token_id) == answer.expiry_timestamp_ms
-    cache.update(answer.token_id, replace(cluster.token(answer.token_id), expiry_ms=9))
-    assert cache.expires_at_ms(answer.token_id) == 9
-    cache.update(answer.token_id, None)
-    assert (cache.owner(answer.token_id), cache.scram_credential(answer.token_id, 1)) == (None,) * 2
+        assert cache.scram_credential(response.token_id, mechanism) is credential
+    assert cache.owner(response.token_id) == "alice"
+    assert cache.expires_at_ms(response.token_id) == response.expiry_timestamp_ms
+    cache.update(response.token_id, replace(cluster.token(response.token_id), expiry_ms=9))
+    assert cache.expires_at_ms(response.token_id) == 9
+    cache.update(response.token_id, None)
+    assert (cache.owner(response.token_id), cache.scram_credential(response.token_id, 1)) == (
+        None,
+    ) * 2
 
 
 def test_the_active_controller_uses_the_tokens_of_its_image() -> None:
     """Clients can log in with a new token immediately, and not with a removed one."""
     cluster = Cluster()
-    answer = cluster.issue()
+    response = cluster.issue()
     image: list[Any] = [cluster.image.tokens]
     cache = TokenCache(SECRET, new_salt=random.randbytes, active_tokens=lambda: image[0])
-    assert cache.owner(answer.token_id) == "alice"
-    assert cache.scram_credential(answer.token_id, 1) is not None
+    assert cache.owner(response.token_id) == "alice"
+    assert cache.scram_credential(response.token_id, 1) is not None
     image[0] = None
-    assert cache.owner(answer.token_id) is None
-    cache.update(answer.token_id, cluster.token(answer.token_id))
+    assert cache.owner(response.token_id) is None
+    cache.update(response.token_id, cluster.token(response.token_id))
     image[0] = {}
-    assert cache.scram_credential(answer.token_id, 1) is None
+    assert cache.scram_credential(response.token_id, 1) is None
 
 
 def test_tokens_that_changed_between_two_sessions_are_reported() -> None:
@@ -133,7 +137,9 @@ def test_tokens_that_changed_between_two_sessions_are_reported() -> None:
     old, new = (DelegationToken("kept", ALICE, ALICE, (), 1, end, 3) for end in (2, 3))
     gone = replace(old, token_id="gone")
     seen: list[tuple[str, DelegationToken | None]] = []
-    cache = TokenCache(SECRET, new_salt=random.randbytes, seen=lambda *each: seen.append(each))
+    cache = TokenCache(
+        SECRET, new_salt=random.randbytes, seen=lambda *arguments: seen.append(arguments)
+    )
     cache.replace_all({"gone": gone, "kept": old})
     cache.replace_all({"kept": new})
     assert seen == [("gone", gone), ("kept", old), ("gone", None), ("kept", new)]

@@ -89,8 +89,8 @@ class _Receiver:
         return self._cluster.image.config(entity_type, entity_name)
 
     async def read_entities(self, entity_type: str) -> Mapping[ConfigResource, Mapping[str, str]]:
-        found = self._cluster.image.configs.items()
-        return dict(sorted((r, c) for r, c in found if r.entity_type == entity_type))
+        configs = self._cluster.image.configs.items()
+        return dict(sorted((r, c) for r, c in configs if r.entity_type == entity_type))
 
     def has_topic(self, name: str) -> bool:
         return name in self._cluster.image.topics

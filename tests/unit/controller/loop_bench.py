@@ -69,11 +69,11 @@ class MemoryStore:
     ) -> tuple[list[Committed], ContentConflictError | None]:
         assert fence == FENCE
         committed: list[Committed] = []
-        for each in effects:
+        for effect in effects:
             await asyncio.sleep(0)
             if self.moved:
                 raise ControllerMovedError
-            conflict = self._apply([self._operations[encoded] for encoded in each])
+            conflict = self._apply([self._operations[encoded] for encoded in effect])
             if conflict is not None:
                 return committed, conflict
             if self.unknown_from is not None and self.number >= self.unknown_from:
@@ -202,16 +202,16 @@ class Term:
         )
         return reply
 
-    async def run_until(self, *answers: asyncio.Future[EnvelopeReply]) -> list[dict[str, str]]:
+    async def run_until(self, *replies: asyncio.Future[EnvelopeReply]) -> list[dict[str, str]]:
         """Run until all requests are answered; return each request's errors by element."""
         running = asyncio.create_task(self.loop.run())
         try:
-            for answer in answers:
-                await asyncio.wait((running, answer), return_when="FIRST_COMPLETED")
+            for reply in replies:
+                await asyncio.wait((running, reply), return_when="FIRST_COMPLETED")
                 assert not running.done(), running
         finally:
             running.cancel()
-        return [json.loads(answer.result().response_data or b"{}") for answer in answers]
+        return [json.loads(reply.result().response_data or b"{}") for reply in replies]
 
     async def run_until_idle(self) -> None:
         """Run until no request or job is left."""

@@ -18,8 +18,8 @@ _OF_CLIENTS = {field.name for field in fields(Client)}
 
 def a_client(**others: Any) -> Client:
     """An anonymous client on a plaintext listener; `others` set further fields."""
-    given = {"host": "127.0.0.1", "listener_name": "PLAINTEXT", "security_protocol": "PLAINTEXT"}
-    return Client(**{**given, **others})
+    values = {"host": "127.0.0.1", "listener_name": "PLAINTEXT", "security_protocol": "PLAINTEXT"}
+    return Client(**{**values, **others})
 
 
 def a_context(
@@ -27,7 +27,7 @@ def a_context(
 ) -> RequestContext:
     """A context that allows what `rule` allows; `others` set fields of the context or client."""
     client = a_client(**{name: others.pop(name) for name in _OF_CLIENTS & set(others)})
-    given: dict[str, Any] = {
+    values: dict[str, Any] = {
         "request_id": "r",
         "api_key": api_key,
         "api_version": api_version,
@@ -36,7 +36,7 @@ def a_context(
         "random": random.Random(7),
         "now_ms": 0,
     }
-    return RequestContext(**{**given, **others})
+    return RequestContext(**{**values, **others})
 
 
 def a_pending_request(
@@ -49,7 +49,7 @@ def a_pending_request(
     **others: Any,
 ) -> PendingRequest:
     """Broker 1's request with sequence 1; `others` set further fields."""
-    given = {
+    values = {
         "identity": RequestIdentity(1, "life", 1),
         "request_id": "r",
         "header": RequestHeader(key, version, 0, None),
@@ -57,4 +57,4 @@ def a_pending_request(
         "random": random.Random(3),
         "deadline_s": 2000.0,
     }
-    return PendingRequest(api=api, request=request, reply=reply, **{**given, **others})
+    return PendingRequest(api=api, request=request, reply=reply, **{**values, **others})

@@ -78,13 +78,13 @@ def test_invalid_acls_fail_their_pattern_and_invalid_pattern_types_fail_the_requ
     """
     rows = ("orders", "User:alice"), ("orders", "alice"), ("a\nb", "User:x"), ("fine", "User:x")
     response, image, _ = executed(CreateAcls(True), creating(*rows), MetadataImage())
-    assert [each.error_code for each in response.results] == [-1, -1, -1, 0]
+    assert [result.error_code for result in response.results] == [-1, -1, -1, 0]
     assert [pattern.name for pattern, _ in image.acls] == ["fine"]
     for pattern_type in (1, 2):
         request = creating(("orders", "User:alice"), pattern_type=pattern_type)
         request.creations += creating(("fine", "User:x")).creations
         response, image, _ = executed(CreateAcls(True), request, MetadataImage())
-        assert [each.error_code for each in response.results] == [-1, -1]
+        assert [result.error_code for result in response.results] == [-1, -1]
         assert len(image.acls) == 0
 
 
@@ -98,7 +98,7 @@ def test_delete_acls_lists_an_acl_only_under_the_first_matching_filter() -> None
     image = MetadataImage(acls=AclSet.of({ORDERS: (ALICE, BOB)}))
     request = DeleteAclsRequest([matching("orders", "User:bob"), matching(None), matching("none")])
     response, image, _ = executed(DeleteAcls(True), request, image)
-    listed = [[acl.principal for acl in each.matching_acls] for each in response.filter_results]
+    listed = [[acl.principal for acl in result.matching_acls] for result in response.filter_results]
     assert listed == [["User:bob"], ["User:alice"], []]
     assert len(image.acls) == 0
 

@@ -51,7 +51,7 @@ def request(isr: tuple[int, ...], **fields: int) -> AlterPartitionRequest:
     row = PartitionData(
         partition_index=fields.get("partition", 0),
         leader_epoch=fields.get("leader_epoch", STATE.leader_epoch),
-        new_isr_with_epochs=[BrokerState(each, 100 + each) for each in isr],
+        new_isr_with_epochs=[BrokerState(replica, 100 + replica) for replica in isr],
         new_isr=list(isr),
         leader_recovery_state=fields.get("recovering", 0),
         partition_epoch=fields.get("partition_epoch", STATE.partition_epoch),
@@ -60,13 +60,13 @@ def request(isr: tuple[int, ...], **fields: int) -> AlterPartitionRequest:
     return AlterPartitionRequest(broker_id, epoch, [TopicData(ORDERS, "orders", [row])])
 
 
-def answer(
+def response_to(
     wanted: AlterPartitionRequest, before: MetadataImage, version: int = 3
 ) -> tuple[Decision, AlterPartitionTopicDataPartitionData]:
     """Apply the records; return the decision and the partition's row in the response."""
     decision = API.decide(context(version), wanted, before, {})
-    records = [record for each in decision.elements for record in each.records]
-    outcomes = {each.element: each.outcome for each in decision.elements}
+    records = [record for element in decision.elements for record in element.records]
+    outcomes = {element.element: element.outcome for element in decision.elements}
     results = Results(outcomes, before.replay(records))
     (topic,) = API.response(context(version), wanted, results).topics
     return decision, topic.partitions[0]
@@ -74,7 +74,7 @@ def answer(
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3])
 def test_leader_extends_isr(version: int) -> None:
-    decision, row = answer(request((1, 2, 3)), image(), version)
+    decision, row = response_to(request((1, 2, 3)), image(), version)
     (decided,) = decision.elements
     after = PartitionState(1, 4, (1, 2, 3), 8, 10)
     assert decided.records == (PartitionRecord("orders", 0, after),)
@@ -84,7 +84,7 @@ def test_leader_extends_isr(version: int) -> None:
 
 def test_retry_of_an_executed_request_succeeds_without_a_write() -> None:
     after = STATE._replace(isr=(1, 2, 3), partition_epoch=10)
-    decision, row = answer(request((1, 2, 3)), image(after))
+    decision, row = response_to(request((1, 2, 3)), image(after))
     assert decision.elements[0].records == ()
     assert (row.error_code, row.isr, row.partition_epoch) == (0, [1, 2, 3], 10)
 
@@ -102,13 +102,13 @@ REJECTED = [
 
 @pytest.mark.parametrize(("fields", "error"), REJECTED)
 def test_wrong_proposal_is_rejected(fields: dict[str, int], error: ErrorCode) -> None:
-    decision, row = answer(request((1, 2, 3), **fields), image())
+    decision, row = response_to(request((1, 2, 3), **fields), image())
     assert (row.error_code, decision.elements[0].records) == (error, ())
 
 
 @pytest.mark.parametrize("isr", [(2, 3), (1, 1), (1, 4), ()])
 def test_an_isr_contains_the_leader_and_distinct_replicas_only(isr: tuple[int, ...]) -> None:
-    _, row = answer(request(isr), image())
+    _, row = response_to(request(isr), image())
     assert row.error_code == ErrorCode.INVALID_REQUEST
 
 
@@ -117,14 +117,14 @@ def test_an_isr_contains_the_leader_and_distinct_replicas_only(isr: tuple[int, .
     [(1, ErrorCode.OPERATION_NOT_ATTEMPTED), (2, ErrorCode.INELIGIBLE_REPLICA)],
 )
 def test_dead_replica_does_not_join_the_isr(version: int, error: ErrorCode) -> None:
-    _, row = answer(request((1, 2, 3)), image(live=(1, 2)), version)
+    _, row = response_to(request((1, 2, 3)), image(live=(1, 2)), version)
     assert row.error_code == error
 
 
 def test_unknown_topic_id_is_reported() -> None:
     wanted = request((1, 2, 3))
     wanted.topics[0].topic_id = b"x" * 16
-    _, row = answer(wanted, image())
+    _, row = response_to(wanted, image())
     assert row.error_code == ErrorCode.UNKNOWN_TOPIC_ID
 
 
@@ -132,7 +132,7 @@ def test_unknown_topic_id_is_reported() -> None:
 def test_a_topic_that_is_deleted_before_the_response_is_unknown(version: int) -> None:
     wanted, before = request((1, 2, 3)), image()
     decision = API.decide(context(version), wanted, before, {})
-    outcomes = {each.element: each.outcome for each in decision.elements}
+    outcomes = {element.element: element.outcome for element in decision.elements}
     results = Results(outcomes, before.replay([TopicRemovalRecord("orders")]))
     (topic,) = API.response(context(version), wanted, results).topics
     by_name = version < 2
@@ -143,7 +143,7 @@ def test_a_topic_that_is_deleted_before_the_response_is_unknown(version: int) ->
 def test_a_topic_that_is_created_before_the_response_is_unknown() -> None:
     wanted, empty = request((1, 2, 3)), MetadataImage(brokers=image().brokers)
     decision = API.decide(context(), wanted, empty, {})
-    outcomes = {each.element: each.outcome for each in decision.elements}
+    outcomes = {element.element: element.outcome for element in decision.elements}
     (topic,) = API.response(context(), wanted, Results(outcomes, image())).topics
     assert topic.partitions[0].error_code == ErrorCode.UNKNOWN_TOPIC_ID
 
@@ -158,13 +158,13 @@ def test_a_client_needs_cluster_action_and_a_broker_always_has_it() -> None:
     denied = context(allowed=False)
     decision = API.decide(denied, request((1, 2, 3)), image(), {})
     assert decision.elements[0].outcome.error is ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-    own = replace(denied, made_by_broker=True)
-    assert API.decide(own, request((1, 2, 3)), image(), {}).elements[0].records
+    from_broker = replace(denied, made_by_broker=True)
+    assert API.decide(from_broker, request((1, 2, 3)), image(), {}).elements[0].records
 
 
 def test_recovered_leader_clears_the_recovery_state() -> None:
     recovering = STATE._replace(isr=(1,), recovering=True)
-    decision, row = answer(request((1,)), image(recovering))
+    decision, row = response_to(request((1,)), image(recovering))
     (record,) = decision.elements[0].records
     assert isinstance(record, PartitionRecord)
     assert not record.state.recovering

@@ -89,7 +89,7 @@ async def test_a_direct_write_ends_when_its_session_is_closed() -> None:
         connection_timeout_ms=1,
         access=OPEN_ACCESS,
         log=NullEventLog(),
-        on_answer=lambda _latency_ms: None,
+        on_reply=lambda _latency_ms: None,
     )
     opened: Any = _Session(lambda state: session._state_changed(opened, state))
     session._session = opened

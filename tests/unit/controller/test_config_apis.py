@@ -19,7 +19,7 @@ from broker_proxy.apis.admin.alter_configs_split import (
 )
 from broker_proxy.apis.admin.describe_configs import DescribeConfigs
 from broker_proxy.apis.admin.logger_levels import LoggerLevels
-from broker_proxy.client_request import ClientRequest, NeverAnsweredError
+from broker_proxy.client_request import ClientRequest, NeverRespondedError
 from cluster_model.configs.broker_configs import BrokerConfig, EffectiveBrokerConfig
 from cluster_model.configs.broker_configs.table import BROKER_CONFIGS
 from cluster_model.configs.operations import Operation, apply_operations
@@ -244,7 +244,7 @@ async def test_responses_are_merged_in_the_order_of_the_request() -> None:
         client_request(), message, local, incremental.IncrementalAlterConfigsResponse(3, [row])
     )
     assert merged.throttle_time_ms == 3
-    assert [(each.resource_name, each.error_code) for each in merged.responses] == [
+    assert [(response.resource_name, response.error_code) for response in merged.responses] == [
         ("a", -1),
         ("x", 42),
         ("b", 0),
@@ -278,9 +278,14 @@ async def test_a_drafted_listener_forwards_a_whole_request_except_for_loggers() 
     assert local == [None] * 3
     message.resources.insert(1, incremental.AlterConfigsResource(8, "1", []))
     local, left = await split.split(client_request(), message, is_wrapped=True)
-    assert [each.error if each else None for each in local] == [None, ErrorCode.NONE, None, None]
+    assert [response.error if response else None for response in local] == [
+        None,
+        ErrorCode.NONE,
+        None,
+        None,
+    ]
     assert left is not None
-    assert [each.resource_name for each in left.resources] == ["a", "a", "2"]
+    assert [resource.resource_name for resource in left.resources] == ["a", "a", "2"]
 
 
 async def test_changing_a_logger_needs_alter_configs_on_the_cluster() -> None:
@@ -292,18 +297,18 @@ async def test_changing_a_logger_needs_alter_configs_on_the_cluster() -> None:
     assert merged.responses[0].error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
 
-async def test_a_quirk_leaves_alter_configs_with_a_duplicate_unanswered() -> None:
+async def test_a_quirk_leaves_alter_configs_with_a_duplicate_without_a_response() -> None:
     twice = legacy.AlterConfigsRequest([legacy.AlterConfigsResource(2, "a", [])] * 2, False)
     once = legacy.AlterConfigsRequest([legacy.AlterConfigsResource(2, "a", [])], False)
     with_quirk = AlterConfigsSplit(
         checks({"broker.id": "1"}), frozenset({ALTER_CONFIGS_DUPLICATE_HANGS})
     )
     await with_quirk.split(client_request(), once)
-    with pytest.raises(NeverAnsweredError):
+    with pytest.raises(NeverRespondedError):
         await with_quirk.split(client_request(), twice)
     local, left = await AlterConfigsSplit(checks({"broker.id": "1"})).split(client_request(), twice)
     assert left is None
-    assert {answer.error for answer in local if answer} == {ErrorCode.INVALID_REQUEST}
+    assert {response.error for response in local if response} == {ErrorCode.INVALID_REQUEST}
 
 
 @pytest.mark.parametrize("name", ["x", "2147483648", "-2147483649", "99999999999"])
@@ -313,10 +318,10 @@ async def test_describe_configs_needs_the_id_of_a_broker(name: str) -> None:
         ports.current, Stored(), Stored(), ports.loggers, authorize_every_client(True)
     )
     resource = describe.DescribeConfigsResource(4, name, None)
-    answer = await api.handle(
+    response = await api.handle(
         client_request(), describe.DescribeConfigsRequest([resource], False, False)
     )
-    (result,) = answer.results
+    (result,) = response.results
     assert result.error_code == ErrorCode.INVALID_REQUEST
     assert result.error_message == f"Broker id must be an integer, but it is: {name}"
 
@@ -339,8 +344,8 @@ async def test_describe_configs_checks_rights_for_each_resource() -> None:
         False,
         False,
     )
-    answer = await api.handle(client_request(), message)
-    described, denied = answer.results  # As in Kafka, denied resources are last.
+    response = await api.handle(client_request(), message)
+    described, denied = response.results  # As in Kafka, denied resources are last.
     error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     assert (denied.error_code, denied.error_message) == (error, error.default_text)
     assert [config.name for config in described.configs] == ["flush.ms"]
@@ -355,9 +360,9 @@ async def test_describing_loggers_does_not_search_the_list_of_requested_names() 
     wanted: list[str] = [CountedName(f"x{number}") for number in range(1000)]
     resource = describe.DescribeConfigsResource(8, "1", [*wanted, "root"])
     before = CountedName.comparisons
-    answer = await api.handle(
+    response = await api.handle(
         client_request(), describe.DescribeConfigsRequest([resource], False, False)
     )
-    (result,) = answer.results
+    (result,) = response.results
     assert [config.name for config in result.configs] == ["root"]
     assert CountedName.comparisons - before < 1000

@@ -47,21 +47,21 @@ def large(count: int) -> Any:
 
 async def test_a_reply_follows_commit_and_publication_and_has_the_zxid_of_the_commit() -> None:
     term = Term()
-    answer = term.submit(create_topics(), created("orders", timeout_ms=1000))
-    (errors,) = await term.run_until(answer)
+    reply = term.submit(create_topics(), created("orders", timeout_ms=1000))
+    (errors,) = await term.run_until(reply)
     assert errors == {"orders": NONE}
     assert term.happened == ["published ['orders']", "answered 1"]
-    assert answer.result().zxid == term.store.zxid == 101
+    assert reply.result().zxid == term.store.zxid == 101
 
 
 async def test_a_response_that_waits_for_nothing_is_sent_after_the_commit() -> None:
     """The reply has the zxid of the commit."""
     term = Term()
     request = AlterAclsRequest([on("orders", action(ADD))])
-    answer = term.submit(AlterAcls(True), request)
-    assert list((await term.run_until(answer))[0].values()) == [NONE]
+    reply = term.submit(AlterAcls(True), request)
+    assert list((await term.run_until(reply))[0].values()) == [NONE]
     assert len(term.store.multis) == 1
-    assert answer.result().zxid == term.store.zxid == 101
+    assert reply.result().zxid == term.store.zxid == 101
 
 
 async def test_an_outcome_is_in_the_multi_of_its_effects() -> None:
@@ -86,7 +86,7 @@ async def test_queued_requests_are_decided_in_order_and_committed_in_one_multi()
     assert len(term.store.multis) == 1
 
 
-async def test_a_resend_is_answered_and_not_executed_again() -> None:
+async def test_a_resend_gets_its_response_and_not_executed_again() -> None:
     term = Term()
     await term.run_until(term.submit(create_topics(), created("orders"), sequence=7))
     again = term.submit(create_topics(), created("orders"), sequence=7)
@@ -162,17 +162,17 @@ async def test_every_pending_request_gets_not_controller_when_the_term_ends(
         await running
     queued = term.submit(create_topics(), created("refunds"))
     term.loop.end()
-    assert [each.result() for each in (waiting, in_flight, queued)] == [NOT_CONTROLLER] * 3
+    assert [future.result() for future in (waiting, in_flight, queued)] == [NOT_CONTROLLER] * 3
 
 
 async def test_request_gets_not_controller_if_its_multi_is_lost() -> None:
     term = Term()
     term.store.unknown_from = 1
-    answer = term.submit(create_topics(), created("orders"))
+    reply = term.submit(create_topics(), created("orders"))
     with pytest.raises(UnknownOutcomeError):
         await term.loop.run()
     term.loop.end()
-    assert answer.result() == NOT_CONTROLLER
+    assert reply.result() == NOT_CONTROLLER
     assert term.happened == []
 
 
@@ -188,9 +188,9 @@ async def test_without_replies_from_zookeeper_a_request_gets_not_controller() ->
     """The request was committed, but another controller may be active."""
     term = Term()
     term.store.holds = False
-    answer = term.submit(create_topics(), created("orders"))
-    await term.run_until(answer)
-    assert answer.result() == NOT_CONTROLLER
+    reply = term.submit(create_topics(), created("orders"))
+    await term.run_until(reply)
+    assert reply.result() == NOT_CONTROLLER
     assert "/brokers/topics/orders" in term.store.znodes
 
 
@@ -294,7 +294,7 @@ async def test_a_reply_waits_for_partitions_beyond_the_first_multi() -> None:
     assert len(states) == 900
 
 
-async def test_timeout_0_is_answered_request_timed_out_and_the_topic_is_created() -> None:
+async def test_timeout_0_gets_request_timed_out_and_the_topic_is_created() -> None:
     term = Term()
     request = created("orders", timeout_ms=0)
     assert await term.run_until(term.submit(create_topics(), request, sequence=3)) == [

@@ -84,9 +84,9 @@ class Cluster:
         api = self.apis[key]
         decision = api.decide(context, request, self.image, committed or {})
         self.outcomes = dict(committed or {}) | {e.element: e.outcome for e in decision.elements}
-        for each in decision.elements:
-            self.planned = plan_operations(each.records, self.image)
-            self.image = self.image.replay(each.records)
+        for element in decision.elements:
+            self.planned = plan_operations(element.records, self.image)
+            self.image = self.image.replay(element.records)
         return api.response(context, request, Results(self.outcomes, self.image))
 
     def issue(self, principal: KafkaPrincipal = ALICE, *renewers: str, **fields: Any) -> Any:
@@ -97,7 +97,7 @@ class Cluster:
 
 
 def creation(*renewers: str, **fields: Any) -> CreateDelegationTokenRequest:
-    named = [CreatableRenewers(*each.split(":", 1)) for each in renewers]
+    named = [CreatableRenewers(*renewer.split(":", 1)) for renewer in renewers]
     defaults = {"owner_principal_type": None, "owner_principal_name": None, "max_lifetime_ms": -1}
     return CreateDelegationTokenRequest(renewers=named, **{**defaults, **fields})
 
@@ -110,23 +110,23 @@ def expiry(proof: bytes, period_ms: int = -1) -> ExpireDelegationTokenRequest:
     return ExpireDelegationTokenRequest(proof, period_ms)
 
 
-def name_of(answer: Any) -> str:
-    return ErrorCode(answer.error_code).name.removeprefix("DELEGATION_TOKEN_")
+def name_of(result: Any) -> str:
+    return ErrorCode(result.error_code).name.removeprefix("DELEGATION_TOKEN_")
 
 
 def test_a_token_has_kafkas_times() -> None:
     """The maximum lifetime limits the expiry time, and a config limits the maximum lifetime."""
     cluster = Cluster()
-    answer = cluster.issue(ALICE, "User:bob")
-    assert (answer.issue_timestamp_ms, answer.expiry_timestamp_ms, answer.max_timestamp_ms) == (
+    result = cluster.issue(ALICE, "User:bob")
+    assert (result.issue_timestamp_ms, result.expiry_timestamp_ms, result.max_timestamp_ms) == (
         NOW,
         NOW + DAY,
         NOW + 7 * DAY,
     )
-    assert (answer.principal_name, answer.token_requester_principal_name) == ("alice", "alice")
-    assert answer.hmac == SECRET.hmac(answer.token_id)
-    assert len(base64.urlsafe_b64decode(answer.token_id + "==")) == 16
-    assert cluster.token(answer.token_id).renewers == (BOB,)
+    assert (result.principal_name, result.token_requester_principal_name) == ("alice", "alice")
+    assert result.hmac == SECRET.hmac(result.token_id)
+    assert len(base64.urlsafe_b64decode(result.token_id + "==")) == 16
+    assert cluster.token(result.token_id).renewers == (BOB,)
     short, long = cluster.issue(max_lifetime_ms=5), cluster.issue(max_lifetime_ms=LONG_MAX)
     assert (short.expiry_timestamp_ms, short.max_timestamp_ms) == (NOW + 5, NOW + 5)
     assert long.max_timestamp_ms == cluster.issue(max_lifetime_ms=0).max_timestamp_ms
@@ -135,14 +135,14 @@ def test_a_token_has_kafkas_times() -> None:
 def test_a_token_and_its_notification_are_written_together() -> None:
     """The token's znode is created, set or deleted, each time with a notification of its id."""
     cluster = Cluster()
-    answer = cluster.issue()
-    path, change = TokenZnode.path(answer.token_id), "/delegation_token/token_changes/token_change_"
+    result = cluster.issue()
+    path, change = TokenZnode.path(result.token_id), "/delegation_token/token_changes/token_change_"
     created, notification = cluster.planned
     assert (type(created), created.path) == (Create, path)
-    assert notification == Create(change, answer.token_id.encode(), sequential=True)
-    cluster.call(39, renewal(answer.hmac))
+    assert notification == Create(change, result.token_id.encode(), sequential=True)
+    cluster.call(39, renewal(result.hmac))
     assert [type(cluster.planned[0]), cluster.planned[0].path] == [SetData, path]
-    cluster.call(40, expiry(answer.hmac))
+    cluster.call(40, expiry(result.hmac))
     assert cluster.planned == [Delete(path), notification]
     assert not cluster.image.tokens
 
@@ -161,8 +161,8 @@ def test_token_requests_need_authentication_other_than_a_token(
     protocol: str, principal: KafkaPrincipal, allowed: bool
 ) -> None:
     assert can_request_tokens(protocol, principal) is allowed
-    answer = Cluster().call(38, creation(), principal, protocol=protocol)
-    assert name_of(answer) == ("NONE" if allowed else "REQUEST_NOT_ALLOWED")
+    result = Cluster().call(38, creation(), principal, protocol=protocol)
+    assert name_of(result) == ("NONE" if allowed else "REQUEST_NOT_ALLOWED")
 
 
 def test_a_token_for_another_owner_needs_create_tokens_on_that_user() -> None:
@@ -174,14 +174,14 @@ def test_a_token_for_another_owner_needs_create_tokens_on_that_user() -> None:
         return False
 
     for_bob = creation("Group:x", owner_principal_type="User", owner_principal_name="bob")
-    answer = cluster.call(38, for_bob, rule=rule)
-    assert name_of(answer) == "AUTHORIZATION_FAILED"
+    result = cluster.call(38, for_bob, rule=rule)
+    assert name_of(result) == "AUTHORIZATION_FAILED"
     assert checks == [("CREATE_TOKENS", "USER", "User:bob")]
-    assert (answer.principal_name, answer.token_requester_principal_name) == ("bob", "alice")
-    assert (answer.issue_timestamp_ms, answer.token_id, answer.hmac) == (-1, "", b"")
+    assert (result.principal_name, result.token_requester_principal_name) == ("bob", "alice")
+    assert (result.issue_timestamp_ms, result.token_id, result.hmac) == (-1, "", b"")
     assert name_of(cluster.call(38, for_bob, rule=True)) == "INVALID_PRINCIPAL_TYPE"
-    own = creation(owner_principal_type="User", owner_principal_name="alice")
-    assert name_of(cluster.call(38, own, rule=rule)) == "NONE"
+    for_alice = creation(owner_principal_type="User", owner_principal_name="alice")
+    assert name_of(cluster.call(38, for_alice, rule=rule)) == "NONE"
     assert len(checks) == 1
     untyped = creation(owner_principal_type=None, owner_principal_name="bob")
     assert name_of(cluster.call(38, untyped)) == "UNKNOWN_SERVER_ERROR"
@@ -198,31 +198,31 @@ def test_tokens_are_disabled_without_a_secret_key() -> None:
 def test_only_the_owner_and_renewers_change_a_token() -> None:
     """The creator of a token for another owner can neither renew it nor expire it."""
     cluster = Cluster()
-    answer = cluster.issue(
+    result = cluster.issue(
         CAROL, "User:bob", owner_principal_type="User", owner_principal_name="alice"
     )
     for principal, error in ((ALICE, "NONE"), (BOB, "NONE"), (CAROL, "OWNER_MISMATCH")):
-        assert name_of(cluster.call(39, renewal(answer.hmac, 10), principal)) == error
-        assert name_of(cluster.call(40, expiry(answer.hmac, 10), principal)) == error
-    for proof in (b"", b"y" * 64, answer.hmac[:-1]):
+        assert name_of(cluster.call(39, renewal(result.hmac, 10), principal)) == error
+        assert name_of(cluster.call(40, expiry(result.hmac, 10), principal)) == error
+    for proof in (b"", b"y" * 64, result.hmac[:-1]):
         assert name_of(cluster.call(39, renewal(proof), ALICE)) == "NOT_FOUND"
 
 
 def test_a_renewal_is_limited_by_the_maximum_lifetime() -> None:
     """A negative period means the default, and 0 expires the token. Sums overflow as in Java."""
     cluster = Cluster()
-    answer = cluster.issue()
-    token = answer.token_id
+    result = cluster.issue()
+    token = result.token_id
 
     def renewed(period_ms: int) -> int:
-        response = cluster.call(39, renewal(answer.hmac, period_ms))
+        response = cluster.call(39, renewal(result.hmac, period_ms))
         assert name_of(response) == "NONE"
         assert cluster.token(token).expiry_ms == response.expiry_timestamp_ms
         return int(response.expiry_timestamp_ms) - NOW
 
-    assert [renewed(each) for each in (1000, -1, 30 * DAY, 0)] == [1000, DAY, 7 * DAY, 0]
+    assert [renewed(period) for period in (1000, -1, 30 * DAY, 0)] == [1000, DAY, 7 * DAY, 0]
     cluster.now_ms += 1
-    assert name_of(cluster.call(39, renewal(answer.hmac))) == "EXPIRED"
+    assert name_of(cluster.call(39, renewal(result.hmac))) == "EXPIRED"
     other = cluster.issue()
     assert cluster.call(39, renewal(other.hmac, LONG_MAX)).expiry_timestamp_ms < 0
 
@@ -230,23 +230,23 @@ def test_a_renewal_is_limited_by_the_maximum_lifetime() -> None:
 def test_an_expired_token_can_only_be_removed() -> None:
     """KAFKA-13771: a negative period removes it."""
     cluster = Cluster()
-    answer = cluster.issue(max_lifetime_ms=5)
+    result = cluster.issue(max_lifetime_ms=5)
     cluster.now_ms += 6
-    assert name_of(cluster.call(40, expiry(answer.hmac, 10))) == "EXPIRED"
-    removed = cluster.call(40, expiry(answer.hmac, -1))
+    assert name_of(cluster.call(40, expiry(result.hmac, 10))) == "EXPIRED"
+    removed = cluster.call(40, expiry(result.hmac, -1))
     assert (name_of(removed), removed.expiry_timestamp_ms) == ("NONE", cluster.now_ms)
-    again = cluster.call(40, expiry(answer.hmac, -1))
+    again = cluster.call(40, expiry(result.hmac, -1))
     assert (name_of(again), again.expiry_timestamp_ms) == ("NOT_FOUND", -1)
 
 
 def test_an_expiry_is_limited_by_the_maximum_lifetime() -> None:
     """A period of 0 expires the token now. The token stays until the controller removes it."""
     cluster = Cluster()
-    answer = cluster.issue()
+    result = cluster.issue()
     for period_ms, left_ms in ((1000, 1000), (30 * DAY, 7 * DAY), (0, 0)):
-        response = cluster.call(40, expiry(answer.hmac, period_ms))
+        response = cluster.call(40, expiry(result.hmac, period_ms))
         assert response.expiry_timestamp_ms - NOW == left_ms
-    assert answer.token_id in cluster.image.tokens
+    assert result.token_id in cluster.image.tokens
 
 
 def test_a_resend_gets_the_same_response_from_the_next_controller() -> None:
@@ -278,8 +278,8 @@ def test_outcomes_that_an_earlier_release_wrote_without_times_are_read() -> None
 def test_a_node_without_the_key_returns_no_hmac() -> None:
     """Somebody may forget to configure the key on one node."""
     outcome = Outcome(ErrorCode.NONE, numbers=(1, 2, 3))
-    answer = Cluster(None).call(38, creation(), committed={"id": outcome})
-    assert (name_of(answer), answer.hmac, answer.token_id) == ("AUTH_DISABLED", b"", "")
+    result = Cluster(None).call(38, creation(), committed={"id": outcome})
+    assert (name_of(result), result.hmac, result.token_id) == ("AUTH_DISABLED", b"", "")
 
 
 def test_expired_tokens_are_removed_in_several_multis() -> None:
@@ -290,7 +290,7 @@ def test_expired_tokens_are_removed_in_several_multis() -> None:
     removed: list[str] = []
     for records in remove_expired_tokens(lambda: cluster.image, NOW + 6):
         assert len(plan_operations(records, cluster.image)) <= 480
-        removed += [each.token_id for each in records]  # type: ignore[union-attr]
+        removed += [record.token_id for record in records]  # type: ignore[union-attr]
         cluster.image = cluster.image.replay(records)
         if short[-1] in cluster.image.tokens:
             cluster.image = cluster.image.replay(
@@ -304,8 +304,8 @@ def test_tokens_are_found_by_hmac_after_changes() -> None:
     first = cluster.issue()
     assert index.find(first.hmac, cluster.image.tokens) == cluster.token(first.token_id)
     second = cluster.issue()
-    for answer in (first, second):
-        assert index.find(answer.hmac, cluster.image.tokens) == cluster.token(answer.token_id)
+    for result in (first, second):
+        assert index.find(result.hmac, cluster.image.tokens) == cluster.token(result.token_id)
     before = cluster.image.tokens
     cluster.call(40, expiry(first.hmac))
     assert index.find(first.hmac, cluster.image.tokens) is None

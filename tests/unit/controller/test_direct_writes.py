@@ -51,17 +51,17 @@ class Znodes:
 
     @property
     def configs(self) -> dict[str, str]:
-        found: dict[str, str] = json.loads(self.znodes[PATH][1])["config"]
-        return found
+        config: dict[str, str] = json.loads(self.znodes[PATH][1])["config"]
+        return config
 
     async def read(self, reads: Sequence[Read], /) -> list[ReadResult]:
-        found: list[ReadResult] = []
-        for each in reads:
-            version, data = self.znodes.get(each.path, (-1, b""))
+        results: list[ReadResult] = []
+        for wanted in reads:
+            version, data = self.znodes.get(wanted.path, (-1, b""))
             stat = Stat(1, 1, 0, 0, version, 0, 0, 0, len(data), 0, 1)
-            is_there = isinstance(each, ReadData) and version >= 0
-            found.append(ZnodeData(data, stat.pack()) if is_there else None)
-        return found
+            is_there = isinstance(wanted, ReadData) and version >= 0
+            results.append(ZnodeData(data, stat.pack()) if is_there else None)
+        return results
 
     async def last_zxid(self) -> int:
         return 5
@@ -76,7 +76,7 @@ class Znodes:
             raise UnknownOutcomeError
         if self.concurrent:
             self.put(self.concurrent.pop())
-        for index, operation in enumerate(self._operations[each] for each in operations):
+        for index, operation in enumerate(self._operations[number] for number in operations):
             if isinstance(operation, SetData):
                 version, _ = self.znodes[operation.path]
                 if operation.version != version:
@@ -120,8 +120,8 @@ async def test_a_direct_write_keeps_a_concurrent_change() -> None:
     """Another broker sets another config between the read and the write."""
     session = Znodes(**{"log.cleaner.threads": "1"})
     session.concurrent = [{"log.cleaner.threads": "1", "num.io.threads": "9"}]
-    answer, zxid = await writer(session).write(altering("log.cleaner.threads", "2"))
-    assert [each.error_code for each in answer.responses] == [ErrorCode.NONE]
+    reply, zxid = await writer(session).write(altering("log.cleaner.threads", "2"))
+    assert [response.error_code for response in reply.responses] == [ErrorCode.NONE]
     assert zxid == 6
     assert session.configs == {"log.cleaner.threads": "2", "num.io.threads": "9"}
 
@@ -129,15 +129,15 @@ async def test_a_direct_write_keeps_a_concurrent_change() -> None:
 async def test_the_multi_of_a_direct_write_contains_its_outcome() -> None:
     session = Znodes()
     await writer(session).write(altering("log.cleaner.threads", "2"))
-    ((entry,),) = [each["outcomes"] for each in session.outcomes]
+    ((entry,),) = [outcome["outcomes"] for outcome in session.outcomes]
     assert (entry["id"], entry["request"]) == ([1, "life", 1], "r")
     assert [element[:2] for element in entry["elements"]] == [["4:", 0]]
 
 
 async def test_policies_reject_direct_writes() -> None:
     session = Znodes()
-    answer, _ = await writer(session, Rejects()).write(altering("log.cleaner.threads", "2"))
-    errors = [(each.error_code, each.error_message) for each in answer.responses]
+    reply, _ = await writer(session, Rejects()).write(altering("log.cleaner.threads", "2"))
+    errors = [(response.error_code, response.error_message) for response in reply.responses]
     assert errors == [(ErrorCode.POLICY_VIOLATION, "not on a Saturday")]
     assert session.configs == {}
 
@@ -172,9 +172,9 @@ async def test_the_controller_decides_again_after_a_conflict_with_a_direct_write
 def test_a_config_is_written_at_its_known_version() -> None:
     """Each replayed write raises the version. The first write of a config sets it to 0."""
     record = ConfigRecord(DEFAULTS, {"num.io.threads": "9"}, notify=False)
-    known = MetadataImage().with_config(DEFAULTS, {}, 3)
-    assert [o.version for o in plan_operations([record], known)] == [3]  # type: ignore[union-attr]
-    after = known.replay([record])
+    image = MetadataImage().with_config(DEFAULTS, {}, 3)
+    assert [o.version for o in plan_operations([record], image)] == [3]  # type: ignore[union-attr]
+    after = image.replay([record])
     assert [o.version for o in plan_operations([record], after)] == [4]  # type: ignore[union-attr]
     fresh = MetadataImage().replay([record])
     assert fresh.config_versions[DEFAULTS] == 0

@@ -58,11 +58,11 @@ async def listed(authorize: Any = EVERYTHING, as_: str = "a", **fields: Any) -> 
     """Return (type, name, principal, operation) of the listed ACLs."""
     api = ListAcls(lambda: THERE, lambda _request: authorize, True)
     request = a_request(10002, 0, dialect="drafted", principal=KafkaPrincipal("User", as_))
-    answer = await api.handle(request, ListAclsRequest(**fields))
+    response = await api.handle(request, ListAclsRequest(**fields))
     return {
-        (each.resource_type, each.resource_name, acl.acl_principal, acl.acl_operation)
-        for each in answer.responses
-        for acl in each.acls
+        (responded.resource_type, responded.resource_name, acl.acl_principal, acl.acl_operation)
+        for responded in response.responses
+        for acl in responded.acls
     }
 
 
@@ -80,14 +80,14 @@ async def test_list_acls_filters_by_principal_and_resource() -> None:
 @pytest.mark.parametrize("rights", NOT_ALL, ids=CLUSTER_OPERATIONS)
 async def test_list_acls_shows_a_client_its_own_allow_acls(rights: Any) -> None:
     """To list other ACLs, the client needs every operation on the cluster (All)."""
-    own = await listed(rights, principal="User:a")
-    assert own == {(2, "orders", "User:a", READ), (3, "g", "User:a", READ)}
+    own_acls = await listed(rights, principal="User:a")
+    assert own_acls == {(2, "orders", "User:a", READ), (3, "g", "User:a", READ)}
     nothing = everything_but(*(f"{operation} CLUSTER" for operation in CLUSTER_OPERATIONS))
-    assert await listed(nothing, principal="User:a") == own
+    assert await listed(nothing, principal="User:a") == own_acls
     for fields in ({}, {"principal": "User:b"}, {"resource_type": TOPIC}):
-        with pytest.raises(ApiError) as refused:
+        with pytest.raises(ApiError) as rejected:
             await listed(rights, **fields)
-        assert refused.value.error is ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        assert rejected.value.error is ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
 
 def action(code: int, principal: str = "User:a", operation: int = READ, kind: int = ALLOW) -> Any:
@@ -106,10 +106,10 @@ def alter(
     client = context(0, authorize, dialect="drafted")
     request = AlterAclsRequest(list(alterations))
     decision = api.decide(client, request, image, {})
-    outcomes = {each.element: each.outcome for each in decision.elements}
-    answer = api.response(client, request, Results(outcomes, image))
-    records = [record for each in decision.elements for record in each.records]
-    codes = [[row.error_code for row in each.results] for each in answer.responses]
+    outcomes = {element.element: element.outcome for element in decision.elements}
+    response = api.response(client, request, Results(outcomes, image))
+    records = [record for element in decision.elements for record in element.records]
+    codes = [[row.error_code for row in responded.results] for responded in response.responses]
     return codes, image.replay(records).acls
 
 

@@ -52,7 +52,7 @@ def test_create_topics_uses_defaults_only_from_v4_on_and_only_for_both_counts() 
     """)
 
 
-def test_drafted_topics_need_create_on_the_cluster_and_are_answered_once() -> None:
+def test_drafted_topics_need_create_on_the_cluster_and_get_one_response() -> None:
     """In releases CREATE on the topic is enough, and each entry of a topic has a response."""
     check("""
     > create t dry drafted deny=CREATE:CLUSTER
@@ -202,8 +202,8 @@ def test_the_controller_checks_the_entries_of_a_drafted_request() -> None:
             [replacing.AlterConfigsResource(2, "t", values)], True
         )
         wrapped = context(1, dialect="drafted")
-        for each, request in ((api, change), (old, replacement)):
-            outcome = only(each.decide(wrapped, request, with_topic("t"), {})).outcome
+        for handler, request in ((api, change), (old, replacement)):
+            outcome = only(handler.decide(wrapped, request, with_topic("t"), {})).outcome
             assert (outcome.error, outcome.message) == (ErrorCode.INVALID_REQUEST, text)
 
 
@@ -322,7 +322,7 @@ def test_alter_topics_rejects_only_the_invalid_topic() -> None:
     """)
 
 
-def test_alter_topics_executes_and_answers_the_last_entry_of_a_topic() -> None:
+def test_alter_topics_executes_and_returns_the_last_entry_of_a_topic() -> None:
     check("""
     > topic t 1 2
     > alter t partitions=1 / t partitions=3 drafted response

@@ -63,4 +63,4 @@ def test_partitions_with_equal_states_and_different_replicas_are_decided_separat
     states = [PartitionRecord("t", partition, state) for partition in range(3)]
     before = image().replay([TopicRecord("t", b"t".ljust(16), assignment, {}), *states])
     _, after = steps(without_broker_1(before))
-    assert [each.leader for each in after.topics["t"].states] == [2, 3, 2]
+    assert [after_state.leader for after_state in after.topics["t"].states] == [2, 3, 2]

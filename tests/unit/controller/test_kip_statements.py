@@ -49,7 +49,7 @@ async def test_a_policy_sees_the_principal_or_none_without_authentication() -> N
     for name, principal in (("a", ANONYMOUS), ("b", Principal("User", "alice"))):
         request = creation(topic(name), timeout_ms=0)
         await term.run_until(term.submit(create_topics(), request, principal=principal))
-    assert [each.principal for each in policies.seen] == [None, KafkaPrincipal("User", "alice")]
+    assert [policy.principal for policy in policies.seen] == [None, KafkaPrincipal("User", "alice")]
 
 
 def test_a_policy_sees_the_configs_that_the_topic_will_have() -> None:
@@ -100,26 +100,26 @@ def test_a_creation_may_fail_after_a_successful_dry_run() -> None:
     """)
 
 
-async def test_a_creation_is_answered_when_every_partition_has_a_leader() -> None:
+async def test_a_creation_gets_its_response_when_every_partition_has_a_leader() -> None:
     """KIP-4, timeout > 0: the response waits even if several multis write the states."""
     term = Term()
     partitions = PARTITIONS_IN_ONE_MULTI * 2
     request = creation(topic("t", partitions), timeout_ms=60_000)
-    answers = await term.run_until(term.submit(create_topics(), request))
-    assert answers == [{"t": "NONE"}]
+    replies = await term.run_until(term.submit(create_topics(), request))
+    assert replies == [{"t": "NONE"}]
     assert all(state.leader > 0 for state in term.loop.image.topics["t"].states)
     assert term.happened.count("published ['t']") > 1
     assert term.happened[-1] == "answered 1"
 
 
-async def test_a_deletion_is_answered_when_the_topic_is_gone() -> None:
+async def test_a_deletion_gets_its_response_when_the_topic_is_gone() -> None:
     """KIP-4, timeout > 0: the marker and then the removal are published before the response."""
     term = Term()
     await term.run_until(term.submit(create_topics(), creation(topic("t"), timeout_ms=60_000)))
     term.happened.clear()
     request = DeleteTopicsRequest(topics=[DeleteTopicState("t")], timeout_ms=1000)
-    answers = await term.run_until(term.submit(DeleteTopics(config()), request, version=6))
-    assert answers == [{"t": "NONE"}]
+    replies = await term.run_until(term.submit(DeleteTopics(config()), request, version=6))
+    assert replies == [{"t": "NONE"}]
     assert term.happened == ["published ['t']", "published ['t']", "answered 2"]
     assert "t" not in term.loop.image.topics
 
@@ -130,8 +130,8 @@ async def test_a_deletion_that_times_out_is_completed_later() -> None:
     await term.run_until(term.submit(create_topics(), creation(topic("t"), timeout_ms=60_000)))
     term.happened.clear()
     request = DeleteTopicsRequest(topics=[DeleteTopicState("t")], timeout_ms=0)
-    answers = await term.run_until(term.submit(DeleteTopics(config()), request, version=6))
-    assert answers == [{"t": "REQUEST_TIMED_OUT"}]
+    replies = await term.run_until(term.submit(DeleteTopics(config()), request, version=6))
+    assert replies == [{"t": "REQUEST_TIMED_OUT"}]
     await term.run_until_idle()
     assert term.happened == ["published ['t']", "answered 2", "published ['t']"]
     assert "t" not in term.loop.image.topics

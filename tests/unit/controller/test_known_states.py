@@ -60,13 +60,13 @@ class Znodes:
 
     async def read(self, reads: Any) -> list[ReadResult]:
         return [
-            self._children(each.path) if isinstance(each, ReadChildren) else self._data(each)
-            for each in reads
+            self._children(wanted.path) if isinstance(wanted, ReadChildren) else self._data(wanted)
+            for wanted in reads
         ]
 
     def _children(self, path: str) -> list[str]:
-        below = [each.removeprefix(f"{path}/") for each in self.znodes if each.startswith(path)]
-        return [each for each in below if "/" not in each]
+        below = [znode.removeprefix(f"{path}/") for znode in self.znodes if znode.startswith(path)]
+        return [entry for entry in below if "/" not in entry]
 
     def _data(self, read: ReadData) -> ZnodeData | None:
         self.paths_read.append(read.path)
@@ -178,14 +178,14 @@ class Store:
         return True
 
 
-async def states_of_new_controller(zookeeper: Znodes, known: Known) -> list[Any]:
+async def states_of_new_controller(zookeeper: Znodes, known_states: Known) -> list[Any]:
     """Elect a controller. Return the partition states of its images until it is idle.
 
     The states are in the order of the images. States in several images are listed once.
     """
     services = Mock(
         new_store=lambda _: Store(zookeeper),
-        known_states=known,
+        known_states=known_states,
         policies=None,
         quirks=frozenset(),
         apis={},
@@ -198,8 +198,8 @@ async def states_of_new_controller(zookeeper: Znodes, known: Known) -> list[Any]
     for _ in range(300):  # turns of the event loop, not time
         await asyncio.sleep(0)
         if image := controller.image:
-            found = image.topics[NAME].states
-            states += [found] if found not in states else []
+            loaded = image.topics[NAME].states
+            states += [loaded] if loaded not in states else []
     await controller.resign("")
     return states
 
@@ -212,11 +212,11 @@ async def test_a_new_controller_uses_the_states_that_its_broker_knows() -> None:
 
 async def test_a_new_controller_does_not_use_states_without_the_last_commit() -> None:
     """The earlier controller may have failed after the commit, before it published the state."""
-    known = Known({0: KNOWN}, zxid=LAST_COMMIT - 1)
-    assert await states_of_new_controller(Znodes(STORED), known) == [(STORED,)]
+    known_states = Known({0: KNOWN}, zxid=LAST_COMMIT - 1)
+    assert await states_of_new_controller(Znodes(STORED), known_states) == [(STORED,)]
 
 
 async def test_a_new_controller_loads_everything_if_a_known_state_differs() -> None:
     """For example, an operator edits the state and then deletes /controller."""
-    known = Known({0: KNOWN})
-    assert await states_of_new_controller(Znodes(STORED), known) == [(KNOWN,), (STORED,)]
+    known_states = Known({0: KNOWN})
+    assert await states_of_new_controller(Znodes(STORED), known_states) == [(KNOWN,), (STORED,)]

@@ -52,9 +52,9 @@ def test_multis_contain_every_entry_once_in_order_within_the_limits(
         if operations * size <= MULTI_BYTES_MAX
     ]
     multis = list(split_into_multis(entries))
-    assert [each for multi in multis for each in multi] == entries
+    assert [item for multi in multis for item in multi] == entries
     for multi in multis:
-        effects = [operation for each in multi for operation in each.operations]
+        effects = [operation for item in multi for operation in item.operations]
         outcomes = len(encode_outcomes(1, outcomes_of(multi)))
         assert len(effects) + FENCE_COUNTER_AND_OUTCOMES <= OPERATIONS_MAX
         # A single large element may exceed our limit; ZooKeeper's limit is higher.
@@ -76,7 +76,7 @@ def test_outcomes_of_a_multi_are_grouped_by_request(loop: asyncio.AbstractEventL
     one, two = pending(loop, 1), pending(loop, 2)
     multi = [entry(one, "a", 1, 1), entry(two, "a", 1, 1), entry(one, "b", 1, 1)]
     grouped = outcomes_of(multi)
-    assert [(each.identity.sequence, list(each.elements)) for each in grouped] == [
+    assert [(outcomes.identity.sequence, list(outcomes.elements)) for outcomes in grouped] == [
         (1, ["a", "b"]),
         (2, ["a"]),
     ]
@@ -103,6 +103,6 @@ def test_the_size_of_an_outcome_is_counted_in_bytes(loop: asyncio.AbstractEventL
     entries = [
         Entry(request, Decided(name, Outcome(ErrorCode.NONE, half)), [b"x"]) for name in ("a", "b")
     ]
-    assert all(fits_in_multi(each.operations, each.decided) for each in entries)
+    assert all(fits_in_multi(item.operations, item.decided) for item in entries)
     for multi in split_into_multis(entries):
         assert len(encode_outcomes(1, outcomes_of(multi))) <= MULTI_BYTES_MAX

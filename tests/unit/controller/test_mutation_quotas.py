@@ -19,7 +19,7 @@ from bridgehead.kafka_wire.messages.create_topics import CreateTopicsResponse
 from bridgehead.kafka_wire.messages.delete_topics import DeleteTopicsRequest
 from bridgehead.kafka_wire.messages.describe_cluster import DescribeClusterResponse
 from bridgehead.kafka_wire.primitives import WireError
-from cluster_model.client_quotas import Level, governing_level
+from cluster_model.client_quotas import QuotaLevel, governing_level
 from cluster_model.image import MetadataImage
 from cluster_model.mutation_rates import MUTATION_RATE
 from cluster_model.records import ConfigRecord, ConfigResource
@@ -68,7 +68,7 @@ class Client:
         request = context(version, api_key=CREATE_PARTITIONS, client_id=client_id, now_ms=now_ms)
         elements = [Decided(f"t{n}", DONE, mutations=count) for n, count in enumerate(partitions)]
         done = self.quotas.charge(request, elements, self.rates, charges)
-        return [each.outcome.error.name for each in done], charges.throttle_left_ms(now_ms)
+        return [element.outcome.error.name for element in done], charges.throttle_left_ms(now_ms)
 
 
 def test_a_full_bucket_accepts_one_request_of_any_size() -> None:
@@ -180,8 +180,8 @@ def test_the_quota_of_the_most_specific_entity_applies(
     rate: float | None,
 ) -> None:
     """The order is from KIP-55. As in Kafka, an empty client id gets its user's quota."""
-    known = {entity(text): float(value) for text, value in rates.items()}
-    assert governing_level(known, user, client_id) == (Level(*level), rate)
+    rate_of_entity = {entity(text): float(value) for text, value in rates.items()}
+    assert governing_level(rate_of_entity, user, client_id) == (QuotaLevel(*level), rate)
 
 
 def test_topics_are_charged_in_the_order_of_kafkas_hash_table() -> None:
@@ -261,8 +261,8 @@ async def test_an_element_that_is_decided_again_is_charged_once() -> None:
 
 def test_a_broker_reads_the_throttle_time_from_responses_that_have_it() -> None:
     """The broker does not decode the rest of the response."""
-    answer = CreateTopicsResponse(throttle_time_ms=1234, topics=[])
-    throttle_times = {v: throttle_time_ms(19, v, encode_response(19, v, answer)) for v in range(8)}
+    reply = CreateTopicsResponse(throttle_time_ms=1234, topics=[])
+    throttle_times = {v: throttle_time_ms(19, v, encode_response(19, v, reply)) for v in range(8)}
     assert throttle_times == {0: 0, 1: 0} | dict.fromkeys(range(2, 8), 1234)
     described = DescribeClusterResponse(throttle_time_ms=77, error_code=ErrorCode.NONE)
     assert throttle_time_ms(60, 0, encode_response(60, 0, described)) == 77

@@ -39,20 +39,20 @@ class Purged:
         self.multis: list[int] = []
 
     async def read(self, reads: Sequence[Read]) -> list[ReadResult]:
-        found: list[ReadResult] = []
-        for each in reads:
-            parent, _, name = each.path.rpartition("/")
-            if isinstance(each, ReadChildren):
-                found.append(list(self.created) if each.path == PARENT else [])
+        results: list[ReadResult] = []
+        for read in reads:
+            parent, _, name = read.path.rpartition("/")
+            if isinstance(read, ReadChildren):
+                results.append(list(self.created) if read.path == PARENT else [])
             else:
                 assert parent == PARENT
-                found.append(znode(self.created[name]))
-        return found
+                results.append(znode(self.created[name]))
+        return results
 
     async def commit_operations(self, operations: Sequence[Delete]) -> None:
         self.multis.append(len(operations))
-        for each in operations:
-            del self.created[each.path.rpartition("/")[2]]
+        for operation in operations:
+            del self.created[operation.path.rpartition("/")[2]]
 
     def schedule(self, action: Callable[[], Awaitable[None]]) -> None:
         self.actions.append(action)

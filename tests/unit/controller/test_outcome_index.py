@@ -164,9 +164,9 @@ def test_prunable_returns_the_oldest_commits_that_fit_in_one_multi() -> None:
 def test_an_incarnation_is_gone_after_the_whole_grace_period() -> None:
     """If it registers again and then disappears again, a new grace period starts."""
     pruner = OutcomePruner(grace_ms=1000)
-    known = {ME, OTHER}
-    assert pruner.gone(known, {OTHER}, 10.0) == NONE
-    assert pruner.gone(known, {OTHER}, 11.0) == NONE
-    assert pruner.gone(known, {OTHER}, 11.1) == {ME}
-    assert pruner.gone(known, known, 11.2) == NONE
-    assert pruner.gone(known, {OTHER}, 11.3) == NONE
+    incarnations = {ME, OTHER}
+    assert pruner.gone(incarnations, {OTHER}, 10.0) == NONE
+    assert pruner.gone(incarnations, {OTHER}, 11.0) == NONE
+    assert pruner.gone(incarnations, {OTHER}, 11.1) == {ME}
+    assert pruner.gone(incarnations, incarnations, 11.2) == NONE
+    assert pruner.gone(incarnations, {OTHER}, 11.3) == NONE

@@ -71,7 +71,10 @@ def test_create_partitions_adds_a_limited_number_of_partitions(
     a: INVALID_PARTITIONS "A request may add at most 10 partitions."
     """)
     both = cluster.decide("grow a 7 / b 6").elements
-    assert [each.outcome.error for each in both] == [ErrorCode.NONE, ErrorCode.INVALID_PARTITIONS]
+    assert [element.outcome.error for element in both] == [
+        ErrorCode.NONE,
+        ErrorCode.INVALID_PARTITIONS,
+    ]
 
 
 def test_create_partitions_rejects_topics_that_cannot_grow() -> None:
@@ -136,15 +139,15 @@ def test_create_partitions_with_an_invalid_path_fails_as_a_whole(name: str) -> N
     fault = "UNKNOWN_SERVER_ERROR"
     cluster = check("> topic t 1,2")
     decided = cluster.decide(f"grow t 2 / '{name}' 2").elements
-    assert [(each.element, each.outcome.error.name) for each in decided] == [
+    assert [(element.element, element.outcome.error.name) for element in decided] == [
         ("t", fault),
         (name, fault),
     ]
     decided = cluster.decide(f"grow t 2 / '{name}' 2 / '{name}' 2").elements
-    assert [each.outcome.error.name for each in decided] == ["NONE", "INVALID_REQUEST"]
+    assert [element.outcome.error.name for element in decided] == ["NONE", "INVALID_REQUEST"]
 
 
-def test_create_partitions_answers_duplicates_once_unless_the_request_fails() -> None:
+def test_create_partitions_returns_duplicates_once_unless_the_request_fails() -> None:
     check("""
     > topic t 1,2
     > grow t 2 / .. 2 / t 2 response
@@ -205,7 +208,7 @@ def test_an_unclean_election_takes_any_live_replica() -> None:
     """)
 
 
-def test_an_election_for_all_partitions_answers_those_that_need_one() -> None:
+def test_an_election_for_all_partitions_returns_those_that_need_one() -> None:
     check("""
     > topic t 1,2,3 1,2,3 1,2,3
     > state t-1 2 1,2
@@ -426,7 +429,9 @@ def test_many_reassigned_partitions_write_the_topic_once() -> None:
     first, *others = cluster.decide(f"reassign t {targets}").elements
     assert isinstance(first.records[0], AssignmentRecord)
     assert len(others) == 199
-    assert not [r for each in others for r in each.records if isinstance(r, AssignmentRecord)]
+    assert not [
+        r for decision in others for r in decision.records if isinstance(r, AssignmentRecord)
+    ]
 
 
 def test_a_reassignment_continues_after_a_failover() -> None:
@@ -486,11 +491,11 @@ def test_a_reassignment_that_does_not_fit_a_znode_is_rejected() -> None:
     cluster = check("> topic t " + "9 " * 40_000)
     targets = " ".join(f"{p}:1,2,3" for p in range(40_000))
     decided = cluster.decide(f"reassign t {targets}").elements
-    assert {each.outcome.error.name for each in decided} == {"UNKNOWN_SERVER_ERROR"}
-    assert not any(each.records for each in decided)
+    assert {element.outcome.error.name for element in decided} == {"UNKNOWN_SERVER_ERROR"}
+    assert not any(element.records for element in decided)
 
 
-def test_update_features_answers_a_duplicate_with_the_result_of_its_first_entry() -> None:
+def test_update_features_gives_a_duplicate_the_result_of_its_first_entry() -> None:
     check("""
     > features f 0 3 / f 1 1 / g 1 9 / '' 1 1 / h 0 1 response
     feature:f: INVALID_REQUEST "Can not delete non-existing finalized feature."

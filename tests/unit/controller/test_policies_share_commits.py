@@ -99,21 +99,21 @@ async def run_blocked(
     term: Term, store: BlockedStore, limits: Limits, count: int
 ) -> list[dict[str, str]]:
     """Create `count` topics. During the commit of t0, the policy checks all others."""
-    answers: list[asyncio.Future[EnvelopeReply]] = []
+    replies: list[asyncio.Future[EnvelopeReply]] = []
 
     def submit_the_rest(name: str) -> None:
         if name == "t0":
-            answers.extend(submit(term, *(f"t{n}" for n in range(1, count))))
+            replies.extend(submit(term, *(f"t{n}" for n in range(1, count))))
 
     limits.on_check = submit_the_rest
-    answers.extend(submit(term, "t0"))
+    replies.extend(submit(term, "t0"))
     running = asyncio.create_task(term.loop.run())
     await store.is_committing.wait()
     await until(lambda: len(limits.checked) == count and not len(term.loop._policies))
     store.go.set()
-    await asyncio.wait(answers, timeout=10)
+    await asyncio.wait(replies, timeout=10)
     running.cancel()
-    return [json.loads(answer.result().response_data or b"{}") for answer in answers]
+    return [json.loads(reply.result().response_data or b"{}") for reply in replies]
 
 
 async def test_requests_that_are_checked_during_a_commit_share_the_next_one() -> None:
@@ -135,7 +135,7 @@ async def test_a_limit_holds_for_requests_that_share_a_commit(
     term = Term(store, policies=limits)
     if not sees_uncommitted:
         monkeypatch.setattr(PolicyEvaluation, "_after_expected", lambda _: term.loop.image)
-    errors = [each for (each,) in map(dict.values, await run_blocked(term, store, limits, 10))]
+    errors = [error for (error,) in map(dict.values, await run_blocked(term, store, limits, 10))]
     if sees_uncommitted:
         assert errors == [CREATED] * 3 + [VIOLATION] * 7
     assert (len(term.loop.image.topics) == 3) is sees_uncommitted
@@ -206,14 +206,14 @@ async def test_unexpected_decisions_do_not_multiply_checks() -> None:
     limits = Limits(100)
     quota = ConfigRecord(ConfigResource("clients", "c"), {"controller_mutation_rate": "0.001"})
     term = Term(SlowStore(), before=image().replay([quota]), policies=limits)
-    answers = [
-        answer
+    replies = [
+        reply
         for n in range(20)
         for client_id in ("c", "other")
-        for answer in submit(term, f"{client_id}{n}", client_id=client_id)
+        for reply in submit(term, f"{client_id}{n}", client_id=client_id)
     ]
-    errors = await term.run_until(*answers)
-    assert sum("THROTTLING_QUOTA_EXCEEDED" in each.values() for each in errors) == 19
+    errors = await term.run_until(*replies)
+    assert sum("THROTTLING_QUOTA_EXCEEDED" in error.values() for error in errors) == 19
     assert len(limits.checked) <= 120
 
 
@@ -247,7 +247,7 @@ async def test_rejections_do_not_multiply_decisions(
     term = Term(policies=limits)
     decided = decisions(term)
     errors = await term.run_until(*submit(term, *(f"t{n}" for n in range(100))))
-    assert all(VIOLATION in each.values() for each in errors)
+    assert all(VIOLATION in error.values() for error in errors)
     assert len(limits.checked) == 100
     assert len(decided) <= 300
 
@@ -272,8 +272,8 @@ async def test_a_check_that_ends_during_a_commit_does_not_end_its_request() -> N
     term = Term(store, policies=limits)
     acl = AclCreation(2, "orders", 3, "User:alice", "*", 3, 3)
     other = term.submit(CreateAcls(has_authorizer=True), CreateAclsRequest([acl]), version=3)
-    (answer,) = submit(term, "t0")
-    running = asyncio.create_task(term.run_until(other, answer))
+    (reply,) = submit(term, "t0")
+    running = asyncio.create_task(term.run_until(other, reply))
     await store.is_committing.wait()
     await until(lambda: len(limits.checked) == 1)
     for _ in range(20):
@@ -290,28 +290,28 @@ async def test_the_results_of_a_slow_request_are_not_mixed_up_when_checks_are_re
     store, limits = BlockedStore(), Limits(10)
     store.znodes["/brokers/topics/t0"] = b"created outside"
     term = Term(store, policies=limits)
-    answers: list[asyncio.Future[EnvelopeReply]] = []
+    replies: list[asyncio.Future[EnvelopeReply]] = []
     check_quickly = limits.evaluate
 
     async def evaluate(check: Any, cluster: ClusterState) -> ApiError | None:
         if check.topic == "t0":
             both = creation(topic("good"), topic("bad"), timeout_ms=0)
-            answers.append(term.submit(create_topics(), both))
+            replies.append(term.submit(create_topics(), both))
         if check.topic != "bad":
             return await check_quickly(check, cluster)
         store.go.set()
-        await answers[0]  # t0 has failed, so the checks are repeated.
+        await replies[0]  # t0 has failed, so the checks are repeated.
         await asyncio.sleep(2 * policy_evaluation.TURN_S)
         return ApiError(ErrorCode.POLICY_VIOLATION, "bad")
 
     monkeypatch.setattr(limits, "evaluate", evaluate)
-    answers.extend(submit(term, "t0"))
+    replies.extend(submit(term, "t0"))
     running = asyncio.create_task(term.loop.run())
     await store.is_committing.wait()
-    await until(lambda: len(answers) == 2)
-    await asyncio.wait(answers, timeout=10)
+    await until(lambda: len(replies) == 2)
+    await asyncio.wait(replies, timeout=10)
     running.cancel()
-    errors = json.loads(answers[1].result().response_data or b"{}")
+    errors = json.loads(replies[1].result().response_data or b"{}")
     assert errors == {"good": CREATED, "bad": VIOLATION}
 
 
@@ -357,9 +357,9 @@ async def test_a_slow_request_is_not_checked_further_after_its_deadline(
 
     monkeypatch.setattr(limits, "evaluate", evaluate)
     three = creation(topic("a"), topic("b"), topic("c"), timeout_ms=0)
-    answer = term.submit(create_topics(), three, deadline_s=1001.0)
-    await term.run_until(answer)
-    assert answer.result().error_code == ErrorCode.REQUEST_TIMED_OUT
+    reply = term.submit(create_topics(), three, deadline_s=1001.0)
+    await term.run_until(reply)
+    assert reply.result().error_code == ErrorCode.REQUEST_TIMED_OUT
     assert checked == ["a"]
 
 
@@ -374,8 +374,8 @@ async def test_checks_continue_after_a_checked_topic_has_disappeared() -> None:
 
     limits.evaluate = evaluate  # type: ignore[assignment]
     grow = CreatePartitionsRequest([CreatePartitionsTopic("t", 2, None)], 0, False)
-    answers = [term.submit(CreatePartitions(), grow), *submit(term, "other")]
-    errors = await asyncio.wait_for(term.run_until(*answers), 10)
+    replies = [term.submit(CreatePartitions(), grow), *submit(term, "other")]
+    errors = await asyncio.wait_for(term.run_until(*replies), 10)
     assert errors == [{"t": "UNKNOWN_TOPIC_OR_PARTITION"}, {"other": CREATED}]
 
 
@@ -384,7 +384,7 @@ async def test_checks_continue_after_an_expected_topic_has_disappeared() -> None
     store, limits = BlockedStore(), Limits(10)
     term = Term(store, before=with_topic("t"), policies=limits)
     grow = CreatePartitionsRequest([CreatePartitionsTopic("t", 2, None)], 0, False)
-    answers: list[asyncio.Future[EnvelopeReply]] = []
+    replies: list[asyncio.Future[EnvelopeReply]] = []
     is_gone = asyncio.Event()
 
     async def reload() -> None:
@@ -395,7 +395,7 @@ async def test_checks_continue_after_an_expected_topic_has_disappeared() -> None
 
     async def evaluate(check: Any, _: ClusterState) -> None:
         if check.topic == "first":
-            answers.extend((term.submit(CreatePartitions(), grow), *submit(term, "other")))
+            replies.extend((term.submit(CreatePartitions(), grow), *submit(term, "other")))
         elif check.topic == "t":
             await asyncio.sleep(2 * SERIES_S)  # The next check is in another series.
         elif not is_gone.is_set():
@@ -406,5 +406,5 @@ async def test_checks_continue_after_an_expected_topic_has_disappeared() -> None
     limits.evaluate = evaluate  # type: ignore[assignment]
     (first,) = submit(term, "first")
     await asyncio.wait_for(term.run_until(first), 10)
-    errors = await asyncio.wait_for(term.run_until(*answers), 10)
+    errors = await asyncio.wait_for(term.run_until(*replies), 10)
     assert errors == [{"t": "UNKNOWN_TOPIC_OR_PARTITION"}, {"other": CREATED}]

@@ -127,15 +127,15 @@ async def test_the_second_decision_places_topics_as_the_policy_saw_them() -> Non
     for check in policies.checks:
         written = term.loop.image.topics[check.topic].assignment
         assert check.requested_state.replicas_assignments == dict(enumerate(written))
-    ids = {each.topic_id for each in term.loop.image.topics.values()}
+    ids = {decided_topic.topic_id for decided_topic in term.loop.image.topics.values()}
     assert len(ids) == 2
 
 
 async def test_a_limit_holds_over_concurrent_requests() -> None:
     """Each request is checked against the image that includes the previous request."""
     term = Term(policies=at_most(3))
-    answers = [term.submit(create_topics(), created(f"t{n}")) for n in range(10)]
-    errors = [next(iter(each.values())) for each in await term.run_until(*answers)]
+    replies = [term.submit(create_topics(), created(f"t{n}")) for n in range(10)]
+    errors = [next(iter(reply.values())) for reply in await term.run_until(*replies)]
     assert errors.count(VIOLATION) == 7
     assert len(term.loop.image.topics) == 3
 
@@ -167,7 +167,7 @@ async def test_a_check_lists_the_accepted_changes_of_earlier_topics_in_its_reque
     policies = rejecting("b")
     term = Term(before=with_topic("before"), policies=policies)
     await term.run_until(term.submit(create_topics(), created("a", "b", "c")))
-    seen = {each.topic: [one.topic for one in each.accepted_before] for each in policies.checks}
+    seen = {check.topic: [one.topic for one in check.accepted_before] for check in policies.checks}
     assert seen == {"a": [], "b": ["a"], "c": ["a"]}
     await term.run_until(term.submit(create_topics(), created("d")))
     assert policies.checks[-1].accepted_before == ()
@@ -229,8 +229,8 @@ async def test_a_check_is_repeated_after_an_unexpected_error(
 
     term = Term(policies=RecordingPolicies(judge))
     async with asyncio.timeout(10):
-        (answer,) = await term.run_until(term.submit(create_topics(), created("a")))
-    assert answer == {"a": "REQUEST_TIMED_OUT"}  # the timeout is 0 ms
+        (reply,) = await term.run_until(term.submit(create_topics(), created("a")))
+    assert reply == {"a": "REQUEST_TIMED_OUT"}  # the timeout is 0 ms
     assert set(term.loop.image.topics) == {"a"}
 
 
@@ -238,13 +238,13 @@ async def test_requests_that_wait_for_a_policy_get_not_controller_when_the_term_
     policies = rejecting()
     policies.go.clear()
     term = Term(policies=policies)
-    answers = [term.submit(create_topics(), created(name)) for name in "abc"]
+    replies = [term.submit(create_topics(), created(name)) for name in "abc"]
     running = asyncio.create_task(term.loop.run())
     while not policies.checks:
         await asyncio.sleep(0)
     running.cancel()
     term.loop.end()
-    codes = [answer.result().error_code for answer in answers]
+    codes = [reply.result().error_code for reply in replies]
     assert codes == [ErrorCode.NOT_CONTROLLER] * 3
     policies.go.set()
     for _ in range(20):  # turns of the event loop, not time
@@ -257,15 +257,15 @@ async def test_a_request_that_a_policy_delays_past_its_deadline_is_not_executed(
     policies = rejecting()
     policies.go.clear()
     term = Term(policies=policies)
-    answer = term.submit(create_topics(), created("a", "b"), deadline_s=1001)
+    reply = term.submit(create_topics(), created("a", "b"), deadline_s=1001)
     running = asyncio.create_task(term.loop.run())
     while not policies.checks:
         await asyncio.sleep(0)
     term.now_s = 1002
     policies.go.set()
-    await asyncio.wait((answer,), timeout=10)
+    await asyncio.wait((reply,), timeout=10)
     running.cancel()
-    assert answer.result().error_code == ErrorCode.REQUEST_TIMED_OUT
+    assert reply.result().error_code == ErrorCode.REQUEST_TIMED_OUT
     assert term.store.multis == []
 
 
@@ -390,8 +390,10 @@ async def test_a_topic_deleted_by_name_and_by_id_is_rejected_in_both_entries() -
     outcomes = {
         d.element: type(d.outcome)(ErrorCode.POLICY_VIOLATION, "no") for d in decision.elements
     }
-    answer = api.response(context(6), request, Results(outcomes, term.loop.image))
-    assert [(each.name, each.error_message) for each in answer.responses] == [("t", "no")] * 2
+    reply = api.response(context(6), request, Results(outcomes, term.loop.image))
+    assert [(response.name, response.error_message) for response in reply.responses] == [
+        ("t", "no")
+    ] * 2
 
 
 def test_cluster_state_shows_the_image() -> None:

@@ -50,8 +50,8 @@ class Peer:
         topic = self.cache.topics.get(name)
         if topic is None:
             return None
-        found = sorted(topic.partitions.items())
-        return topic.topic_id, [(n, p.leader, p.leader_epoch, p.replicas) for n, p in found]
+        partitions = sorted(topic.partitions.items())
+        return topic.topic_id, [(n, p.leader, p.leader_epoch, p.replicas) for n, p in partitions]
 
 
 def of_image(image: MetadataImage, name: str) -> Any:
@@ -69,15 +69,15 @@ class Cluster:
         self.image = MetadataImage(controller_epoch=OLD, brokers=Map({1: _broker(1)}))
         self.ids = 0
         self.leader_epoch = 0
-        self.own = Peer(is_remote=False)
-        self.peers = [self.own]
-        before = Publisher(9, self.own)  # of the earlier controller
+        self.own_peer = Peer(is_remote=False)
+        self.peers = [self.own_peer]
+        before = Publisher(9, self.own_peer)  # of the earlier controller
         for name in topics:
             self.replay(*self.create(name))
         before.activate(self.image)
         while before.push_part():
             pass
-        self.publisher = Publisher(1, self.own, 0.5)
+        self.publisher = Publisher(1, self.own_peer, 0.5)
 
     def create(self, name: str) -> list[Record]:
         self.ids += 1
@@ -171,7 +171,7 @@ def test_a_topic_that_was_published_as_a_change_is_not_in_a_later_part() -> None
         cluster.activate()
         cluster.change("elect", "a")
         cluster.finish()
-    assert [(u.between_parts, u.complete) for u in cluster.own.updates[-3:]] == [
+    assert [(u.between_parts, u.complete) for u in cluster.own_peer.updates[-3:]] == [
         (False, False),
         (True, False),
         (False, True),
@@ -181,14 +181,14 @@ def test_a_topic_that_was_published_as_a_change_is_not_in_a_later_part() -> None
 def test_a_change_between_two_parts_is_visible_but_does_not_raise_the_zxid() -> None:
     with patch.object(update_metadata, "PARTITIONS_PER_MESSAGE_MAX", 1):
         cluster = Cluster("a", "b", "c")
-        before = cluster.own.cache.zxid
+        before = cluster.own_peer.cache.zxid
         cluster.activate()
         cluster.change("elect", "a")
         cluster.change("delete", "b")
-        assert cluster.own.cache.zxid == before
-        assert cluster.own.changes[-2:] == [{"a"}, {"b"}]
+        assert cluster.own_peer.cache.zxid == before
+        assert cluster.own_peer.changes[-2:] == [{"a"}, {"b"}]
         cluster.finish()
-        assert cluster.own.changes[-1] is None
+        assert cluster.own_peer.changes[-1] is None
 
 
 def test_a_change_in_several_parts_raises_the_zxid_with_the_last_part() -> None:
@@ -196,17 +196,17 @@ def test_a_change_in_several_parts_raises_the_zxid_with_the_last_part() -> None:
     with patch.object(update_metadata, "PARTITIONS_PER_MESSAGE_MAX", 1):
         cluster = Cluster()
         cluster.activate()
-        own = cluster.own
-        before = own.cache.zxid
+        own_broker = cluster.own_peer
+        before = own_broker.cache.zxid
         cluster.replay(*cluster.create("a"), *cluster.create("b"))
         cluster.publisher.publish(cluster.image, frozenset(("a", "b")))
-        assert own.changes[-2:] == [{"a"}, {"b"}]
-        assert [(u.between_parts, u.complete) for u in own.updates[-2:]] == [
+        assert own_broker.changes[-2:] == [{"a"}, {"b"}]
+        assert [(u.between_parts, u.complete) for u in own_broker.updates[-2:]] == [
             (True, False),
             (False, True),
         ]
-        assert own.cache.zxid > before
-        part = own.updates[-2]
+        assert own_broker.cache.zxid > before
+        part = own_broker.updates[-2]
     lagging = cluster.connect()
     zxid = lagging.cache.zxid
     lagging.push(replace(part, zxid=zxid + 1))
@@ -230,6 +230,6 @@ def test_only_changes_are_delayed() -> None:
     cluster.activate()
     other = cluster.connect()
     cluster.publisher.publish(cluster.image, frozenset())
-    for peer in (cluster.own, other):
+    for peer in (cluster.own_peer, other):
         started = [u.starts_full_image for u in peer.updates[-2:]]
         assert list(zip(started, peer.delays[-2:], strict=True)) == [(True, 0.0), (False, 0.5)]

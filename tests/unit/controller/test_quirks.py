@@ -35,7 +35,7 @@ from bridgehead.kafka_wire.messages.update_features import UpdateFeaturesRespons
 from broker_proxy.apis.admin.describe_user_scram_credentials import DescribeUserScramCredentials
 from broker_proxy.apis.groups.group_ports import NoGroups
 from broker_proxy.apis.groups.offset_fetch import OffsetFetch
-from broker_proxy.client_request import NeverAnsweredError
+from broker_proxy.client_request import NeverRespondedError
 from cluster_model import quirks
 from cluster_model.image import MetadataImage
 from cluster_model.quirks import (
@@ -89,7 +89,7 @@ def test_every_quirk_is_documented_and_used_once() -> None:
         assert f"`{row}`" in rows
 
 
-async def test_describing_all_credentials_without_the_right_is_not_answered() -> None:
+async def test_describing_all_credentials_without_the_right_gets_no_response() -> None:
     """The quirk applies only if the request names no user."""
     all_users = DescribeUserScramCredentialsRequest(users=None)
     named_users = DescribeUserScramCredentialsRequest(users=[UserName("alice")])
@@ -98,25 +98,25 @@ async def test_describing_all_credentials_without_the_right_is_not_answered() ->
     with_quirk = DescribeUserScramCredentials(
         credentials, no_client, quirks=frozenset({DESCRIBE_SCRAM_DENIED_HANGS})
     )
-    with pytest.raises(NeverAnsweredError):
+    with pytest.raises(NeverRespondedError):
         await with_quirk.handle(a_request(50, 0), all_users)
     for api, request in (
         (with_quirk, named_users),
         (DescribeUserScramCredentials(credentials, no_client), all_users),
     ):
-        with pytest.raises(ApiError) as refused:
+        with pytest.raises(ApiError) as rejected:
             await api.handle(a_request(50, 0), request)
-        assert refused.value.error is ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        assert rejected.value.error is ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
 
-async def test_fetching_offsets_of_no_group_is_not_answered() -> None:
+async def test_fetching_offsets_of_no_group_gets_no_response() -> None:
     """The quirk applies from version 8 on, because these versions take several groups."""
     broker = CoordinatingBroker()
     enabled = frozenset({OFFSET_FETCH_NO_GROUPS_HANGS})
     with_quirk = OffsetFetch(
         NoGroups(broker.coordinators), broker.coordinators, authorize_every_client(True), enabled
     )
-    with pytest.raises(NeverAnsweredError):
+    with pytest.raises(NeverRespondedError):
         await with_quirk.handle(a_request(9, 8), OffsetFetchRequest(groups=[]))
     one = OffsetFetchRequest(groups=[OffsetFetchRequestGroup("g")])
     assert len((await with_quirk.handle(a_request(9, 8), one)).groups) == 1
@@ -175,9 +175,11 @@ def test_a_denial_sets_the_same_messages_as_in_kafka() -> None:
     whole = AlterPartitionReassignmentsResponse(error_code=31, error_message="x", responses=[])
     set_denial_message(45, whole, "dump")
     assert whole.error_message == "dump"
-    each = CreateAclsResponse(results=[AclCreationResult(31, "x"), AclCreationResult(42, "bad")])
-    set_denial_message(30, each, "dump")
-    assert [result.error_message for result in each.results] == ["dump", "bad"]
+    response = CreateAclsResponse(
+        results=[AclCreationResult(31, "x"), AclCreationResult(42, "bad")]
+    )
+    set_denial_message(30, response, "dump")
+    assert [result.error_message for result in response.results] == ["dump", "bad"]
     other = UpdateFeaturesResponse(error_code=31, error_message="x", results=[])
     set_denial_message(57, other, "dump")
     assert other.error_message == "x"

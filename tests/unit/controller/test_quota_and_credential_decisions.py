@@ -47,9 +47,9 @@ def upsertion(name: str, **other: Any) -> ScramCredentialUpsertion:
 
 
 def changing(*changes: Any) -> AlterUserScramCredentialsRequest:
-    deletions = [each for each in changes if isinstance(each, ScramCredentialDeletion)]
+    deletions = [change for change in changes if isinstance(change, ScramCredentialDeletion)]
     return AlterUserScramCredentialsRequest(
-        deletions, [each for each in changes if each not in deletions]
+        deletions, [change for change in changes if change not in deletions]
     )
 
 
@@ -57,7 +57,7 @@ def credentials(*changes: Any, **stored: str) -> dict[str, Outcome]:
     """Return the outcomes by user. The znode of user `u` has the `stored` configs."""
     image = MetadataImage().replay([ConfigRecord(ConfigResource("users", "u"), stored)])
     decision = CREDENTIALS.decide(CONTEXT, changing(*changes), image, {})
-    return {each.element: each.outcome for each in decision.elements}
+    return {element.element: element.outcome for element in decision.elements}
 
 
 def test_quotas_are_stored_as_java_writes_numbers() -> None:
@@ -143,7 +143,7 @@ def test_resend_changes_only_uncommitted_entries() -> None:
     """)
     again = changing(ScramCredentialDeletion("a", 1), upsertion("b"))
     decided = CREDENTIALS.decide(CONTEXT, again, MetadataImage(), {"a": DONE}).elements
-    assert [each.element for each in decided] == ["b"]
+    assert [element.element for element in decided] == ["b"]
 
 
 def test_quotas_and_credentials_share_a_znode() -> None:
@@ -208,8 +208,8 @@ async def test_host_lookups_are_limited(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr("controller.requests.host_names._has_address", look_up)
     monkeypatch.setattr("controller.requests.host_names.WITHIN_S", 0.01)
-    found = await resolvable(["good", "unknown", "%3A%3A1", "a b", "good", "slow", "late"])
-    assert found == {"good"}
+    hosts = await resolvable(["good", "unknown", "%3A%3A1", "a b", "good", "slow", "late"])
+    assert hosts == {"good"}
     assert resolved == ["good", "unknown", "slow"]
     resolved.clear()
     await resolvable([f"host-{number}" for number in range(60)])
@@ -248,16 +248,16 @@ def test_secrets_are_in_records_only() -> None:
     """The outcomes and the response contain no secret."""
     request = changing(upsertion("a"), upsertion("b", iterations=1))
     decision = CREDENTIALS.decide(CONTEXT, request, MetadataImage(), {})
-    outcomes = {each.element: each.outcome for each in decision.elements}
-    answer = CREDENTIALS.response(CONTEXT, request, Results(outcomes, MetadataImage()))
+    outcomes = {element.element: element.outcome for element in decision.elements}
+    response = CREDENTIALS.response(CONTEXT, request, Results(outcomes, MetadataImage()))
     identity = RequestIdentity(1, "i", 1)
     kept = encode_outcomes(1, [RequestOutcomes(identity, "r", outcomes)]).decode()
-    (record,) = [r for each in decision.elements for r in each.records]
+    (record,) = [r for element in decision.elements for r in element.records]
     assert isinstance(record, ConfigRecord)
     fields = dict(f.split("=", 1) for f in record.configs["SCRAM-SHA-256"].split(","))
-    for shown in (kept, repr(answer)):
+    for shown in (kept, repr(response)):
         assert not any(fields[name] in shown for name in ("salt", "stored_key", "server_key"))
-    assert "pppp" not in kept + repr(answer) + repr(decision)
+    assert "pppp" not in kept + repr(response) + repr(decision)
 
 
 def test_an_invalid_stored_credential_is_not_shown_in_the_error() -> None:
@@ -295,5 +295,5 @@ def test_the_time_to_change_credentials_grows_linearly() -> None:
     request = changing(*(upsertion(CountedName(f"u{number}")) for number in range(300)))
     before = CountedName.comparisons
     decision = CREDENTIALS.decide(CONTEXT, request, MetadataImage(), {})
-    assert [each.outcome for each in decision.elements] == [DONE] * 300
+    assert [element.outcome for element in decision.elements] == [DONE] * 300
     assert CountedName.comparisons - before < 3000

@@ -60,8 +60,8 @@ def test_a_request_may_add_a_limited_number_of_partitions(monkeypatch: pytest.Mo
     (decided,) = cluster.decide("create t partitions=11").elements
     assert decided.outcome.error is ErrorCode.INVALID_PARTITIONS
     errors = [
-        each.outcome.error
-        for each in cluster.decide(
+        element.outcome.error
+        for element in cluster.decide(
             "create a partitions=6 / b partitions=5 / c partitions=4"
         ).elements
     ]

@@ -96,7 +96,7 @@ class Request:
 
     def names(self, option: str) -> list[str]:
         """Return the values of an option such as `deny=a,b`."""
-        return [each for each in self.options.get(option, "").split(",") if each]
+        return [part for part in self.options.get(option, "").split(",") if part]
 
 
 def _create(request: Request) -> Any:
@@ -104,11 +104,11 @@ def _create(request: Request) -> Any:
     topics = []
     for name, *words in request.entries:
         fields = _fields(words)
-        given = _assignment(fields.pop("assign", ""))
-        default = "-1" if given else "1"
+        assignment = _assignment(fields.pop("assign", ""))
+        default = "-1" if assignment else "1"
         partitions, factor = int(fields.pop("partitions", default)), int(fields.pop("rf", default))
-        assignments = [creating.CreatableReplicaAssignment(p, ids) for p, ids in given]
-        configs = [creating.CreatableTopicConfig(*each) for each in fields.items()]
+        assignments = [creating.CreatableReplicaAssignment(p, ids) for p, ids in assignment]
+        configs = [creating.CreatableTopicConfig(*item) for item in fields.items()]
         topics.append(creating.CreatableTopic(name, partitions, factor, assignments, configs))
     return creating.CreateTopicsRequest(topics, request.timeout_ms, request.dry)
 
@@ -127,8 +127,8 @@ def _delete(request: Request) -> Any:
 def _grow(request: Request) -> Any:
     """`grow t 3 2,3 1,2 / u 4`: the new total, then the replicas of each new partition."""
     topics = []
-    for name, count, *given in request.entries:
-        assignments = [growing.CreatePartitionsAssignment(_ids(each)) for each in given]
+    for name, count, *assigned in request.entries:
+        assignments = [growing.CreatePartitionsAssignment(_ids(replicas)) for replicas in assigned]
         topics.append(growing.CreatePartitionsTopic(name, int(count), assignments or None))
     return growing.CreatePartitionsRequest(topics, request.timeout_ms, request.dry)
 
@@ -166,9 +166,9 @@ def _alter(request: Request) -> Any:
     topics = []
     for name, *words in request.entries:
         fields = _fields(words)
-        given = _assignment(fields.get("assign", ""))
+        assignment = _assignment(fields.get("assign", ""))
         partitions, factor = int(fields.get("partitions", "-1")), int(fields.get("rf", "-1"))
-        replicas = [alter_topics.PartitionReplicas(p, ids) for p, ids in given]
+        replicas = [alter_topics.PartitionReplicas(p, ids) for p, ids in assignment]
         topics.append(alter_topics.AlterTopic(name, partitions, factor, replicas))
     return alter_topics.AlterTopicsRequest(topics)
 
@@ -197,7 +197,7 @@ def _replace(request: Request) -> Any:
     """`replace 2:a flush.ms=7`: AlterConfigs."""
     resources = []
     for kind, name, configs in _resources(request):
-        new = [replacing.AlterableConfig(*each) for each in configs.items()]
+        new = [replacing.AlterableConfig(*item) for item in configs.items()]
         resources.append(replacing.AlterConfigsResource(kind, name, new))
     return replacing.AlterConfigsRequest(resources, request.dry)
 
@@ -334,8 +334,8 @@ class Cluster:
             resolvable=frozenset(request.names("resolvable")),
         )
         committed = {
-            each: Outcome(ErrorCode.NONE, topic_id=topic_id(each) if key in (19, 20) else None)
-            for each in request.names("committed")
+            name: Outcome(ErrorCode.NONE, topic_id=topic_id(name) if key in (19, 20) else None)
+            for name in request.names("committed")
         }
         message = build(request)
         decision = self.apis[key].decide(context, message, self.image, committed)
@@ -355,7 +355,7 @@ class Cluster:
             yield from _records(decided.following, "  later ")
             self.replay(*decided.records, *decided.following)
         wait, is_late = decision.wait, "late" in request.options
-        waiting = [_waiting(*each) for each in wait.topics.items() if outcomes[each[0]].succeeded]
+        waiting = [_waiting(*item) for item in wait.topics.items() if outcomes[item[0]].succeeded]
         if wait.condition is not WaitFor.NOTHING and waiting:
             yield f"waits for {wait.condition.name}: {' '.join(waiting)}"
         if verb == "delete" and not is_late:
@@ -372,7 +372,7 @@ def _fields(words: Words) -> dict[str, str]:
 
 
 def _ids(text: str) -> list[int]:
-    return [int(each) for each in text.split(",") if each not in ("", "none")]
+    return [int(part) for part in text.split(",") if part not in ("", "none")]
 
 
 def _assignment(text: str) -> list[tuple[int, list[int]]]:
@@ -436,8 +436,8 @@ def _pairs(configs: Any) -> list[str]:
 def _response(body: dict[str, Any]) -> Iterator[str]:
     """Yield the fields of a response, then its rows."""
     rows = [row for value in body.values() if isinstance(value, list) for row in value]
-    own = {k: v for k, v in body.items() if not isinstance(v, list) and k != "throttleTimeMs"}
-    for fields in [own, *rows] if own else rows:
+    top_level = {k: v for k, v in body.items() if not isinstance(v, list) and k != "throttleTimeMs"}
+    for fields in [top_level, *rows] if top_level else rows:
         shown = {k: f"{len(v)} configs" if k == "configs" and v else v for k, v in fields.items()}
         yield f"< {json.dumps(shown, ensure_ascii=False)}"
 

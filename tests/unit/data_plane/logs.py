@@ -19,9 +19,9 @@ def directories(folder: Path, **configs: object) -> LogDirectories:
     """Return loaded log directories. All topics have these `configs`, named with `_` for a dot."""
     overrides = {name.replace("_", "."): str(value) for name, value in configs.items()}
     settings = TopicSettings.of(overrides, DEFAULTS)
-    found = LogDirectories([str(folder)], lambda _topic: settings)
-    found.load()
-    return found
+    result = LogDirectories([str(folder)], lambda _topic: settings)
+    result.load()
+    return result
 
 
 def batch(

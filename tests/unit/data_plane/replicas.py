@@ -66,7 +66,7 @@ def append(partition: Partition, *values: bytes) -> None:
         partition.append(batch(value), 1, NOW)
 
 
-def answer(leader: Partition, request: FetchRequest) -> FetchResponse:
+def response_to(leader: Partition, request: FetchRequest) -> FetchResponse:
     """Return the leader's response, as `broker_proxy.apis.records.fetch` does for one partition."""
     ((wanted,),) = (topic.partitions for topic in request.topics)
     data = PartitionData(wanted.partition, high_watermark=-1, records=b"")

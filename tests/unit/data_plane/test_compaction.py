@@ -34,8 +34,8 @@ class FirstOffsets(LastOffsets):
     def put(self, digest: bytes, offset: int) -> None:
         self._offsets.setdefault(digest, offset)
 
-    def is_later(self, found: int, offset: int) -> bool:
-        return 0 <= found != offset
+    def is_later(self, known_offset: int, offset: int) -> bool:
+        return 0 <= known_offset != offset
 
 
 def record(key: bytes, value: bytes | None, codec: Codec = Codec.NONE) -> bytes:
@@ -44,17 +44,17 @@ def record(key: bytes, value: bytes | None, codec: Codec = Codec.NONE) -> bytes:
 
 def records(log: PartitionLog) -> list[Record]:
     """Return every record of the log, read as a consumer does."""
-    found: list[Record] = []
+    result: list[Record] = []
     offset = log.start_offset
     while data := log.read(offset, 300, log.end_offset):
         for header, batch in decode_batches(data):
-            found += batch
+            result += batch
             offset = header.next_offset
-    return found
+    return result
 
 
 def last_values(log: PartitionLog) -> dict[bytes | None, tuple[int, bytes | None]]:
-    return {each.key: (each.offset, each.value) for each in records(log)}
+    return {entry.key: (entry.offset, entry.value) for entry in records(log)}
 
 
 def filled(folder: Path, count: int = 60, **configs: object) -> tuple[LogDirectories, PartitionLog]:
@@ -104,11 +104,13 @@ def test_compaction_keeps_the_last_value_of_each_key_with_its_offset(tmp_path: P
 
 def test_the_check_detects_a_compaction_that_keeps_the_first_value(tmp_path: Path) -> None:
     _, log = filled(tmp_path, 10, segment_bytes=200)
-    before = [each for each in records(log) if each.offset < log.segments[-1].base_offset]
-    last = {each.key: each.value for each in before}
+    before = [entry for entry in records(log) if entry.offset < log.segments[-1].base_offset]
+    last = {entry.key: entry.value for entry in before}
     compact(log, table=FirstOffsets)
     kept = {
-        each.key: each.value for each in records(log) if each.offset < log.segments[-1].base_offset
+        entry.key: entry.value
+        for entry in records(log)
+        if entry.offset < log.segments[-1].base_offset
     }
     assert kept.keys() == last.keys()
     assert kept != last
@@ -130,7 +132,7 @@ def test_a_segment_is_rolled_when_its_records_must_be_compacted(tmp_path: Path) 
     log.append(encode_batch([NewRecord(NOW + 1000, b"a", b"still")]), 3, NOW)
     assert len(log.segments) == 1
     log.append(encode_batch([NewRecord(NOW + 1001, b"a", b"late")]), 3, NOW)
-    assert [each.base_offset for each in log.segments] == [0, 3]
+    assert [segment.base_offset for segment in log.segments] == [0, 3]
     assert planned(log, now_ms=NOW + 1001).is_due
 
 
@@ -153,7 +155,7 @@ def test_a_tombstone_stays_until_its_delete_horizon(tmp_path: Path) -> None:
     log.roll(NOW)
     offset = compact(log)
     assert last_values(log)[b"a"] == (10, None)
-    tombstone = next(each for each in records(log) if each.key == b"a")
+    tombstone = next(entry for entry in records(log) if entry.key == b"a")
     assert tombstone.timestamp == NOW
 
     def again(now_ms: int) -> None:
@@ -195,10 +197,10 @@ def test_a_batch_that_loses_records_keeps_its_offsets_times_and_codec(codec: Cod
     table = LastOffsets(0, 100)
     assert table.add(batch)
     kept = compacted(batch, table, Terms(NOW, DAY_MS, {}))
-    ((header, found),) = decode_batches(kept)
-    assert [(each.offset, each.timestamp, each.key) for each in found] == [
-        (100 + n, NOW + n, b"k%d" % (n % 3)) for n in (6, 7, 8)
-    ]
+    ((header, kept_records),) = decode_batches(kept)
+    assert [
+        (kept_record.offset, kept_record.timestamp, kept_record.key) for kept_record in kept_records
+    ] == [(100 + n, NOW + n, b"k%d" % (n % 3)) for n in (6, 7, 8)]
     old = parse_header(batch)
     same = ("base_offset", "last_offset_delta", "leader_epoch", "attributes", "max_timestamp")
     assert all(getattr(header, name) == getattr(old, name) for name in same)
@@ -207,30 +209,30 @@ def test_a_batch_that_loses_records_keeps_its_offsets_times_and_codec(codec: Cod
 
 def test_a_stopped_compaction_leaves_the_log_as_it_was(tmp_path: Path) -> None:
     _, log = filled(tmp_path)
-    files = sorted(each.name for each in log.folder.iterdir())
+    files = sorted(path.name for path in log.folder.iterdir())
     count = iter(range(50))
     with pytest.raises(StoppedError):
         clean(planned(log), lambda first: LastOffsets(first, 100), lambda: next(count) > 45)
-    assert sorted(each.name for each in log.folder.iterdir()) == files
+    assert sorted(path.name for path in log.folder.iterdir()) == files
 
 
 def test_a_log_that_was_moved_meanwhile_is_not_replaced(tmp_path: Path) -> None:
     """The move deleted the folder with the compacted segments."""
     settings = TopicSettings.of({"cleanup.policy": "compact", "segment.bytes": "500"}, DEFAULTS)
     paths = [str(tmp_path / "1"), str(tmp_path / "2")]
-    found = LogDirectories(paths, lambda _topic: settings)
-    found.load()
-    log = found.get_or_create("topic", 0, TOPIC_ID)
+    log_dirs = LogDirectories(paths, lambda _topic: settings)
+    log_dirs.load()
+    log = log_dirs.get_or_create("topic", 0, TOPIC_ID)
     for number in range(40):
         log.append(record(b"key-%d" % (number % 5), b"%d" % number), 0, NOW)
     before = records(log)
     work = planned(log)
     result = clean(work, lambda first: LastOffsets(first, 100), lambda: False)
-    found.move(log.name, tmp_path / "2")
+    log_dirs.move(log.name, tmp_path / "2")
     assert finish(work, result) is None
     assert records(log) == before
     assert not list(tmp_path.glob("*/*/*.cleaned"))
-    found.close({})
+    log_dirs.close({})
 
 
 def test_a_log_that_was_truncated_meanwhile_is_not_replaced(tmp_path: Path) -> None:
@@ -337,7 +339,7 @@ class Broker:
     def keys_before_the_active_segment(self) -> list[bytes | None]:
         log = self.replica.log
         active = log.segments[-1].base_offset
-        return [each.key for each in records(log) if each.offset < active]
+        return [entry.key for entry in records(log) if entry.offset < active]
 
 
 @pytest.mark.parametrize("restarts", [False, True])

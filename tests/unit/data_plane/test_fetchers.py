@@ -59,8 +59,8 @@ async def test_fetchers_follow_the_leaders_of_changed_replicas(
     def followed() -> dict[int, set[str]]:
         following.roles_changed()
         return {
-            leader: {topic for topic, _ in each.fetching._followed}
-            for leader, each in following._fetchers.items()
+            leader: {topic for topic, _ in fetcher.fetching._followed}
+            for leader, fetcher in following._fetchers.items()
         }
 
     for topic, leader in (("a", 2), ("b", 3), ("c", OWN), ("d", -1)):

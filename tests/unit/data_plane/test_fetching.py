@@ -22,7 +22,7 @@ from bridgehead.kafka_wire.messages.list_offsets import (
 from data_plane.partition import Partition
 from data_plane.replication.fetching import Fetching
 from tests.unit.data_plane.logs import NOW, TOPIC_ID, directories
-from tests.unit.data_plane.replicas import LIMITS, Isrs, View, answer, append, replica
+from tests.unit.data_plane.replicas import LIMITS, Isrs, View, append, replica, response_to
 
 
 class Pair:
@@ -37,14 +37,14 @@ class Pair:
         self.apply(View(1, 0, 0, (1, 2, 3)))
 
     def apply(self, view: View) -> None:
-        for each in (self.leader, self.follower):
-            each.apply(view)
+        for end in (self.leader, self.follower):
+            end.apply(view)
         self.fetching.follow((self.follower.topic, self.follower.number), self.follower)
 
     def fetch(self) -> None:
         request = self.fetching.fetch_request(0, 7)
         assert request is not None
-        self.fetching.fetched(answer(self.leader, request), 0, NOW)
+        self.fetching.fetched(response_to(self.leader, request), 0, NOW)
 
     def fetch_all(self) -> None:
         while True:
@@ -98,22 +98,22 @@ def test_records_of_a_failed_leader_are_replaced(pair: Pair) -> None:
     assert pair.follower.log.epochs.entries == pair.leader.log.epochs.entries
 
 
-def test_answer_of_an_earlier_leader_epoch_is_ignored(pair: Pair) -> None:
+def test_response_of_an_earlier_leader_epoch_is_ignored(pair: Pair) -> None:
     append(pair.leader, b"a")
     request = pair.fetching.fetch_request(0, 7)
     assert request is not None
-    late = answer(pair.leader, request)
+    late = response_to(pair.leader, request)
     pair.apply(View(1, 1, 1, (1, 2, 3)))
     pair.fetching.fetched(late, 0, NOW)
     assert pair.follower.log.end_offset == 0
 
 
-def test_answer_for_a_deleted_topic_of_the_same_name_is_ignored(pair: Pair) -> None:
+def test_response_for_a_deleted_topic_of_the_same_name_is_ignored(pair: Pair) -> None:
     """Only the topic id differs: both topics have leader epoch 0 and an empty follower log."""
     append(pair.leader, b"of the deleted topic")
     request = pair.fetching.fetch_request(0, 7)
     assert request is not None
-    late = answer(pair.leader, request)
+    late = response_to(pair.leader, request)
     name = pair.follower.topic, pair.follower.number
     log = pair.directories.get_or_create(*name, bytes(reversed(TOPIC_ID)))
     created = Partition(2, log, 0, Isrs())
@@ -141,13 +141,13 @@ def test_error_delays_the_next_fetch(pair: Pair) -> None:
 def offsets(pair: Pair, offset: int) -> None:
     row = ListOffsetsPartitionResponse(0, offset=offset)
     response = ListOffsetsResponse(topics=[ListOffsetsTopicResponse("orders", [row])])
-    pair.fetching.offsets_answered(response, 0)
+    pair.fetching.offsets_listed(response, 0)
 
 
 def asked(pair: Pair) -> list[int]:
     request = pair.fetching.offsets_request(0)
     assert request is not None
-    return [each.timestamp for topic in request.topics for each in topic.partitions]
+    return [partition.timestamp for topic in request.topics for partition in topic.partitions]
 
 
 def test_follower_whose_log_ends_before_the_leaders_start_offset_restarts_there(pair: Pair) -> None:
@@ -180,7 +180,7 @@ def test_follower_without_epochs_requests_the_end_offset_of_a_shorter_log(pair: 
     request = pair.fetching.fetch_request(0, 7)
     assert request is not None
     request.topics[0].partitions[0].last_fetched_epoch = -1
-    pair.fetching.fetched(answer(pair.leader, request), 0, NOW)
+    pair.fetching.fetched(response_to(pair.leader, request), 0, NOW)
     assert asked(pair) == [-1]
     offsets(pair, 0)
     assert pair.follower.log.end_offset == 0
@@ -197,7 +197,7 @@ def test_leader_without_enough_replicas_commits_nothing(tmp_path: Path) -> None:
     assert pair.leader.high_watermark == 1
 
 
-def answered(pair: Pair, session: int = 7, **fields: Any) -> FetchRequest:
+def responded(pair: Pair, session: int = 7, **fields: Any) -> FetchRequest:
     """Answer the next request and return it. The partition in the response has these `fields`."""
     request = pair.fetching.fetch_request(0, 7)
     assert request is not None
@@ -210,28 +210,28 @@ def answered(pair: Pair, session: int = 7, **fields: Any) -> FetchRequest:
 
 
 def named(request: FetchRequest) -> list[int]:
-    return [each.fetch_offset for topic in request.topics for each in topic.partitions]
+    return [partition.fetch_offset for topic in request.topics for partition in topic.partitions]
 
 
 def test_requests_name_only_partitions_whose_parameters_changed(pair: Pair) -> None:
-    first = answered(pair)
+    first = responded(pair)
     assert (first.session_id, first.session_epoch, named(first)) == (0, 0, [0])
-    second = answered(pair)
+    second = responded(pair)
     assert (second.session_id, second.session_epoch, named(second)) == (7, 1, [])
     append(pair.leader, b"a")
-    third = answered(pair, records=contents(pair.leader))
+    third = responded(pair, records=contents(pair.leader))
     assert (third.session_epoch, named(third)) == (2, [])
-    fourth = answered(pair)
+    fourth = responded(pair)
     assert (fourth.session_epoch, named(fourth)) == (3, [1])
 
 
 def test_partition_that_cannot_be_fetched_now_leaves_the_session(pair: Pair) -> None:
-    answered(pair)
+    responded(pair)
     pair.fetching.follow(("other", 0), replica_of_other(pair))
-    answered(pair, error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    responded(pair, error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER)
     request = pair.fetching.fetch_request(0, 7)
     assert request is not None
-    forgotten = [(each.topic_id, each.partitions) for each in request.forgotten_topics_data]
+    forgotten = [(topic.topic_id, topic.partitions) for topic in request.forgotten_topics_data]
     assert forgotten == [(TOPIC_ID, [0])]
     pair.fetching.fetched(FetchResponse(session_id=7), 0, NOW)
     request = pair.fetching.fetch_request(LIMITS.backoff_ms, 7)
@@ -258,15 +258,15 @@ def replica_of_other(pair: Pair) -> Partition:
 def test_all_partitions_are_named_again_after_a_lost_session(
     pair: Pair, lost: FetchResponse
 ) -> None:
-    answered(pair)
+    responded(pair)
     assert pair.fetching.fetch_request(0, 7) is not None
     pair.fetching.fetched(lost, 0, NOW)
-    request = answered(pair)
+    request = responded(pair)
     assert (request.session_epoch, named(request)) == (0, [0])
 
 
 def test_all_partitions_are_named_on_a_new_connection(pair: Pair) -> None:
-    answered(pair)
+    responded(pair)
     pair.fetching.restart()
-    request = answered(pair)
+    request = responded(pair)
     assert (request.session_id, request.session_epoch, named(request)) == (7, 0, [0])

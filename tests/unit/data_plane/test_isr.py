@@ -95,7 +95,7 @@ def test_high_watermark_waits_for_current_and_proposed_isr_until_the_controller_
     assert mark(state, 10) == 10
 
 
-def test_answer_to_an_outdated_proposal_changes_nothing() -> None:
+def test_response_to_an_outdated_proposal_changes_nothing() -> None:
     state = leader((1, 2))
     old = state.propose((1, 2, 3))
     state.metadata_changed((1, 2, 3), (1,), 9)

@@ -35,13 +35,13 @@ class Controller:
         self.asked.append(request)
         ((row,),) = (topic.partitions for topic in request.topics)
         error = self.errors.pop(0) if self.errors else ErrorCode.NONE
-        isr = [each.broker_id for each in row.new_isr_with_epochs]
-        answer = AlterPartitionTopicDataPartitionData(
+        isr = [epoch.broker_id for epoch in row.new_isr_with_epochs]
+        response = AlterPartitionTopicDataPartitionData(
             0, error, 1, row.leader_epoch, isr, 0, row.partition_epoch + 1
         )
         if not self.errors:
             self.decided.set()
-        return AlterPartitionResponse(topics=[AlterPartitionTopicData(TOPIC_ID, "", [answer])])
+        return AlterPartitionResponse(topics=[AlterPartitionTopicData(TOPIC_ID, "", [response])])
 
     def isr_expanded(self) -> None:
         self.counted["expanded"] += 1

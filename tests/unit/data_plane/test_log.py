@@ -62,9 +62,9 @@ def test_reads_stop_at_the_high_watermark_and_reject_offsets_outside_the_log(
     assert [header.last_offset for header in headers] == [1, 3, 5]
     assert log.read(10, 100, 10) == b""
     for offset in (-1, 11):
-        with pytest.raises(ApiError) as refused:
+        with pytest.raises(ApiError) as rejected:
             log.read(offset, 100, 10)
-        assert refused.value.error is ErrorCode.OFFSET_OUT_OF_RANGE
+        assert rejected.value.error is ErrorCode.OFFSET_OUT_OF_RANGE
 
 
 @pytest.mark.parametrize("cut", [1, 10, 70])
@@ -88,7 +88,7 @@ def test_recovery_truncates_the_log_at_a_damaged_batch(tmp_path: Path) -> None:
         file.write(b"\xff\xff")
     again = directories(tmp_path).get_or_create("topic", 0, TOPIC_ID)
     assert again.end_offset == damaged.base_offset
-    assert not any(int(each.stem) > damaged.base_offset for each in tmp_path.glob("*/*.log"))
+    assert not any(int(path.stem) > damaged.base_offset for path in tmp_path.glob("*/*.log"))
 
 
 def test_a_clean_stop_keeps_offsets_epochs_and_producers(tmp_path: Path) -> None:
@@ -166,8 +166,8 @@ def test_a_time_lookup_returns_the_first_record_at_or_after_the_time(tmp_path: P
     for number in range(100):
         log.append(batch(b"x", timestamp=NOW + 10 * number), 2, NOW)
     for number in range(100):
-        found = log.offset_of_time(NOW + 10 * number - 9)
-        assert found == (NOW + 10 * number, number, 2)
+        position = log.offset_of_time(NOW + 10 * number - 9)
+        assert position == (NOW + 10 * number, number, 2)
     assert log.offset_of_time(NOW + 991) is None
     assert log.newest_timestamp() == (NOW + 990, 99, 2)
 
@@ -175,14 +175,14 @@ def test_a_time_lookup_returns_the_first_record_at_or_after_the_time(tmp_path: P
 def test_a_batch_sent_again_is_stored_once(tmp_path: Path) -> None:
     log = directories(tmp_path).get_or_create("topic", 0, TOPIC_ID)
     sent = [batch(b"a", b"b", producer=(5, 0, 2 * number)) for number in range(7)]
-    first = [log.append(each, 0, NOW).base_offset for each in sent]
+    first = [log.append(data, 0, NOW).base_offset for data in sent]
     for number in range(2, 7):
         info = log.append(sent[number], 0, NOW)
         assert (info.base_offset, info.is_duplicate) == (first[number], True)
     assert log.end_offset == 14
-    with pytest.raises(ApiError) as refused:
+    with pytest.raises(ApiError) as rejected:
         log.append(sent[0], 0, NOW)
-    assert refused.value.error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert rejected.value.error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
 @pytest.mark.parametrize(
@@ -200,9 +200,9 @@ def test_a_sequence_gap_or_an_old_producer_epoch_is_rejected_after_a_kill(
     log = directories(tmp_path).get_or_create("topic", 0, TOPIC_ID)
     log.append(batch(b"a", b"b", producer=(5, 1, 0)), 0, NOW)
     again = directories(tmp_path).get_or_create("topic", 0, TOPIC_ID)
-    with pytest.raises(ApiError) as refused:
+    with pytest.raises(ApiError) as rejected:
         again.append(batch(b"c", producer=producer), 0, NOW)
-    assert refused.value.error is error
+    assert rejected.value.error is error
     assert again.append(batch(b"c", producer=(5, 1, 2)), 0, NOW).base_offset == 2
     assert again.append(batch(b"d", producer=(5, 2, 0)), 0, NOW).base_offset == 3
 
@@ -302,9 +302,9 @@ def test_a_log_that_could_not_be_moved_is_complete_after_a_restart(
     """The second directory is loaded last, so an incomplete copy there would replace the log."""
     paths = [str(tmp_path / "1"), str(tmp_path / "2")]
     settings = TopicSettings.of({}, DEFAULTS)
-    found = LogDirectories(paths, lambda _topic: settings)
-    found.load()
-    log = found.get_or_create("topic", 0, TOPIC_ID)
+    log_dirs = LogDirectories(paths, lambda _topic: settings)
+    log_dirs.load()
+    log = log_dirs.get_or_create("topic", 0, TOPIC_ID)
     log.append(batch(b"a"), 0, NOW)
 
     def fails(_source: Path, target: Path, **_options: object) -> None:
@@ -316,16 +316,16 @@ def test_a_log_that_could_not_be_moved_is_complete_after_a_restart(
         patch.setattr("shutil.copytree", fails)
         patch.setattr("shutil.rmtree", lambda *_args, **_options: None)  # the process is killed
         with pytest.raises(OSError, match="No space left"):
-            found.move(log.name, tmp_path / "2")
+            log_dirs.move(log.name, tmp_path / "2")
     assert values(log) == [b"a"]
-    found.close({})
+    log_dirs.close({})
 
     again = LogDirectories(paths, lambda _topic: settings)
     again.load()
     assert values(again.logs[log.name]) == [b"a"]
     again.move(log.name, tmp_path / "2")
     assert values(again.logs[log.name]) == [b"a"]
-    assert [each.name for each in tmp_path.glob("*/topic*")] == ["topic-0"]
+    assert [path.name for path in tmp_path.glob("*/topic*")] == ["topic-0"]
     again.close({})
 
 

@@ -32,7 +32,7 @@ async def a_broker(serve: Serve) -> AsyncIterator[Address]:
 async def test_an_attempt_that_is_cancelled_closes_its_connection() -> None:
     reached, closed = asyncio.Event(), asyncio.Event()
 
-    async def never_answers(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def never_responds(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(1)
         reached.set()
         with suppress(ConnectionError):
@@ -41,7 +41,7 @@ async def test_an_attempt_that_is_cancelled_closes_its_connection() -> None:
         closed.set()
         writer.close()
 
-    async with a_broker(never_answers) as address, asyncio.timeout(10):
+    async with a_broker(never_responds) as address, asyncio.timeout(10):
         attempt = asyncio.create_task(PeerConnection.open(address, SECURITY, 60))
         await reached.wait()
         attempt.cancel()
@@ -72,10 +72,10 @@ async def test_a_request_on_a_connection_that_the_broker_closed_fails_at_once(
 
     async with a_broker(closes) as address:
         lost = asyncio.Event()
-        known = PeerConnection.connection_lost
+        original = PeerConnection.connection_lost
 
         def connection_lost(peer: PeerConnection, error: Exception | None) -> None:
-            known(peer, error)
+            original(peer, error)
             lost.set()
 
         monkeypatch.setattr(PeerConnection, "connection_lost", connection_lost)

@@ -66,6 +66,6 @@ async def test_a_deletion_does_not_wait_for_a_replica_that_stopped(tmp_path: Pat
 
 async def test_a_deletion_times_out(tmp_path: Path) -> None:
     request = await Leader(tmp_path).delete(4, timeout_s=0)
-    with pytest.raises(ApiError) as refused:
+    with pytest.raises(ApiError) as rejected:
         await request
-    assert refused.value.error is ErrorCode.REQUEST_TIMED_OUT
+    assert rejected.value.error is ErrorCode.REQUEST_TIMED_OUT

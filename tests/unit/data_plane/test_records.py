@@ -51,10 +51,10 @@ def validated(data: bytes, rules: Rules = RULES, next_offset: int = 100) -> list
     return [record for batch in batches for record in records_of(batch.data)]
 
 
-def refusal(data: bytes, rules: Rules = RULES) -> ErrorCode:
-    with pytest.raises(ApiError) as refused:
+def rejection(data: bytes, rules: Rules = RULES) -> ErrorCode:
+    with pytest.raises(ApiError) as rejected:
         validated(data, rules)
-    return refused.value.error
+    return rejected.value.error
 
 
 @pytest.mark.parametrize("codec", list(Codec))
@@ -80,7 +80,7 @@ def test_a_damaged_byte_anywhere_after_the_checksum_is_detected() -> None:
     data = encode_batch(RECORDS)
     for at in range(21, len(data)):
         damaged = data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
-        assert refusal(damaged) is ErrorCode.CORRUPT_MESSAGE
+        assert rejection(damaged) is ErrorCode.CORRUPT_MESSAGE
 
 
 @pytest.mark.parametrize("codec", [Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD])
@@ -107,18 +107,18 @@ def test_append_time_replaces_the_producers_timestamps() -> None:
 
 def test_a_compacted_topic_rejects_records_without_a_key_one_by_one() -> None:
     rules = Rules("topic-0", 1_000_000, is_compacted=True)
-    with pytest.raises(RecordsRejectedError) as refused:
+    with pytest.raises(RecordsRejectedError) as rejected:
         validated(encode_batch(RECORDS), rules)
-    assert refused.value.error is ErrorCode.INVALID_RECORD
-    assert [each.batch_index for each in refused.value.records] == [1]
+    assert rejected.value.error is ErrorCode.INVALID_RECORD
+    assert [record.batch_index for record in rejected.value.records] == [1]
 
 
 def test_timestamps_outside_the_topics_limits_are_rejected_one_by_one() -> None:
     rules = Rules("topic-0", 1_000_000, before_max_ms=4, after_max_ms=60_000)
-    with pytest.raises(RecordsRejectedError) as refused:
+    with pytest.raises(RecordsRejectedError) as rejected:
         validated(encode_batch(RECORDS), rules)
-    assert refused.value.error is ErrorCode.INVALID_TIMESTAMP
-    assert [each.batch_index for each in refused.value.records] == [1, 2]
+    assert rejected.value.error is ErrorCode.INVALID_TIMESTAMP
+    assert [record.batch_index for record in rejected.value.records] == [1, 2]
 
 
 @pytest.mark.parametrize("magic", [1, 2])
@@ -129,7 +129,7 @@ def test_a_producer_must_not_set_the_flag_of_append_times(magic: int) -> None:
         data = assemble(
             parse_header(encode_batch(RECORDS))._replace(attributes=8), encode_batch(RECORDS)[61:]
         )
-    assert refusal(data, Rules("topic-0", 1_000_000, uses_append_time=True)) is (
+    assert rejection(data, Rules("topic-0", 1_000_000, uses_append_time=True)) is (
         ErrorCode.INVALID_TIMESTAMP
     )
     assert validated(data)
@@ -138,12 +138,12 @@ def test_a_producer_must_not_set_the_flag_of_append_times(magic: int) -> None:
 def test_a_timestamp_beyond_64_bits_is_rejected() -> None:
     """A timestamp is the sum of two fields. A batch with a larger sum could not be stored."""
     header = parse_header(encode_batch(RECORDS))._replace(base_timestamp=2**63 - 1)
-    assert refusal(assemble(header, encode_batch(RECORDS)[61:])) is ErrorCode.INVALID_TIMESTAMP
+    assert rejection(assemble(header, encode_batch(RECORDS)[61:])) is ErrorCode.INVALID_TIMESTAMP
 
 
 def test_a_batch_larger_than_the_limit_is_rejected() -> None:
     data = encode_batch(RECORDS)
-    assert refusal(data, Rules("topic-0", len(data) - 1)) is ErrorCode.MESSAGE_TOO_LARGE
+    assert rejection(data, Rules("topic-0", len(data) - 1)) is ErrorCode.MESSAGE_TOO_LARGE
     assert len(validated(data, Rules("topic-0", len(data)))) == 3
 
 
@@ -159,7 +159,7 @@ def test_headers_that_contradict_the_records_are_invalid() -> None:
         header._replace(producer_id=5, base_sequence=-1),
     ):
         body = encode_batch(RECORDS)[61:]
-        assert refusal(assemble(wrong, body)) is ErrorCode.INVALID_RECORD
+        assert rejection(assemble(wrong, body)) is ErrorCode.INVALID_RECORD
 
 
 def test_equal_compressed_records_are_rejected_at_the_second_one(
@@ -179,7 +179,7 @@ def test_equal_compressed_records_are_rejected_at_the_second_one(
     body = compress(Codec.ZSTD, bytes.fromhex("0c000000010100") * count)
     data = assemble(header._replace(record_count=count, last_offset_delta=count - 1), body)
     assert len(data) < 1_000
-    assert refusal(data) is ErrorCode.INVALID_RECORD
+    assert rejection(data) is ErrorCode.INVALID_RECORD
     assert read == [0, 0]
 
 
@@ -188,7 +188,7 @@ def test_a_number_of_a_record_has_at_most_32_bits() -> None:
     header = parse_header(encode_batch([NewRecord(NOW, None, b"")]))
     fields = bytes.fromhex("000000 818080808000 01 00".replace(" ", ""))
     body = bytes([2 * len(fields)]) + fields
-    assert refusal(assemble(header, body)) is ErrorCode.INVALID_RECORD
+    assert rejection(assemble(header, body)) is ErrorCode.INVALID_RECORD
     shorter = bytes.fromhex("000000 8180808000 01 00".replace(" ", ""))
     assert validated(assemble(header, bytes([2 * len(shorter)]) + shorter))[0].key is None
 
@@ -214,7 +214,7 @@ def test_message_sets_are_stored_as_batches(magic: int, codec: Codec) -> None:
 
 def test_a_message_with_a_wrong_checksum_is_corrupt() -> None:
     data = encode_message_set([Record(0, NOW, b"k", b"v")], 1, Codec.NONE)
-    assert refusal(data[:-1] + b"w") is ErrorCode.CORRUPT_MESSAGE
+    assert rejection(data[:-1] + b"w") is ErrorCode.CORRUPT_MESSAGE
 
 
 @pytest.mark.parametrize(("version", "magic"), [(0, 0), (1, 0), (2, 1), (3, 1)])
@@ -223,9 +223,9 @@ def test_old_consumers_get_message_sets(version: int, magic: int, codec: Codec) 
     data = encode_batch(RECORDS, base_offset=50, codec=codec)
     converted = for_version(version, data, 50)
     messages = map(parse_message, split_batches(converted))
-    found = [record for message in messages for record in messages_of(message)]
-    assert [record.offset for record in found] == [50, 51, 52][: len(found)]
-    assert [record.value for record in found] == [r.value for r in RECORDS][: len(found)]
+    records = [record for message in messages for record in messages_of(message)]
+    assert [record.offset for record in records] == [50, 51, 52][: len(records)]
+    assert [record.value for record in records] == [r.value for r in RECORDS][: len(records)]
     assert converted[16] == magic
 
 
@@ -235,8 +235,10 @@ def test_converted_records_are_padded_to_the_size_before_the_conversion() -> Non
     for offset in (50, 52, 58):
         converted = for_version(1, data, offset)
         assert len(converted) == len(data)
-        messages = [parse_message(each) for each in split_batches(converted)]
-        assert [each.offset for each in messages] == list(range(offset, offset + len(messages)))
+        messages = [parse_message(batch) for batch in split_batches(converted)]
+        assert [message.offset for message in messages] == list(
+            range(offset, offset + len(messages))
+        )
         assert messages
     single = encode_batch([RECORDS[0]])
     assert len(for_version(3, single, 0)) == len(single)
@@ -248,9 +250,9 @@ def test_old_consumers_get_an_error_for_zstd() -> None:
     # In versions 4 to 9 the topic's compression.type decides (broker_proxy/apis/records/fetch.py).
     assert for_version(4, data, 0) == data
     for version in (0, 3):
-        with pytest.raises(ApiError) as refused:
+        with pytest.raises(ApiError) as rejected:
             for_version(version, data, 0)
-        assert refused.value.error is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+        assert rejected.value.error is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
 
 
 def test_each_version_of_produce_accepts_the_formats_and_codecs_that_kafka_accepts() -> None:
@@ -266,9 +268,9 @@ def test_each_version_of_produce_accepts_the_formats_and_codecs_that_kafka_accep
         (3, batch + batch, ErrorCode.INVALID_RECORD),
         (6, zstd, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
     ):
-        with pytest.raises(ApiError) as refused:
+        with pytest.raises(ApiError) as rejected:
             check_for_version(version, data)
-        assert refused.value.error is error
+        assert rejected.value.error is error
 
 
 def test_a_wrong_header_checksum_of_an_lz4_frame_is_corrected() -> None:

@@ -11,11 +11,11 @@ from data_plane.replication.fetching import truncation
 
 
 def epochs(*starts: tuple[int, int]) -> LeaderEpochs:
-    return LeaderEpochs([EpochStart(*each) for each in starts])
+    return LeaderEpochs([EpochStart(*start) for start in starts])
 
 
 @pytest.mark.parametrize(
-    ("answer", "expected"),
+    ("response", "expected"),
     [
         ((5, 120), 120),  # the leader lost its records of epoch 5 from 120 on
         ((5, 300), 200),  # the leader's epoch 5 ends later
@@ -28,9 +28,11 @@ def epochs(*starts: tuple[int, int]) -> LeaderEpochs:
         ((1, 0), 0),  # before the first epoch of this log
     ],
 )
-def test_log_is_truncated_where_the_leader_differs(answer: tuple[int, int], expected: int) -> None:
-    own = epochs((2, 10), (4, 60), (5, 100))
-    assert truncation(own, 200, *answer) == expected
+def test_log_is_truncated_where_the_leader_differs(
+    response: tuple[int, int], expected: int
+) -> None:
+    own_epochs = epochs((2, 10), (4, 60), (5, 100))
+    assert truncation(own_epochs, 200, *response) == expected
 
 
 # The history of a log, as one pair for each of its leader epochs: the difference from the previous
@@ -48,28 +50,28 @@ def log_of(steps: list[tuple[int, int]], first_epoch: int) -> list[int]:
 
 
 def epochs_of(records: list[int]) -> LeaderEpochs:
-    found = LeaderEpochs()
+    result = LeaderEpochs()
     for offset, epoch in enumerate(records):
-        found.assign(epoch, offset)
-    return found
+        result.assign(epoch, offset)
+    return result
 
 
-@given(common=HISTORIES, own=HISTORIES, others=HISTORIES)
+@given(common=HISTORIES, own_terms=HISTORIES, others=HISTORIES)
 def test_repeated_truncation_leaves_a_common_prefix(
     common: list[tuple[int, int]],
-    own: list[tuple[int, int]],
+    own_terms: list[tuple[int, int]],
     others: list[tuple[int, int]],
 ) -> None:
     """Two leaders never have the same epoch, so records with equal offset and epoch are equal."""
     shared = log_of(common, 0)
     last = shared[-1] if shared else 0
-    follower = shared + [epoch * 2 for epoch in log_of(own, last)]
+    follower = shared + [epoch * 2 for epoch in log_of(own_terms, last)]
     leader = shared + [epoch * 2 + 1 for epoch in log_of(others, last)]
-    known = epochs_of(leader)
-    known.assign(100, len(leader))
+    leader_epochs = epochs_of(leader)
+    leader_epochs.assign(100, len(leader))
     for _ in range(20):
         latest = follower[-1] if follower else -1
-        epoch, end = known.end_offset(latest, len(leader))
+        epoch, end = leader_epochs.end_offset(latest, len(leader))
         if latest < 0 or (epoch == latest and end >= len(follower)):
             break
         shorter = truncation(epochs_of(follower), len(follower), epoch, end)

@@ -121,7 +121,11 @@ def test_ports_are_published_on_loopback_only() -> None:
 @pytest.mark.parametrize("file", ["docker-compose.yml", "docker-compose.ensemble.yml"])
 def test_our_containers_are_unprivileged_read_only_and_limited(file: str) -> None:
     services = yaml.safe_load((ROOT / file).read_text())["services"]
-    ours = {name: each for name, each in services.items() if "bridgehead" in each.get("image", "")}
+    ours = {
+        name: service
+        for name, service in services.items()
+        if "bridgehead" in service.get("image", "")
+    }
     expected = {
         "docker-compose.yml": {
             *("zookeeper", "setup", "kafka-1", "kafka-2", "kafka-3", "submitter"),
@@ -130,15 +134,15 @@ def test_our_containers_are_unprivileged_read_only_and_limited(file: str) -> Non
         "docker-compose.ensemble.yml": {"zookeeper-2", "zookeeper-3"},
     }
     assert set(ours) == expected[file]
-    for each in ours.values():
-        assert each["read_only"] is True
-        assert each["cap_drop"] == ["ALL"]
-        assert each["security_opt"] == ["no-new-privileges:true"]
-        assert each["tmpfs"]
-        assert each["mem_limit"]
+    for service in ours.values():
+        assert service["read_only"] is True
+        assert service["cap_drop"] == ["ALL"]
+        assert service["security_opt"] == ["no-new-privileges:true"]
+        assert service["tmpfs"]
+        assert service["mem_limit"]
 
 
-def answers(**outputs: tuple[int, str]) -> prerequisites.Run:
+def responses(**outputs: tuple[int, str]) -> prerequisites.Run:
     """Return a fake `run`. The keys are the first two words of commands, joined with `_`."""
 
     def run(*command: str) -> tuple[int, str]:
@@ -150,17 +154,20 @@ def answers(**outputs: tuple[int, str]) -> prerequisites.Run:
 @pytest.mark.parametrize(
     ("run", "sentences"),
     [
-        (answers(docker_version=(127, "")), ["Docker is missing: sudo apt-get install docker.io"]),
         (
-            answers(docker_version=(1, "Cannot connect")),
+            responses(docker_version=(127, "")),
+            ["Docker is missing: sudo apt-get install docker.io"],
+        ),
+        (
+            responses(docker_version=(1, "Cannot connect")),
             ["No Docker engine answers: sudo systemctl start docker"],
         ),
         (
-            answers(docker_version=(1, "permission denied while trying to connect")),
+            responses(docker_version=(1, "permission denied while trying to connect")),
             ["The Docker engine denies access: sudo usermod -aG docker $USER, and log in again"],
         ),
         (
-            answers(docker_compose=(1, "")),
+            responses(docker_compose=(1, "")),
             ["Docker Compose v2 is missing: python3 -m deploy.compose_plugin"],
         ),
         (
@@ -179,10 +186,10 @@ def test_missing_prerequisites_are_named_with_the_command_that_installs_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    found = prerequisites.missing(
-        answers(**run) if isinstance(run, dict) else run, lambda _: 10**12
+    reported = prerequisites.missing(
+        responses(**run) if isinstance(run, dict) else run, lambda _: 10**12
     )
-    assert found == sentences
+    assert reported == sentences
 
 
 def test_too_little_space_is_named_once_per_file_system() -> None:
@@ -200,11 +207,11 @@ def test_machine_that_cannot_build_has_its_own_exit_status(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
 
-    def refuse(*_command: object) -> str:
+    def reject(*_command: object) -> str:
         raise offline.CannotBuildError("the mirror is out of reach.")
 
     monkeypatch.setattr(offline, "missing", list)
-    monkeypatch.setattr(offline, "run", refuse)
+    monkeypatch.setattr(offline, "run", reject)
     assert offline.main() == prerequisites.CANNOT_BUILD
     assert "the mirror is out of reach" in capsys.readouterr().err
 

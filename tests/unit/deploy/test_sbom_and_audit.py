@@ -50,7 +50,7 @@ def image(tmp_path: Path) -> Path:
 
 def test_every_kind_of_package_is_in_the_bill(image: Path) -> None:
     document: Any = bill(image)
-    assert [each["purl"] for each in document["components"]] == [
+    assert [component["purl"] for component in document["components"]] == [
         "pkg:deb/debian/libc6@2.36-9%2Bdeb12u8",
         "pkg:generic/openjdk@25.0.2",
         "pkg:generic/plain-name@4.0",

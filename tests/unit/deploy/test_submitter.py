@@ -43,14 +43,14 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def commands(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The commands that the submitter would run; they are only recorded."""
-    found: list[list[str]] = []
+    result: list[list[str]] = []
 
     def record(command: list[str], **_: object) -> SimpleNamespace:
-        found.append(list(command))
+        result.append(list(command))
         return SimpleNamespace(returncode=0)
 
     monkeypatch.setattr(subprocess, "run", record)
-    return found
+    return result
 
 
 def test_the_manifest_is_signed_with_the_key_and_the_pipeline_checks_the_signature(

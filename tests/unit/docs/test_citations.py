@@ -47,24 +47,24 @@ def targets() -> Iterator[tuple[str, Path, str]]:
 
 
 def test_every_reference_names_a_page_and_a_heading() -> None:
-    found = list(targets())
-    assert len(found) > 50
-    known = {page.resolve(): anchors(page) for page in pages()}
+    references = list(targets())
+    assert len(references) > 50
+    anchors_of = {page.resolve(): anchors(page) for page in pages()}
     assert [
         (name, str(page), anchor)
-        for name, page, anchor in found
-        if page.resolve() not in known or (anchor and anchor not in known[page.resolve()])
+        for name, page, anchor in references
+        if page.resolve() not in anchors_of or (anchor and anchor not in anchors_of[page.resolve()])
     ] == []
 
 
 def test_every_relative_link_names_a_file_or_folder() -> None:
-    found = [
+    links = [
         (page, file)
         for page in pages()
         for file in RELATIVE.findall(re.sub(r"`[^`\n]*`", "", page.read_text("utf-8")))
     ]
-    assert len(found) > 200
-    assert [(str(page), file) for page, file in found if not (page.parent / file).exists()] == []
+    assert len(links) > 200
+    assert [(str(page), file) for page, file in links if not (page.parent / file).exists()] == []
 
 
 def test_no_document_outside_the_repository_is_cited() -> None:
@@ -94,15 +94,17 @@ def test_every_file_that_a_page_names_exists() -> None:
         if "<" not in file
     }
     assert len(named) > 50
-    assert [each for each in sorted(named) if not (ROOT / each[1]).exists()] == []
+    assert [mention for mention in sorted(named) if not (ROOT / mention[1]).exists()] == []
 
 
 def test_every_test_that_a_page_names_exists() -> None:
     named = {
-        each for page in pages() for each in TEST_IN_FILE.findall(page.read_text(encoding="utf-8"))
+        test for page in pages() for test in TEST_IN_FILE.findall(page.read_text(encoding="utf-8"))
     }
     assert len(named) > 50
-    assert [each for each in sorted(named) if each[1] not in functions_of(each[0])] == []
+    assert [
+        mention for mention in sorted(named) if mention[1] not in functions_of(mention[0])
+    ] == []
 
 
 def test_every_class_and_function_in_architecture_exists() -> None:

@@ -11,7 +11,7 @@ import pytest
 from cluster_model.configs.broker_configs.table import BROKER_CONFIGS, DYNAMIC_ONLY
 from cluster_model.configs.topic_configs import TOPIC_CONFIGS
 from event_log import events
-from metrics.names import METRICS, Dialect, exposed_names
+from metrics.names import METRICS, CounterSpelling, exposed_names
 from tools.generate import FOLDER, PAGES, text_of
 from tools.generate_reference import command_names, help_of
 
@@ -45,7 +45,7 @@ def test_every_event_has_a_section_with_its_fields() -> None:
 def test_every_metric_has_a_row() -> None:
     page = generated("metrics.md")
     for metric in METRICS:
-        for name in exposed_names(metric, Dialect.BOTH):
+        for name in exposed_names(metric, CounterSpelling.BOTH):
             assert f"`{name}`" in page
 
 

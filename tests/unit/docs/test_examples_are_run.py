@@ -92,8 +92,8 @@ NOT_RUN: Final[Mapping[Printed, str]] = {
 
 def pages() -> list[str]:
     """Return the pages of the root folder and of docs/."""
-    found = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
-    return sorted(page.relative_to(ROOT).as_posix() for page in found)
+    paths = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    return sorted(page.relative_to(ROOT).as_posix() for page in paths)
 
 
 def not_followed(page: str, text: str) -> Iterator[Block]:
@@ -104,7 +104,7 @@ def not_followed(page: str, text: str) -> Iterator[Block]:
     skipped = ("In containers", *FOLLOWED.get(page, ()))
     printed = list(blocks(text))
     for number, block in enumerate(printed):
-        later = "".join(each.text for each in printed[number:] if each.language == "sh")
+        later = "".join(part.text for part in printed[number:] if part.language == "sh")
         is_used = block.file is not None and is_named(block.file, later)
         if GENERATED in text and not block.language:
             continue
@@ -153,7 +153,7 @@ def test_each_test_that_runs_a_block_exists(test: str) -> None:
 
 def test_a_new_block_is_noticed() -> None:
     page = "## A\n```sh\nls\n```\n```python\n# used.py\n```\n```sh\npython used.py\n```\n"
-    assert [each.text for each in not_followed("new.md", page)] != []
+    assert [missed.text for missed in not_followed("new.md", page)] != []
     assert list(not_followed("docs/upgrade.md", page)) == []
     unused = "```python\n# unused.py\n```\n```\nls\n```\n"
     assert len(list(not_followed("docs/upgrade.md", unused))) == 2

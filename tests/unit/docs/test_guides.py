@@ -29,13 +29,13 @@ def test_readme_is_short_and_links_every_page() -> None:
 
 def test_every_page_that_is_followed_has_commands() -> None:
     for page in PAGES:
-        found = list(blocks((ROOT / page).read_text("utf-8")))
-        assert any(each.language == "sh" or recipe(each) for each in found), page
+        printed = list(blocks((ROOT / page).read_text("utf-8")))
+        assert any(block.language == "sh" or recipe(block) for block in printed), page
 
 
 def test_languages_of_the_guide_are_known() -> None:
     guide = (ROOT / "docs/guides/moving-controller.md").read_text("utf-8")
-    sections = {each.section for each in blocks(guide)}
+    sections = {block.section for block in blocks(guide)}
     assert set(TOOLS) < sections
 
 

@@ -49,7 +49,7 @@ def test_a_mutant_survives_the_moving_of_functions_within_a_module(mutant: Mutan
 
 def test_a_row_has_a_mutant_or_a_reason() -> None:
     with_mutant = {number for mutant in MUTANTS for number in mutant.rows}
-    without = Counter(number for each in WITHOUT for number in each.rows)
+    without = Counter(number for gap in WITHOUT for number in gap.rows)
     assert not with_mutant & without.keys()
     assert set(without.values()) <= {1}
     implemented = {row.number for row in rows() if row.is_implemented}
@@ -64,8 +64,8 @@ def _source(mutant: Mutant) -> str:
 
 
 def _imports(source: str) -> set[str]:
-    found = (e for e in ast.walk(ast.parse(source)) if isinstance(e, (ast.Import, ast.ImportFrom)))
-    return {ast.unparse(each) for each in found}
+    es = (e for e in ast.walk(ast.parse(source)) if isinstance(e, (ast.Import, ast.ImportFrom)))
+    return {ast.unparse(e) for e in es}
 
 
 @cache
@@ -93,7 +93,7 @@ def _reorder(source: str) -> str:
     """Let the functions of each class and of the module change places."""
     module = ast.parse(source)
     classes = [node for node in ast.walk(module) if isinstance(node, ast.ClassDef)]
-    for body in (module.body, *(each.body for each in classes)):
+    for body in (module.body, *(class_.body for class_ in classes)):
         at = [i for i, node in enumerate(body) if isinstance(node, _FUNCTIONS)]
         functions = [body[i] for i in at]
         for i, function in zip(at, reversed(functions), strict=True):
@@ -119,10 +119,10 @@ def _global_names(module: ast.Module) -> set[str]:
 
 
 def _outermost_functions(tree: ast.AST) -> list[ast.AST]:
-    found: list[ast.AST] = []
+    asts: list[ast.AST] = []
     for node in ast.iter_child_nodes(tree):
-        found += [node] if isinstance(node, _FUNCTIONS) else _outermost_functions(node)
-    return found
+        asts += [node] if isinstance(node, _FUNCTIONS) else _outermost_functions(node)
+    return asts
 
 
 def _local_names(function: ast.AST) -> set[str]:

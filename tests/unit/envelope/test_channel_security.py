@@ -85,11 +85,11 @@ def test_a_sender_may_use_only_its_own_identity(
     identity: RequestIdentity, allowed: bool, message: str | None
 ) -> None:
     may: Callable[..., bool] = lambda _sender: allowed  # noqa: E731
-    refused = check_sender(Sender(Hello(2, "life")), identity, may)
-    assert (refused is None) == (message is None)
-    if refused is not None and message is not None:
-        assert refused.error.name == "CLUSTER_AUTHORIZATION_FAILED"
-        assert message in refused.reason
+    rejected = check_sender(Sender(Hello(2, "life")), identity, may)
+    assert (rejected is None) == (message is None)
+    if rejected is not None and message is not None:
+        assert rejected.error.name == "CLUSTER_AUTHORIZATION_FAILED"
+        assert message in rejected.reason
 
 
 def test_envelopes_without_certificates_are_by_default_accepted_on_loopback_only() -> None:

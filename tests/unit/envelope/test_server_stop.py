@@ -34,7 +34,7 @@ class Handler:
     def disconnected(self, peer: BrokerPeer) -> None:
         self.open -= 1
 
-    def refused(self, hello: Hello, principal: KafkaPrincipal | None, reason: str) -> None:
+    def rejected(self, hello: Hello, principal: KafkaPrincipal | None, reason: str) -> None:
         raise AssertionError
 
     def batch_received(self, peer: BrokerPeer, lowest_unfinished: int, applied_zxid: int) -> None:
@@ -90,7 +90,7 @@ class Stopping:
         loop = NetworkLoop(1)
 
         async def main() -> float:
-            self.streams = [asyncio.create_task(each) for each in streams]
+            self.streams = [asyncio.create_task(stream) for stream in streams]
             await asyncio.sleep(HEARTBEAT_EVERY_S / 2)
             assert self.handler.open == len(streams)
             began_s = time.monotonic()

@@ -133,7 +133,7 @@ def test_a_full_disk_loses_no_lines(
 
 def _request(number: int) -> RequestReceived:
     none: Any = None
-    values = {each.name: none for each in fields(RequestReceived)}
+    values = {field.name: none for field in fields(RequestReceived)}
     return RequestReceived(**values | {"request_id": f"{number}"})
 
 

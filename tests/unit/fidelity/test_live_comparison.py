@@ -16,18 +16,18 @@ from tests.fidelity.replay import Report, Step
 class Kafka:
     """Gives the same response to every step."""
 
-    def __init__(self, answer: Any) -> None:
-        self.answer = answer
+    def __init__(self, response: Any) -> None:
+        self.response = response
 
     def take(self, step: Step) -> Any:
-        return self.answer
+        return self.response
 
 
 class Ours(LiveReplay):
     """A replay without a cluster."""
 
-    def __init__(self, answer: Any, kafka: Kafka) -> None:
-        self._answer = answer
+    def __init__(self, response: Any, kafka: Kafka) -> None:
+        self._response = response
         self._kafka = kafka  # type: ignore[assignment]
         self._names = {}
         self._kafkas_names = {}
@@ -36,10 +36,10 @@ class Ours(LiveReplay):
         self.served = {19}
 
     def _take(self, step: Step) -> Any:
-        return self._answer
+        return self._response
 
 
-def answer(code: int) -> dict[str, Any]:
+def response_to(code: int) -> dict[str, Any]:
     return {"throttleTimeMs": 0, "topics": [{"name": "t", "errorCode": code, "errorMessage": None}]}
 
 
@@ -47,10 +47,10 @@ def test_different_response_is_reported() -> None:
     """The report has the request and both responses. Equal responses are counted."""
     _, case = random_cases(1, 1)  # the first case creates internal topics
     creations = {**case, "steps": case["steps"][:1]}
-    equal = Ours(answer(0), Kafka(answer(0)))
+    equal = Ours(response_to(0), Kafka(response_to(0)))
     equal.run(creations)
     assert (equal.report.equal, equal.report.differences) == (1, [])
-    other = Ours(answer(0), Kafka(answer(36)))
+    other = Ours(response_to(0), Kafka(response_to(36)))
     other.run(creations)
     (text,) = other.report.differences
     assert "CREATE_TOPICS v7" in text
@@ -60,7 +60,7 @@ def test_different_response_is_reported() -> None:
 def test_long_responses_are_shown_where_they_differ() -> None:
     _, case = random_cases(1, 1)
     creations = {**case, "steps": case["steps"][:1]}
-    long = [answer(0)["topics"][0]] * 100
+    long = [response_to(0)["topics"][0]] * 100
     run = Ours(
         {"topics": [*long, {"name": "ours", "errorCode": 0}]},
         Kafka({"topics": [*long, {"name": "theirs", "errorCode": 0}]}),

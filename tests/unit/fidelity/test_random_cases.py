@@ -50,15 +50,15 @@ def test_cases_do_not_hang_or_damage_a_real_kafka() -> None:
 
 def test_every_pool_belongs_to_a_field() -> None:
     """A pool has values for the field of the same name. Without such a field it is never used."""
-    known: set[str] = set()
+    names: set[str] = set()
     for api in APIS:
-        _collect(API_SPECS[api.key].request, known)
-    assert set(POOLS) <= known
+        _collect(API_SPECS[api.key].request, names)
+    assert set(POOLS) <= names
 
 
-def _collect(struct: type[Any], known: set[str]) -> None:
+def _collect(struct: type[Any], names: set[str]) -> None:
     for field in fields_of(struct):
-        known |= {field.name, f"{struct.__name__}.{field.name}"}
+        names |= {field.name, f"{struct.__name__}.{field.name}"}
         kind = field.type.of if isinstance(field.type, Array) else field.type
         if isinstance(kind, type):
-            _collect(kind, known)
+            _collect(kind, names)

@@ -111,16 +111,16 @@ def responded(
         "boot": "abc",
         "seq": 2 * identity[2],
     }
-    answered = {"kind": "answered", "request_id": request_id, "error": None, "closed": False}
-    return [decided, {**decided, **answered, "zxid": zxid, "seq": 2 * identity[2] + 1}]
+    end = {"kind": "responded", "request_id": request_id, "error": None, "closed": False}
+    return [decided, {**decided, **end, "zxid": zxid, "seq": 2 * identity[2] + 1}]
 
 
 def rows_of(
     of: str, commits: Sequence[CommitLine], events: Sequence[Mapping[str, Any]] = ()
 ) -> list[Violation | None]:
     """Return what the check of the property with this id returns for each row."""
-    (found,) = (each for each in PROPERTIES if each.SPEC.id == of)
-    return list(found.check(history([ELECTED, *commits], events)))
+    (module,) = (property_ for property_ in PROPERTIES if property_.SPEC.id == of)
+    return list(module.check(history([ELECTED, *commits], events)))
 
 
 def violations(

@@ -85,8 +85,8 @@ def test_an_event_is_written_as_a_whole_or_not_at_all(
         with pytest.raises(OSError, match="No space left"):
             lines.append("fault_injected", action="kill", target="1")
     lines.append("fault_injected", action="kill", target="2")
-    found = _lines(tmp_path)
-    assert [(line["seq"], line.get("target")) for line in found] == [(0, None), (1, "2")]
+    written = _lines(tmp_path)
+    assert [(line["seq"], line.get("target")) for line in written] == [(0, None), (1, "2")]
 
 
 def test_a_file_is_closed_even_if_the_disk_is_full(

@@ -25,6 +25,9 @@ def test_no_mutant_passes() -> None:
 
 
 def test_each_property_finds_a_mutant_that_no_other_property_finds() -> None:
-    mutants = [*(each.violates for each in EVIDENCE_MUTANTS), *violations_of_histories().values()]
+    mutants = [
+        *(mutant.violates for mutant in EVIDENCE_MUTANTS),
+        *violations_of_histories().values(),
+    ]
     alone = {violated[0] for violated in mutants if len(violated) == 1}
     assert alone == {spec.id for spec in PROPERTY_SPECS}

@@ -18,10 +18,10 @@ from tests import golden_histories
 def test_golden_history_gets_its_verdicts(name: str, tmp_path: Path) -> None:
     golden = golden_histories.load(name)
     folder = golden_histories.expand(golden, tmp_path)
-    if "refused" in golden["expect"]:
+    if "rejected" in golden["expect"]:
         with pytest.raises(EvidenceError) as rejected:
             read_sealed(folder)
-        assert golden["expect"]["refused"] in str(rejected.value)
+        assert golden["expect"]["rejected"] in str(rejected.value)
         return
     evidence = read_sealed(folder)
     quarantined = [
@@ -31,9 +31,9 @@ def test_golden_history_gets_its_verdicts(name: str, tmp_path: Path) -> None:
     ]
     assert quarantined == golden.get("quarantine", [])
     judgements = judge(History(evidence))
-    violations = [violation for each in judgements for violation in each.violations]
-    found = golden_histories.verdicts([each.row for each in judgements], violations)
-    assert found == golden_histories.pinned(golden)
+    violations = [violation for judgement in judgements for violation in judgement.violations]
+    verdicts = golden_histories.verdicts([judgement.row for judgement in judgements], violations)
+    assert verdicts == golden_histories.pinned(golden)
 
 
 def test_name_of_a_history_is_used_once() -> None:
@@ -60,6 +60,6 @@ def test_every_property_has_a_history_that_violates_it() -> None:
     violated = set()
     for name in golden_histories.names():
         expect = golden_histories.load(name)["expect"]
-        rows = {name: row for name, row in expect.items() if name not in ("run", "refused")}
+        rows = {name: row for name, row in expect.items() if name not in ("run", "rejected")}
         violated |= {of for of, row in rows.items() if len(row) > 2}
     assert violated == {spec.id for spec in PROPERTY_SPECS}

@@ -190,7 +190,7 @@ def test_worst_verdict_decides() -> None:
         (history([], gaps=gaps), Verdict.UNKNOWN),
         (history([ELECTED, unfenced], gaps=gaps), Verdict.FAIL),
     ):
-        assert worst(each.row for each in judge(of)) is expected
+        assert worst(judgement.row for judgement in judge(of)) is expected
     assert [exit_code(verdict) for verdict in Verdict] == [1, 3, 1, 3, 3, 0]
     assert exit_code(Verdict.PASS, Verdict.UNKNOWN) == 3
     assert exit_code() == 3

@@ -90,7 +90,7 @@ def test_manifest_names_every_file(tmp_path: Path) -> None:
     assert evidence_main(["seal", str(tmp_path)]) == 0
     (run,) = find_runs(tmp_path)
     manifest = json.loads((run / MANIFEST).read_text())
-    assert {each["path"] for each in manifest["files"]} == {
+    assert {file["path"] for file in manifest["files"]} == {
         *("run.json", "node=1/events-a-0000.jsonl", "zookeeper/commits.jsonl"),
         *("zookeeper/dumps.json", "zookeeper/first.jsonl", "zookeeper/member=1/log.1"),
     }
@@ -121,8 +121,8 @@ def test_operations_outside_the_chroot_are_omitted(tmp_path: Path) -> None:
     paths = ("/kafka", "/kafka2", "/kafka2/config/topics/a", "/kafka/config/topics/b")
     _run(tmp_path, logs=[_log([1, 2, 3, 4], paths)], chroot="/kafka")
     commits = read_run(tmp_path).commits
-    found = [operation.path for commit in commits for operation in commit.operations]
-    assert found == ["/config/topics/b"]
+    operated = [operation.path for commit in commits for operation in commit.operations]
+    assert operated == ["/config/topics/b"]
     assert [commit.zxid for commit in commits] == [1, 2, 3, 4]
 
 
@@ -131,8 +131,10 @@ def test_unreadable_outcome_of_another_program_is_a_foreign_write(tmp_path: Path
     _run(tmp_path, logs=[_log([1], ["/bridgehead/outcomes/x"])])
     evidence = read_run(tmp_path)
     assert [commit.outcomes for commit in evidence.commits] == [[]]
-    (found,) = (each for each in judge(History(evidence)) if each.row.property == "W6")
-    assert found.row.verdict is Verdict.FAIL
+    (judgement,) = (
+        candidate for candidate in judge(History(evidence)) if candidate.row.property == "W6"
+    )
+    assert judgement.row.verdict is Verdict.FAIL
 
 
 @pytest.mark.parametrize(

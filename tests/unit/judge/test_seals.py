@@ -35,7 +35,7 @@ from judge.seals import (
 )
 from judge.verdicts import Count, Verdict, judge, worst
 from pipeline.__main__ import main as pipeline_main
-from pipeline.evidence import EvidenceError as PipelineError
+from pipeline.evidence import PipelineEvidenceError as PipelineError
 from pipeline.evidence import find_runs
 from pipeline.verdicts import verdict_rows
 from tests import golden_histories
@@ -120,7 +120,7 @@ def plain_verdict(run: Path, rules: SealRules) -> tuple[str, str, dict[str, Coun
         evidence = read_run(run, rules)
     except EvidenceError:
         return REJECTED, "", {}
-    rows = [each.row for each in judge(History(evidence))]
+    rows = [judgement.row for judgement in judge(History(evidence))]
     counts = {row.property: Count(row.judged, row.violations, row.why) for row in rows}
     return worst(rows), evidence.doubt, counts
 
@@ -130,10 +130,10 @@ def pipeline_verdict(
 ) -> tuple[str, str]:
     copies.mkdir()
     try:
-        (found,) = find_runs(run, rules, copies=copies)
+        (run_found,) = find_runs(run, rules, copies=copies)
     except PipelineError:
         return REJECTED, ""
-    return worst(verdict_rows(found, counts, {})), found.doubt
+    return worst(verdict_rows(run_found, counts, {})), run_found.doubt
 
 
 @pytest.mark.parametrize(
@@ -169,12 +169,12 @@ def test_changed_evidence_passes_only_without_a_seal_or_key(
     key = key_file(tmp_path / "key")
     run = failing_run(tmp_path, key if signed else None)
     tamper(run)
-    given = key if "--seal-key" in options else None
-    rules = seal_rules(given, accept_unsealed="--unsealed" in options)
-    *found, counts = plain_verdict(run, rules)
-    assert found == [verdict, doubt]
+    used_key = key if "--seal-key" in options else None
+    rules = seal_rules(used_key, accept_unsealed="--unsealed" in options)
+    *judged, counts = plain_verdict(run, rules)
+    assert judged == [verdict, doubt]
     assert pipeline_verdict(run, rules, tmp_path / "copies", counts) == (verdict, doubt)
-    arguments = [f"--seal-key={key}" if each == "--seal-key" else each for each in options]
+    arguments = [f"--seal-key={key}" if option == "--seal-key" else option for option in options]
     expected = {"FAIL": 1, "PASS": 0}.get(verdict, UNDECIDED)
     assert judge_main([str(run), *arguments]) == expected
     if verdict == REJECTED:  # The other verdicts need Spark.
@@ -187,7 +187,7 @@ def test_no_property_of_an_unsealed_run_passes_by_default(tmp_path: Path) -> Non
     """This includes properties that need no evidence and properties that allow gaps in it."""
     run = failing_run(tmp_path, None)
     remove_manifest(run)
-    rows = [each.row for each in judge(History(read_run(run)))]
+    rows = [judgement.row for judgement in judge(History(read_run(run)))]
     assert len(rows) == len(PROPERTY_SPECS)
     assert {row.verdict for row in rows if row.decides} == {Verdict.UNKNOWN}
 

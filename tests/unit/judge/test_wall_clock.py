@@ -21,20 +21,20 @@ ABOUT_WALL_TIME = {"A10", "T1"}
 
 def verdicts_of(golden: Mapping[str, Any], folder: Path) -> dict[str, VerdictRow]:
     history = History(read_sealed(golden_histories.expand(golden, folder)))
-    return {each.row.property: each.row for each in judge(history)}
+    return {judgement.row.property: judgement.row for judgement in judge(history)}
 
 
 def test_only_two_properties_depend_on_the_wall_clock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     every = {name: golden_histories.load(name) for name in golden_histories.names()}
-    known = {name: golden for name, golden in every.items() if "after_sealing" not in golden}
-    known = {
+    sealed = {name: golden for name, golden in every.items() if "after_sealing" not in golden}
+    sealed = {
         n: g
-        for n, g in known.items()
-        if g["expect"]["run"] != "UNKNOWN" and "refused" not in g["expect"]
+        for n, g in sealed.items()
+        if g["expect"]["run"] != "UNKNOWN" and "rejected" not in g["expect"]
     }
-    before = {name: verdicts_of(golden, tmp_path / name) for name, golden in known.items()}
+    before = {name: verdicts_of(golden, tmp_path / name) for name, golden in sealed.items()}
     event = golden_histories._event
 
     def shuffled(*arguments: Any) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def test_only_two_properties_depend_on_the_wall_clock(
 
     monkeypatch.setattr(golden_histories, "_event", shuffled)
     changed = set()
-    for name, golden in known.items():
+    for name, golden in sealed.items():
         after = verdicts_of(golden, tmp_path / f"{name}-shuffled")
         changed |= {of for of, row in after.items() if row != before[name][of]}
     assert changed == ABOUT_WALL_TIME

@@ -39,7 +39,7 @@ def test_exposed_counters_equal_the_snapshot() -> None:
     for _ in range(3):
         metrics.message_redirected()
     metrics.authorization_failed()
-    metrics.not_controller_answered()
+    metrics.not_controller_responded()
     metrics.request_completed("CreateTopics", 7, 1.5)
     snapshot = metrics.snapshot()
     assert snapshot[names.MESSAGES_REDIRECTED.name] == 3
@@ -87,12 +87,12 @@ def test_queue_time_and_remote_time_have_quantiles() -> None:
     assert f'{names.FORWARDING_REMOTE_TIME.name}{{quantile="0.999"}} 4.0' in text
 
 
-@pytest.mark.parametrize("dialect", names.Dialect)
-def test_zookeepers_latency_has_one_name_in_both_dialects(dialect: names.Dialect) -> None:
+@pytest.mark.parametrize("dialect", names.CounterSpelling)
+def test_zookeepers_latency_has_one_name_in_both_dialects(dialect: names.CounterSpelling) -> None:
     registry = CollectorRegistry()
     metrics = NodeMetrics(registry, now_s=_Time(), dialect=dialect)
     for elapsed_ms in (7.0, 7.0, 80.0):
-        metrics.zookeeper_answered(elapsed_ms)
+        metrics.zookeeper_replied(elapsed_ms)
     text = generate_latest(registry).decode()
     name = "kafka_server_zookeeperclientmetrics_zookeeperrequestlatencyms"
     assert f'{name}{{quantile="0.5"}} 7.0' in text

@@ -48,11 +48,11 @@ def five_checks(folder: Path, level: Level) -> tuple[list[bool], list[str]]:
     """Call a custom authorizer five times; return the verdicts and the log lines."""
     file = folder / f"{level.name}.log"
     log = TextLog(file, "kafka.authorizer.logger", level)
-    own = load_authorizer(
+    authorizer = load_authorizer(
         {"authorizer.class.name": f"{__name__}.OnlyReads", "only.word": "because"}
     )
     audit = AuthorizerLog(log, lambda: 0)
-    may = Authorization(own, lambda: NO_ACLS, audit).for_client(request())
+    may = Authorization(authorizer, lambda: NO_ACLS, audit).for_client(request())
     verdicts = [
         may("READ", "TOPIC", "orders", count=2),
         may("ALTER", "TOPIC", "orders"),
@@ -95,8 +95,12 @@ def test_log_level_selects_the_lines(tmp_path: Path, level: Level, count: int) -
 def test_denial_is_in_the_file_before_the_flush_of_all_logs(tmp_path: Path) -> None:
     file = tmp_path / "authorizer.log"
     log = TextLog(file, "kafka.authorizer.logger", Level.INFO)
-    own = load_authorizer({"authorizer.class.name": f"{__name__}.OnlyReads", "only.word": "-"})
-    may = Authorization(own, lambda: NO_ACLS, AuthorizerLog(log, lambda: 0)).for_client(request())
+    authorizer = load_authorizer(
+        {"authorizer.class.name": f"{__name__}.OnlyReads", "only.word": "-"}
+    )
+    may = Authorization(authorizer, lambda: NO_ACLS, AuthorizerLog(log, lambda: 0)).for_client(
+        request()
+    )
     assert not may("ALTER", "TOPIC", "orders")
     assert file.read_text().rstrip().endswith(DENIED.format("Alter"))
     log.close()

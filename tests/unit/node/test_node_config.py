@@ -135,7 +135,7 @@ def test_broker_opens_a_replication_listener_if_brokers_can_use_no_other_listene
         f"bridgehead.grpc.certificate={files.certificate}\nbridgehead.grpc.key={files.key}\n"
         f"bridgehead.grpc.authority={files.authority}\n"
     )
-    names = [each.name for each in config.listeners]
+    names = [listener.name for listener in config.listeners]
     assert ("REPLICATION" in names, config.opens_replication_listener) == (opens, opens)
     assert config.inter_broker_listener == ("REPLICATION" if opens else "PLAINTEXT")
     if opens:

@@ -148,11 +148,11 @@ def test_older_policies_log_a_deprecation_warning(
 async def test_create_policy_receives_counts_or_assignments() -> None:
     """KIP-108."""
     policies = load(create="Recorder")
-    placed, given = (
+    placed, assigned = (
         creation(ANONYMOUS, "t", ((1, 2),), {"retention.ms": "5"}, generated)
         for generated in (True, False)
     )
-    for check in (placed, given):
+    for check in (placed, assigned):
         assert await evaluated(policies, check) is None
     configs = {"retention.ms": "5"}
     assert Recorder.seen == [

@@ -31,21 +31,21 @@ def test_node_id_is_the_default_broker_id() -> None:
 @pytest.mark.parametrize("listener", ["SASL_SSL", "SASL-SSL"])
 def test_listener_names_resolve_ambiguous_variables(listener: str) -> None:
     """`__` is `_` in one image and `-` in another."""
-    found = properties_from(
+    properties = properties_from(
         {
             "KAFKA_LISTENERS": f"{listener}://:9092",
             "KAFKA_LISTENER_NAME_SASL__SSL_SSL_CLIENT_AUTH": "required",
         }
     )
-    assert found[f"listener.name.{listener.lower()}.ssl.client.auth"] == "required"
+    assert properties[f"listener.name.{listener.lower()}.ssl.client.auth"] == "required"
 
 
 def test_listeners_of_the_file_resolve_ambiguous_variables() -> None:
-    found = properties_from(
+    properties = properties_from(
         {"KAFKA_LISTENER_NAME_IN__SIDE_SSL_CLIENT_AUTH": "none"},
         {"listeners": "IN_SIDE://:9092"},
     )
-    assert found == {"listener.name.in_side.ssl.client.auth": "none"}
+    assert properties == {"listener.name.in_side.ssl.client.auth": "none"}
 
 
 @pytest.mark.parametrize(

@@ -13,5 +13,5 @@ def test_text_around_the_certificates_may_have_any_characters(tmp_path: Path) ->
     block = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
     file = tmp_path / "c.pem"
     file.write_text(f"friendlyName: Büro\n{block}", encoding="utf-8")
-    found = listener_properties(ChannelFiles(str(file), str(file), str(file)))
-    assert found["ssl.keystore.certificate.chain"] == f"friendlyName: Bro\n{block}"
+    properties = listener_properties(ChannelFiles(str(file), str(file), str(file)))
+    assert properties["ssl.keystore.certificate.chain"] == f"friendlyName: Bro\n{block}"

@@ -11,7 +11,7 @@ from itertools import product
 
 import pytest
 
-from chaos.simulated.network import NetworkLoop, Path
+from chaos.simulated.network import Direction, NetworkLoop
 from chaos.simulated.nodes import SimulatedCluster
 from chaos.simulated.virtual_time import virtual_host
 from chaos.simulated.zookeeper_session import ZooKeeperService
@@ -42,12 +42,12 @@ async def start_with_an_outage(
     if broker == 2:
         await cluster.nodes[1].start()
     starting = asyncio.create_task(cluster.nodes[broker].start())
-    while not any(each.service == service for each in loop.network.connections):
+    while not any(connection.service == service for connection in loop.network.connections):
         await asyncio.sleep(MS / 10)
     await asyncio.sleep(after_ms * MS)
     assert not starting.done(), "the outage comes too late"
     if cut_s:
-        with loop.network.cut(Path(service, True), Path(service, False)):
+        with loop.network.cut(Direction(service, True), Direction(service, False)):
             await asyncio.sleep(cut_s)
     else:
         loop.network.reset(service)

@@ -11,7 +11,7 @@ import trustme
 
 from broker_proxy.authentication.sasl_server import SecurityConfigError
 from node.config import NodeConfigError, read_config
-from node.zookeeper_tls import NETTY, Store, build_zookeeper_tls
+from node.zookeeper_tls import NETTY, KeyStore, build_zookeeper_tls
 
 PLAIN: Final = "broker.id=1\nzookeeper.connect=127.0.0.1:2181\n"
 NETTYS: Final = f"zookeeper.clientCnxnSocket={NETTY}\n"
@@ -51,7 +51,7 @@ def test_tls_defaults_are_the_same_as_in_kafka() -> None:
     assert wanted.versions == (ssl.TLSVersion.TLSv1_2,)
     assert wanted.checks_host_name
     assert wanted.trust_store is None
-    assert wanted.key_store == Store("keystore", "/k.p12", "PKCS12", "")
+    assert wanted.key_store == KeyStore("keystore", "/k.p12", "PKCS12", "")
 
 
 def test_unreadable_store_is_named_without_its_password(tmp_path: Path) -> None:

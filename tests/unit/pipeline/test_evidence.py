@@ -12,14 +12,14 @@ import pytest
 from event_log.evidence import MANIFEST
 from pipeline import session
 from pipeline.__main__ import main
-from pipeline.evidence import EvidenceError, find_runs
+from pipeline.evidence import PipelineEvidenceError, find_runs
 from tests import golden_histories
 
 REJECTED_BY_FILE = [
     name
     for name in golden_histories.names()
-    if "refused" in golden_histories.load(name)["expect"]
-    and "is of run" not in golden_histories.load(name)["expect"]["refused"]
+    if "rejected" in golden_histories.load(name)["expect"]
+    and "is of run" not in golden_histories.load(name)["expect"]["rejected"]
 ]
 
 
@@ -28,15 +28,15 @@ def test_run_with_changed_files_is_rejected(name: str, tmp_path: Path) -> None:
     """The pipeline prints the same message as the judge."""
     golden = golden_histories.load(name)
     folder = golden_histories.expand(golden, tmp_path / "run=golden")
-    with pytest.raises(EvidenceError) as rejected:
+    with pytest.raises(PipelineEvidenceError) as rejected:
         find_runs(folder)
-    assert golden["expect"]["refused"] in str(rejected.value).replace(f"{folder}/", "")
+    assert golden["expect"]["rejected"] in str(rejected.value).replace(f"{folder}/", "")
 
 
 def test_unsealed_run_is_rejected(tmp_path: Path) -> None:
     run = golden_histories.expand(golden_histories.load("two_segments"), tmp_path / "run=golden")
     (run / MANIFEST).unlink()
-    with pytest.raises(EvidenceError, match="is not sealed"):
+    with pytest.raises(PipelineEvidenceError, match="is not sealed"):
         find_runs(tmp_path)
 
 
@@ -45,14 +45,14 @@ def test_manifest_with_a_path_outside_of_the_run_is_rejected(tmp_path: Path) -> 
     document = json.loads((run / MANIFEST).read_text(encoding="utf-8"))
     document["files"][0]["path"] = "../../etc/passwd"
     (run / MANIFEST).write_text(json.dumps(document), encoding="utf-8")
-    with pytest.raises(EvidenceError, match="outside of the run"):
+    with pytest.raises(PipelineEvidenceError, match="outside of the run"):
         find_runs(tmp_path)
 
 
 def test_two_runs_with_one_id_are_rejected(tmp_path: Path) -> None:
     for folder in ("run=a", "run=b"):
         golden_histories.expand(golden_histories.load("two_segments"), tmp_path / folder)
-    with pytest.raises(EvidenceError, match="both run golden"):
+    with pytest.raises(PipelineEvidenceError, match="both run golden"):
         find_runs(tmp_path)
 
 

@@ -27,14 +27,14 @@ def test_row_of_another_length_is_an_error(row: tuple[object, ...]) -> None:
 
 def test_frame_has_the_collected_rows_and_the_schema() -> None:
     spark, rows = MagicMock(), MagicMock()
-    found = ConstantRows(spark).frame(SCHEMA, rows)
+    frame = ConstantRows(spark).frame(SCHEMA, rows)
     session = spark._jsparkSession
     session.parseDataType.assert_called_once_with(SCHEMA.json())
     session.createDataFrame.assert_called_once_with(
         rows._jdf.collectAsList.return_value, session.parseDataType.return_value
     )
-    assert found._jdf is session.createDataFrame.return_value
-    assert found.sparkSession is spark
+    assert frame._jdf is session.createDataFrame.return_value
+    assert frame.sparkSession is spark
 
 
 def test_frame_without_rows_executes_no_query() -> None:

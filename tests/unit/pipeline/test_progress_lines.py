@@ -11,14 +11,14 @@ from rich.console import Console
 from judge.properties import PROPERTY_SPECS
 from judge.verdicts import Verdict, VerdictRow
 from pipeline.__main__ import ProgressLines, show_verdicts, shown_progress
-from pipeline.run import NEEDED, TABLES, Progress
+from pipeline.run import NEEDED, TABLES, BuiltTable
 
 
 def test_a_line_is_shown_at_most_every_five_seconds() -> None:
     output = io.StringIO()
     lines = ProgressLines(output)
     for second in range(2, 13, 2):
-        lines.show(Progress("silver/events", 1000 * second, second, 24), float(second))
+        lines.show(BuiltTable("silver/events", 1000 * second, second, 24), float(second))
     assert output.getvalue().splitlines() == [
         "silver/events: 6,000 rows, 6 of 24 tables, 6 s, about 18 s left",
         "silver/events: 12,000 rows, 12 of 24 tables, 12 s, about 12 s left",
@@ -30,7 +30,7 @@ def test_the_bar_fits_80_columns() -> None:
     console = Console(file=output, width=80, force_terminal=True, color_system=None)
     with shown_progress(console, time.monotonic()) as show:
         for table in TABLES:
-            show(Progress(table.name, 123_456_789, 57, 62))
+            show(BuiltTable(table.name, 123_456_789, 57, 62))
     shown = [line.strip() for line in re.split(r"\x1b\[[0-9?]*[A-Za-z]|\r|\n", output.getvalue())]
     bars = [line for line in shown if line]
     assert max(map(len, bars)) <= 80

@@ -26,8 +26,8 @@ def test_inputs_come_before_the_querys_own_expressions(text: str, expected: str)
 
 
 def test_all_inputs_are_named_in_their_order() -> None:
-    found = with_inputs("SELECT 3", {"a": "SELECT 1", "b": "SELECT 2"})
-    assert found == "WITH a AS (SELECT 1), b AS (SELECT 2) SELECT 3"
+    text = with_inputs("SELECT 3", {"a": "SELECT 1", "b": "SELECT 2"})
+    assert text == "WITH a AS (SELECT 1), b AS (SELECT 2) SELECT 3"
 
 
 def test_only_columns_that_occur_as_whole_words_are_used() -> None:

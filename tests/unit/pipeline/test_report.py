@@ -27,8 +27,8 @@ def content(
         files=list(files),
     )
     run = Run(id="r", folder=local_place(Path("/r")), manifest=manifest, digest="d", missing=())
-    found: Mapping[str, Any] = {name: rows.get(name, []) for name in QUERIES}
-    return Content(run=run, verdicts=verdicts, rows=found)
+    all_rows: Mapping[str, Any] = {name: rows.get(name, []) for name in QUERIES}
+    return Content(run=run, verdicts=verdicts, rows=all_rows)
 
 
 def test_run_of_a_real_kafka_has_its_own_sections() -> None:
@@ -96,5 +96,5 @@ def test_property_without_data_shows_no_counts() -> None:
 
 def test_axis_has_round_numbers() -> None:
     drawn = charts.lines("x", [charts.Line("a", [(0, 1.0), (3.332, 2.0)])], [], "ms")
-    assert [f">{each} s<" in drawn for each in ("0", "0.5", "3")] == [True] * 3
+    assert [f">{name} s<" in drawn for name in ("0", "0.5", "3")] == [True] * 3
     assert "0.833" not in drawn

@@ -33,7 +33,7 @@ def test_a_hanging_query_does_not_block_an_interrupt(
             ended.set()
         return 0
 
-    def interrupt(progress: run.Progress) -> None:
+    def interrupt(progress: run.BuiltTable) -> None:
         raise Interrupted
 
     monkeypatch.setattr(run.Pipeline, "_make", make)

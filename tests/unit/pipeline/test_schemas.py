@@ -20,7 +20,7 @@ def test_kind_has_the_fields_of_its_dataclass(event: Any) -> None:
     """After the common fields, the order is the same. A field is nullable if it may be None."""
     columns = list(schemas.KINDS[event.kind].items())[len(schemas.COMMON) :]
     assert [(name, column.nullable) for name, column in columns] == [
-        (each.name, "None" in str(each.type)) for each in fields(event)
+        (field.name, "None" in str(field.type)) for field in fields(event)
     ]
 
 
@@ -32,7 +32,7 @@ def test_ddl_of_a_schema_has_every_field_and_type() -> None:
     )
     assert schemas.COMMIT["outcomes"].type == f"ARRAY<STRUCT<{schemas.ddl(schemas.OUTCOME)}>>"
     assert schemas.KINDS["request_decided"]["identity"].type == schemas.IDENTITY
-    assert schemas.KINDS["request_decided"]["answer_sha256"] == ("STRING", True)
+    assert schemas.KINDS["request_decided"]["response_sha256"] == ("STRING", True)
     assert schemas.KINDS["metrics_snapshot"]["values"].type == "MAP<STRING, DOUBLE>"
 
 

@@ -39,9 +39,9 @@ def slower(run: Figures, factor: float) -> Figures:
     return replace(run, hops=hops)
 
 
-def term(epoch: int, **known: Any) -> dict[str, Any]:
+def term(epoch: int, **fields: Any) -> dict[str, Any]:
     names = ("ended_ms", "active_ms", "loaded_ms", "closed_ms", "first_decision_ms")
-    return {"epoch": epoch, **dict.fromkeys(names), **known}
+    return {"epoch": epoch, **dict.fromkeys(names), **fields}
 
 
 def latency(hop: str, requests: int, p50_us: float) -> dict[str, Any]:
@@ -75,15 +75,19 @@ def test_the_figures_of_a_run_come_from_its_tables() -> None:
     ]
     rows = [latency("total", 3, 10.0), latency("total", 9, 20.0)]
     verdicts = [verdict_row("W1", Verdict.PASS), verdict_row("W2", Verdict.NODATA)]
-    found = figures(content([], verdicts, terms=terms, latency=rows))
-    assert (found.verdict, found.properties, found.failovers) == ("PASS", {"W1": "PASS"}, 2)
-    assert found.failover_ms == {
+    run_figures = figures(content([], verdicts, terms=terms, latency=rows))
+    assert (run_figures.verdict, run_figures.properties, run_figures.failovers) == (
+        "PASS",
+        {"W1": "PASS"},
+        2,
+    )
+    assert run_figures.failover_ms == {
         "until the old session ends": (400 + 0) / 2,
         "election": (150 + 230) / 2,
         "loading the image": (50 + 70) / 2,
         "until the first decision": (50 + 0) / 2,
     }
-    assert found.hops == {"total (CreateTopics)": {"p50_us": 20.0, "p99_us": 40.0}}
+    assert run_figures.hops == {"total (CreateTopics)": {"p50_us": 20.0, "p99_us": 40.0}}
     assert figures_from_json(figures_to_json([content([], verdicts)]))[0].verdict == "PASS"
 
 
@@ -104,7 +108,7 @@ def test_a_time_far_outside_the_range_of_the_last_five_runs_is_listed_with_its_r
     many = [10.0, 20.0, *[10.0] * 5, 20.0]
     assert leaps(many) == [(1, 10.0, 20.0), (7, 10.0, 20.0)], "only five runs count"
     changed = time_changes([RUN, RUN, slower(RUN, 1.5)])
-    assert [(each.at, each.what) for each in changed] == [
+    assert [(change.at, change.what) for change in changed] == [
         (2, "ZooKeeper, p50"),
         (2, "ZooKeeper, p99"),
     ]

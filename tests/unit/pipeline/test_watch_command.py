@@ -47,8 +47,8 @@ def test_the_option_once_ends_the_watch_after_one_batch(tmp_path: Path) -> None:
 
 def test_two_watches_do_not_share_a_folder(tmp_path: Path) -> None:
     another = only_watch(tmp_path)
-    refused = pytest.raises(WatchError, match="Another `pipeline watch` uses")
-    with only_watch(tmp_path), refused, another:
+    rejected = pytest.raises(WatchError, match="Another `pipeline watch` uses")
+    with only_watch(tmp_path), rejected, another:
         pytest.fail("both use the folder")
     with only_watch(tmp_path):
         pass
@@ -56,8 +56,8 @@ def test_two_watches_do_not_share_a_folder(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    refused = pytest.raises(WatchError, match="file/watch cannot be used: Not a directory")
-    with refused, only_watch(tmp_path / "file/watch"):
+    rejected = pytest.raises(WatchError, match="file/watch cannot be used: Not a directory")
+    with rejected, only_watch(tmp_path / "file/watch"):
         pytest.fail("the folder is a file")
 
 

@@ -14,9 +14,9 @@ from pipeline.watch.summary import KEPT_MS, Boot, Hop, Open, Summary, summary_fr
 NOW = 1_795_422_000_000
 
 
-def counts(start_ms: int, **known: Any) -> dict[str, Any]:
+def counts(start_ms: int, **fields: Any) -> dict[str, Any]:
     """A row of counts, as Spark returns it."""
-    numbers = ("received", "answered", "forwarded", "resent", "commits", "of_requests")
+    numbers = ("received", "responded", "forwarded", "resent", "commits", "of_requests")
     return {
         "node": "1",
         "boot": "a",
@@ -28,7 +28,7 @@ def counts(start_ms: int, **known: Any) -> dict[str, Any]:
         "resigned_epoch": -1,
         "ended": [],
         **dict.fromkeys(numbers, 0),
-        **known,
+        **fields,
     }
 
 
@@ -42,11 +42,11 @@ def test_an_event_that_comes_too_late_counts_only_in_the_totals() -> None:
     summary = Summary(run="r")
     summary.add([counts(NOW - 10 * KEPT_MS, of_requests=1), counts(NOW, received=2)])
     assert not summary.approximate, "in the first batch nothing is late"
-    assert [each.start_ms for each in summary.windows] == [NOW]
+    assert [window.start_ms for window in summary.windows] == [NOW]
     old = NOW - KEPT_MS - 5_000
     summary.add([counts(old, lines=3, received=3, of_requests=3), counts(NOW, received=1)])
     assert (summary.late, summary.approximate) == (3, True)
-    assert [(each.start_ms, each.received) for each in summary.windows] == [(NOW, 3)]
+    assert [(window.start_ms, window.received) for window in summary.windows] == [(NOW, 3)]
     assert (summary.boots[0].received, summary.lines) == (6, 6)
     assert "approximate: rates and latencies lack 3 events" in shown(summary)
 

@@ -6,6 +6,7 @@ import ast
 import functools
 import graphlib
 import importlib.metadata
+import io
 import re
 import tokenize
 import tomllib
@@ -61,9 +62,9 @@ def files(folder: Path = ROOT) -> Iterator[Path]:
 
 
 def modules() -> list[Path]:
-    found = [path for path in files() if path.suffix == ".py"]
-    assert len(found) > 100, "the search for modules is broken"
-    return found
+    paths = [path for path in files() if path.suffix == ".py"]
+    assert len(paths) > 100, "the search for modules is broken"
+    return paths
 
 
 @functools.cache
@@ -77,10 +78,10 @@ def name(path: Path) -> str:
 
 def test_no_file_contains_a_conflict_of_a_merge() -> None:
     marks = (b"<" * 7 + b" ", b">" * 7 + b" ")
-    found = [
+    conflicts = [
         p for p in files() if any(line.startswith(marks) for line in p.read_bytes().split(b"\n"))
     ]
-    assert found == []
+    assert conflicts == []
 
 
 def test_every_module_has_a_docstring() -> None:
@@ -113,7 +114,7 @@ def test_proto_has_only_proto_files() -> None:
     """`proto` is the import name of a well-known package, so our folder must not be a package."""
     held = [path.name for path in files(ROOT / "proto")]
     assert held != []
-    assert all(each.endswith(".proto") for each in held)
+    assert all(file.endswith(".proto") for file in held)
 
 
 def test_no_installed_package_has_our_top_level_names() -> None:
@@ -149,3 +150,91 @@ def test_type_ignores_have_an_error_code() -> None:
                 if token.type == tokenize.COMMENT and without_code.search(token.string)
             ]
     assert bare == []
+
+
+# The left words mean the same as the right ones; docs/glossary.md has the choice.
+OUTDATED_PARTS = {
+    **dict.fromkeys(("answer", "answers"), "response or reply"),
+    **dict.fromkeys(("answered", "answering", "unanswered"), "responded or replied"),
+    **dict.fromkeys(("refuse", "refuses", "refused", "refusing"), "reject"),
+    **dict.fromkeys(("refusal", "refusals"), "rejection"),
+    **dict.fromkeys(("hole", "holes"), "gap"),
+    **dict.fromkeys(("freeze", "freezes", "freezing"), "pause"),
+}
+OUTDATED_NAMES = {
+    "way": "route",
+    "ways": "routes",
+    "each": "the singular of the collection",
+    **dict.fromkeys(("found", "given", "known", "own"), "the noun of what it is"),
+}
+ALLOWED_NAMES = {
+    "ConnectionRefusedError": "Python's name",
+    "freeze": "the command `bridgehead controller freeze`",
+    "freeze_controller": "the method behind this command, which users call",
+    "_controller_freeze": "the command's handler; its name is the command's on the control socket",
+}
+
+
+def parts(identifier: str) -> list[str]:
+    """Return the words of a name such as `forward_sent` or `ForwardSent`."""
+    return [p.lower() for p in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", identifier)]
+
+
+def test_names_have_the_words_of_the_glossary() -> None:
+    outdated = {
+        f"{name(path)}:{token.start[0]} {token.string}": [*wrong, OUTDATED_NAMES.get(token.string)]
+        for path in modules()
+        for token in tokenize.tokenize(io.BytesIO(path.read_bytes()).readline)
+        if token.type == tokenize.NAME and token.string not in ALLOWED_NAMES
+        if token.string != "given" or b"hypothesis" not in path.read_bytes()  # its decorator
+        if (wrong := [OUTDATED_PARTS[p] for p in parts(token.string) if p in OUTDATED_PARTS])
+        or token.string in OUTDATED_NAMES
+    }
+    assert outdated == {}
+
+
+# These bases document no method.
+PLAIN_BASES = {"object", "Generic", "NamedTuple", "Enum", "IntEnum", "ABC", "Protocol", "BaseModel"}
+
+
+def test_public_methods_have_a_docstring() -> None:
+    """A method that a base class, a Protocol or a library documents needs none of its own.
+
+    The docstring of a Protocol may explain its methods.
+    """
+    classes = [
+        (path, node, {ast.unparse(b).split("[")[0].rpartition(".")[2] for b in node.bases})
+        for path in modules()
+        if name(path).partition("/")[0] not in {"tests"}
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.ClassDef)
+    ]
+    defined = {node.name for _, node, _ in classes}
+    inherited = {base for _, _, bases in classes for base in bases}
+    documented = {
+        method.name
+        for _, node, bases in classes
+        if "Protocol" in bases or node.name in inherited
+        for method in methods(node)
+        if "Protocol" in bases or ast.get_docstring(method)
+    }
+    silent = [
+        f"{name(path)}:{method.lineno} {node.name}.{method.name}"
+        for path, node, bases in classes
+        if not node.name.startswith("_") and "Protocol" not in bases
+        if bases <= defined | PLAIN_BASES  # a library documents the methods of its own classes
+        for method in methods(node)
+        if not ast.get_docstring(method) and method.name not in documented
+    ]
+    assert silent == []
+
+
+def methods(node: ast.ClassDef) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Return the public methods of a class; the setter of a property is none."""
+    return [
+        member
+        for member in node.body
+        if isinstance(member, ast.FunctionDef | ast.AsyncFunctionDef)
+        and not member.name.startswith("_")
+        and not any(ast.unparse(d).endswith((".setter", "overload")) for d in member.decorator_list)
+    ]

@@ -55,9 +55,9 @@ async def test_the_timeout_of_a_session_is_limited_to_the_one_that_zookeeper_gra
     granted_ms: int, timeout_ms: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = a_session()
-    answer = (granted_ms * 2 / 3, granted_ms)  # kazoo's timeouts for reads and for connecting
-    monkeypatch.setattr(ConnectionHandler, "_connect", lambda *_arguments: answer)
-    assert session._connection._connect("host", "127.0.0.1", 1) == answer
+    response = (granted_ms * 2 / 3, granted_ms)  # kazoo's timeouts for reads and for connecting
+    monkeypatch.setattr(ConnectionHandler, "_connect", lambda *_arguments: response)
+    assert session._connection._connect("host", "127.0.0.1", 1) == response
     assert session.granted_timeout_ms == pytest.approx(timeout_ms)
 
 

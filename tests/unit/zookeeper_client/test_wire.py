@@ -48,13 +48,13 @@ def test_a_reply_has_data_children_and_missing_znodes_in_order() -> None:
         )
     )
     reads: list[Read] = [ReadData("/a"), ReadChildren("/b")]
-    found, children, missing, null, empty, none = MultiRead(reads, "").deserialize(
+    data, children, missing, null, empty, none = MultiRead(reads, "").deserialize(
         reply, len(prefix)
     )
-    assert found == (b"content", STAT.pack())
-    assert isinstance(found, ZnodeData)
-    assert found.stat == STAT
-    assert found.version == STAT.version
+    assert data == (b"content", STAT.pack())
+    assert isinstance(data, ZnodeData)
+    assert data.stat == STAT
+    assert data.version == STAT.version
     assert children == ["a", "ü"]
     assert missing is None
     assert null == (None, STAT.pack())

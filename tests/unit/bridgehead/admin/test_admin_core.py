@@ -95,22 +95,22 @@ ACL = acls.AclBinding(
 
 
 def creation(*names: str, flags: CreateTopicsFlags = topics.NO_CREATE_FLAGS) -> Any:
-    return topics.create_topics([NewTopicWithReplication(each, 1, 1) for each in names], flags)
+    return topics.create_topics([NewTopicWithReplication(name, 1, 1) for name in names], flags)
 
 
-def answering(
+def responding(
     code_of: Callable[[str], int] = lambda name: 0, throttle_ms: int = 0, text: str | None = None
 ) -> Any:
     """Return a handler of CreateTopics. `code_of` maps a topic's name to its error code."""
 
-    def answer(request: Any, version: int) -> CreateTopicsResponse:
+    def respond(request: Any, version: int) -> CreateTopicsResponse:
         results = [
-            CreatableTopicResult(each.name, error_code=code_of(each.name), error_message=text)
-            for each in request.topics
+            CreatableTopicResult(topic.name, error_code=code_of(topic.name), error_message=text)
+            for topic in request.topics
         ]
         return CreateTopicsResponse(throttle_ms, results)
 
-    return answer
+    return respond
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ def world() -> World:
 
 def as_controller(world: World, broker: int) -> Any:
     """Return a handler of CreateTopics that succeeds only while this broker is the controller."""
-    return answering(lambda _: 0 if world.controller == broker else ErrorCode.NOT_CONTROLLER)
+    return responding(lambda _: 0 if world.controller == broker else ErrorCode.NOT_CONTROLLER)
 
 
 def test_a_creation_goes_to_the_controller_that_metadata_names(world: World) -> None:
@@ -158,14 +158,14 @@ def test_after_not_controller_the_client_fetches_metadata_and_resends(world: Wor
 
 def test_only_elements_with_the_error_not_controller_are_sent_again(world: World) -> None:
     """The other topics exist: if they were sent again, they would get TOPIC_ALREADY_EXISTS."""
-    answers = iter([answering(lambda name: 41 * (name == "b")), answering(lambda _: 0)])
+    responses = iter([responding(lambda name: 41 * (name == "b")), responding(lambda _: 0)])
     sent: list[list[str]] = []
 
-    def answer(request: Any, version: int) -> Any:
-        sent.append([each.name for each in request.topics])
-        return next(answers)(request, version)
+    def respond(request: Any, version: int) -> Any:
+        sent.append([topic.name for topic in request.topics])
+        return next(responses)(request, version)
 
-    world.everywhere(CREATE, answer)
+    world.everywhere(CREATE, respond)
     assert world.run(creation(*NAMES)).get() == {"a": None, "b": None}
     assert sent == [["a", "b"], ["b"]]
 
@@ -193,7 +193,7 @@ def test_an_error_after_a_lost_response_is_marked_as_resent(world: World) -> Non
     world.run(creation("a")).get()
     world.brokers[1].handlers[CREATE] = lambda request, version: None
     number = world.start(creation("b"))
-    world.everywhere(CREATE, answering(lambda _: 36))
+    world.everywhere(CREATE, responding(lambda _: 36))
     world.cut(1)
     while number not in world.outcomes:
         world.advance_to(world.core.wakeup_ms() or 0)
@@ -209,7 +209,7 @@ def test_an_error_after_not_controller_is_not_marked_as_resent(world: World) -> 
     """NOT_CONTROLLER is a definite response: the earlier attempt had no effect."""
     world.run(creation("a")).get()
     world.controller = 2
-    world.brokers[2].handlers[CREATE] = answering(lambda _: ErrorCode.TOPIC_ALREADY_EXISTS)
+    world.brokers[2].handlers[CREATE] = responding(lambda _: ErrorCode.TOPIC_ALREADY_EXISTS)
     error = world.run(creation("b")).get()["b"]
     assert isinstance(error, KafkaError)
     assert (error.code, error.resent) == (ErrorCode.TOPIC_ALREADY_EXISTS, False)
@@ -222,13 +222,13 @@ def test_without_a_response_the_request_is_resent_on_another_connection(world: W
     """
     world.run(creation("a")).get()
     world.new_lines()
-    answers = iter([None, answering()])
+    responses = iter([None, responding()])
 
-    def answer(request: Any, version: int) -> Any:
-        chosen = next(answers)
+    def respond(request: Any, version: int) -> Any:
+        chosen = next(responses)
         return chosen and chosen(request, version)
 
-    world.everywhere(CREATE, answer)
+    world.everywhere(CREATE, respond)
     assert world.run(creation("b")).get() == {"b": None}
     lines = world.new_lines()
     assert lines[:2] == ["0 1 CreateTopics v7", "30000 1 disconnected"]
@@ -275,7 +275,7 @@ def test_a_call_waits_for_the_next_controller(world: World) -> None:
 
 def test_nothing_is_sent_on_a_connection_during_its_throttle_time(world: World) -> None:
     """KIP-219."""
-    world.everywhere(CREATE, answering(throttle_ms=700))
+    world.everywhere(CREATE, responding(throttle_ms=700))
     world.run(creation("a")).get()
     world.new_lines()
     world.run(creation("b")).get()
@@ -285,8 +285,8 @@ def test_nothing_is_sent_on_a_connection_during_its_throttle_time(world: World) 
 def test_elements_over_the_quota_are_resent_after_the_throttle_time(world: World) -> None:
     """KIP-599. Elements with a result are not sent again."""
     over = ErrorCode.THROTTLING_QUOTA_EXCEEDED
-    answers = iter([answering(lambda name: over * (name == "b"), 900), answering()])
-    world.everywhere(CREATE, lambda request, version: next(answers)(request, version))
+    responses = iter([responding(lambda name: over * (name == "b"), 900), responding()])
+    world.everywhere(CREATE, lambda request, version: next(responses)(request, version))
     assert world.run(creation(*NAMES)).get() == {"a": None, "b": None}
     assert world.now_ms == 900
 
@@ -294,7 +294,7 @@ def test_elements_over_the_quota_are_resent_after_the_throttle_time(world: World
 def test_without_retries_an_element_over_the_quota_fails_at_once(world: World) -> None:
     """Kafka's tools do not retry (KIP-599)."""
     over = ErrorCode.THROTTLING_QUOTA_EXCEEDED
-    world.everywhere(CREATE, answering(lambda _: over, 900))
+    world.everywhere(CREATE, responding(lambda _: over, 900))
     new = NewTopicWithReplication("a", 1, 1)
     error = world.run(topics.create_topics([new], retry_on_quota_violation=False)).get()["a"]
     assert isinstance(error, KafkaError)
@@ -303,7 +303,7 @@ def test_without_retries_an_element_over_the_quota_fails_at_once(world: World) -
 
 def test_an_element_fails_if_the_throttle_time_exceeds_the_calls_timeout(world: World) -> None:
     over = ErrorCode.THROTTLING_QUOTA_EXCEEDED
-    world.everywhere(CREATE, answering(lambda _: over, 90_000))
+    world.everywhere(CREATE, responding(lambda _: over, 90_000))
     error = world.run(creation("a")).get()["a"]
     assert isinstance(error, KafkaError)
     assert error.code is over
@@ -311,7 +311,7 @@ def test_an_element_fails_if_the_throttle_time_exceeds_the_calls_timeout(world: 
 
 
 def test_one_failure_does_not_hide_the_other_results(world: World) -> None:
-    world.everywhere(CREATE, answering(lambda name: 44 * (name == "b"), text="names begin with x"))
+    world.everywhere(CREATE, responding(lambda name: 44 * (name == "b"), text="names begin with x"))
     errors = world.run(creation(*NAMES)).get()
     assert errors["a"] is None
     assert isinstance(errors["b"], KafkaError)
@@ -319,7 +319,7 @@ def test_one_failure_does_not_hide_the_other_results(world: World) -> None:
 
 
 def test_create_topic_raises_the_error_of_its_topic(world: World) -> None:
-    world.everywhere(CREATE, answering(lambda _: 36))
+    world.everywhere(CREATE, responding(lambda _: 36))
     result = world.run(topics.create_topic(NewTopicWithReplication("a", 1, 1)))
     assert isinstance(result.error, KafkaError)
     assert result.error.code is ErrorCode.TOPIC_ALREADY_EXISTS
@@ -329,11 +329,11 @@ def test_nonblocking_treats_the_brokers_timeout_as_success(world: World) -> None
     """KIP-4 §Create Topics Request 6: a timeout means that a valid creation has begun."""
     timeouts: list[int] = []
 
-    def answer(request: Any, version: int) -> Any:
+    def respond(request: Any, version: int) -> Any:
         timeouts.append(request.timeout_ms)
-        return answering(lambda _: ErrorCode.REQUEST_TIMED_OUT)(request, version)
+        return responding(lambda _: ErrorCode.REQUEST_TIMED_OUT)(request, version)
 
-    world.everywhere(CREATE, answer)
+    world.everywhere(CREATE, respond)
     assert world.run(creation("a", flags=CreateTopicsFlags.NONBLOCKING)).get() == {"a": None}
     blocking = world.run(creation("a")).get()["a"]
     assert isinstance(blocking, KafkaError)
@@ -437,12 +437,12 @@ def test_a_pinned_call_is_sent_to_no_other_broker(world: World) -> None:
     assert isinstance(errors["a"], KafkaTimeoutError | KafkaError)
     assert {line.split()[1] for line in world.new_lines() if "CreateTopics" in line} == {"2"}
     versions = world.run(cluster.get_all_broker_versions(), broker=2).get()
-    assert {node.id: each.is_success for node, each in versions.items()} == {
+    assert {node.id: version.is_success for node, version in versions.items()} == {
         1: False,
         2: True,
         3: False,
     }
-    (error,) = {type(each.error) for each in versions.values() if each.is_failure}
+    (error,) = {type(version.error) for version in versions.values() if version.is_failure}
     assert error is InvalidCallError
 
 
@@ -478,8 +478,8 @@ def fail_over(world: World, *, at_ms: float) -> Callable[[], int]:
 
 def test_offsets_are_listed_at_the_successor_of_a_dead_leader(world: World) -> None:
     fail_over(world, at_ms=6_000)
-    found = [ListOffsetsPartitionResponse(0, offset=7)]
-    response = ListOffsetsResponse(topics=[ListOffsetsTopicResponse("t", found)])
+    partitions = [ListOffsetsPartitionResponse(0, offset=7)]
+    response = ListOffsetsResponse(topics=[ListOffsetsTopicResponse("t", partitions)])
     world.brokers[3].handlers[ApiKey.LIST_OFFSETS] = lambda request, version: response
     partition = TopicPartition("t", 0)
     result = world.run(records.list_offsets({partition: records.LATEST}))
@@ -492,8 +492,8 @@ def test_a_request_for_a_group_goes_to_the_successor_of_a_dead_coordinator(world
 
     def coordinator(request: Any, version: int) -> FindCoordinatorResponse:
         node = leader()
-        found = Coordinator("g", node, f"broker-{node}", 9092)
-        return FindCoordinatorResponse(coordinators=[found])
+        row = Coordinator("g", node, f"broker-{node}", 9092)
+        return FindCoordinatorResponse(coordinators=[row])
 
     world.everywhere(ApiKey.FIND_COORDINATOR, coordinator)
     offsets = OffsetFetchResponse(groups=[OffsetFetchResponseGroup("g")])
@@ -520,10 +520,10 @@ def test_an_error_of_the_successor_of_a_dead_coordinator_is_marked_as_resent(wor
     assert (error.code, error.resent) == (ErrorCode.GROUP_ID_NOT_FOUND, True)
 
 
-def test_without_retries_a_coordinator_that_does_not_answer_fails_the_call() -> None:
+def test_without_retries_a_coordinator_that_does_not_respond_fails_the_call() -> None:
     world = World({"retries": 0})
-    found = FindCoordinatorResponse(coordinators=[Coordinator("g", 2, "broker-2", 9092)])
-    world.everywhere(ApiKey.FIND_COORDINATOR, lambda request, version: found)
+    response = FindCoordinatorResponse(coordinators=[Coordinator("g", 2, "broker-2", 9092)])
+    world.everywhere(ApiKey.FIND_COORDINATOR, lambda request, version: response)
     error = world.run(groups.list_group_offsets("g")).error
     assert isinstance(error, ConnectionFailedError)
     assert world.now_ms < 40_000
@@ -536,9 +536,9 @@ def test_a_dead_broker_does_not_hide_the_groups_of_the_others(world: World) -> N
     )
     world.brokers[3].is_up = False
     results = world.run(groups.get_all_groups()).get()
-    found = {node.id: each.is_success for node, each in results.items()}
-    assert found == {1: True, 2: True, 3: False}
-    (failed,) = [each.error for each in results.values() if each.is_failure]
+    is_listed = {node.id: result.is_success for node, result in results.items()}
+    assert is_listed == {1: True, 2: True, 3: False}
+    (failed,) = [result.error for result in results.values() if result.is_failure]
     assert "broker-3:9092 cannot be reached" in str(failed)
 
 
@@ -599,15 +599,15 @@ def test_a_broker_that_sends_garbage_is_disconnected(world: World, data: bytes) 
     number = world.start(creation("b"))
     world.core.received(2 if 1 not in world.core._links._links else 1, data, world.now_ms)
     world.settle()
-    world.brokers[1].handlers[CREATE] = answering()
+    world.brokers[1].handlers[CREATE] = responding()
     while number not in world.outcomes:
         world.advance_to(world.core.wakeup_ms() or 0)
     assert world.outcomes[number].get() == {"b": None}
 
 
 def test_many_calls_share_a_connection_and_all_end(world: World) -> None:
-    numbers = [world.start(creation(f"t{each}")) for each in range(200)]
-    assert all(world.outcomes[each].is_success for each in numbers)
+    numbers = [world.start(creation(f"t{number}")) for number in range(200)]
+    assert all(world.outcomes[number].is_success for number in numbers)
     assert world.open_connections() == [1]
 
 
@@ -617,52 +617,54 @@ def test_a_duplicate_name_is_rejected(world: World) -> None:
     assert "twice" in str(error)
 
 
-def recorded(world: World, key: ApiKey, answer: Any) -> list[Any]:
+def recorded(world: World, key: ApiKey, response: Any) -> list[Any]:
     """Make every broker answer an API; return the list to which its requests are added."""
     requests: list[Any] = []
 
     def handler(request: Any, version: int) -> Any:
         requests.append(request)
-        return answer(request, version)
+        return response(request, version)
 
     world.everywhere(key, handler)
     return requests
 
 
 def test_validate_only_is_in_the_request(world: World) -> None:
-    requests = recorded(world, CREATE, answering())
+    requests = recorded(world, CREATE, responding())
     world.run(creation("a", flags=CreateTopicsFlags.VALIDATE_ONLY)).get()
     world.run(creation("a")).get()
-    assert [each.validate_only for each in requests] == [True, False]
+    assert [request.validate_only for request in requests] == [True, False]
 
 
 def test_a_new_topic_is_sent_with_counts_or_assignments(world: World) -> None:
-    requests = recorded(world, CREATE, answering())
+    requests = recorded(world, CREATE, responding())
     counted = NewTopicWithReplication("a", 3, 2, {"retention.ms": "5"})
     assigned = topics.NewTopicWithReplicaAssignments("b", {0: [2, 1], 1: [3, 1]})
     world.run(topics.create_topics([counted, assigned])).get()
     first, second = requests[0].topics
     assert (first.num_partitions, first.replication_factor, first.assignments) == (3, 2, [])
-    assert [(each.name, each.value) for each in first.configs] == [("retention.ms", "5")]
+    assert [(config.name, config.value) for config in first.configs] == [("retention.ms", "5")]
     assert (second.num_partitions, second.replication_factor) == (-1, -1)
-    found = {each.partition_index: each.broker_ids for each in second.assignments}
-    assert found == {0: [2, 1], 1: [3, 1]}
+    broker_ids = {
+        assignment.partition_index: assignment.broker_ids for assignment in second.assignments
+    }
+    assert broker_ids == {0: [2, 1], 1: [3, 1]}
 
 
 def test_topics_are_deleted_with_and_without_waiting(world: World) -> None:
     """KIP-4 §Delete Topics Request 7: with timeout 0, REQUEST_TIMED_OUT means deletion began."""
 
-    def answer(request: Any, version: int) -> DeleteTopicsResponse:
-        names = [each.name for each in request.topics]
-        return DeleteTopicsResponse(0, [DeletableTopicResult(each, error_code=7) for each in names])
+    def respond(request: Any, version: int) -> DeleteTopicsResponse:
+        names = [topic.name for topic in request.topics]
+        return DeleteTopicsResponse(0, [DeletableTopicResult(name, error_code=7) for name in names])
 
-    requests = recorded(world, ApiKey.DELETE_TOPICS, answer)
+    requests = recorded(world, ApiKey.DELETE_TOPICS, respond)
     begun = world.run(topics.delete_topics(["a"], DeleteTopicsFlags.NONBLOCKING)).get()
     assert begun == {"a": None}
     waited = world.run(topics.delete_topics(["a"])).get()["a"]
     assert isinstance(waited, KafkaError)
     assert waited.code is ErrorCode.REQUEST_TIMED_OUT
-    assert [each.timeout_ms for each in requests] == [0, 29_000]
+    assert [request.timeout_ms for request in requests] == [0, 29_000]
     alone = world.run(topics.delete_topic("a"))
     assert alone.is_failure
 
@@ -682,7 +684,7 @@ def described(world: World) -> None:
     """Answer Metadata with an external topic, an internal topic and a forbidden topic."""
     partition = MetadataResponsePartition(0, 0, 2, -1, [2, 9], [2])
 
-    def answer(request: Any, version: int) -> Any:
+    def respond(request: Any, version: int) -> Any:
         message = world.metadata()
         message.topics = [
             MetadataResponseTopic(0, "orders", bytes(15) + b"\1", False, [partition]),
@@ -691,7 +693,7 @@ def described(world: World) -> None:
         ]
         return message
 
-    world.everywhere(ApiKey.METADATA, answer)
+    world.everywhere(ApiKey.METADATA, respond)
 
 
 def test_internal_topics_are_listed_with_their_flag(world: World) -> None:
@@ -704,16 +706,21 @@ def test_internal_topics_are_listed_with_their_flag(world: World) -> None:
     assert everything["__consumer_offsets"].get().internal
     partition = everything["orders"].get().partitions[0].get()
     assert partition.leader is not None
-    assert (partition.leader.host, [each.id for each in partition.replicas]) == ("broker-2", [2, 9])
+    assert (partition.leader.host, [replica.id for replica in partition.replicas]) == (
+        "broker-2",
+        [2, 9],
+    )
     assert partition.replicas[1].host == ""  # broker 9 is not in the metadata
     assert everything["orders"].get().topic_id == "AAAAAAAAAAAAAAAAAAAAAQ"
 
 
 def test_a_topic_that_may_not_be_described_does_not_hide_the_others(world: World) -> None:
     described(world)
-    found = world.run(topics.describe_topics(["orders", "secret", "missing"])).get()
-    assert found["orders"].is_success
-    codes = [each.error.code for each in found.values() if isinstance(each.error, KafkaError)]
+    results = world.run(topics.describe_topics(["orders", "secret", "missing"])).get()
+    assert results["orders"].is_success
+    codes = [
+        result.error.code for result in results.values() if isinstance(result.error, KafkaError)
+    ]
     assert codes == [
         ErrorCode.TOPIC_AUTHORIZATION_FAILED,
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -734,8 +741,8 @@ def test_a_partition_without_a_leader_is_described(world: World, code: ErrorCode
 
 def test_every_brokers_versions_are_returned(world: World) -> None:
     world.brokers[2].ranges = {ApiKey.API_VERSIONS: (0, 3), CREATE: (2, 99), 9_999: (0, 1)}
-    found = world.run(cluster.get_all_broker_versions()).get()
-    by_id = {node.id: each.get().apis for node, each in found.items()}
+    versions = world.run(cluster.get_all_broker_versions()).get()
+    by_id = {node.id: result.get().apis for node, result in versions.items()}
     assert CREATE in by_id[1]
     newer = by_id[2][CREATE]
     assert (newer.name, newer.min_version, newer.max_version) == ("CreateTopics", 2, 99)
@@ -745,11 +752,11 @@ def test_every_brokers_versions_are_returned(world: World) -> None:
 
 def test_a_group_is_described_by_its_coordinator(world: World) -> None:
     """While the coordinator is not available, the client retries after a pause."""
-    answers = iter([15, 0])
+    responses = iter([15, 0])
     world.everywhere(
         ApiKey.FIND_COORDINATOR,
         lambda *_: FindCoordinatorResponse(
-            coordinators=[Coordinator("g", 3, "broker-3", 9092, next(answers))]
+            coordinators=[Coordinator("g", 3, "broker-3", 9092, next(responses))]
         ),
     )
     world.brokers[3].handlers[ApiKey.DESCRIBE_GROUPS] = lambda *_: DescribeGroupsResponse(
@@ -770,11 +777,11 @@ def test_a_broker_without_group_apis_gives_an_unsupported_version_error(world: W
 def test_a_rejected_deletion_returns_the_text_of_the_policy(world: World) -> None:
     """KIP-201: a rejected deletion returns the text with POLICY_VIOLATION."""
 
-    def answer(request: Any, version: int) -> DeleteTopicsResponse:
+    def respond(request: Any, version: int) -> DeleteTopicsResponse:
         result = DeletableTopicResult("a", error_code=44, error_message="a is kept")
         return DeleteTopicsResponse(0, [result])
 
-    world.everywhere(ApiKey.DELETE_TOPICS, answer)
+    world.everywhere(ApiKey.DELETE_TOPICS, respond)
     error = world.run(topics.delete_topics(["a"])).get()["a"]
     assert isinstance(error, KafkaError)
     assert (error.code, error.message) == (ErrorCode.POLICY_VIOLATION, "a is kept")
@@ -788,26 +795,32 @@ def test_alter_config_returns_the_configuration_afterwards(world: World) -> None
 
     def alter(request: Any, version: int) -> IncrementalAlterConfigsResponse:
         results = []
-        for each in request.resources:
-            code = 0 if each.resource_name in stored else 3
+        for resource in request.resources:
+            code = 0 if resource.resource_name in stored else 3
             if not code:
-                stored[each.resource_name] |= {it.name: it.value for it in each.configs}
+                stored[resource.resource_name] |= {it.name: it.value for it in resource.configs}
             results.append(
-                AlterConfigsResourceResponse(code, None, each.resource_type, each.resource_name)
+                AlterConfigsResourceResponse(
+                    code, None, resource.resource_type, resource.resource_name
+                )
             )
         return IncrementalAlterConfigsResponse(0, results)
 
     def describe(request: Any, version: int) -> DescribeConfigsResponse:
-        (each,) = request.resources
-        entries = [DescribeConfigsResourceResult(*it) for it in stored[each.resource_name].items()]
-        result = DescribeConfigsResult(0, None, each.resource_type, each.resource_name, entries)
+        (resource,) = request.resources
+        entries = [
+            DescribeConfigsResourceResult(*it) for it in stored[resource.resource_name].items()
+        ]
+        result = DescribeConfigsResult(
+            0, None, resource.resource_type, resource.resource_name, entries
+        )
         return DescribeConfigsResponse(0, [result])
 
     world.everywhere(ApiKey.INCREMENTAL_ALTER_CONFIGS, alter)
     world.everywhere(ApiKey.DESCRIBE_CONFIGS, describe)
     plan = configs.alter_config("topic", {"a": {"y": "2"}, "missing": {"y": "2"}})
     after = world.run(plan).get()
-    assert {key: each.value for key, each in after["a"].get().items()} == {"x": "1", "y": "2"}
+    assert {key: entry.value for key, entry in after["a"].get().items()} == {"x": "1", "y": "2"}
     assert isinstance(after["missing"].error, KafkaError)
 
 
@@ -817,7 +830,7 @@ def test_configs_of_a_broker_are_described_by_that_broker(world: World) -> None:
             0, [DescribeConfigsResult(0, None, 4, request.resources[0].resource_name)]
         )
     broker = configs.ConfigResourceType.BROKER
-    wanted = [configs.ConfigResource(broker, each) for each in ("2", "3", "")]
+    wanted = [configs.ConfigResource(broker, name) for name in ("2", "3", "")]
     assert list(world.run(configs.describe_configs(wanted)).get()) == wanted
     asked = sorted(line.split()[1] for line in world.new_lines() if "DescribeConfigs" in line)
     assert asked == ["1", "2", "3"]

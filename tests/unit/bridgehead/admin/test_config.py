@@ -30,7 +30,7 @@ def test_the_properties_of_kip_117_are_read() -> None:
     assert {name: str(config.numbers[name]) for name in SEED} == texts
     assert (config.client_id, config.protocol) == ("mine", "SSL")
     assert config.bootstrap == (Address("a", 1), Address("::1", 2))
-    assert [str(each) for each in config.bootstrap] == ["a:1", "[::1]:2"]
+    assert [str(address) for address in config.bootstrap] == ["a:1", "[::1]:2"]
 
 
 @pytest.mark.parametrize("name", ["try.backoff.ms", "retry.backoff.ms"])
@@ -56,7 +56,7 @@ def test_a_call_has_time_for_one_attempt_unless_its_timeout_is_set() -> None:
 def test_unknown_properties_are_ignored_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "bridgehead.admin"):
         read_config({**SERVERS, "group.id": "g"})
-    assert [each.getMessage() for each in caplog.records] == [
+    assert [record.getMessage() for record in caplog.records] == [
         "the admin client ignores the unknown property group.id"
     ]
 

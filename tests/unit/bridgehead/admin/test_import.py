@@ -21,7 +21,7 @@ def test_the_import_imports_no_large_package_and_no_message() -> None:
     modules = modules_after("import bridgehead.admin")
     assert "bridgehead.admin" in modules
     assert not LARGE & modules
-    assert not [each for each in modules if each.startswith("bridgehead.kafka_wire.messages")]
+    assert not [module for module in modules if module.startswith("bridgehead.kafka_wire.messages")]
     assert len(modules - modules_after("")) <= 110
 
 
@@ -38,7 +38,7 @@ def test_no_module_of_the_client_imports_a_zookeeper_client() -> None:
 def test_the_interface_has_no_class_of_the_protocol() -> None:
     """KIP-117: requests and responses are internal, so that they can change."""
     values = [getattr(admin, name) for name in admin.__all__]
-    homes = {getattr(each, "__module__", "") for each in values}
+    homes = {getattr(member, "__module__", "") for member in values}
     assert "bridgehead.admin.client" in homes
     assert not any("messages" in home for home in homes)
 

@@ -28,14 +28,14 @@ class Users:
     """One user with a name that SCRAM must escape."""
 
     def scram_credential(self, user: str, mechanism: int) -> ScramCredential | None:
-        known = derive_credential(mechanism, "pass,=word", b"salt of a test", 4096)
-        return known if user == "a=b,c" else None
+        credential = derive_credential(mechanism, "pass,=word", b"salt of a test", 4096)
+        return credential if user == "a=b,c" else None
 
 
 def exchange(login: Login, server: Any) -> None:
     message: bytes | None = login.first()
     while message is not None:
-        message = login.answer(server.evaluate(message))
+        message = login.respond(server.evaluate(message))
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -67,9 +67,9 @@ def test_scram_with_a_wrong_password_is_rejected(mechanism: str) -> None:
 def test_a_broker_that_cannot_be_trusted_ends_the_login(challenges: list[bytes]) -> None:
     login = ScramLogin("SCRAM-SHA-256", "user", "password", "clients")
     for challenge in challenges[:-1]:
-        login.answer(challenge)
+        login.respond(challenge)
     with pytest.raises(AuthenticationError):
-        login.answer(challenges[-1])
+        login.respond(challenges[-1])
 
 
 def test_plain_sends_user_and_password() -> None:
@@ -82,8 +82,8 @@ def test_a_rejected_bearer_token_is_acknowledged() -> None:
     """RFC 7628: after this acknowledgement the broker fails the login."""
     login = OAuthBearerLogin(lambda: "t")
     assert login.first() == b"n,,\x01auth=Bearer t\x01\x01"
-    assert login.answer(b'{"status":"invalid_token"}') == b"\x01"
-    assert login.answer(b"") is None
+    assert login.respond(b'{"status":"invalid_token"}') == b"\x01"
+    assert login.respond(b"") is None
 
 
 def test_an_unsecured_token_is_not_issued_in_the_future() -> None:
@@ -142,8 +142,8 @@ def test_a_token_function_that_fails_does_not_close_the_client() -> None:
     failures = [ValueError("no network")]
 
     def token() -> str:
-        for each in failures:
-            raise each
+        for failure in failures:
+            raise failure
         return "token"
 
     world = logging_in(login=OAuthBearerLogin(token))

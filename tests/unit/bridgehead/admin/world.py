@@ -46,7 +46,7 @@ class Broker:
             for key, spec in specs.items()
             if spec.route is not None
         }
-        return ApiVersionsResponse(0, [ApiVersion(key, *each) for key, each in ranges.items()])
+        return ApiVersionsResponse(0, [ApiVersion(key, *span) for key, span in ranges.items()])
 
 
 class World:
@@ -55,7 +55,7 @@ class World:
     def __init__(
         self, properties: Mapping[str, object] | None = None, login: NewLogin | None = None
     ) -> None:
-        self.brokers = {each: Broker(each) for each in (1, 2, 3)}
+        self.brokers = {number: Broker(number) for number in (1, 2, 3)}
         self.controller = 1
         self.members: Iterable[int] = (1, 2, 3)
         for broker in self.brokers.values():
@@ -72,7 +72,7 @@ class World:
 
     def metadata(self) -> MetadataResponse:
         brokers = [
-            MetadataResponseBroker(each, *self.brokers[each].address) for each in self.members
+            MetadataResponseBroker(member, *self.brokers[member].address) for member in self.members
         ]
         return MetadataResponse(brokers=brokers, cluster_id="c", controller_id=self.controller)
 
@@ -119,10 +119,10 @@ class World:
 
     def cut(self, broker: int) -> None:
         """Close every connection to a broker."""
-        for number, (each, _) in list(self._open.items()):
-            if each.id == broker:
+        for number, (address, _) in list(self._open.items()):
+            if address.id == broker:
                 del self._open[number]
-                error = ConnectionFailedError(f"The broker at {each.address} was cut.")
+                error = ConnectionFailedError(f"The broker at {address.address} was cut.")
                 self.core.lost(number, error, self.now_ms)
         self.settle()
 
@@ -138,7 +138,7 @@ class World:
     def _carry_out(self, effect: Effect) -> None:
         match effect:
             case Connect(number, address):
-                (broker,) = [each for each in self.brokers.values() if each.address == address]
+                (broker,) = [node for node in self.brokers.values() if node.address == address]
                 if not broker.is_up:
                     self.say(f"{broker.id} is down")
                     error = ConnectionFailedError(f"The broker at {address} cannot be reached.")

@@ -68,8 +68,8 @@ def invoke(*words: str) -> tuple[str, str, int]:
 
 
 def test_option_with_zero_or_an_empty_text_counts_as_given() -> None:
-    given = options(partition=0, state="", config=[], force=False)
-    assert given.given(("partition", "state", "config", "force", "missing")) == [
+    arguments = options(partition=0, state="", config=[], force=False)
+    assert arguments.used(("partition", "state", "config", "force", "missing")) == [
         "partition",
         "state",
     ]
@@ -137,25 +137,25 @@ class _OverQuota:
     def __init__(self) -> None:
         self.retries: list[bool] = []
 
-    def _answer(self, elements: Any, *, retry_on_quota_violation: bool = True) -> dict[str, None]:
+    def _respond(self, elements: Any, *, retry_on_quota_violation: bool = True) -> dict[str, None]:
         self.retries.append(retry_on_quota_violation)
         return {"a": None}
 
-    create_topics = delete_topics = create_partitions = _answer
+    create_topics = delete_topics = create_partitions = _respond
 
     def list_topics(self, flags: object) -> dict[str, Try[TopicInfo]]:
         return self.describe_topics(["a"])
 
     def describe_topics(self, names: list[str]) -> dict[str, Try[TopicInfo]]:
-        return {each: Try.new_value(TopicInfo(each, False, {})) for each in names}
+        return {name: Try.new_value(TopicInfo(name, False, {})) for name in names}
 
 
 def test_the_tool_does_not_retry_a_change_that_exceeds_the_quota() -> None:
     admin = _OverQuota()
     for action in ("create", "alter", "delete"):
         chosen: dict[str, Any] = {action: True}
-        given = options(topic="a", partitions=2, **chosen)
-        topics.TOOL.run(cast(AdminClient, admin), given, Output(as_json=True))
+        arguments = options(topic="a", partitions=2, **chosen)
+        topics.TOOL.run(cast(AdminClient, admin), arguments, Output(as_json=True))
     assert admin.retries == [False, False, False]
 
 
@@ -172,13 +172,13 @@ def test_a_comma_after_the_last_added_config_is_ignored() -> None:
 def test_a_malformed_file_of_added_configs_is_an_error(tmp_path: Path) -> None:
     file = tmp_path / "configs.properties"
     file.write_text("a=\\user")
-    given = options(alter=True, topic="t", add_config_file=str(file))
+    arguments = options(alter=True, topic="t", add_config_file=str(file))
     with pytest.raises(ToolError, match=r"configs\.properties cannot be read: Malformed"):
-        configs.TOOL.run(cast(AdminClient, None), given, Output(as_json=True))
+        configs.TOOL.run(cast(AdminClient, None), arguments, Output(as_json=True))
 
 
 def test_entity_default_belongs_to_the_entity_type_before_it() -> None:
-    given = options(
+    arguments = options(
         (
             "--entity-type",
             "users",
@@ -191,8 +191,8 @@ def test_entity_default_belongs_to_the_entity_type_before_it() -> None:
         entity_name=["app"],
         entity_default=True,
     )
-    assert configs.entity_types(given) == ["users", "clients"]
-    assert configs.entity_names(given) == ["", "app"]
+    assert configs.entity_types(arguments) == ["users", "clients"]
+    assert configs.entity_names(arguments) == ["", "app"]
 
 
 def test_error_of_a_malformed_credential_does_not_show_its_password() -> None:
@@ -232,11 +232,11 @@ def test_producer_and_consumer_options_add_the_acls_that_kafkas_tool_adds() -> N
     both = options(
         producer=True, consumer=True, topic=["t"], group=["g"], allow_principal=["User:a"]
     )
-    found = {
+    added = {
         resource[:2]: [operation for _, _, operation, _ in entries]
         for resource, entries in acls.wanted(both).items()
     }
-    assert found == {
+    assert added == {
         ("TOPIC", "t"): ["WRITE", "DESCRIBE", "CREATE", "READ"],
         ("GROUP", "g"): ["READ"],
     }
@@ -247,8 +247,8 @@ def test_acls_are_listed_sorted() -> None:
         where = (ResourceType.TOPIC, "t", PatternType.LITERAL)
         return AclBinding(*where, "User:a", "*", operation, AclPermissionType.ALLOW)
 
-    found = acls.by_resource([binding(AclOperation.WRITE), binding(AclOperation.READ)])
-    assert found == {
+    resources = acls.by_resource([binding(AclOperation.WRITE), binding(AclOperation.READ)])
+    assert resources == {
         ("TOPIC", "t", "LITERAL"): [
             ("User:a", "*", "READ", "ALLOW"),
             ("User:a", "*", "WRITE", "ALLOW"),
@@ -268,7 +268,7 @@ class _Tokens:
     """An admin client of a cluster with two tokens, which the broker returns in any order."""
 
     def describe_delegation_tokens(self, owners: list[str] | None) -> list[DelegationToken]:
-        return [DelegationToken(each, b"", "User:a", None, [], 0, 0, 0) for each in ("t2", "t1")]
+        return [DelegationToken(name, b"", "User:a", None, [], 0, 0, 0) for name in ("t2", "t1")]
 
 
 def test_tokens_are_described_sorted(capsys: pytest.CaptureFixture[str]) -> None:
@@ -335,7 +335,7 @@ def test_proposal_spreads_replicas_over_racks() -> None:
     nodes = [Node(1, "h", 1, "r1"), Node(2, "h", 1, "r1"), Node(3, "h", 1, "r2")]
     proposed = reassign_partitions.proposal({A0: [1, 2], A1: [1, 2]}, nodes)
     racks = {node.id: node.rack for node in nodes}
-    assert [{racks[each] for each in replicas} for replicas in proposed.values()] == [
+    assert [{racks[replica] for replica in replicas} for replicas in proposed.values()] == [
         {"r1", "r2"},
         {"r1", "r2"},
     ]
@@ -347,7 +347,7 @@ class _Topics:
 
     def describe_topics(self, names: list[str]) -> dict[str, Try[object]]:
         unknown = KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        return {each: Try.new_error(unknown) for each in names}
+        return {name: Try.new_error(unknown) for name in names}
 
     def describe_cluster(self) -> ClusterDescription:
         return ClusterDescription("c", None, [Node(1, "a", 1)])
@@ -360,8 +360,8 @@ def test_a_file_that_names_no_topics_gives_an_empty_proposal(tmp_path: Path) -> 
     file = tmp_path / "topics.json"
     file.write_text('{"version":1}')
     out = Output(as_json=True)
-    given = options(generate=True, topics_to_move_json_file=str(file), broker_list="1")
-    reassign_partitions.TOOL.run(cast(AdminClient, _Topics()), given, out)
+    arguments = options(generate=True, topics_to_move_json_file=str(file), broker_list="1")
+    reassign_partitions.TOOL.run(cast(AdminClient, _Topics()), arguments, out)
     assert out.document["proposed"] == {"version": 1, "partitions": []}
 
 
@@ -369,8 +369,8 @@ def test_verification_shows_that_a_deleted_topic_has_no_replicas(tmp_path: Path)
     file = tmp_path / "moves.json"
     file.write_text('{"partitions":[{"topic":"gone","partition":0,"replicas":[1]}]}')
     out = Output(as_json=True)
-    given = options(verify=True, reassignment_json_file=str(file), preserve_throttles=True)
-    reassign_partitions.TOOL.run(cast(AdminClient, _Topics()), given, out)
+    arguments = options(verify=True, reassignment_json_file=str(file), preserve_throttles=True)
+    reassign_partitions.TOOL.run(cast(AdminClient, _Topics()), arguments, out)
     assert out.document["partitions"] == [
         "There is no active reassignment of partition gone-0, but replica set is  rather than 1."
     ]
@@ -407,13 +407,13 @@ def test_feature_levels_are_parsed() -> None:
 
 
 def test_id_option_belongs_to_unregister() -> None:
-    for given, reason in (
+    for chosen, reason in (
         (options(action="unregister"), "argument --id/-i is required"),
         (options(action="cluster-id", id=1), "unrecognized arguments: '--id'"),
         (options(id=1), "write cluster-id or unregister"),
     ):
         with pytest.raises(UsageFault, match=reason):
-            cluster.check(given)
+            cluster.check(chosen)
     cluster.check(options(action="unregister", id=0))
 
 
@@ -423,15 +423,15 @@ class _Kraft:
     def get_all_broker_versions(self) -> dict[Node, Try[NodeApiVersions]]:
         key = int(ApiKey.UNREGISTER_BROKER)
         apis = {key: ApiVersionRange(key, "UnregisterBroker", 0, 0, None)}
-        answer = NodeApiVersions(apis, FeatureMetadata({}, {}, None))
+        response = NodeApiVersions(apis, FeatureMetadata({}, {}, None))
         lost = ConnectionFailedError("lost")
-        return {Node(1, "a", 1): Try.new_error(lost), Node(2, "b", 2): Try.new_value(answer)}
+        return {Node(1, "a", 1): Try.new_error(lost), Node(2, "b", 2): Try.new_value(response)}
 
 
 def test_unregister_is_rejected_on_a_kraft_cluster() -> None:
-    given = options(action="unregister", id=1)
+    arguments = options(action="unregister", id=1)
     with pytest.raises(ToolError, match="This is a KRaft cluster"):
-        cluster.TOOL.run(cast(AdminClient, _Kraft()), given, Output(as_json=True))
+        cluster.TOOL.run(cast(AdminClient, _Kraft()), arguments, Output(as_json=True))
 
 
 def test_the_tool_knows_the_metadata_versions_of_the_brokers() -> None:
@@ -481,9 +481,9 @@ class _Groups:
         self.states = states
 
     def get_all_groups(self) -> dict[Node, Try[list[GroupOverview]]]:
-        found = [GroupOverview(each, "consumer") for each in self.states]
-        found.append(GroupOverview("workers", "connect"))
-        return {Node(1, "a", 1): Try.new_value(found)}
+        overviews = [GroupOverview(state, "consumer") for state in self.states]
+        overviews.append(GroupOverview("workers", "connect"))
+        return {Node(1, "a", 1): Try.new_value(overviews)}
 
     def get_group_information(self, group: str) -> GroupOverview:
         return GroupOverview(group, "consumer", self.states.get(group, "Empty"))
@@ -496,30 +496,32 @@ class _Groups:
         return {}
 
     def list_offsets(self, timestamps: dict[TopicPartition, int]) -> dict[object, Try[OffsetInfo]]:
-        return {each: Try.new_value(OffsetInfo(7, -1, -1)) for each in timestamps}
+        return {timestamp: Try.new_value(OffsetInfo(7, -1, -1)) for timestamp in timestamps}
 
 
 def test_every_topic_option_selects_partitions() -> None:
-    given = options(topic=["a:0", "a:1"], to_latest=True)
+    arguments = options(topic=["a:0", "a:1"], to_latest=True)
     admin = cast(AdminClient, _Groups({}))
-    assert group_offsets.new_offsets(admin, "readers", given) == {A0: 7, A1: 7}
+    assert group_offsets.new_offsets(admin, "readers", arguments) == {A0: 7, A1: 7}
 
 
 def test_a_reset_of_all_groups_changes_only_consumer_groups() -> None:
     out = Output(as_json=True)
-    given = options(reset_offsets=True, all_groups=True, topic=["a:0"], to_latest=True)
-    groups.TOOL.run(cast(AdminClient, _Groups({"readers": "Empty"})), given, out)
-    assert [each["group_id"] for each in out.document["groups"]] == ["readers"]
+    arguments = options(reset_offsets=True, all_groups=True, topic=["a:0"], to_latest=True)
+    groups.TOOL.run(cast(AdminClient, _Groups({"readers": "Empty"})), arguments, out)
+    assert [group["group_id"] for group in out.document["groups"]] == ["readers"]
 
 
 def test_a_group_with_members_does_not_stop_the_reset_of_others(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     out = Output(as_json=False)
-    given = options(reset_offsets=True, group=["busy", "readers"], topic=["a:0"], to_latest=True)
+    arguments = options(
+        reset_offsets=True, group=["busy", "readers"], topic=["a:0"], to_latest=True
+    )
     admin = _Groups({"busy": "Stable", "readers": "Empty"})
-    groups.TOOL.run(cast(AdminClient, admin), given, out)
-    assert [each["group_id"] for each in out.document["groups"]] == ["readers"]
+    groups.TOOL.run(cast(AdminClient, admin), arguments, out)
+    assert [group["group_id"] for group in out.document["groups"]] == ["readers"]
     lines = capsys.readouterr().out.splitlines()
     assert lines[:2] == [
         "",
@@ -542,13 +544,13 @@ class _LostCoordinator:
 
 def test_a_group_is_described_even_if_its_coordinator_is_not_listed() -> None:
     out = Output(as_json=True)
-    given = options(describe=True, group=["readers"], state="")
-    groups.TOOL.run(cast(AdminClient, _LostCoordinator()), given, out)
+    arguments = options(describe=True, group=["readers"], state="")
+    groups.TOOL.run(cast(AdminClient, _LostCoordinator()), arguments, out)
     assert out.document["groups"][0]["coordinator"] == 3
 
 
 @pytest.mark.parametrize(
-    ("check", "given", "reason"),
+    ("check", "chosen", "reason"),
     [
         (groups.check, {"list": True, "state": "Flying"}, "Invalid state list 'Flying'"),
         (configs.check, {"describe": True}, "At least one entity type must be specified"),
@@ -557,8 +559,8 @@ def test_a_group_is_described_even_if_its_coordinator_is_not_listed() -> None:
     ],
 )
 def test_options_that_do_not_fit_together_are_rejected(
-    check: object, given: dict[str, Any], reason: str
+    check: object, chosen: dict[str, Any], reason: str
 ) -> None:
     assert callable(check)
     with pytest.raises(UsageFault, match=reason):
-        check(options(**given))
+        check(options(**chosen))

@@ -103,6 +103,6 @@ def test_files_are_private(tmp_path: Path) -> None:
     authority.issue_brokers(["127.0.0.1"])
     for path in (tmp_path / "tls").rglob("*"):
         assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
-    assert sorted(each.name for each in (tmp_path / "tls" / "users").iterdir()) == [
+    assert sorted(entry.name for entry in (tmp_path / "tls" / "users").iterdir()) == [
         "..%2F..%2Fetc%2Fpasswd.pem"
     ]

@@ -22,9 +22,9 @@ FOLDER = Path("/nowhere/cluster")
 
 def test_override_applies_to_all_brokers_or_one() -> None:
     """`ID:` before the key selects one broker; other colons belong to the value."""
-    shared, own = parse_overrides(["a=1", "2:a=2", "listeners=PLAINTEXT://h:1", "3:b=x=y"])
+    shared, of_broker = parse_overrides(["a=1", "2:a=2", "listeners=PLAINTEXT://h:1", "3:b=x=y"])
     assert shared == {"a": "1", "listeners": "PLAINTEXT://h:1"}
-    assert own == {2: {"a": "2"}, 3: {"b": "x=y"}}
+    assert of_broker == {2: {"a": "2"}, 3: {"b": "x=y"}}
 
 
 @pytest.mark.parametrize("override", ["a", "=1", "2:=1", "", "2:a"])

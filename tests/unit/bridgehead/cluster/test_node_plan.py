@@ -15,12 +15,12 @@ from bridgehead.cluster.settings import ClusterSettings
 
 def plan(*, taken: tuple[int, ...] = (), **settings: object) -> tuple[NodePlan, ...]:
     ports = Ports(lambda _host, port, _use: None if port in taken else ExitStack())
-    given = ClusterSettings(data_dir=Path("/nowhere"), **settings)  # type: ignore[arg-type]
-    return plan_nodes(given, ports, zookeeper_connect="127.0.0.1:2181/c", run_id="r")
+    cluster_settings = ClusterSettings(data_dir=Path("/nowhere"), **settings)  # type: ignore[arg-type]
+    return plan_nodes(cluster_settings, ports, zookeeper_connect="127.0.0.1:2181/c", run_id="r")
 
 
 def values(plans: tuple[NodePlan, ...], key: str) -> list[str | None]:
-    return [each.properties.get(key) for each in plans]
+    return [node_plan.properties.get(key) for node_plan in plans]
 
 
 def test_three_brokers_have_consecutive_ports_ids_and_racks_by_default() -> None:
@@ -82,9 +82,10 @@ def test_error_for_a_port_in_use_names_the_option() -> None:
 def test_chosen_ports_are_distinct_and_free() -> None:
     taken = tuple(range(20_000, 31_990))
     plans = plan(brokers=3, ports_auto=True, taken=taken)
-    used = [parse_listeners(str(each))[0].port for each in values(plans, "listeners")]
+    used = [parse_listeners(str(listener))[0].port for listener in values(plans, "listeners")]
     used += [
-        int(str(each).rpartition(":")[2]) for each in values(plans, "bridgehead.metrics.listener")
+        int(str(listener).rpartition(":")[2])
+        for listener in values(plans, "bridgehead.metrics.listener")
     ]
     assert len(set(used)) == 6
     assert not set(used) & set(taken)
@@ -117,5 +118,5 @@ def test_log_directories_are_below_each_nodes_folder() -> None:
     assert values(plans, "log.dirs") == [
         f"/nowhere/nodes/{n}/var/kafka/a,/nowhere/nodes/{n}/var/kafka/b" for n in (1, 2)
     ]
-    given = plan(brokers=1, node_properties={1: {"log.dirs": "/var/kafka"}})
-    assert values(given, "log.dirs") == ["/var/kafka"]
+    planned = plan(brokers=1, node_properties={1: {"log.dirs": "/var/kafka"}})
+    assert values(planned, "log.dirs") == ["/var/kafka"]

@@ -59,7 +59,9 @@ def test_listeners_become_kafka_properties(tmp_path: Path) -> None:
         "authorizer.class.name": "",
     }
     config = read_config(format_properties(lines))
-    assert [(each.name, each.security_protocol, each.host) for each in config.listeners] == [
+    assert [
+        (listener.name, listener.security_protocol, listener.host) for listener in config.listeners
+    ] == [
         ("LOCAL", "PLAINTEXT", "127.0.0.1"),
         ("CLIENTS", "SASL_PLAINTEXT", "127.0.0.1"),
         ("SECURE", "SASL_SSL", "192.0.2.7"),
@@ -83,7 +85,7 @@ def test_users_and_acls_become_an_access_plan(tmp_path: Path) -> None:
     assert wanted.properties["super.users"] == "User:admin;User:broker"
     assert wanted.properties["authorizer.class.name"].endswith(".AclAuthorizer")
     assert plan.principal == "User:admin"
-    assert [(each.name, each.mechanisms) for each in plan.users] == [
+    assert [(user.name, user.mechanisms) for user in plan.users] == [
         ("admin", ("SCRAM-SHA-256", "SCRAM-SHA-512")),
         ("alice", ("SCRAM-SHA-512",)),
     ]
@@ -139,23 +141,23 @@ def test_errors_name_the_key_without_secrets(tmp_path: Path, text: str, message:
 
 
 def test_certificates_and_properties_of_the_user_take_precedence(tmp_path: Path) -> None:
-    own = settings(
+    cluster_settings = settings(
         tmp_path,
         "listeners: {A: {protocol: SSL, client_auth: required}}\n"
         "properties: {ssl.keystore.type: PEM, ssl.keystore.location: /mine.pem,"
         " listener.name.a.ssl.client.auth: none, super.users: 'User:root'}\n"
         "users: {admin: {super: true}}",
     )
-    assert own.access.certificates is None
-    assert own.properties["listener.name.a.ssl.client.auth"] == "none"
-    assert own.properties["super.users"] == "User:admin;User:root;User:broker"
+    assert cluster_settings.access.certificates is None
+    assert cluster_settings.properties["listener.name.a.ssl.client.auth"] == "none"
+    assert cluster_settings.properties["super.users"] == "User:admin;User:root;User:broker"
 
 
 def test_remote_plaintext_is_an_explicit_option(tmp_path: Path) -> None:
-    given = settings(tmp_path, "listeners: {A: {protocol: PLAINTEXT, host: 0.0.0.0}}")
-    assert "bridgehead.allow.remote.plaintext" not in given.properties
-    given = settings(tmp_path, "brokers: 1", allow_remote_plaintext=True)
-    assert given.properties["bridgehead.allow.remote.plaintext"] == "true"
+    cluster_settings = settings(tmp_path, "listeners: {A: {protocol: PLAINTEXT, host: 0.0.0.0}}")
+    assert "bridgehead.allow.remote.plaintext" not in cluster_settings.properties
+    cluster_settings = settings(tmp_path, "brokers: 1", allow_remote_plaintext=True)
+    assert cluster_settings.properties["bridgehead.allow.remote.plaintext"] == "true"
 
 
 def test_certificate_covers_every_advertised_address() -> None:

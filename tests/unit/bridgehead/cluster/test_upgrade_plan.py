@@ -16,21 +16,23 @@ class Brokers:
 
     def __init__(self, count: int = 3, controller: int | None = 2, fails: int = 0) -> None:
         self.controller, self.fails = controller, fails
-        self.properties = {each: {LEVEL: "3.3", ENVELOPE: "false"} for each in range(1, count + 1)}
+        self.properties = {
+            number: {LEVEL: "3.3", ENVELOPE: "false"} for number in range(1, count + 1)
+        }
         self.conditions = dict.fromkeys(self.properties, "running")
         self.restarted: list[tuple[int, str, str]] = []
 
     def status(self) -> dict[str, Any]:
         brokers = [
             {
-                "id": each,
-                "condition": self.conditions[each],
+                "id": node,
+                "condition": self.conditions[node],
                 "state": {
                     "envelope_supported": properties_of_node[ENVELOPE] == "true",
                     "writes_directly": properties_of_node[LEVEL] == "3.3",
                 },
             }
-            for each, properties_of_node in self.properties.items()
+            for node, properties_of_node in self.properties.items()
         ]
         return {"controller_id": self.controller, "brokers": brokers}
 
@@ -52,8 +54,8 @@ def test_upgrade_restarts_each_broker_twice_and_the_controller_last() -> None:
     messages: list[str] = []
     assert upgrade(brokers, messages.append) == 6
     first, second = brokers.restarted[:3], brokers.restarted[3:]
-    assert first == [(each, "3.3", "true") for each in (1, 3, 2)]
-    assert second == [(each, BRIDGE, "true") for each in (1, 3, 2)]
+    assert first == [(number, "3.3", "true") for number in (1, 3, 2)]
+    assert second == [(number, BRIDGE, "true") for number in (1, 3, 2)]
     assert [line[:13] for line in messages if line.startswith("Bounce")] == [
         "Bounce 1 of 2",
         "Bounce 2 of 2",

@@ -17,7 +17,7 @@ from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.headers import decode_request_header, encode_response_header
 from bridgehead.kafka_wire.messages.describe_configs import DescribeConfigsResource
 from bridgehead.kafka_wire.messages.produce import ProduceRequest
-from broker_proxy.requests.routing import DIALECTS as ROUTES
+from broker_proxy.requests.routing import ROUTING_TABLES as ROUTES
 
 SERVED = ROUTES["drafted"]
 RECORDING = Path(__file__).parents[3] / "recordings" / "direct-open.jsonl.gz"

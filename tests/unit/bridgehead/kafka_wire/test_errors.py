@@ -53,8 +53,8 @@ def test_the_default_text_and_the_text_of_a_server_error_become_a_null_message()
 def test_api_error_without_a_message_prints_the_default_text() -> None:
     plain = ApiError(ErrorCode.INVALID_PARTITIONS)
     assert (plain.message, str(plain)) == (None, "Number of partitions is below 1.")
-    given = ApiError(ErrorCode.INVALID_PARTITIONS, "0 partitions")
-    assert (given.message, str(given)) == ("0 partitions", "0 partitions")
+    error = ApiError(ErrorCode.INVALID_PARTITIONS, "0 partitions")
+    assert (error.message, str(error)) == ("0 partitions", "0 partitions")
 
 
 def test_every_error_code_other_than_0_has_a_text() -> None:

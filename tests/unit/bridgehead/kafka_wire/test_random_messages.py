@@ -144,9 +144,9 @@ def test_kio_reads_and_writes_the_same_bytes(spec: ApiSpec, kind: Kind, data: An
 def kafka_python_class(spec: ApiSpec, kind: Kind) -> Any:
     name = message_type(spec, kind).__name__
     for module in KAFKA_PYTHON_MODULES:
-        found = getattr(importlib.import_module(f"kafka.protocol.{module}"), name, None)
-        if found is not None and name not in KAFKA_PYTHON_EXCEPTIONS:
-            return found
+        class_ = getattr(importlib.import_module(f"kafka.protocol.{module}"), name, None)
+        if class_ is not None and name not in KAFKA_PYTHON_EXCEPTIONS:
+            return class_
     return None
 
 
@@ -170,8 +170,8 @@ def test_kafka_python_reads_and_writes_the_same_bytes(
 ) -> None:
     """kafka-python decodes what we encode and encodes it to the same bytes."""
     least, most = theirs.valid_versions
-    known = [version for version in spec.versions if least <= version <= most]
-    version = data.draw(st.sampled_from(known))
+    versions = [version for version in spec.versions if least <= version <= most]
+    version = data.draw(st.sampled_from(versions))
     message = data.draw(messages(message_type(spec, kind), version))
     encoded = encode(spec.key, kind, version, message, "shipped")
 

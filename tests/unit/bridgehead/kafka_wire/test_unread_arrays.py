@@ -41,7 +41,9 @@ def test_only_the_unread_array_is_empty(version: int, data: Any) -> None:
 
     decoded = decode_response(KEY, version, encoded, unread=("configs",))
 
-    expected = [dataclasses.replace(each, configs=each.configs and []) for each in message.topics]
+    expected = [
+        dataclasses.replace(topic, configs=topic.configs and []) for topic in message.topics
+    ]
     assert decoded == dataclasses.replace(message, topics=expected)
 
 
@@ -50,7 +52,7 @@ def test_an_array_that_differs_from_the_previous_one_is_skipped_too() -> None:
         message = one_topic([CreatableTopicConfigs("retention.ms", value)])
         message.topics += [CreatableTopicResult("payments", configs=[])]
         decoded = decode_response(KEY, 7, encode_response(KEY, 7, message), unread=("configs",))
-        assert [each.name for each in decoded.topics] == ["orders", "payments"]
+        assert [topic.name for topic in decoded.topics] == ["orders", "payments"]
 
 
 def test_every_cut_within_an_unread_array_is_an_error() -> None:
@@ -63,7 +65,7 @@ def test_every_cut_within_an_unread_array_is_an_error() -> None:
 
 @pytest.mark.parametrize("version", [5, 6, 7])
 def test_a_fixed_list_is_encoded_like_a_list(version: int) -> None:
-    configs = [CreatableTopicConfigs(f"name-{each}", None) for each in range(200)]
+    configs = [CreatableTopicConfigs(f"name-{number}", None) for number in range(200)]
     expected = encode_response(KEY, version, one_topic(configs))
     shared = FixedList(configs)
     for _ in range(2):
@@ -81,10 +83,10 @@ def test_decoding_of_repeated_arrays_returns_equal_messages(version: int, data: 
 def test_an_array_is_decoded_again_only_if_it_differs_from_the_previous_one() -> None:
     def decoded(value: str) -> list[CreatableTopicConfigs]:
         encoded = encode_response(KEY, 7, one_topic([CreatableTopicConfigs("retention.ms", value)]))
-        found = decode_response(KEY, 7, encoded, repeated=("configs",)).topics[0].configs
-        assert found == [CreatableTopicConfigs("retention.ms", value)]
-        assert isinstance(found, FixedList)
-        return found
+        configs = decode_response(KEY, 7, encoded, repeated=("configs",)).topics[0].configs
+        assert configs == [CreatableTopicConfigs("retention.ms", value)]
+        assert isinstance(configs, FixedList)
+        return configs
 
     first, second, third = decoded("1"), decoded("1"), decoded("22")
     assert first is second

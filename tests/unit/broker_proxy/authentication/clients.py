@@ -21,11 +21,11 @@ from bridgehead.kafka_wire.messages.metadata import MetadataRequest
 from bridgehead.kafka_wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from bridgehead.kafka_wire.messages.sasl_handshake import SaslHandshakeRequest
 from broker_proxy.authentication.authenticator import (
+    LoginOutcome,
     Mechanism,
-    Outcome,
-    Refuse,
-    Reply,
+    Reject,
     SaslAuthenticator,
+    SendResponse,
 )
 from broker_proxy.authentication.plain import PlainServer
 from broker_proxy.authentication.sasl_server import SaslResult
@@ -57,9 +57,9 @@ def metadata() -> bytes:
     return request(3, 1, MetadataRequest(topics=[]))
 
 
-def answer(outcome: Outcome, key: int, version: int) -> Any:
+def response_to(outcome: LoginOutcome, key: int, version: int) -> Any:
     """Return the decoded response in an outcome."""
-    assert isinstance(outcome, Reply | Refuse), outcome
+    assert isinstance(outcome, SendResponse | Reject), outcome
     assert outcome.payload is not None
     _, at = decode_response_header(key, version, outcome.payload)
     return decode_response(key, version, outcome.payload[at:])
@@ -69,12 +69,12 @@ def answer(outcome: Outcome, key: int, version: int) -> Any:
 class Credentials:
     """SCRAM credentials of users or tokens; owners and the expiry time of tokens."""
 
-    known: Mapping[str, ScramCredential] = field(default_factory=dict)
+    credentials: Mapping[str, ScramCredential] = field(default_factory=dict)
     owners: Mapping[str, str] = field(default_factory=dict)
     expiry_ms: int | None = None
 
     def scram_credential(self, name: str, mechanism: int) -> ScramCredential | None:
-        return self.known.get(name) if mechanism == 1 else None
+        return self.credentials.get(name) if mechanism == 1 else None
 
     def owner(self, token_id: str) -> str | None:
         return self.owners.get(token_id)

@@ -35,7 +35,8 @@ Names = list[list[tuple[ObjectIdentifier, str]]]
 
 def certificate(names: Names) -> bytes:
     rdns = [
-        x509.RelativeDistinguishedName([x509.NameAttribute(*each) for each in rdn]) for rdn in names
+        x509.RelativeDistinguishedName([x509.NameAttribute(*attribute) for attribute in rdn])
+        for rdn in names
     ]
     day = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)
     built = (
@@ -134,8 +135,8 @@ def test_a_malformed_rule_is_rejected_at_start(rules: str) -> None:
         SslPrincipalMapper(rules)
 
 
-def context(**known: object) -> AuthenticationContext:
-    return AuthenticationContext("SSL", "SSL", "127.0.0.1", **known)  # type: ignore[arg-type]
+def context(**fields: object) -> AuthenticationContext:
+    return AuthenticationContext("SSL", "SSL", "127.0.0.1", **fields)  # type: ignore[arg-type]
 
 
 def test_the_default_builder_prefers_sasl_to_a_certificate() -> None:

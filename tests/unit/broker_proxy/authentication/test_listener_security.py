@@ -49,13 +49,13 @@ def test_mechanisms_are_in_the_order_of_a_java_hash_set() -> None:
 
 @pytest.mark.parametrize("prefix", ["", "listener.name.sasl_plaintext.plain."])
 def test_a_session_limit_that_is_no_number_is_rejected(prefix: str) -> None:
-    own = sasl(**{f"{prefix}connections.max.reauth.ms": "1h"})
+    listener_properties = sasl(**{f"{prefix}connections.max.reauth.ms": "1h"})
     with pytest.raises(SecurityConfigError, match=r"connections\.max\.reauth\.ms"):
-        read_security("SASL_PLAINTEXT", "SASL_PLAINTEXT", own)
+        read_security("SASL_PLAINTEXT", "SASL_PLAINTEXT", listener_properties)
 
 
 def test_a_listener_setting_overrides_the_common_one() -> None:
-    own = sasl(
+    listener_properties = sasl(
         **{
             "connections.max.reauth.ms": "1",
             "listener.name.sasl_plaintext.connections.max.reauth.ms": "2",
@@ -63,8 +63,8 @@ def test_a_listener_setting_overrides_the_common_one() -> None:
             "listener.name.other.connections.max.reauth.ms": "4",
         }
     )
-    security = read_security("SASL_PLAINTEXT", "SASL_PLAINTEXT", own)
-    assert {name: each.max_reauth_ms for name, each in security.sasl.items()} == {
+    security = read_security("SASL_PLAINTEXT", "SASL_PLAINTEXT", listener_properties)
+    assert {name: mechanism.max_reauth_ms for name, mechanism in security.sasl.items()} == {
         "PLAIN": 3,
         "SCRAM-SHA-256": 2,
     }
@@ -103,9 +103,9 @@ def test_a_listener_setting_overrides_the_common_one() -> None:
 def test_unsupported_settings_are_rejected_without_their_value(
     properties: dict[str, str], message: str
 ) -> None:
-    with pytest.raises(SecurityConfigError, match=message) as refused:
+    with pytest.raises(SecurityConfigError, match=message) as rejected:
         read_security("SASL_PLAINTEXT", "SASL_PLAINTEXT", properties)
-    assert "pw;" not in str(refused.value)
+    assert "pw;" not in str(rejected.value)
 
 
 @pytest.mark.parametrize(
@@ -130,8 +130,8 @@ def test_sasl_ssl_ignores_the_common_client_auth() -> None:
     tls = read_security("SASL_SSL", "SASL_SSL", common).tls
     assert tls is not None
     assert tls.client_auth == "none"
-    own = common | {"listener.name.sasl_ssl.ssl.client.auth": "required"}
-    tls = read_security("SASL_SSL", "SASL_SSL", own).tls
+    listener_properties = common | {"listener.name.sasl_ssl.ssl.client.auth": "required"}
+    tls = read_security("SASL_SSL", "SASL_SSL", listener_properties).tls
     assert tls is not None
     assert tls.client_auth == "required"
 

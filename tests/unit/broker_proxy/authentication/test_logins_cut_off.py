@@ -12,11 +12,11 @@ from collections.abc import Callable
 import pytest
 
 from broker_proxy.authentication.authenticator import (
+    LoginOutcome,
     Mechanism,
-    Outcome,
-    Refuse,
-    Reply,
+    Reject,
     SaslAuthenticator,
+    SendResponse,
 )
 from broker_proxy.authentication.oauthbearer import OAuthBearerServer
 from broker_proxy.authentication.unsecured_jws import UnsecuredJwsValidator
@@ -24,22 +24,22 @@ from cluster_model.principal import KafkaPrincipal
 from tests.unit.broker_proxy.authentication.clients import (
     Credentials,
     ScramClient,
-    answer,
     authenticate,
     authenticator,
     credential,
     handshake,
+    response_to,
 )
 
 FAILED = 58
 
 
-def scram_outcome(spoil: Callable[[bytes], bytes]) -> Outcome:
+def scram_outcome(spoil: Callable[[bytes], bytes]) -> LoginOutcome:
     """The outcome of a SCRAM login with a changed proof."""
     login = authenticator(users=Credentials({"alice": credential("pencil")}))
     login.receive(handshake("SCRAM-SHA-256"), 0)
     client = ScramClient("alice", "pencil")
-    challenge = answer(login.receive(authenticate(client.first()), 0), 36, 2).auth_bytes
+    challenge = response_to(login.receive(authenticate(client.first()), 0), 36, 2).auth_bytes
     return login.receive(authenticate(client.final(challenge, tamper=spoil)), 0)
 
 
@@ -49,16 +49,16 @@ def scram_outcome(spoil: Callable[[bytes], bytes]) -> Outcome:
 )
 def test_a_proof_of_the_wrong_length_closes_the_connection(spoil: Callable[[bytes], bytes]) -> None:
     outcome = scram_outcome(spoil)
-    assert isinstance(outcome, Refuse)
+    assert isinstance(outcome, Reject)
     assert outcome.payload is None
 
 
 def test_a_wrong_proof_gets_an_error() -> None:
-    assert answer(scram_outcome(lambda proof: bytes(len(proof))), 36, 2).error_code == FAILED
-    assert isinstance(scram_outcome(lambda proof: proof), Reply)
+    assert response_to(scram_outcome(lambda proof: bytes(len(proof))), 36, 2).error_code == FAILED
+    assert isinstance(scram_outcome(lambda proof: proof), SendResponse)
 
 
-def oauth_outcome(text: str) -> Outcome:
+def oauth_outcome(text: str) -> LoginOutcome:
     """The outcome of a first OAUTHBEARER message."""
     validator = UnsecuredJwsValidator({}, lambda: 0)
     login = SaslAuthenticator(
@@ -73,7 +73,7 @@ def oauth_outcome(text: str) -> Outcome:
 @pytest.mark.parametrize("scheme", ["Basic", "Bea_rer", "Digest9"])
 def test_a_scheme_other_than_bearer_closes_the_connection(scheme: str) -> None:
     outcome = oauth_outcome(f"n,,\1auth={scheme} abc\1\1")
-    assert isinstance(outcome, Refuse)
+    assert isinstance(outcome, Reject)
     assert outcome.payload is None
 
 
@@ -88,4 +88,4 @@ def test_a_scheme_other_than_bearer_closes_the_connection(scheme: str) -> None:
     ],
 )
 def test_a_malformed_message_gets_an_error(text: str) -> None:
-    assert answer(oauth_outcome(text), 36, 2).error_code == FAILED
+    assert response_to(oauth_outcome(text), 36, 2).error_code == FAILED

@@ -244,7 +244,7 @@ def test_an_unsecured_token_sets_principal_and_expiry() -> None:
         "....",
     ],
 )
-def test_an_invalid_token_is_answered_with_json(token: str) -> None:
+def test_an_invalid_token_gets_json(token: str) -> None:
     server = OAuthBearerServer(UnsecuredJwsValidator({}, lambda: NOW_MS))
     assert server.evaluate(bearer(token)) == b'{"status":"invalid_token"}'
     assert server.result is None

@@ -21,7 +21,7 @@ from bridgehead.kafka_wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestTopic,
 )
-from broker_proxy.authentication.authenticator import Refuse
+from broker_proxy.authentication.authenticator import Reject
 from tests.unit.broker_proxy.authentication.clients import authenticator, handshake
 
 DATA: Final = Path(__file__).parents[3] / "data" / "requests_within_a_login.jsonl.gz"
@@ -52,7 +52,7 @@ def test_a_request_within_a_login_gets_kafkas_error(step: Any, names: set[str]) 
     login = authenticator()
     login.receive(handshake("PLAIN"), 0)
     outcome = login.receive(bytes.fromhex(step["request_hex"]), 0)
-    assert isinstance(outcome, Refuse)
+    assert isinstance(outcome, Reject)
     kafkas = None if step.get("closed") or names & CLOSED else bytes.fromhex(step["response_hex"])
     assert outcome.payload == kafkas
     assert not login.is_complete
@@ -65,13 +65,13 @@ def test_unknown_versions_close_the_connection_except_for_api_versions(
     login = authenticator()
     login.receive(handshake("PLAIN"), 0)
     outcome = login.receive(struct.pack(">hhih", key, 99, 7, -1) + bytes(16), 0)
-    assert isinstance(outcome, Refuse)
+    assert isinstance(outcome, Reject)
     assert outcome.payload == (bytes.fromhex(results) if results else None)
 
 
 def test_every_recorded_response_is_compared() -> None:
     assert len(SENT) == len(gzip.decompress(DATA.read_bytes()).splitlines()) == 298
-    closed = [step for each in SENT for step, names in [each.values] if names & CLOSED]
+    closed = [step for case in SENT for step, names in [case.values] if names & CLOSED]
     assert len(closed) == 24
     assert sum("response_hex" in step for step in closed) > len(closed) // 2
 

@@ -14,7 +14,7 @@ from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
 from broker_proxy.authentication.jwks import JwksValidator
 from broker_proxy.authentication.listener_security import SIGNED_TOKENS_HANDLERS, read_security
-from broker_proxy.authentication.oauthbearer import Token, TokenRefusedError
+from broker_proxy.authentication.oauthbearer import Token, TokenRejectedError
 from broker_proxy.authentication.sasl_server import SecurityConfigError
 
 NOW_MS = 1_700_000_000_000
@@ -86,9 +86,9 @@ def test_a_token_signed_by_a_known_key_is_valid(keys: Path) -> None:
 )
 def test_invalid_tokens_are_rejected_and_errors_do_not_contain_them(keys: Path, token: str) -> None:
     check = validator(keys, expected_issuer="us", expected_audience="kafka")
-    with pytest.raises(TokenRefusedError) as refused:
+    with pytest.raises(TokenRejectedError) as rejected:
         check(token)
-    assert not token or token not in str(refused.value)
+    assert not token or token not in str(rejected.value)
 
 
 def test_clock_skew_is_tolerated(keys: Path) -> None:
@@ -96,7 +96,7 @@ def test_clock_skew_is_tolerated(keys: Path) -> None:
     assert validator(keys)(late).principal_name == "alice"
     early = signed({**GOOD, "nbf": NOW + 29})
     assert validator(keys)(early).principal_name == "alice"
-    with pytest.raises(TokenRefusedError):
+    with pytest.raises(TokenRejectedError):
         validator(keys, clock_skew_seconds="10")(late)
 
 
@@ -109,12 +109,12 @@ def test_the_key_file_is_read_again_for_an_unknown_key(keys: Path) -> None:
     write_keys(keys, "rsa")
     check = validator(keys)
     token = signed(GOOD, EC, "ec", "ES256")
-    with pytest.raises(TokenRefusedError):
+    with pytest.raises(TokenRejectedError):
         check(token)
     write_keys(keys, "ec")
     os.utime(keys, ns=(1, 1))
     assert check(token).principal_name == "alice"
-    with pytest.raises(TokenRefusedError):
+    with pytest.raises(TokenRejectedError):
         check(signed(GOOD))
 
 

@@ -19,10 +19,10 @@ from bridgehead.kafka_wire.errors import ErrorCode
 from data_plane.groups.coordinator import GroupCoordinator
 from data_plane.groups.group import NO_GENERATION, CommittedOffset, Group
 from data_plane.groups.loading import Replay
-from data_plane.groups.membership import Join, Joined, Leaving, Sync, Synced, Unanswered
+from data_plane.groups.membership import Join, Joined, Leaving, NoResponse, Sync, Synced
 from data_plane.groups.offsets import Commit, Fetched
 from data_plane.groups.records import GroupKey, GroupRecord, GroupValue, OffsetValue
-from data_plane.groups.table import Answer, Append, GroupSettings, Moment
+from data_plane.groups.table import Append, GroupSettings, Moment, Respond
 
 SCRIPTS = Path(__file__).parent / "scripts"
 GROUP = "g"
@@ -67,14 +67,14 @@ class Script:
         lines = []
         for effect in self._core.table.take_effects():
             if isinstance(effect, Append):
-                lines += [f"append {_record(each)}" for each in effect.records]
+                lines += [f"append {_record(record)}" for record in effect.records]
                 offset = len(self._log)
                 self._log[offset] = effect.records
                 if effect.acks:
                     self._appends.append((effect, offset))
                 else:
                     self._core.table.appended(effect.id, ErrorCode.NONE, offset)
-            elif isinstance(effect, Answer):
+            elif isinstance(effect, Respond):
                 lines.append(f"{effect.ticket}: {_result(effect.result)}")
         return lines
 
@@ -108,7 +108,9 @@ class Script:
         return []
 
     def sync(self, ticket: str, plain: Words, named: dict[str, str]) -> Lines:
-        pairs = (each.split(":") for each in named.get("assign", "").split(",") if each)
+        pairs = (
+            assignment.split(":") for assignment in named.get("assign", "").split(",") if assignment
+        )
         self._core.membership.sync(
             ticket,
             Sync(
@@ -136,7 +138,9 @@ class Script:
         if not plain:
             leaving = [Leaving("", named["instance"])]
         error, members = self._core.membership.leave(named.get("group", GROUP), leaving)
-        return [error.name] if error else [f"{m.member_id}: {each.name}" for m, each in members]
+        return (
+            [error.name] if error else [f"{m.member_id}: {failure.name}" for m, failure in members]
+        )
 
     def commit(self, ticket: str, plain: Words, named: dict[str, str]) -> Lines:
         now_ms = self._core.table.now.wall_ms
@@ -161,12 +165,14 @@ class Script:
 
     def fetch(self, _ticket: str, plain: Words, named: dict[str, str]) -> Lines:
         wanted = [_key(word) for word in plain] if plain else None
-        error, found = self._core.offsets.fetch(
+        error, offsets = self._core.offsets.fetch(
             named.get("group", GROUP), wanted, stable="stable" in named
         )
         if error:
             return [error.name]
-        return [f"{_name(key)} {_fetched(each)}" for key, each in found.items()] or ["nothing"]
+        return [f"{_name(key)} {_fetched(fetched)}" for key, fetched in offsets.items()] or [
+            "nothing"
+        ]
 
     def delete_offsets(self, _ticket: str, plain: Words, _named: dict[str, str]) -> Lines:
         error, errors = self._core.offsets.delete(GROUP, [_key(word) for word in plain])
@@ -193,7 +199,7 @@ class Script:
     def list(self, _ticket: str, _plain: Words, named: dict[str, str]) -> Lines:
         split = {name: value.split(",") for name, value in named.items()}
         error, groups = self._core.list_groups(split.get("states", []), split.get("types", []))
-        listed = [f"{each.group_id} {each.state.value}" for each in groups]
+        listed = [f"{group.group_id} {group.state.value}" for group in groups]
         return [error.name, *listed] if error else listed or ["nothing"]
 
     def wait(self, _ticket: str, plain: Words, _named: dict[str, str]) -> Lines:
@@ -238,8 +244,8 @@ class Script:
 
 
 def _subscription(named: dict[str, str]) -> bytes:
-    topics = [each for each in named.get("topics", "t").split(",") if each]
-    names = b"".join(len(each).to_bytes(2, "big") + each.encode() for each in topics)
+    topics = [topic for topic in named.get("topics", "t").split(",") if topic]
+    names = b"".join(len(topic).to_bytes(2, "big") + topic.encode() for topic in topics)
     return b"\0\1" + len(topics).to_bytes(4, "big") + names
 
 
@@ -252,10 +258,10 @@ def _name(key: tuple[str, int]) -> str:
     return f"{key[0]}-{key[1]}"
 
 
-def _fetched(each: Fetched) -> str:
-    if each.error:
-        return each.error.name
-    return "none" if each.committed is None else str(each.committed.offset)
+def _fetched(fetched: Fetched) -> str:
+    if fetched.error:
+        return fetched.error.name
+    return "none" if fetched.committed is None else str(fetched.committed.offset)
 
 
 def _described(group: Group) -> str:
@@ -278,12 +284,12 @@ def _record(record: GroupRecord) -> str:
 
 def _result(result: object) -> str:
     match result:
-        case Unanswered():
+        case NoResponse():
             return "never answered"
         case Joined(error=error) if error:
             return f"{error.name} member {result.member_id or 'none'}"
         case Joined():
-            members = " ".join(each.member_id for each in result.members)
+            members = " ".join(member.member_id for member in result.members)
             skips = ", skips the assignment" if result.skip_assignment else ""
             return (
                 f"member {result.member_id} of generation {result.generation}, {result.protocol},"

@@ -16,7 +16,7 @@ from data_plane.groups.membership import Join, Joined, RequestDroppedError, Sync
 from data_plane.groups.offsets import Commit
 from data_plane.groups.records import GroupRecord, OffsetKey, OffsetValue, decode_record
 from data_plane.groups.service import GroupService, ServiceSettings
-from data_plane.groups.table import Committed, GroupSettings, Moment, Removed
+from data_plane.groups.table import GroupSettings, Moment, OffsetsDeleted, OffsetsStored
 from data_plane.records.batch import NewRecord, decode_batches, encode_batch, parse_header, place
 
 TOPIC = "__consumer_offsets"
@@ -63,10 +63,10 @@ class MemoryLog:
     def records(self) -> Iterator[GroupRecord]:
         for batch in self.batches:
             for _, records in decode_batches(batch):
-                for each in records:
-                    found = decode_record(each.key or b"", each.value)
-                    assert found is not None
-                    yield found
+                for record in records:
+                    decoded = decode_record(record.key or b"", record.value)
+                    assert decoded is not None
+                    yield decoded
 
 
 class Recorded:
@@ -75,11 +75,11 @@ class Recorded:
     def __init__(self) -> None:
         self.lines: list[str] = []
 
-    def committed(self, commit: Committed) -> None:
-        offsets = [each.offset for each in commit.offsets.values()]
+    def committed(self, commit: OffsetsStored) -> None:
+        offsets = [offset.offset for offset in commit.offsets.values()]
         self.lines.append(f"committed {offsets} at {commit.log_offset}")
 
-    def removed(self, removal: Removed) -> None:
+    def removed(self, removal: OffsetsDeleted) -> None:
         self.lines.append(f"removed {list(removal.keys)}")
 
     def loaded(self, number: int, leader_epoch: int, groups: Iterable[Group]) -> None:
@@ -90,7 +90,7 @@ class Recorded:
 
 
 def held(groups: Iterable[Group]) -> list[int]:
-    return [each.committed.offset for group in groups for each in group.offsets.values()]
+    return [offset.committed.offset for group in groups for offset in group.offsets.values()]
 
 
 def a_service(log: MemoryLog, evidence: Recorded | None = None) -> GroupService:
@@ -156,12 +156,12 @@ def a_commit(offset: int) -> Commit:
 
 
 def offset_of(service: GroupService) -> int | None:
-    _, found = service.fetch("g", [("t", 0)], stable=False)
-    committed = found["t", 0].committed
+    _, offsets = service.fetch("g", [("t", 0)], stable=False)
+    committed = offsets["t", 0].committed
     return None if committed is None else committed.offset
 
 
-async def test_a_commit_is_answered_when_the_replicas_have_it(
+async def test_a_commit_gets_its_response_when_the_replicas_have_it(
     service: GroupService, log: MemoryLog
 ) -> None:
     log.acknowledge.clear()
@@ -181,7 +181,7 @@ async def test_commits_reach_the_log_in_the_order_of_the_requests(
 ) -> None:
     await asyncio.gather(*(service.commit(a_commit(offset)) for offset in range(50)))
 
-    values = [each.value for each in log.records() if isinstance(each.key, OffsetKey)]
+    values = [record.value for record in log.records() if isinstance(record.key, OffsetKey)]
     written = [value.offset for value in values if isinstance(value, OffsetValue)]
     assert written == list(range(50))
     assert offset_of(service) == 49
@@ -292,7 +292,7 @@ async def test_a_commit_of_a_client_that_disconnected_is_stored(
             await asyncio.sleep(0)
 
 
-async def test_members_that_wait_are_answered_when_the_coordinator_stops(log: MemoryLog) -> None:
+async def test_members_that_wait_get_a_response_when_the_coordinator_stops(log: MemoryLog) -> None:
     service = a_service(log)
     await leads(service)
     first = await service.join(a_join())
@@ -322,7 +322,7 @@ async def test_evidence_lists_commits_and_deletions_and_all_offsets_at_load_and_
     assert await lost == {("t", 0): ErrorCode.NONE}
     await service.commit(a_commit(9))
     await service.close()
-    assert [each for each in first.lines if each != "committed [] at 2"] == [
+    assert [line for line in first.lines if line != "committed [] at 2"] == [
         "loaded [] in epoch 0",
         "committed [3] at 0",
         "committed [5] at 1",
@@ -361,7 +361,7 @@ async def test_a_load_that_fails_is_repeated(
     await after.close()
 
 
-async def test_a_commit_is_answered_if_the_connection_to_zookeeper_is_lost(
+async def test_a_commit_gets_its_response_if_the_connection_to_zookeeper_is_lost(
     service: GroupService, log: MemoryLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first append to a topic reads the topic's configs from ZooKeeper."""
@@ -375,11 +375,11 @@ async def test_a_commit_is_answered_if_the_connection_to_zookeeper_is_lost(
             errors = await service.commit(a_commit(5))
     assert errors == {("t", 0): ErrorCode.COORDINATOR_NOT_AVAILABLE}
     assert await service.commit(a_commit(6)) == {("t", 0): ErrorCode.NONE}
-    _, found = service.fetch("g", [("t", 0)], stable=True)
-    assert found["t", 0].error is ErrorCode.NONE
+    _, offsets = service.fetch("g", [("t", 0)], stable=True)
+    assert offsets["t", 0].error is ErrorCode.NONE
 
 
-async def test_a_commit_is_answered_if_its_append_fails_unexpectedly(
+async def test_a_commit_gets_its_response_if_its_append_fails_unexpectedly(
     service: GroupService, log: MemoryLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """For example, a ZooKeeper ACL may forbid the broker to read the topic's configs."""

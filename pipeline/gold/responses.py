@@ -13,31 +13,31 @@ from pipeline.query import query
 from pipeline.schemas import ELEMENTS, IDENTITY
 from pipeline.table import Table
 
-_ANSWERS: Final = f"""
+_RESPONSES: Final = f"""
 WITH relevant AS (
   SELECT run, request_id, zxid, kind, struct(file, line_number) AS place,
     struct(node, boot, seq) AS at, route, identity, api_key, elements, unchanged, error,
     image_zxid, validate_only
   FROM events WHERE kind = 'request_decided'
-    OR (kind = 'answered' AND error IS NULL AND NOT closed)),
+    OR (kind = 'responded' AND error IS NULL AND NOT closed)),
 paired AS (
   SELECT run, request_id, zxid,
     min_by(struct(at, identity, api_key, elements, unchanged, error, image_zxid, validate_only),
       place) FILTER (WHERE kind = 'request_decided') AS d,
-    collect_list(struct(place, at, route)) FILTER (WHERE kind = 'answered') AS answers
+    collect_list(struct(place, at, route)) FILTER (WHERE kind = 'responded') AS responses
   FROM relevant GROUP BY run, request_id, zxid),
-each AS (SELECT run, request_id, zxid, d, explode(answers) AS a FROM paired WHERE d IS NOT NULL)
+each AS (SELECT run, request_id, zxid, d, explode(responses) AS a FROM paired WHERE d IS NOT NULL)
 SELECT run, request_id, d.identity, d.api_key, d.elements, d.unchanged, d.error, d.image_zxid,
   zxid, d.validate_only, a.route, {row_of("d.at")} AS decided_row,
-  {row_of("a.at")} AS answered_row
+  {row_of("a.at")} AS responded_row
 FROM each
 """
 
-ANSWERS: Final = Table(
-    name="gold/answers",
+RESPONSES: Final = Table(
+    name="gold/responses",
     inputs=("silver/events",),
     schema=f"run STRING, request_id STRING, identity {IDENTITY}, api_key BIGINT, "
     f"elements {ELEMENTS}, unchanged ARRAY<STRING>, error BIGINT, image_zxid BIGINT, "
-    "zxid BIGINT, validate_only BOOLEAN, route STRING, decided_row STRING, answered_row STRING",
-    build=query(_ANSWERS),
+    "zxid BIGINT, validate_only BOOLEAN, route STRING, decided_row STRING, responded_row STRING",
+    build=query(_RESPONSES),
 )

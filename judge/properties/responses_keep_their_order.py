@@ -17,7 +17,7 @@ from judge.property import PropertySpec, Violation
 
 SPEC: Final = PropertySpec(
     id="F4",
-    name="answers_keep_their_order",
+    name="responses_keep_their_order",
     statement="on each connection, the responses have the same order as the requests",
     witnesses=("events",),
     row="responses to requests that have a request_received event, except requests in "
@@ -33,7 +33,7 @@ def check(history: History) -> Iterator[Violation | None]:
     """Compare each response with the responses before it on its connection."""
     latest: dict[tuple[Boot, str], Event] = {}  # the answered request that was received last
     by_boot: dict[Boot, list[Event]] = defaultdict(list)
-    for event in history.of_kind["answered"]:
+    for event in history.of_kind["responded"]:
         by_boot[boot_of(event)].append(event)
     for boot, events in sorted(by_boot.items()):
         for event in sorted(events, key=lambda e: e["seq"]):
@@ -58,16 +58,16 @@ def check(history: History) -> Iterator[Violation | None]:
 
 INPUTS: Final = ("silver/events", "gold/requests")
 SQL: Final = f"""
-WITH answers AS (
+WITH responses AS (
   SELECT e.run, e.node, e.boot, e.seq, e.request_id, r.received
   FROM events e JOIN requests r ON e.run = r.run AND e.request_id = r.request_id
     AND e.node = r.received.node AND e.boot = r.received.boot
-  WHERE e.kind = 'answered' AND NOT endswith(e.request_id, '{INNER}')),
+  WHERE e.kind = 'responded' AND NOT endswith(e.request_id, '{INNER}')),
 followed AS (
   SELECT *, max(struct(received.seq AS seq, request_id AS request_id))
     OVER (PARTITION BY run, node, boot, received.connection ORDER BY seq
       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
-  FROM answers)
+  FROM responses)
 SELECT run, CASE WHEN before.seq > received.seq THEN request_id END AS key,
   array({sql.row_of("received")}, {sql.row_of("followed")}) AS rows,
   concat(request_id, ': broker ', node, ' answered it after ', before.request_id,

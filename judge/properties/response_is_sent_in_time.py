@@ -16,7 +16,7 @@ from judge.property import PropertySpec, Violation
 
 SPEC: Final = PropertySpec(
     id="L1",
-    name="request_is_answered_in_time",
+    name="response_is_sent_in_time",
     statement="within its time limit, a forwarded request is answered or its connection ends",
     witnesses=("events",),
     row="forwarded requests, except requests to brokers that a fault paused",
@@ -27,13 +27,13 @@ SPEC: Final = PropertySpec(
 
 # On a busy machine, a response and the last attempt to forward (resends_end_at_deadline) may be
 # this much after the time limit.
-ANSWERED_LATER_MS_MAX: Final = 5_000
+RESPONDED_LATER_MS_MAX: Final = 5_000
 
 
 def check(history: History) -> Iterator[Violation | None]:
     """Measure the time from the receipt of each forwarded request to its end."""
-    limit_ms = history.run.request_timeout_ms + ANSWERED_LATER_MS_MAX
-    answered = {e["request_id"]: e for e in history.of_kind["answered"]}
+    limit_ms = history.run.request_timeout_ms + RESPONDED_LATER_MS_MAX
+    responded = {e["request_id"]: e for e in history.of_kind["responded"]}
     closed = {(boot_of(e), e["connection"]): e for e in history.of_kind["disconnected"]}
     last_ns: dict[Boot, int] = defaultdict(int)
     for event in history.events:
@@ -42,7 +42,7 @@ def check(history: History) -> Iterator[Violation | None]:
     for request_id, event in history.received.items():
         if event["route"] != "FORWARD" or event["node"] in history.paused:
             continue
-        end = answered.get(request_id) or closed.get((boot_of(event), event["connection"]))
+        end = responded.get(request_id) or closed.get((boot_of(event), event["connection"]))
         ended_ns = end["mono_ns"] if end is not None else last_ns[boot_of(event)]
         took_ms = (ended_ns - event["mono_ns"]) // 1_000_000
         if took_ms <= limit_ms:
@@ -66,14 +66,15 @@ lives AS (
   WHERE source <> 'client' GROUP BY run, node, boot),
 forwarded AS (
   SELECT run, request_id, received.node AS node, received.boot AS boot, received.seq AS seq,
-    received.connection AS connection, received.mono_ns AS began_ns, answered.mono_ns AS answered_ns
+    received.connection AS connection, received.mono_ns AS began_ns,
+    responded.mono_ns AS responded_ns
   FROM requests WHERE received.route = 'FORWARD'),
 timed AS (
   SELECT /*+ BROADCAST(z), BROADCAST(l), BROADCAST(n) */
     f.run, f.request_id, f.node, f.boot, f.seq,
-    n.request_timeout_ms + {ANSWERED_LATER_MS_MAX} AS limit_ms,
-    floor(({sql.WIDE.format("coalesce(f.answered_ns, c.at_ns, l.last_ns)")} - f.began_ns) / 1000000)
-      AS took_ms
+    n.request_timeout_ms + {RESPONDED_LATER_MS_MAX} AS limit_ms,
+    floor(({sql.WIDE.format("coalesce(f.responded_ns, c.at_ns, l.last_ns)")} - f.began_ns)
+      / 1000000) AS took_ms
   FROM forwarded f JOIN runs n ON f.run = n.run
   LEFT ANTI JOIN paused z ON f.run = z.run AND f.node = z.node
   LEFT JOIN closed c ON f.run = c.run AND f.node = c.node AND f.boot = c.boot
