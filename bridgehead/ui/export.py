@@ -27,8 +27,8 @@ MODULES: Final = (
 # An exported page has every row, but raw events and captions only of the last ones.
 RAW_EVENTS_MAX: Final = 200_000
 _BLOCK: Final = 500
-_IMPORT: Final = re.compile(r"^import [^;]*;\n", re.MULTILINE)
-_EXPORT: Final = re.compile(r"^export (\{[^}]*\};\n)?", re.MULTILINE)
+_IMPORT: Final = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";$', re.MULTILINE)
+_EXPORT: Final = re.compile(r"^export (?:function|class|const) (\w+)", re.MULTILINE)
 
 
 def pack(reader: RunReader) -> bytes:
@@ -42,9 +42,15 @@ def pack(reader: RunReader) -> bytes:
 
 
 def script() -> str:
-    """Return all modules as one script. Their names do not collide (tests check it)."""
-    parts = [(STATIC / f"{name}.js").read_text(encoding="utf-8") for name in MODULES]
-    return "\n".join(_EXPORT.sub("", _IMPORT.sub("", part)) for part in parts)
+    """Return all modules as one script: each is a function that returns what it exports."""
+    parts = []
+    for name in MODULES:
+        code = (STATIC / f"{name}.js").read_text(encoding="utf-8")
+        exported = ", ".join(_EXPORT.findall(code))
+        code = _EXPORT.sub(lambda found: found[0].removeprefix("export "), code)
+        code = _IMPORT.sub(r"const {\1} = module_\2;", code)
+        parts.append(f"const module_{name} = (() => {{\n{code}\nreturn {{ {exported} }};\n}})();\n")
+    return "".join(parts)
 
 
 def exported_page(reader: RunReader, verdicts: Any, name: str) -> str:
