@@ -6,6 +6,7 @@ import gc
 import json
 import subprocess
 import tempfile
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +16,9 @@ from bridgehead.cluster.errors import ClusterError
 from bridgehead.ui.rows import Collector
 
 COMMITS: Final = "zookeeper/commits.jsonl"
+_CATCH_UP_S: Final = 30.0
+_POLL_S: Final = 0.05
+_TAIL_BYTES: Final = 1 << 20
 _DESCRIPTIONS: Final = ("run.json", "manifest.json")
 _LAST: Final = _DESCRIPTIONS[-1]
 _CHUNK_BYTES: Final = 8 << 20
@@ -168,6 +172,18 @@ class TransactionFollower:
             )
         if once:
             self._process.wait()
+        deadline = time.monotonic() + _CATCH_UP_S
+        while not self._has_caught_up() and time.monotonic() < deadline:
+            time.sleep(_POLL_S)
+
+    def _has_caught_up(self) -> bool:
+        """Return whether the file has the transactions from before this process started."""
+        if self._process.poll() is not None:
+            return True
+        with self.path.open("rb") as lines:
+            lines.seek(max(self.path.stat().st_size - _TAIL_BYTES, 0))
+            end = lines.read()
+        return end == b"\n" or b"\n\n" in end
 
     def close(self) -> None:
         """End the process and remove its file."""

@@ -57,13 +57,23 @@ class LogFollower:
 
 
 def follow(folder: Path, is_wanted: Callable[[], bool]) -> Iterator[bytes]:
-    """Yield commit lines until they are no longer wanted. Raises EvidenceError."""
+    """Yield commit lines until they are no longer wanted.
+
+    An empty line follows the transactions that the logs have at the beginning.
+
+    Raises:
+        EvidenceError: the folder does not describe a run.
+    """
     run = load_run(folder)
     members = [Path(each) for each in run.log_folders or ()]
     follower = LogFollower(members, load_dumps(folder).get(FIRST_DUMP, 0))
+    has_caught_up = False
     while True:
         for transaction in follower.new():
             yield orjson.dumps(commit_line(transaction, run.chroot)) + b"\n"
+        if not has_caught_up:
+            has_caught_up = True
+            yield b"\n"
         if not is_wanted():
             return
         time.sleep(_POLL_S)

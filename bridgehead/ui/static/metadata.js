@@ -125,7 +125,8 @@ export function facts(znodes) {
     const replicas = assignments.get(topic)?.[partition] ?? [];
     found.Partitions.set(`${topic}-${partition}`, [`${topic}-${partition}`, leader === -1 ? "none" : String(leader), (isr ?? []).join(", "), replicas.join(", "), String(epoch)]);
   }
-  return found;
+  const byName = ([a], [b]) => a.localeCompare(b, "en", { numeric: true });
+  return Object.fromEntries(Object.entries(found).map(([name, rows]) => [name, new Map([...rows].sort(byName))]));
 }
 
 function config(found, parts, data) {

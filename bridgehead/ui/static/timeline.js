@@ -237,13 +237,15 @@ export class Timeline {
     pen.lineWidth = 1.6;
     pen.setLineDash(dashed ? [4, 3] : []);
     pen.beginPath();
-    let drawn = false;
+    let before = null;
     values.forEach((value, bin) => {
-      if (value === null) return;
-      const [x, at] = [LEFT + (bin + 0.5) * step, y + CHART - (value / (max || 1)) * (CHART - 4)];
-      if (drawn) pen.lineTo(x, at);
-      else pen.moveTo(x, at);
-      drawn = true;
+      if (value !== null) {
+        const [x, at] = [LEFT + bin * step, y + CHART - (value / (max || 1)) * (CHART - 4)];
+        if (before === null) pen.moveTo(x, at);
+        pen.lineTo(x, at);
+        pen.lineTo(x + step, at);
+      }
+      before = value;
     });
     pen.stroke();
     pen.setLineDash([]);

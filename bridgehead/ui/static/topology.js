@@ -2,7 +2,9 @@
 
 import { html, milliseconds, plural, requestColor, still, svg } from "./dom.js";
 
-const WIDTH = 900, HEIGHT = 620;
+// Sizes of the drawing: beside each other on a wide page, below each other on a narrow one.
+const WIDE = { width: 900, height: 620 }, NARROW = { width: 460, height: 640 };
+const NARROW_PX = 600;
 const CLIENTS_MAX = 5;
 const DOTS_MAX = 60;
 const DOT_MS = 700;
@@ -20,8 +22,7 @@ export class Topology {
     this.links = svg("g", {});
     this.places = svg("g", {});
     this.dots = svg("g", {});
-    this.drawing = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": "The cluster at this moment" },
-      svg("title", {}, "The cluster at this moment"), this.links, this.places, this.dots);
+    this.drawing = svg("svg", { role: "img", "aria-label": "The cluster at this moment" }, this.links, this.places, this.dots);
     this.rate = html("p", { class: "rate" });
     this.captions = html("ol", { class: "captions", "aria-label": "What happens" });
     this.hide = html("button", { type: "button", "aria-pressed": "false", onclick: () => this.toggle() }, "Cover captions");
@@ -63,26 +64,45 @@ export class Topology {
   }
 
   draw(position) {
-    const { evidence, cluster } = this.page;
+    const { cluster } = this.page;
     const state = cluster.at(position);
     const groups = this.clientGroups();
     this.places.replaceChildren();
     this.places_of.clear();
+    const places = this.arrange(groups.length, cluster.brokers.length);
     groups.forEach((group, at) => {
-      const y = spread(at, groups.length, HEIGHT);
-      for (const client of group.clients) this.places_of.set(`client ${client}`, [130, y]);
-      this.places.append(clientBox(group, 130, y));
+      const [x, y] = places.clients[at];
+      for (const client of group.clients) this.places_of.set(`client ${client}`, [x, y]);
+      this.places.append(clientBox(group, x, y));
     });
-    const { brokers } = cluster;
-    brokers.forEach((broker, at) => {
-      const y = spread(at, brokers.length, HEIGHT);
-      const x = brokers.length > 2 && at > 0 && at < brokers.length - 1 ? 510 : 430;
+    cluster.brokers.forEach((broker, at) => {
+      const [x, y] = places.brokers[at];
       this.places_of.set(String(broker), [x, y]);
       this.places.append(brokerBox(String(broker), x, y, state));
     });
-    this.places_of.set("zookeeper", [790, HEIGHT / 2]);
-    this.places.append(zookeeperBox(this.page.source.zookeeperMembers ?? 1, 790, HEIGHT / 2));
+    this.places_of.set("zookeeper", places.zookeeper);
+    this.places.append(zookeeperBox(this.page.source.zookeeperMembers ?? 1, ...places.zookeeper, places.narrow));
     this.drawLinks(state);
+  }
+
+  // Where clients, brokers and ZooKeeper stand.
+  arrange(clients, brokers) {
+    const narrow = this.drawing.clientWidth < NARROW_PX;
+    const { width, height } = narrow ? NARROW : WIDE;
+    this.drawing.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    const each = (count, place) => Array.from({ length: count }, (_, at) => place(at));
+    if (narrow) {
+      const row = (at, count, columns) => Math.min(columns, count - Math.floor(at / columns) * columns);
+      const place = (count, columns, top) => (at) => [spread(at % columns, row(at, count, columns), width), top + 62 * Math.floor(at / columns) * 1.3];
+      return { narrow, clients: each(clients, place(clients, 2, 40)), brokers: each(brokers, place(brokers, 3, 300)), zookeeper: [width / 2, height - 60] };
+    }
+    const inset = (at) => brokers > 2 && at > 0 && at < brokers - 1;
+    return {
+      narrow,
+      clients: each(clients, (at) => [130, spread(at, clients, height)]),
+      brokers: each(brokers, (at) => [inset(at) ? 510 : 430, spread(at, brokers, height)]),
+      zookeeper: [790, height / 2],
+    };
   }
 
   drawLinks(state) {
@@ -301,15 +321,15 @@ function brokerBox(broker, x, y, state) {
     label(status, 25, `status ${marks.length ? "bad" : ""}`));
 }
 
-function zookeeperBox(members, x, y) {
+function zookeeperBox(members, x, y, flat) {
   const servers = Array.from({ length: members }, (_, at) => {
-    const top = (at - (members - 1) / 2) * 62;
-    return svg("g", { transform: `translate(0 ${top})` },
+    const shift = (at - (members - 1) / 2) * (flat ? 100 : 62);
+    return svg("g", { transform: flat ? `translate(${shift} 0)` : `translate(0 ${shift})` },
       svg("path", { d: "M-42 -18 V18 A42 9 0 0 0 42 18 V-18" }), svg("ellipse", { cy: -18, rx: 42, ry: 9 }),
       label(members > 1 ? `member ${at + 1}` : "log", 9, "detail"));
   });
   return svg("g", { class: "zookeeper", transform: `translate(${x} ${y})` }, ...servers,
-    label("ZooKeeper", -(members - 1) * 31 - 40, "name"));
+    label("ZooKeeper", flat ? -40 : -(members - 1) * 31 - 40, "name"));
 }
 
 

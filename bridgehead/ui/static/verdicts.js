@@ -27,12 +27,12 @@ export class Verdicts {
     }
     const rows = [...verdicts.properties].sort((a, b) => ORDER.indexOf(a.verdict) - ORDER.indexOf(b.verdict));
     const open = this.page.source.live && rows.some((row) => row.verdict === "OPEN");
-    this.body.replaceChildren(
+    this.body.replaceChildren(html("div", {},
       html("h2", {}, "The run: ", mark(verdicts.verdict)),
       open ? html("p", {}, "While the cluster runs, only violations are final. Everything else is decided when it stops.") : null,
       html("table", {}, html("caption", {}, plural(rows.length, "property").replace("propertys", "properties")),
         html("thead", {}, html("tr", {}, ["Verdict", "Property", "Judged", "Why"].map((name) => html("th", { scope: "col" }, name)))),
-        html("tbody", {}, rows.map((row) => this.row(row)))));
+        html("tbody", {}, rows.map((row) => this.row(row))))));
   }
 
   row({ verdict, property, name, judged, why, violations, count, decides }) {
