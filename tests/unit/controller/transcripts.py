@@ -60,9 +60,10 @@ from cluster_model.records import (
     TopicRecord,
     TopicRemovalRecord,
 )
+from controller.apis import build_admin_apis
 from controller.apis.base import AdminApi, Decision, Outcome, RequestContext, Results, WaitFor
 from controller.loop.background_jobs import Elections, complete_reassignments, elect_leaders
-from node.assembly.admin_apis import build_admin_apis
+from node.assembly.parts import api_settings
 from node.config import read_config
 from tests.unit.controller.request_contexts import a_context
 
@@ -235,7 +236,7 @@ def _apis(*properties: str) -> Mapping[int, AdminApi]:
     fixed = ("listeners=PLAINTEXT://127.0.0.1:0", "broker.id=1", "zookeeper.connect=h:1")
     config = read_config("\n".join((*fixed, *properties)))
     effective = EffectiveBrokerConfig.of(config.broker)
-    return build_admin_apis(config, lambda: effective)
+    return build_admin_apis(api_settings(config, lambda: effective))
 
 
 class Cluster:

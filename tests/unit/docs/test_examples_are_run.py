@@ -33,7 +33,7 @@ _PLUGIN: Final = "tests/integration/test_pytest_plugin.py::test_documented_examp
 RUN_ELSEWHERE: Final[Mapping[Printed, str]] = {
     Printed("README.md", "from confluent_kafka.admin"): _PLUGIN,
     Printed("README.md", "make image-offline"): (
-        "tests/docker/test_readme.py::test_commands_of_the_container_section_work"
+        "tests/docker/test_images.py::test_commands_of_the_container_section_work"
     ),
     Printed("docs/guides/ci.md", "# tests/test_failover.py"): _PLUGIN,
     Printed("docs/testing.md", "import pytest"): _PLUGIN,
