@@ -30,6 +30,7 @@ def _print_version(wanted: bool) -> None:
 COMMANDS = (
     *(up.up, status.status, status.down, status.logs, upgrade.upgrade, modules.judge),
     ui.ui,
+    ui.diagram,
     version,
 )
 GROUPS = (

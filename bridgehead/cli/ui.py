@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -66,6 +68,64 @@ def ui(
     else:
         served = Served(_read(find_run(folder)), str(folder))
     serve(served, port, lambda address: say(f"Open {address}"))
+
+
+def diagram(
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN", help="A cluster's folder, or the folder of a run.")
+    ],
+    *,
+    request: Annotated[
+        str, typer.Option(metavar="ID", help="The request's id, as in the events and on the page.")
+    ],
+    mermaid: Annotated[
+        bool, typer.Option("--mermaid", help="Print the text of a Mermaid diagram, not an SVG.")
+    ] = False,
+) -> None:
+    """Draw the sequence diagram of one request, on standard output."""
+    from bridgehead.ui.diagram import as_mermaid, as_svg, diagram_of
+    from bridgehead.ui.reading import find_run, read_run
+
+    reader = read_run(find_run(run))
+    try:
+        drawn = diagram_of(reader, request)
+    finally:
+        reader.close()
+    say((as_mermaid if mermaid else as_svg)(drawn).rstrip("\n"))
+
+
+class Page:
+    """The page of a cluster that this process runs, in a process of its own."""
+
+    def __init__(self, data_dir: Path | None) -> None:
+        """`data_dir`: the cluster's folder; None: there is no page."""
+        self._data_dir = data_dir
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self, announce: Callable[[str], None]) -> None:
+        """Start to serve, and announce the address."""
+        from bridgehead.application import module_command, module_environment
+
+        if self._data_dir is None:
+            return
+        self._process = subprocess.Popen(
+            module_command("bridgehead", "ui", "--data-dir", str(self._data_dir.resolve())),
+            env=module_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C first stops the cluster; the page shows it.
+        )
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline().decode().strip()
+        announce(line or "The page cannot be served: the line above says why.")
+
+    def __enter__(self) -> Page:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait()
 
 
 def _read(run: Path) -> RunReader:

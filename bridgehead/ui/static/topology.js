@@ -44,9 +44,9 @@ export class Topology {
     if (this.grouped === evidence.clients.length) return this.groups;
     this.grouped = evidence.clients.length;
     const groups = new Map();
-    evidence.clients.forEach(([software, version, principal], client) => {
+    evidence.clients.forEach(([software, version, principal, clientId], client) => {
       if (!client) return;
-      const known = software && software !== "unknown" ? `${software} ${version}` : "unknown software";
+      const known = software && software !== "unknown" ? `${software} ${version}` : clientId.replace(/\d+/g, "*") || "unknown software";
       const key = `${known}\n${principal}`;
       if (!groups.has(key)) groups.set(key, { software: known, principal, clients: new Set() });
       groups.get(key).clients.add(client);
