@@ -24,6 +24,8 @@ _END_OF_RECORD: Final = 0x42
 # Checksums are Adler-32 (32 bits) but stored in 64 bits, so they begin with zeros.
 _CHECKSUM_START: Final = bytes(4)
 
+_NEW_BYTES: Final = 1 << 20
+
 CREATE, DELETE, SET_DATA, SET_ACL, CHECK, MULTI = 1, 2, 5, 7, 13, 14
 CREATE2, RECONFIG, CREATE_CONTAINER, DELETE_CONTAINER, CREATE_TTL = 15, 16, 19, 20, 21
 CREATE_SESSION, CLOSE_SESSION, ERROR = -10, -11, -1
@@ -169,6 +171,35 @@ def read_log(path: Path) -> Iterator[Transaction]:
         at += _ENTRY.size + len(record) + 1
     if _is_damaged(data, at):
         raise TornLogError(f"{path.name}: a damaged record at {at}")
+
+
+def read_new(path: Path, at: int) -> tuple[list[Transaction], int]:
+    """Return the transactions from byte `at` on, and where the next one will begin.
+
+    For a log that its server still writes: a record that is not complete is left for the next call.
+
+    Raises:
+        TornLogError: a record cannot be decoded.
+        OSError: the file cannot be read.
+    """
+    found: list[Transaction] = []
+    at = max(at, _FILE_HEADER.size)
+    with path.open("rb") as file:
+        size = _NEW_BYTES
+        while True:
+            file.seek(at)
+            data = file.read(size)
+            done = 0
+            while (record := _record_at(data, done)) is not None:
+                try:
+                    found.append(_transaction(record))
+                except (struct.error, IndexError):
+                    raise TornLogError(f"{path.name}: a record at {at + done}") from None
+                done += _ENTRY.size + len(record) + 1
+            at += done
+            if len(data) < size or (not done and not data.strip(b"\0")):
+                return found, at
+            size = _NEW_BYTES if done else size * 2  # A record may be larger than what was read.
 
 
 def _record_at(data: bytes, at: int) -> bytes | None:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 import bridgehead
-from bridgehead.cli import controller, faults, modules, node, status, up, upgrade, zookeeper
+from bridgehead.cli import controller, faults, modules, node, status, ui, up, upgrade, zookeeper
 from bridgehead.cli.options import say
 from bridgehead.cli.tools import TOOLS
 from bridgehead.cli.tools.tool import ToolCommand, as_command
@@ -29,6 +29,8 @@ def _print_version(wanted: bool) -> None:
 
 COMMANDS = (
     *(up.up, status.status, status.down, status.logs, upgrade.upgrade, modules.judge),
+    ui.ui,
+    ui.diagram,
     version,
 )
 GROUPS = (

@@ -17,6 +17,8 @@ from bridgehead.cli.options import (
     say_on_stderr,
 )
 
+from bridgehead.cli.ui import Page
+
 if TYPE_CHECKING:
     from bridgehead.cluster.settings import ClusterSettings
 
@@ -61,6 +63,9 @@ AllowRemotePlaintextOption = Annotated[
 DetachOption = Annotated[
     bool, typer.Option("--detach", help="Return when the cluster is ready; stop it with `down`.")
 ]
+UiOption = Annotated[
+    bool, typer.Option("--ui", help="Also serve the page of `bridgehead ui`, until Ctrl-C.")
+]
 
 
 def up(
@@ -76,11 +81,15 @@ def up(
     allow_remote_plaintext: AllowRemotePlaintextOption = False,
     seal_key: SealKeyOption = None,
     detach: DetachOption = False,
+    ui: UiOption = False,
     json_output: JsonOption = False,
 ) -> None:
     """Start ZooKeeper and brokers; Ctrl-C stops them."""
     from bridgehead.cluster.cluster_file import load_settings
+    from bridgehead.cluster.errors import ClusterError
 
+    if ui and detach:
+        raise ClusterError("--ui ends with the command: after --detach, run `bridgehead ui`.")
     settings = load_settings(
         data_dir,
         config=config,
@@ -93,10 +102,13 @@ def up(
         allow_remote_plaintext=allow_remote_plaintext,
         seal_key=seal_key,
     )
-    _start(settings, data_dir, detach=detach, json_output=json_output)
+    with Page(data_dir if ui else None) as page:
+        _start(settings, data_dir, page, detach=detach, json_output=json_output)
 
 
-def _start(settings: ClusterSettings, data_dir: Path, *, detach: bool, json_output: bool) -> None:
+def _start(
+    settings: ClusterSettings, data_dir: Path, page: Page, *, detach: bool, json_output: bool
+) -> None:
     say_on_stderr(f"Starting {settings.brokers} brokers in {data_dir.resolve()} ...")
     if detach:
         from bridgehead.cluster.launch import launch
@@ -106,13 +118,11 @@ def _start(settings: ClusterSettings, data_dir: Path, *, detach: bool, json_outp
         return
     from bridgehead.cluster.supervisor import supervise
 
-    supervise(
-        settings,
-        announce=say_on_stderr,
-        on_ready=lambda document: _show(
-            document, data_dir, json_output=json_output, detached=False
-        ),
-    )
+    def on_ready(document: dict[str, Any]) -> None:
+        _show(document, data_dir, json_output=json_output, detached=False)
+        page.start(say_on_stderr)
+
+    supervise(settings, announce=say_on_stderr, on_ready=on_ready)
     say_on_stderr("Stopped.")
 
 

@@ -1,6 +1,7 @@
-"""`python -m judge.evidence seal DIR | kafka DIR | check-key FILE`.
+"""`python -m judge.evidence seal DIR | kafka DIR | check-key FILE | follow RUN`.
 
-Seals runs, imports the logs of a real Kafka as a run, or checks that a file can be the seal key.
+Seals runs, imports the logs of a real Kafka as a run, checks that a file can be the seal key, or
+prints the commit lines of a run that is not sealed, until standard input is closed.
 Exit code: 0, or 4 if the command fails.
 """
 
@@ -8,11 +9,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import select
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from event_log.evidence import MANIFEST
+from judge.evidence.following import follow
 from judge.evidence.kafka_logs import gather_kafka
 from judge.evidence.reading import EvidenceError
 from judge.evidence.run_lookup import find_runs, seal_now
@@ -34,6 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     kafka.add_argument("--zookeeper-logs", action="append", default=[])
     kafka.add_argument("--seal-key", type=Path)
     commands.add_parser("check-key").add_argument("file", type=Path)
+    following = commands.add_parser("follow")
+    following.add_argument("folder", type=Path)
+    following.add_argument("--once", action="store_true")
     options = parser.parse_args(arguments)
     os.umask(0o077)  # the transaction log contains SCRAM keys
     try:
@@ -42,12 +48,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(gather_kafka(options.folder, options.logs, options.zookeeper_logs, key))
         elif options.command == "check-key":
             read_key(options.file)
+        elif options.command == "follow":
+            _follow(options.folder, once=options.once)
         else:
             _seal(options.folder, options.zookeeper_logs, options.seal_key)
     except (EvidenceError, SealError) as error:
         print(error, file=sys.stderr)
         return CANNOT_RUN
     return 0
+
+
+def _follow(folder: Path, *, once: bool) -> None:
+    def is_wanted() -> bool:
+        sys.stdout.buffer.flush()
+        return not once and not select.select([sys.stdin], [], [], 0)[0]
+
+    for line in follow(folder, is_wanted):
+        sys.stdout.buffer.write(line)
 
 
 def _seal(folder: Path, log_folders: list[str], key_file: Path | None) -> None:

@@ -1,0 +1,115 @@
+"""Writes a run as one file: the page, its scripts and the evidence. It needs no server."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import re
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from bridgehead.ui import model
+from bridgehead.ui.captions import Captions
+from bridgehead.ui.reading import RunReader
+from bridgehead.ui.rows import packed
+
+STATIC: Final = Path(__file__).parent / "static"
+# In an order in which no module comes before one that it imports.
+MODULES: Final = (
+    *("dom", "evidence", "source", "inspector", "topology", "sequence", "timeline"),
+    *("metadata", "verdicts", "break_it", "main"),
+)
+# An exported page has every row, but raw events and captions only of the last ones.
+RAW_EVENTS_MAX: Final = 200_000
+_BLOCK: Final = 500
+_IMPORT: Final = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";$', re.MULTILINE)
+_EXPORT: Final = re.compile(r"^export (?:function|class|const) (\w+)", re.MULTILINE)
+
+
+def pack(reader: RunReader) -> bytes:
+    """Return the head, as JSON, and the columns: what `unpack` of evidence.js reads."""
+    head = orjson.dumps(
+        {"names": model.names(), "state": model.state(reader)}, option=orjson.OPT_NON_STR_KEYS
+    )
+    rows = reader.collector.rows
+    padding = bytes(-len(head) % 8)
+    return b"".join([len(head).to_bytes(8, "little"), head, padding, packed(rows, rows.base)])
+
+
+def script() -> str:
+    """Return all modules as one script: each is a function that returns what it exports."""
+    parts = []
+    for name in MODULES:
+        code = (STATIC / f"{name}.js").read_text(encoding="utf-8")
+        exported = ", ".join(_EXPORT.findall(code))
+        code = _EXPORT.sub(lambda found: found[0].removeprefix("export "), code)
+        code = _IMPORT.sub(r"const {\1} = module_\2;", code)
+        parts.append(f"const module_{name} = (() => {{\n{code}\nreturn {{ {exported} }};\n}})();\n")
+    return "".join(parts)
+
+
+def exported_page(reader: RunReader, verdicts: Any, name: str) -> str:
+    """Return the page. `name` is the run's folder, for the commands that the page shows."""
+    code = script()
+    style = (STATIC / "style.css").read_text(encoding="utf-8")
+    page = (STATIC / "index.html").read_text(encoding="utf-8")
+    count = len(reader.collector.rows)
+    first_raw = max(count - RAW_EVENTS_MAX, 0) // _BLOCK * _BLOCK
+    about = {
+        "live": False,
+        "run": name,
+        "block": _BLOCK,
+        "zookeeperMembers": reader.zookeeper_members,
+        "cut": f"Raw events and captions begin at event {first_raw + 1:,}." if first_raw else "",
+    }
+    policy = (
+        f"default-src 'none'; script-src 'sha256-{_digest(code)}'; "
+        f"style-src 'sha256-{_digest(style)}'; img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    data = [
+        _data("about", orjson.dumps(about).decode().replace("<", "\\u003c")),
+        _data("rows", _compressed(pack(reader))),
+        _data("operations", _compressed(orjson.dumps(_operations(reader)))),
+        _data("verdicts", _compressed(orjson.dumps(verdicts))),
+        *(
+            f'<script type="text/plain" class="details">{block}</script>'
+            for block in _blocks(reader, first_raw)
+        ),
+    ]
+    page = page.replace(
+        '<meta charset="utf-8">',
+        f'<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">',
+    )
+    page = page.replace('<link rel="stylesheet" href="style.css">', f"<style>{style}</style>")
+    page = page.replace('<script type="module" src="main.js"></script>\n', "")
+    end = "\n".join([*data, f'<script type="module">{code}</script>'])
+    return page.replace("</body>", f"{end}\n</body>")
+
+
+def _operations(reader: RunReader) -> dict[str, Any]:
+    return {"first": model.first_znodes(reader), "operations": list(model.operations(reader, 0))}
+
+
+def _blocks(reader: RunReader, first_raw: int) -> Iterator[str]:
+    captions = Captions(reader.collector.rows)
+    for start in range(0, len(reader.collector.rows), _BLOCK):
+        stop = min(start + _BLOCK, len(reader.collector.rows))
+        chosen = range(start, stop) if start >= first_raw else ()
+        yield _compressed(orjson.dumps([model.detail(reader, captions, each) for each in chosen]))
+
+
+def _data(name: str, content: str) -> str:
+    return f'<script type="text/plain" id="{name}">{content}</script>'
+
+
+def _compressed(data: bytes) -> str:
+    return base64.b64encode(gzip.compress(data, mtime=0)).decode()
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,0 +1,372 @@
+"""Serves the page of a recorded run or of a running cluster, on loopback, to whoever has its token.
+
+A request must have the token in its path, a loopback `Host`, and no foreign `Origin`. An action also
+needs a header that only this page can send, with a second token.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import orjson
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Mount, Route
+
+from bridgehead.cluster.data_directory import DataDirectory
+from bridgehead.cluster.errors import ClusterError
+from bridgehead.ui import actions, model
+from bridgehead.ui.export import STATIC, pack
+from bridgehead.ui.reading import RunReader, TransactionFollower, description
+from bridgehead.ui.rows import COLUMNS
+from bridgehead.ui.verdicts import judged
+
+ROWS_MAX: Final = 200_000  # that a live page can get; older ones are in the files
+ACTION_BYTES_MAX: Final = 4096
+STREAMS_MAX: Final = 20
+_DROPPED_AT_ONCE: Final = 50_000
+_ROWS_OF_A_BATCH_MAX: Final = 20_000
+_POLL_S: Final = 0.2
+_HOLD_MS: Final = 800.0  # an event may be written this much later than an event that it caused
+_HEARTBEAT_S: Final = 15.0
+_HOSTS: Final = ("127.0.0.1", "localhost", "[::1]")
+_POLICY: Final = (
+    "default-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS: Final = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+_TYPES: Final = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
+
+
+@dataclass(slots=True)
+class Served:
+    """What one server shows. `data_dir` is the running cluster's folder; None for a replay."""
+
+    reader: RunReader
+    shown_run: str  # the run's folder, for the commands that the page shows
+    data_dir: Path | None = None
+    read_only: bool = False
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+    action_token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+    rows_max: int = ROWS_MAX
+    ended: bool = False
+    streams: int = 0
+    news: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+    @property
+    def live(self) -> bool:
+        """Whether the cluster runs."""
+        return self.data_dir is not None
+
+    @property
+    def may_act(self) -> bool:
+        """Whether the page has buttons that break the cluster."""
+        return self.live and not self.read_only
+
+
+def build_app(served: Served) -> Starlette:
+    """Return the application; the token is the first part of each path."""
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        task = asyncio.create_task(_follow(served)) if served.live else None
+        try:
+            yield
+        finally:
+            if task is not None:
+                task.cancel()
+            served.reader.close()
+
+    pages = _Pages(served)
+    routes = [
+        Route("/", pages.file),
+        Route("/about.json", pages.about),
+        Route("/rows.bin", pages.rows),
+        Route("/details.json", pages.details),
+        Route("/operations.json", pages.operations),
+        Route("/verdicts.json", pages.verdicts),
+        Route("/stream", pages.stream),
+        Route("/actions", pages.act, methods=["POST"]),
+        Route("/{name}", pages.file),
+    ]
+    app = Starlette(routes=[Mount(f"/{served.token}", routes=routes)], lifespan=lifespan)
+    app.add_middleware(_Gate)
+    return app
+
+
+class _Gate:
+    """Rejects requests that other pages can cause, and adds the headers of every response."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = {
+            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
+        }
+        problem = _foreign(headers)
+        if problem:
+            await _plain(403, problem)(scope, receive, send)
+            return
+
+        async def send_with_headers(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                extra = [(n.lower().encode(), v.encode()) for n, v in _HEADERS.items()]
+                message = {**message, "headers": [*message["headers"], *extra]}
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers)
+
+
+def _foreign(headers: Mapping[str, str]) -> str:
+    """Return why a request may come from another page; "" if it does not."""
+    host = headers.get("host", "")
+    if host.rpartition(":")[0] not in _HOSTS:
+        return "This page answers only at its loopback address."
+    origin = headers.get("origin")
+    if origin is not None and urlsplit(origin).netloc != host:
+        return "Requests of other pages are rejected."
+    if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+        return "Requests of other pages are rejected."
+    return ""
+
+
+def _plain(status: int, text: str) -> Response:
+    return Response(text + "\n", status, {**_HEADERS, "Content-Type": "text/plain; charset=utf-8"})
+
+
+def _json(document: Any, status: int = 200) -> Response:
+    data = orjson.dumps(document, option=orjson.OPT_NON_STR_KEYS)
+    return Response(data, status, media_type="application/json")
+
+
+def _number(request: Request, name: str) -> int:
+    text = request.query_params.get(name, "0")
+    return int(text) if text.isdecimal() and len(text) < 16 else 0
+
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+class _Pages:
+    """The handlers. Reading takes long for large runs, so it happens in threads."""
+
+    def __init__(self, served: Served) -> None:
+        self._served = served
+
+    async def file(self, request: Request) -> Response:
+        """Return a file of the page."""
+        name = request.path_params.get("name", "index.html")
+        path = STATIC / name
+        if path.parent != STATIC or path.suffix not in _TYPES or not path.is_file():
+            return _plain(404, "There is no such file.")
+        return Response(path.read_bytes(), media_type=_TYPES[path.suffix])
+
+    async def about(self, _: Request) -> Response:
+        """Return what the page must know first."""
+        served = self._served
+        return _json(
+            {
+                "live": served.live,
+                "run": served.shown_run,
+                "zookeeperMembers": served.reader.zookeeper_members,
+                "actionToken": served.action_token if served.may_act else None,
+                "dataDir": str(served.data_dir) if served.data_dir else None,
+                "actions": actions.described() if served.may_act else [],
+            }
+        )
+
+    async def rows(self, _: Request) -> Response:
+        """Return all rows."""
+        async with self._served.news:  # no row is added meanwhile
+            data = await asyncio.to_thread(pack, self._served.reader)
+        return Response(data, media_type="application/octet-stream")
+
+    async def details(self, request: Request) -> Response:
+        """Return events and captions."""
+        start, count = _number(request, "start"), _number(request, "count")
+        async with self._served.news:
+            found = await asyncio.to_thread(model.details, self._served.reader, start, count)
+        return _json(found)
+
+    async def operations(self, request: Request) -> Response:
+        """Return what transactions wrote."""
+        reader, since = self._served.reader, _number(request, "since")
+        async with self._served.news:
+            written = await asyncio.to_thread(lambda: list(model.operations(reader, since)))
+        return _json({"first": model.first_znodes(reader), "operations": written})
+
+    async def verdicts(self, _: Request) -> Response:
+        """Return the judge's verdicts."""
+        return _json(await asyncio.to_thread(judged, self._served.reader, live=self._is_running()))
+
+    def _is_running(self) -> bool:
+        return self._served.live and not self._served.ended
+
+    async def act(self, request: Request) -> Response:
+        """Execute an action of a button."""
+        served = self._served
+        token = request.headers.get("x-bridgehead-action", "")
+        if not served.may_act or not secrets.compare_digest(
+            token.encode(), served.action_token.encode()
+        ):
+            return _plain(403, "This page may not act.")
+        body = await request.body() if _is_short(request) else b""
+        assert served.data_dir is not None
+        try:
+            document = orjson.loads(body)
+            result = await asyncio.to_thread(actions.execute, document, served.data_dir)
+        except ValueError:
+            return _plain(400, "An action is a JSON object.")
+        except ClusterError as error:
+            return _json({"error": str(error)})
+        return _json({"result": result})
+
+    async def stream(self, request: Request) -> Response:
+        """Return new rows as server-sent events, after the position that the browser has."""
+        served = self._served
+        if served.streams >= STREAMS_MAX:
+            return _plain(503, f"More than {STREAMS_MAX} pages follow this run: close some.")
+        last = request.headers.get("last-event-id", "")
+        after = int(last) if last.isdecimal() and len(last) < 16 else _number(request, "after")
+        return StreamingResponse(_events(served, after), media_type="text/event-stream")
+
+
+def _is_short(request: Request) -> bool:
+    length = request.headers.get("content-length", "")
+    return length.isdecimal() and int(length) <= ACTION_BYTES_MAX
+
+
+async def _events(served: Served, after: int) -> AsyncIterator[bytes]:
+    """Yield batches of rows, each with the position after it as its id."""
+    rows = served.reader.collector.rows
+    known = _Known()
+    served.streams += 1
+    try:
+        yield b"retry: 500\n\n"
+        while True:
+            if not rows.base <= after <= len(rows):
+                yield b"event: reset\ndata: {}\n\n"
+                return
+            if after < len(rows) or not known.began:
+                async with served.news:
+                    stop = min(len(rows), after + _ROWS_OF_A_BATCH_MAX)
+                    batch = known.batch(served.reader, after, stop)
+                after = stop
+                yield b"event: rows\nid: %d\ndata: %b\n\n" % (after, orjson.dumps(batch))
+                continue
+            if served.ended:
+                yield b"event: ended\ndata: {}\n\n"
+                return
+            try:
+                async with served.news:
+                    await asyncio.wait_for(served.news.wait(), _HEARTBEAT_S)
+            except TimeoutError:
+                yield b": still here\n\n"
+    finally:
+        served.streams -= 1
+
+
+class _Known:
+    """How much one page knows. Its first batch has all names: it may have missed some."""
+
+    def __init__(self) -> None:
+        self.began = False
+        self._nodes = self._clients = self._texts = 0
+
+    def batch(self, reader: RunReader, start: int, stop: int) -> dict[str, Any]:
+        rows = reader.collector.rows
+        columns = [rows.columns[name][start - rows.base : stop - rows.base] for name in COLUMNS]
+        links = [link for link in rows.links_since(start) if link[0] < stop]
+        requests = {number for number in columns[2] if number} | {number for _, number in links}
+        first = columns[0][0] if stop > start else float("inf")
+        batch = {
+            "start": start,
+            "rows": list(zip(*columns, strict=True)),
+            "allNames": not self.began,
+            "nodes": rows.nodes.values[self._nodes :],
+            "clients": rows.clients.values[self._clients :],
+            "texts": rows.texts.values[self._texts :],
+            "requests": [
+                [n, *rows.requests[n].described()] for n in sorted(requests) if n in rows.requests
+            ],
+            "links": links,
+            "samples": rows.samples_since(first),
+            "hasTransactions": reader.has_transactions,
+            **model.notices(reader),
+        }
+        self.began = True
+        self._nodes, self._clients = len(rows.nodes.values), len(rows.clients.values)
+        self._texts = len(rows.texts.values)
+        return batch
+
+
+async def _follow(served: Served) -> None:
+    """Read what the cluster writes, until it stops; then read the rest."""
+    assert served.data_dir is not None
+    directory = DataDirectory(served.data_dir)
+    collector = served.reader.collector
+    while not served.ended:
+        ended = not directory.is_claimed()
+        async with served.news:
+            await asyncio.to_thread(served.reader.poll)
+            until = float("inf") if ended else collector.now_ms() - _HOLD_MS
+            collector.release(until)
+            excess = len(collector.rows) - collector.rows.base - served.rows_max
+            if excess > 0:
+                collector.rows.drop(max(excess, min(_DROPPED_AT_ONCE, served.rows_max // 4)))
+            served.ended = ended
+            served.news.notify_all()
+        await asyncio.sleep(_POLL_S)
+
+
+def open_run(run: Path) -> RunReader:
+    """Return a reader that follows a running cluster's run. Raises ClusterError."""
+    reader = RunReader.of(run)
+    if description(run).get("log_folders"):
+        follower = TransactionFollower(run, once=False)
+        reader.resources.append(follower)
+        reader.commits = follower.path
+    return reader
+
+
+def serve(served: Served, port: int, announce: Callable[[str], None]) -> None:
+    """Serve until interrupted; `announce` gets the page's address once it can be opened.
+
+    Raises:
+        ClusterError: the port cannot be bound.
+    """
+    config = uvicorn.Config(
+        build_app(served), access_log=False, log_level="warning", timeout_graceful_shutdown=1
+    )
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(("127.0.0.1", port))
+    except OSError as error:
+        raise ClusterError(
+            f"Port {port} cannot be used ({error.strerror}): choose another with --port."
+        ) from None
+    with listener:
+        listener.listen(64)
+        announce(f"http://127.0.0.1:{listener.getsockname()[1]}/{served.token}/")
+        uvicorn.Server(config).run(sockets=[listener])

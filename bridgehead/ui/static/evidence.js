@@ -1,0 +1,329 @@
+// The rows of a run, in columns. A position is the place of a row in the run; it never changes,
+// even if a live page drops its oldest rows.
+
+const ARRAYS = { d: Float64Array, I: Uint32Array, H: Uint16Array, h: Int16Array, B: Uint8Array };
+const NEVER = -1;
+
+// Reads the answer of the server: the length of a JSON text, the text, then the columns. Each part
+// begins at a multiple of 8 bytes.
+export function unpack(buffer) {
+  const length = new DataView(buffer).getUint32(0, true);
+  const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, length)));
+  return { head, buffer, offset: 8 + length + ((8 - (length % 8)) % 8) };
+}
+
+export class Evidence {
+  constructor({ head, buffer, offset }, rowsMax) {
+    Object.assign(this, head.names);
+    this.kind = Object.fromEntries(this.kinds.map((kind, number) => [kind.key, number]));
+    this.rowsMax = rowsMax;
+    this.dropped = head.state.base;
+    this.base = head.state.base;
+    this.count = head.state.count;
+    this.column = {};
+    const rows = this.count - this.base;
+    for (const [name, code] of this.columns) {
+      const kind = ARRAYS[code];
+      this.column[name] = new kind(buffer, offset, rows);
+      offset += Math.ceil((rows * kind.BYTES_PER_ELEMENT) / 8) * 8;
+    }
+    this.capacity = rows;
+    this.requests = new Map();
+    this.samples = [];
+    this.links = [];
+    this.take(head.state);
+  }
+
+  take(state) {
+    for (const name of ["run", "startedMs", "nodes", "clients", "texts", "hasTransactions", "skipped", "late", "unnamed"]) {
+      if (state[name] !== undefined) this[name] = state[name];
+    }
+    for (const [number, ...request] of state.requests) this.requests.set(number, request);
+    for (const link of state.links) this.links.push(link);
+    for (const sample of state.samples) this.samples.push(sample);
+  }
+
+  // Adds rows of a stream. Rows that are here already are left out, so nothing is doubled.
+  append(batch) {
+    for (const name of ["nodes", "clients", "texts"]) this[name] = batch.allNames ? batch[name] : this[name].concat(batch[name]);
+    this.take({ ...batch, nodes: undefined, clients: undefined, texts: undefined });
+    const rows = batch.rows.slice(Math.max(this.count - batch.start, 0));
+    if (this.count - this.base + rows.length > this.rowsMax) this.drop(rows.length);
+    this.reserve(this.count - this.base + rows.length);
+    this.columns.forEach(([name], at) => {
+      const column = this.column[name];
+      let index = this.count - this.base;
+      for (const row of rows) column[index++] = row[at];
+    });
+    this.count += rows.length;
+  }
+
+  reserve(rows) {
+    if (rows <= this.capacity) return;
+    this.capacity = Math.min(Math.max(rows, this.capacity * 2, 4096), Math.max(this.rowsMax, rows));
+    for (const [name, code] of this.columns) {
+      const grown = new ARRAYS[code](this.capacity);
+      grown.set(this.column[name].subarray(0, this.count - this.base));
+      this.column[name] = grown;
+    }
+  }
+
+  drop(needed) {
+    const count = Math.min(Math.max(needed, this.rowsMax >> 2), this.count - this.base);
+    for (const [name] of this.columns) this.column[name].copyWithin(0, count, this.count - this.base);
+    this.base += count;
+    this.dropped = this.base;
+    this.links = this.links.filter(([position]) => position >= this.base);
+    const used = new Set(this.links.map(([, number]) => number));
+    const column = this.column.request;
+    for (let index = 0; index < this.count - this.base; index++) used.add(column[index]);
+    for (const number of this.requests.keys()) if (!used.has(number)) this.requests.delete(number);
+    const first = this.column.t[0];
+    this.samples = this.samples.filter(([t]) => t >= first);
+  }
+
+  get(name, position) {
+    return this.column[name][position - this.base];
+  }
+
+  is(position, ...keys) {
+    const kind = this.get("kind", position);
+    return keys.some((key) => this.kind[key] === kind);
+  }
+
+  has(position, flag) {
+    return (this.get("flags", position) & this.flags[flag]) !== 0;
+  }
+
+  node(position) {
+    return this.nodes[this.get("node", position)];
+  }
+
+  peer(position) {
+    return this.nodes[this.get("peer", position)];
+  }
+
+  text(position) {
+    return this.texts[this.get("text", position)];
+  }
+
+  get first() {
+    return this.base;
+  }
+
+  get last() {
+    return this.count - 1;
+  }
+
+  // The last position at or before a time.
+  at(t) {
+    let low = this.base, high = this.count;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.get("t", middle) <= t) low = middle + 1;
+      else high = middle;
+    }
+    return Math.max(low - 1, this.base);
+  }
+
+  request(number) {
+    const found = this.requests.get(number);
+    if (!found) return null;
+    const [id, apiKey, version, client, broker, elements, elementCount, error] = found;
+    const [software, softwareVersion, principal, clientId] = this.clients[client];
+    return {
+      id, version, client, elements, elementCount, principal, clientId, software, softwareVersion,
+      broker: this.nodes[broker], api: this.apis[apiKey] ?? "", error: this.errorName(error),
+    };
+  }
+
+  errorName(code) {
+    if (code === this.noError || code === 0) return "";
+    return this.errors[code] ?? `error ${code}`;
+  }
+
+  // Every row of a request, with the multi that committed it.
+  story(number) {
+    const zxids = new Set(), commits = new Set();
+    for (const [position, request] of this.links) {
+      if (request !== number || position < this.base) continue;
+      zxids.add(this.get("zxid", position));
+      if (this.get("number", position)) commits.add(this.get("number", position));
+    }
+    const found = [];
+    const { request, kind, zxid, number: commit } = this.column;
+    const { transaction, committed, commit_sent: sent, commit_unknown: unknown } = this.kind;
+    for (let index = 0; index < this.count - this.base; index++) {
+      const of = kind[index];
+      if (request[index] === number
+        || ((of === transaction || of === committed) && zxids.has(zxid[index]))
+        || ((of === sent || of === unknown) && commits.has(commit[index]))) found.push(this.base + index);
+    }
+    return found;
+  }
+
+  // The row that an arrow connects with a row: what was sent, or what was received; -1: none.
+  partner(position, window = 3000) {
+    const kind = this.kinds[this.get("kind", position)].key;
+    const by = PARTNERS[kind];
+    if (!by) return NEVER;
+    const [key, step, columns] = by;
+    const wanted = this.kind[key];
+    const values = columns.map((name) => this.get(name, position));
+    if (values.some((value) => !value)) return NEVER;
+    for (let n = 1, at = position + step; n < window && at >= this.base && at < this.count; n++, at += step) {
+      if (this.get("kind", at) === wanted && columns.every((name, c) => this.get(name, at) === values[c])) return at;
+    }
+    return NEVER;
+  }
+
+  // Positions of the rows that match every word of a text, in [from, to]; null: all rows do.
+  search(text, from, to) {
+    const words = text.toLowerCase().match(/\S+/g) ?? [];
+    if (!words.length && from <= this.base && to >= this.last) return null;
+    const tests = words.map((word) => this.wordTest(word));
+    const found = [];
+    for (let position = Math.max(from, this.base); position <= Math.min(to, this.last); position++) {
+      if (tests.every((test) => test(position))) found.push(position);
+    }
+    return found;
+  }
+
+  wordTest(word) {
+    const [, field, value] = /^(?:(id|principal|api|topic|error|client):)?(.*)$/.exec(word);
+    const requests = new Set();
+    const hits = (name, text) => (!field || field === name) && text.toLowerCase().includes(value);
+    for (const number of this.requests.keys()) {
+      const r = this.request(number);
+      const client = `${r.software} ${r.softwareVersion} ${r.clientId}`;
+      if (hits("id", r.id) || hits("principal", r.principal) || hits("api", r.api) || hits("error", r.error)
+        || hits("client", client) || r.elements.some((name) => hits("topic", name))
+        || (!field && value === `#${number}`)) requests.add(number);
+    }
+    const matching = (texts) => new Set(texts.flatMap((name, at) =>
+      (!field && name && name.toLowerCase().includes(value) ? [at] : [])));
+    const kinds = matching(this.kinds.map((kind) => kind.title));
+    const texts = matching(this.texts), nodes = matching(this.nodes.map(nodeName));
+    return (position) => requests.has(this.get("request", position))
+      || kinds.has(this.get("kind", position)) || texts.has(this.get("text", position))
+      || nodes.has(this.get("node", position))
+      || ((!field || field === "error") && this.errorName(this.get("error", position)).toLowerCase().includes(value));
+  }
+}
+
+const PARTNERS = {
+  forward_sent: ["envelope_received", 1, ["request", "attempt"]],
+  envelope_received: ["forward_sent", -1, ["request", "attempt"]],
+  decided: ["forward_replied", 1, ["request"]],
+  envelope_rejected: ["forward_replied", 1, ["request"]],
+  commit_sent: ["transaction", 1, ["number"]],
+  transaction: ["committed", 1, ["zxid"]],
+  committed: ["transaction", -1, ["zxid"]],
+};
+
+export function nodeName(node) {
+  if (/^\d+$/.test(node)) return `Broker ${node}`;
+  if (node === "") return "ZooKeeper";
+  const [source, ...rest] = node.split("-");
+  return `${source === "client" ? "Client" : "Harness"} ${rest.join("-")}`;
+}
+
+// The cluster at a moment, from the rows up to it.
+export class Cluster {
+  constructor(evidence) {
+    this.evidence = evidence;
+    this.changes = [];
+    this.read = evidence.base;
+    this.brokers = [];
+  }
+
+  // Looks at new rows; keeps the positions of those that change the cluster.
+  refresh() {
+    const { evidence } = this;
+    const keys = ["transaction", "active", "resigned", "started", "stopped", "ended", "fault", "healed", "registered"];
+    const changing = new Set(keys.map((key) => evidence.kind[key]));
+    const epochColumn = evidence.column.epoch;
+    for (let position = Math.max(this.read, evidence.base); position < evidence.count; position++) {
+      const kind = evidence.get("kind", position);
+      if (!changing.has(kind)) continue;
+      if (kind === evidence.kind.transaction && !epochColumn[position - evidence.base]
+        && !evidence.has(position, "CONTROLLER_DELETED")) continue;
+      this.changes.push(position);
+    }
+    this.read = evidence.count;
+    // What dropped rows said stays true: it is kept as the state before the first row.
+    const old = this.changes.findIndex((position) => position >= evidence.base);
+    if (old !== 0) {
+      const dropped = old < 0 ? this.changes.splice(0) : this.changes.splice(0, old);
+      this.before = dropped.reduce((state, position) => this.apply(state, position), this.before ?? this.empty());
+    }
+    const ids = new Set(evidence.nodes.filter((node) => /^\d+$/.test(node)).map(Number));
+    for (let id = 1; id <= (evidence.run.brokers ?? 0); id++) ids.add(id);
+    this.brokers = [...ids].sort((a, b) => a - b);
+  }
+
+  empty() {
+    return { controller: null, epoch: 0, brokers: new Map(), faults: new Map() };
+  }
+
+  at(position) {
+    let state = this.before ?? this.empty();
+    state = { ...state, brokers: new Map(state.brokers), faults: new Map(state.faults) };
+    for (const change of this.changes) {
+      if (change > position) break;
+      this.apply(state, change);
+    }
+    return state;
+  }
+
+  apply(state, position) {
+    const { evidence } = this;
+    const node = evidence.node(position), peer = evidence.peer(position);
+    switch (evidence.kinds[evidence.get("kind", position)].key) {
+      case "transaction":
+        if (evidence.has(position, "CONTROLLER_DELETED")) state.controller = null;
+        if (evidence.has(position, "CONTROLLER_CREATED")) state.controller = peer;
+        state.epoch = evidence.get("epoch", position) || state.epoch;
+        break;
+      case "active":
+        if (evidence.hasTransactions) break;
+        state.controller = node;
+        state.epoch = evidence.get("epoch", position);
+        break;
+      case "resigned":
+        if (!evidence.hasTransactions && state.controller === node) state.controller = null;
+        break;
+      case "started":
+      case "registered":
+        state.brokers.set(node, "running");
+        break;
+      case "stopped":
+        state.brokers.set(node, "stopped");
+        break;
+      case "ended":
+        state.brokers.set(peer, "stopped");
+        break;
+      case "fault":
+        state.faults.set(`${evidence.text(position)} ${peer}`, position);
+        break;
+      case "healed":
+        state.faults.delete(`${evidence.text(position)} ${peer}`);
+        break;
+    }
+    return state;
+  }
+
+  // Every time at which a controller was elected or lost: [t, controller or null, epoch].
+  terms() {
+    const state = this.before ? { ...this.before, brokers: new Map(), faults: new Map() } : this.empty();
+    const found = [[this.evidence.column.t[0] ?? 0, state.controller, state.epoch]];
+    for (const position of this.changes) {
+      const [controller, epoch] = [state.controller, state.epoch];
+      this.apply(state, position);
+      if (controller !== state.controller || epoch !== state.epoch) {
+        found.push([this.evidence.get("t", position), state.controller, state.epoch]);
+      }
+    }
+    return found;
+  }
+}
