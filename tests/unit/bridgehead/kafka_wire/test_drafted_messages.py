@@ -62,9 +62,10 @@ TABLE = """
 58 response 0 {"responseHeader": "", "responseData": "", "errorCode": 31}
 = 01 01 001f 00
 # KIP-4: AlterTopicRequest => [TopicName Partitions ReplicationFactor ReplicaAssignment]
-10001 request 0 {"topics": [{"topic": "t", "partitions": -1, "replicationFactor": -1,
-  "replicaAssignment": [{"partition": 0, "replicas": [1, 2]}]}]}
-= 00000001 000174 ffffffff ffff 00000001 00000000 00000002 00000001 00000002
+# "Replicas => int32", "Partitions => int32"
+10001 request 0 {"topics": [{"topic": "t", "partitions": 258, "replicationFactor": 70000,
+  "replicaAssignment": [{"partition": 3, "replicas": [5, 2]}]}]}
+= 00000001 000174 00000102 00011170 00000001 00000003 00000002 00000005 00000002
 10001 response 0 {"topics": [{"topic": "t", "errorCode": 17}]}
 = 00000001 000174 0011
 # KIP-4: ListAcls Request (Version: 0) => principal resource
