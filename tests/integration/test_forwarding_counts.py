@@ -64,6 +64,8 @@ def test_every_forwarded_write_has_one_envelope(
         assert {e["local"] for e in sent} <= {broker == 1}
         in_envelopes = sum(not e["local"] for e in sent)
         assert metrics[broker]["num_messages_redirected_count_total"] == in_envelopes
+        # This broker sent no requests of its own.
+        assert metrics[broker]["bridgehead_client_requests_forwarded_total"] == in_envelopes
         assert metrics[broker]["not_controller_responses_count_total"] == 0
         forwarded[broker] = len(sent)
     assert "NOT_CONTROLLER" not in routes
