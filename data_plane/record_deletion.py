@@ -32,6 +32,11 @@ class RecordDeletion:
         local.require_leader()
         return local.high_watermark
 
+    def log_start_offset(self, topic: str, partition: int) -> int:
+        local = self._partitions.get(topic, partition)
+        local.require_leader()
+        return local.log.start_offset
+
     def low_watermark(self, topic: str, partition: int) -> int:
         local = self._partitions.get(topic, partition)
         local.require_leader()

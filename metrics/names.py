@@ -69,6 +69,19 @@ CLIENTS_FORWARDING: Final = Metric(
     Kind.GAUGE,
     "Client connections that are waiting for the response to a forwarded request",
 )
+CLIENTS_FORWARDING_AS_SPELLED: Final = Metric(
+    "num_client_fowarding_to_controller_count",
+    "num-client-fowarding-to-controller-count",
+    Kind.GAUGE,
+    "The same as num_client_forwarding_to_controller_count, under the name that KIP-590 prints",
+)
+CLIENT_REQUESTS_FORWARDED: Final = Metric(
+    "bridgehead_client_requests_forwarded_total",
+    "bridgehead.server:type=Forwarding,name=ClientRequests",
+    Kind.COUNTER,
+    "Requests of clients that this node has begun to forward to another node since its start; "
+    "resends and the node's own requests are not counted",
+)
 CLIENTS_FORWARDING_RATE: Final = Metric(
     "num_client_forwarding_to_controller_rate",
     "num-client-forwarding-to-controller-rate",
@@ -93,15 +106,13 @@ AUTHORIZATION_FAILED: Final = Metric(
     "request_forwarding_to_controller_authorization_fail_count",
     "request-forwarding-to-controller-authorization-fail-count",
     Kind.COUNTER,
-    "Envelopes that this node answered with CLUSTER_AUTHORIZATION_FAILED; Envelopes that clients "
-    "send to a drafted listener are not counted",
+    "Envelopes that this node answered with CLUSTER_AUTHORIZATION_FAILED",
 )
 ENVELOPES_REJECTED: Final = Metric(
     "bridgehead_envelopes_rejected_total",
     "bridgehead.controller:type=Envelopes,name=Rejected",
     Kind.COUNTER,
-    "Envelopes that this node rejected with an error other than NOT_CONTROLLER; Envelopes that "
-    "clients send to a drafted listener are not counted",
+    "Envelopes that this node rejected with an error other than NOT_CONTROLLER",
 )
 CHANNELS_REJECTED: Final = Metric(
     "bridgehead_broker_channels_rejected_total",
@@ -430,6 +441,8 @@ COMPLETED_REBALANCES: Final = _group_count(
 
 METRICS: Final = (
     CLIENTS_FORWARDING,
+    CLIENTS_FORWARDING_AS_SPELLED,
+    CLIENT_REQUESTS_FORWARDED,
     CLIENTS_FORWARDING_RATE,
     MESSAGES_REDIRECTED,
     MESSAGES_REDIRECTED_RATE,

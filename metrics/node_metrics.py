@@ -60,6 +60,7 @@ class NodeMetrics(Collector):
         self._now_s = now_s
         self._dialect = dialect
         self._pending: Counter[str] = Counter()  # connection -> its pending forwarded requests
+        self._client_requests_count = 0
         self._began = Rate(samples, window_ms)
         self._redirected = Rate(samples, window_ms)
         self._redirected_count = 0
@@ -96,6 +97,7 @@ class NodeMetrics(Collector):
 
     def forwarding_began(self, connection: str) -> None:
         """A request of a client connection is forwarded; the connection waits for the response."""
+        self._client_requests_count += 1
         self._pending[connection] += 1
         if self._pending[connection] == 1:
             self._began.record(self._now_s())
@@ -187,6 +189,8 @@ class NodeMetrics(Collector):
         now_s = self._now_s()
         values: dict[str, float] = {
             names.CLIENTS_FORWARDING.name: len(self._pending),
+            names.CLIENTS_FORWARDING_AS_SPELLED.name: len(self._pending),
+            names.CLIENT_REQUESTS_FORWARDED.name: self._client_requests_count,
             names.CLIENTS_FORWARDING_RATE.name: self._began.measure(now_s),
             names.MESSAGES_REDIRECTED.name: self._redirected_count,
             names.MESSAGES_REDIRECTED_RATE.name: self._redirected.measure(now_s),

@@ -207,7 +207,7 @@ _WITHOUT_RIGHT: Final[Mapping[int, str]] = {
     "suffices",
     ApiKey.DESCRIBE_CLUSTER: "the response omits only the authorized operations",
     ApiKey.ENVELOPE: "{CLUSTER} on the listener for Envelopes; on other listeners the broker "
-    "closes the connection of every client; drafted: every client gets {CLUSTER}",
+    "closes the connection of every client; drafted: {CLUSTER} on every listener",
     ApiKey.LIST_ACLS: "{CLUSTER}. A request for the client's own principal needs no right; without "
     "the right the response has only Allow rules",
 }

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from bridgehead.admin.builders import AlterConfigRequestBuilder, NewTopicsBuilder
 from bridgehead.admin.calls.acls import (
     AclAction,
     AclActionType,
@@ -118,6 +119,7 @@ __all__ = [
     "AdminError",
     "AlterConfigOp",
     "AlterConfigOpType",
+    "AlterConfigRequestBuilder",
     "ApiVersionRange",
     "AsyncAdminClient",
     "AuthenticationError",
@@ -152,6 +154,7 @@ __all__ = [
     "NewTopic",
     "NewTopicWithReplicaAssignments",
     "NewTopicWithReplication",
+    "NewTopicsBuilder",
     "Node",
     "NodeApiVersions",
     "OffsetInfo",

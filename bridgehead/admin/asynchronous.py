@@ -148,6 +148,7 @@ class AsyncAdminClient:
     elect_leaders = coroutine(partitions.elect_leaders)
     alter_partition_reassignments = coroutine(partitions.alter_partition_reassignments)
     list_partition_reassignments = coroutine(partitions.list_partition_reassignments)
+    wait_for_reassignments = coroutine(partitions.wait_for_reassignments)
 
     delete_records = coroutine(records.delete_records)
     list_offsets = coroutine(records.list_offsets)

@@ -152,6 +152,7 @@ class AdminClient:
     elect_leaders = blocking(partitions.elect_leaders)
     alter_partition_reassignments = blocking(partitions.alter_partition_reassignments)
     list_partition_reassignments = blocking(partitions.list_partition_reassignments)
+    wait_for_reassignments = blocking(partitions.wait_for_reassignments)
 
     delete_records = blocking(records.delete_records)
     list_offsets = blocking(records.list_offsets)

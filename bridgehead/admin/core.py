@@ -4,9 +4,10 @@ The caller passes times in milliseconds of any monotonic clock. After each input
 the `effects()` and carries them out. The caller also calls `tick` at the time `wakeup_ms()`.
 
 A request goes to the broker that it names. If it names none, the API's row in `kafka_wire.apis`
-says whether the request goes to the controller or to any broker. The request is resent after a
-pause if the connection ends, if no response comes within `request.timeout.ms`, or if the broker is
-not the controller: at most `retries` times, and only until the call times out.
+says whether the request goes to the controller or to any broker. On a drafted listener a change of
+a named broker's configs goes to the controller, too (KIP-590). The request is resent after a pause
+if the connection ends, if no response comes within `request.timeout.ms`, or if the broker is not
+the controller: at most `retries` times, and only until the call times out.
 """
 
 from __future__ import annotations
@@ -92,6 +93,7 @@ class _Cluster:
 
     brokers: dict[int, Address]
     controller_id: int
+    dialect: str  # of the listener that sent the metadata
     fetched_ms: float
 
 
@@ -312,6 +314,8 @@ class AdminCore:
 
     def _send(self, link: Link[_Exchange], exchange: _Exchange) -> None:
         request = exchange.request
+        if exchange.is_for_controller:
+            request = request._replace(broker=None)
         version, dialect = link.protocol.version_of(request)
         left_ms = exchange.call.deadline_ms - self._now_ms
         limit_ms = min(float(self._numbers["request.timeout.ms"]), left_ms)
@@ -398,13 +402,11 @@ class AdminCore:
         cluster = self._current_cluster(exchange)
         if cluster is None:
             return None
-        wanted = cluster.controller_id if exchange.broker is None else exchange.broker
-        address = cluster.brokers.get(wanted)
-        if (
-            address is None
-            and exchange.broker is not None
-            and (cluster.fetched_ms >= exchange.began_ms)
-        ):
+        if exchange.request.drafted_goes_to_controller and pinned is None and named is not None:
+            exchange.is_for_controller = cluster.dialect == "drafted"
+        wanted = None if exchange.is_for_controller else exchange.broker
+        address = cluster.brokers.get(cluster.controller_id if wanted is None else wanted)
+        if address is None and wanted is not None and cluster.fetched_ms >= exchange.began_ms:
             text = f"Broker {wanted} is not in the cluster's metadata."
             raise BrokerGoneError(text, sent=exchange.attempts > 0)
         if address is None:
@@ -440,22 +442,27 @@ class AdminCore:
         return None
 
     @staticmethod
-    def _fetch_metadata() -> Plan[MetadataResponse]:
-        request = MetadataRequest(topics=[], allow_auto_topic_creation=False)
-        response = yield from one(Request(ApiKey.METADATA, lambda _: request, min_version=1))
-        message: MetadataResponse = response.message
-        return message
+    def _fetch_metadata() -> Plan[tuple[MetadataResponse, str]]:
+        """Return the metadata, and the dialect of the listener that sent it."""
+        dialects: list[str] = []
 
-    def _learn(self, outcome: Try[MetadataResponse]) -> None:
+        def build(attempt: Attempt) -> MetadataRequest:
+            dialects.append(attempt.dialect)
+            return MetadataRequest(topics=[], allow_auto_topic_creation=False)
+
+        response = yield from one(Request(ApiKey.METADATA, build, min_version=1))
+        return response.message, dialects[-1]
+
+    def _learn(self, outcome: Try[tuple[MetadataResponse, str]]) -> None:
         """Store the result of a refresh."""
         self._refresh = self._failed_refresh = None
         error = outcome.error
         if error is None:
-            message = outcome.get()
+            message, dialect = outcome.get()
             brokers = {
                 broker.node_id: Address(broker.host, broker.port) for broker in message.brokers
             }
-            self._cluster = _Cluster(brokers, message.controller_id, self._now_ms)
+            self._cluster = _Cluster(brokers, message.controller_id, dialect, self._now_ms)
         elif isinstance(error, AuthenticationError | UnsupportedVersionError):
             self._failed_refresh = _FailedRefresh(error, self._now_ms)
 

@@ -44,7 +44,8 @@ class Request(NamedTuple):
     """A request before its broker and version are known.
 
     `build` returns the message for the version that was negotiated. The request takes the route of
-    the API's row in `bridgehead.kafka_wire.apis`, unless `broker` names a broker. `dialect` is the
+    the API's row in `bridgehead.kafka_wire.apis`, unless `broker` names a broker. With
+    `drafted_goes_to_controller`, this name counts on a shipped listener only. `dialect` is the
     dialect that the listener must have. `because` names the option that needs this dialect, or a
     version from `min_version` to `max_version`; error texts contain this name. `unread` names the
     arrays of the response that the call does not read. `resent` is true if another broker may have
@@ -60,6 +61,7 @@ class Request(NamedTuple):
     because: str = ""
     unread: tuple[str, ...] = ()
     resent: bool = False
+    drafted_goes_to_controller: bool = False
 
 
 @dataclass(frozen=True, slots=True)

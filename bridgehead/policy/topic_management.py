@@ -133,8 +133,8 @@ class DeleteRecordsRequest(_Request):
 
     `deleted_message_offsets` maps each partition to an offset: all records before this offset are
     deleted. If the client requested -1, the offset is the high watermark. The mapping has only
-    partitions that pass all other checks, for example that the receiving broker leads the
-    partition.
+    partitions that would lose records and that pass all other checks, for example that the
+    receiving broker leads the partition. It is empty if no partition would lose records.
     """
 
     deleted_message_offsets: Mapping[int, int]

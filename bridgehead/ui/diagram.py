@@ -58,7 +58,12 @@ def diagram_of(reader: RunReader, request_id: str) -> Diagram:
     positions = story(rows, number)[:_ATTEMPTS_SHOWN_MAX]
     start = rows.value("t", positions[0])
     nodes = sorted({rows.value("node", p) for p in positions if _is_on_broker(rows, p)})
-    names = ("Client", *(f"Broker {rows.nodes.values[n]}" for n in nodes), "Controller", "ZooKeeper")
+    names = (
+        "Client",
+        *(f"Broker {rows.nodes.values[n]}" for n in nodes),
+        "Controller",
+        "ZooKeeper",
+    )
     lane_of = _lanes(rows, nodes)
     captions = Captions(rows)
     steps = tuple(
@@ -138,7 +143,9 @@ def as_svg(diagram: Diagram) -> str:
         f'<text x="12" y="22" font-size="15" font-weight="600">{_text(diagram.title)}</text>',
     ]
     for at, name in enumerate(diagram.lanes):
-        parts.append(f'<text x="{x[at]}" y="50" text-anchor="middle" font-weight="600">{name}</text>')
+        parts.append(
+            f'<text x="{x[at]}" y="50" text-anchor="middle" font-weight="600">{name}</text>'
+        )
         parts.append(f'<path d="M{x[at]} {_TOP - 8} V{height - 10}" stroke="{_COLORS["line"]}"/>')
     for row, step in enumerate(diagram.steps):
         parts += _svg_step(step, x, _TOP + _ROW * row + _ROW // 2)
@@ -203,4 +210,3 @@ def _text(text: str) -> str:
 
 
 FORMATS: Final[dict[str, Callable[[Diagram], str]]] = {"svg": as_svg, "mermaid": as_mermaid}
-

@@ -57,9 +57,7 @@ def explain(slices: Sequence[Slice]) -> list[Misfit]:
             output = _run(batch, "IsReported")
             explained = {int(number) for number in _EXPLAINED.findall(output)}
             misfits += [
-                _misfit(slice_)
-                for number, slice_ in enumerate(batch, 1)
-                if number not in explained
+                _misfit(slice_) for number, slice_ in enumerate(batch, 1) if number not in explained
             ]
     return misfits
 

@@ -431,8 +431,10 @@ class Projection:
             and (e["node"], e["boot"]) == (event["node"], event["boot"])
             and e["seq"] < event["seq"]
         ]
-        return bool(before) and before[-1]["kind"] == STARTED and (
-            before[-1]["epoch"] == event["epoch"]
+        return (
+            bool(before)
+            and before[-1]["kind"] == STARTED
+            and (before[-1]["epoch"] == event["epoch"])
         )
 
     def _commit_entry(self, event: Event) -> dict[str, Any]:
@@ -590,5 +592,3 @@ def slices_of(evidence: Evidence) -> tuple[list[Slice], list[str]]:
         else:
             slices.append(slice_)
     return slices, too_large
-
-

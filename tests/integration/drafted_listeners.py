@@ -6,17 +6,22 @@ KIPs drafted (docs/kips.md).
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 from bridgehead.cluster import Cluster
 from bridgehead.kafka_wire.headers import (
     RequestHeader,
+    decode_response_header,
     encode_request_header,
 )
+from bridgehead.kafka_wire.json_form import decode_body, encode_body
 from bridgehead.raw_client.blocking import CLOSED, Connection, call_once
 from bridgehead.raw_client.codec import topic_body
+from cluster_model.principal import KafkaPrincipal
+from envelope.principal_serde import DefaultPrincipalSerde
 
-METADATA, ALTER_CONFIGS, INCREMENTAL, QUOTAS = 3, 33, 44, 49
+METADATA, ALTER_CONFIGS, INCREMENTAL, QUOTAS, ENVELOPE = 3, 33, 44, 49, 58
 # Properties of brokers with a listener for each dialect.
 BOTH_DIALECTS = {
     "listeners": "SHIPPED://:0,DRAFTED://:0",
@@ -69,6 +74,33 @@ def error_codes(response: Any) -> set[int]:
         return set()
     codes = {response["errorCode"]} if "errorCode" in response else set()
     return codes.union(*(error_codes(value) for value in response.values()))
+
+
+def drafted_envelope(
+    key: int, version: int, body: dict[str, Any], client_id: str = "inside", **fields: Any
+) -> dict[str, Any]:
+    """Return KIP-590's EnvelopeRequest with a request of the user alice."""
+    header = encode_request_header(RequestHeader(key, version, 77, client_id))
+    principal = DefaultPrincipalSerde().serialize(KafkaPrincipal("User", "alice"))
+    return {
+        "requestHeader": base64.b64encode(header).decode(),
+        "requestData": base64.b64encode(
+            encode_body(key, "request", version, body, "drafted")
+        ).decode(),
+        "principalInfo": base64.b64encode(principal).decode(),
+        "clientHostIP": "10.1.2.3",
+        "listenerName": "OUTSIDE",
+        "securityProtocol": "SASL_SSL",
+        **fields,
+    }
+
+
+def inner_response(key: int, version: int, envelope: Any) -> Any:
+    """Return the body of the response in KIP-590's EnvelopeResponse."""
+    assert envelope["errorCode"] == 0, envelope
+    header, data = (base64.b64decode(envelope[n]) for n in ("responseHeader", "responseData"))
+    assert decode_response_header(key, version, header) == (77, len(header))
+    return decode_body(key, "response", version, data, "drafted")
 
 
 def creation(

@@ -7,6 +7,7 @@ import base64
 import dataclasses
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -333,9 +334,55 @@ def test_drafted_apis_work_on_a_drafted_listener_only(guarded: Cluster) -> None:
         broker = admin.ConfigResource(admin.ConfigResourceType.BROKER, "2")
         change = {broker: [admin.AlterConfigOp("log.cleaner.threads", "2")]}
         assert client.incremental_alter_configs(change) == {broker: None}
+        loggers = admin.ConfigResource(admin.ConfigResourceType.BROKER_LOGGER, "2")
+        quieter = {loggers: [admin.AlterConfigOp("broker_proxy.requests.dispatch", "WARN")]}
+        assert client.incremental_alter_configs(quieter) == {loggers: None}
+        resource_of_2 = {broker: {"log.cleaner.threads": "3"}}
+        assert client.alter_configs(resource_of_2, validate_only=True) == {broker: None}
+
+    def writes() -> dict[int, Counter[tuple[object, object]]]:
+        return {
+            number: Counter(
+                (event["api_key"], event["api_version"])
+                for event in Secured.events_of(guarded, number, "request_received")
+                if event["api_key"] in (33, 44) and event["listener"] == "DRAFTED"
+            )
+            for number in (1, 2, 3)
+        }
+
+    # Broker 1 is the controller. Only broker 2 has the levels of its loggers (KIP-590).
+    wait_until(writes, lambda value: value == {1: {(44, 2): 2, (33, 2): 1}, 2: {(44, 1): 1}, 3: {}})
     unsupported = pytest.raises(admin.UnsupportedVersionError, match="has no AlterTopics")
     with AdminClient(user(guarded, "admin")) as client, unsupported:
         client.alter_topics([admin.TopicAlteration("drafted", partitions=4)])
+
+
+@pytest.mark.parametrize("listener", ["SHIPPED", "DRAFTED"])
+def test_a_topic_that_may_not_be_described_is_not_listed(guarded: Cluster, listener: str) -> None:
+    """A broker omits it from its response. Broker 3 is not the controller."""
+    shown, hidden = f"shown-{listener}", f"hidden-{listener}"
+    with AdminClient(user(guarded, "admin", listener)) as client:
+        errors = client.create_topics([NewTopicWithReplication(n, 1, 1) for n in (shown, hidden)])
+        assert list(errors.values()) == [None, None]
+        describe = acl(
+            resource_name=shown,
+            pattern_type=admin.PatternType.LITERAL,
+            operation=admin.AclOperation.DESCRIBE,
+        )
+        assert client.create_acls([describe]) == {describe: None}
+    servers = guarded.bootstrap_server(3, listener)
+    with AdminClient({**user(guarded, "alice", listener), "bootstrap.servers": servers}) as client:
+        wait_until(lambda: shown in client.list_topics())
+        assert hidden not in client.list_topics()
+        described = client.describe_topics([shown, hidden])
+        assert described[shown].is_success
+        error = described[hidden].error
+        assert isinstance(error, admin.KafkaError)
+        assert error.code is admin.ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        with pytest.raises(admin.KafkaError):
+            client.describe_config("topic", [hidden, "nothing"])
+        with pytest.raises(admin.KafkaError):
+            client.alter_config("topic", {hidden: {"retention.ms": "1"}}).result(30)
 
 
 @pytest.fixture(scope="module")

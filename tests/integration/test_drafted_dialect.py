@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 
 from bridgehead.cluster import Cluster
 from bridgehead.kafka_wire.codec import decode_response, encode_request
@@ -32,8 +33,11 @@ from tests.integration.drafted_listeners import (
     creation,
     deletion,
     described,
+    drafted_envelope,
+    inner_response,
 )
 from tests.integration.processes import wait_until
+from tests.integration.secured import Secured
 
 METADATA, FIND_COORDINATOR, API_VERSIONS, CREATE, DELETE = 3, 10, 18, 19, 20
 DELETE_RECORDS, DESCRIBE_CONFIGS, ALTER_CONFIGS, INCREMENTAL = 21, 32, 33, 44
@@ -110,9 +114,20 @@ def test_only_the_controller_accepts_a_bumped_version_and_older_ones_are_forward
         assert shipped.codes(2, key, version, body) == [NONE]
 
 
-def node_log(listener: Listener) -> str:
-    """Return the log of broker 1, the controller."""
-    return (listener.cluster.data_dir / "nodes" / "1" / "node.log").read_text()
+def node_log(listener: Listener, broker: int = 1) -> str:
+    """Return the log of a broker. Broker 1 is the controller."""
+    return (listener.cluster.data_dir / "nodes" / str(broker) / "node.log").read_text()
+
+
+def produce(address: str, topic: str, partition: int, values: list[bytes]) -> None:
+    producer = Producer({"bootstrap.servers": address, "message.timeout.ms": 30_000})
+    errors: list[object] = []
+    for value in values:
+        producer.produce(
+            topic, value, partition=partition, on_delivery=lambda error, _: errors.append(error)
+        )
+    assert producer.flush(30) == 0
+    assert errors == [None] * len(values)
 
 
 def stored_threads(drafted: Listener, broker: int) -> str:
@@ -161,21 +176,49 @@ def test_a_shipped_listener_closes_the_connection_on_a_version_that_never_shippe
     assert drafted.call(1, ALTER_TOPICS, 0, {"topics": []}) == {"topics": []}
 
 
-def test_an_envelope_of_a_client_is_rejected(drafted: Listener, shipped: Listener) -> None:
-    """KIP-590 §EnvelopeRequest Handling. The client pretends to be another broker."""
-    envelope = {
-        "requestHeader": "AAA=",
-        "requestData": "AAA=",
-        "principalInfo": "AAA=",
-        "clientHostIP": "127.0.0.1",
-        "listenerName": "DRAFTED",
-        "securityProtocol": "PLAINTEXT",
-    }
-    for broker in (1, 2):
-        response = drafted.call(broker, ENVELOPE, 0, envelope)
-        assert response == {"responseHeader": "", "responseData": "", "errorCode": CLUSTER_DENIED}
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_a_drafted_envelope_is_executed_by_the_controller_only(
+    drafted: Listener, shipped: Listener, cluster: Cluster, version: int
+) -> None:
+    """KIP-590 §EnvelopeRequest Handling. Every version is sent: the controller handles them all."""
+    name = f"wrapped-{version}"
+    assert drafted.codes(1, CREATE, 0, creation(name)) == [NONE]
+    config = {"name": "retention.ms", "value": "7000", "configOperation": 0}
+    resource = {"resourceType": 2, "resourceName": name, "configs": [config]}
+    body = {"resources": [resource], "validateOnly": False}
+    envelope = drafted_envelope(INCREMENTAL, version, body)
+    rejected = drafted.call(2, ENVELOPE, 0, envelope)
+    assert rejected == {"responseHeader": "", "responseData": "", "errorCode": NOT_CONTROLLER}
+    response = drafted.call(1, ENVELOPE, 0, envelope)
+    (result,) = inner_response(INCREMENTAL, version, response)["responses"]
+    assert (result["errorCode"], result["resourceName"]) == (NONE, name)
+    named = {"resourceType": 2, "resourceName": name, "configurationKeys": ["retention.ms"]}
+    (row,) = drafted.call(3, DESCRIBE_CONFIGS, 0, {"resources": [named]})["results"]
+    assert [entry["value"] for entry in row["configs"]] == ["7000"]
+    (started,) = [
+        event
+        for event in Secured.events_of(cluster, 1, "request_received")
+        if event["client_id"] == "inside" and event["api_version"] == version
+    ]
+    wanted = ("principal", "client_host", "listener", "security_protocol", "dialect")
+    seen = tuple(started[field] for field in wanted)
+    assert seen == ("User:alice", "10.1.2.3", "OUTSIDE", "SASL_SSL", "drafted")
     frame = encode_body(ENVELOPE, "request", 0, envelope, "drafted")
     assert shipped.send(1, ENVELOPE, 0, frame) == CLOSED
+
+
+def test_topics_are_created_and_altered_by_drafted_envelopes(drafted: Listener) -> None:
+    """These APIs have no version that a broker forwards for a client."""
+    created = drafted.call(1, ENVELOPE, 0, drafted_envelope(CREATE, 0, creation("by-envelope")))
+    (result,) = inner_response(CREATE, 0, created)["topics"]
+    assert (result["name"], result["errorCode"]) == ("by-envelope", NONE)
+    topic = {"topic": "by-envelope", "partitions": 2, "replicationFactor": -1}
+    body = {"topics": [{**topic, "replicaAssignment": []}]}
+    altered = drafted.call(1, ENVELOPE, 0, drafted_envelope(ALTER_TOPICS, 0, body))
+    assert inner_response(ALTER_TOPICS, 0, altered) == {
+        "topics": [{"topic": "by-envelope", "errorCode": NONE}]
+    }
+    wait_until(lambda: len(described(drafted, 2, "by-envelope")["by-envelope"]["partitions"]) == 2)
 
 
 def test_a_shipped_envelope_is_executed_on_the_listener_between_brokers_only(
@@ -355,8 +398,9 @@ def test_a_policys_text_is_returned_from_version_1_on(drafted: Listener, shipped
 
 def create_kept(drafted: Listener) -> None:
     """Create the topic that the policy protects."""
+    assignment = {0: [2, 1], 1: [2, 3]}
     assert drafted.codes(
-        1, CREATE, 0, creation("kept", assignment={0: [1, 2]}, partitions=-1, factor=-1)
+        1, CREATE, 0, creation("kept", assignment=assignment, partitions=-1, factor=-1)
     ) in ([NONE], [EXISTS])
 
 
@@ -389,25 +433,38 @@ def test_kip_201s_delete_topics_has_validate_only_and_error_messages(
     assert (row["errorCode"], row["errorMessage"]) == (VIOLATION, "kept")
 
 
-def test_kip_201s_delete_records_has_error_messages(drafted: Listener, shipped: Listener) -> None:
-    """In the draft, v1 and later return the message, and v0 has no code for policies."""
+def test_kip_201s_delete_records_has_error_messages(
+    drafted: Listener, shipped: Listener, cluster: Cluster
+) -> None:
+    """In the draft, v1 and later return the message, and v0 has no code for policies.
+
+    Broker 2, which is not the controller, leads both partitions of the topic, of which only the
+    second has records.
+    """
     create_kept(drafted)
-    topics = [{"name": "kept", "partitions": [{"partitionIndex": 0, "offset": 0}]}]
-    body = {"topics": topics, "timeoutMs": 1000}
+    produce(cluster.bootstrap_server(2, "SHIPPED"), "kept", 1, [b"a", b"b", b"c"])
+    partitions = [{"partitionIndex": 0, "offset": -1}, {"partitionIndex": 1, "offset": 2}]
+    body = {"topics": [{"name": "kept", "partitions": partitions}], "timeoutMs": 1000}
+    nothing = {"partitionIndex": 1, "offset": 0}
+    loses_nothing = {"topics": [{"name": "kept", "partitions": [nothing]}], "timeoutMs": 1000}
     for version in (1, 2):
-        dry = drafted.call(1, DELETE_RECORDS, version, {**body, "validateOnly": True})
-        (row,) = dry["topics"][0]["partitions"]
-        assert (row["errorCode"], row["errorMessage"]) == (VIOLATION, "kept: {0: 0}")
-    assert drafted.codes(1, DELETE_RECORDS, 0, body) == [UNKNOWN]
-    assert "deletion of records of kept (version 0 has no error code for this): kept: {0: 0}" in (
-        node_log(drafted)
+        dry = drafted.call(2, DELETE_RECORDS, version, {**body, "validateOnly": True})
+        assert [
+            (row["errorCode"], row["errorMessage"]) for row in dry["topics"][0]["partitions"]
+        ] == [(VIOLATION, "kept: {1: 2}")] * 2
+        empty = drafted.call(2, DELETE_RECORDS, version, {**loses_nothing, "validateOnly": True})
+        (row,) = empty["topics"][0]["partitions"]
+        assert (row["errorCode"], row["errorMessage"]) == (VIOLATION, "kept: {}")
+    assert drafted.codes(2, DELETE_RECORDS, 0, body) == [UNKNOWN, UNKNOWN]
+    assert "deletion of records of kept (version 0 has no error code for this): kept: {1: 2}" in (
+        node_log(drafted, 2)
     )
-    assert drafted.codes(1, DELETE_RECORDS, 2, body) == [VIOLATION]
+    assert drafted.codes(2, DELETE_RECORDS, 2, body) == [VIOLATION, VIOLATION]
     for version in (0, 1, 2):
-        assert shipped.codes(1, DELETE_RECORDS, version, body) == [VIOLATION]
+        assert shipped.codes(2, DELETE_RECORDS, version, body) == [VIOLATION, VIOLATION]
     elsewhere = drafted.call(3, DELETE_RECORDS, 1, {**body, "validateOnly": False})
-    (row,) = elsewhere["topics"][0]["partitions"]
-    assert (row["errorCode"], bool(row["errorMessage"])) == (6, True)
+    for row in elsewhere["topics"][0]["partitions"]:
+        assert (row["errorCode"], bool(row["errorMessage"])) == (6, True)
 
 
 def test_topics_are_altered_at_the_controller_only(drafted: Listener) -> None:
@@ -429,6 +486,8 @@ def test_topics_are_altered_at_the_controller_only(drafted: Listener) -> None:
     assert drafted.codes(1, ALTER_TOPICS, 0, grow) == [NONE]
     wait_until(lambda: len(replicas()) == 2)
     assert drafted.codes(1, ALTER_TOPICS, 0, body("altered", 1)) == [INVALID_PARTITIONS]
+    assert drafted.codes(1, ALTER_TOPICS, 0, body("altered", -1, 70_000)) == [INVALID_FACTOR]
+    assert drafted.codes(3, ALTER_TOPICS, 0, body("altered", -1, 70_000)) == [NOT_CONTROLLER]
     both = body("altered", p0=[3, 2], p2=[2, 3])
     assert drafted.codes(1, ALTER_TOPICS, 0, both) == [NONE]
     wait_until(lambda: replicas().get(0) == [3, 2] and replicas().get(2) == [2, 3])

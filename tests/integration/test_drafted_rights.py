@@ -13,8 +13,17 @@ from typing import Any
 import pytest
 
 from bridgehead.cluster import Cluster
-from tests.integration.drafted_listeners import BOTH_DIALECTS, Listener, creation, deletion
+from tests.integration.drafted_listeners import (
+    BOTH_DIALECTS,
+    ENVELOPE,
+    Listener,
+    creation,
+    deletion,
+    drafted_envelope,
+    inner_response,
+)
 from tests.integration.processes import wait_until
+from tests.integration.secured import Secured
 
 CREATE, DELETE, DESCRIBE_ACLS, LIST_ACLS, ALTER_ACLS = 19, 20, 29, 10002, 10003
 NONE, INVALID_TOPIC, TOPIC_DENIED, CLUSTER_DENIED, INVALID_REQUEST = 0, 17, 29, 31, 42
@@ -69,6 +78,24 @@ def test_an_error_of_the_authorizer_is_a_generic_error_and_logged(drafted: Liste
     assert "RuntimeError: the client id says so" in log
     listed = {"principal": None, "resourceType": 2, "resourceName": "others"}
     assert drafted.call(1, LIST_ACLS, 0, listed)["responses"] == []
+
+
+def test_an_envelope_needs_the_right_of_its_sender_and_those_of_its_client(
+    drafted: Listener,
+) -> None:
+    """KIP-590 §EnvelopeRequest Handling. Only the sender's missing right is a top-level error."""
+    failures = "request_forwarding_to_controller_authorization_fail_count_total"
+    body = creation("wrapped")
+    envelope = drafted_envelope(CREATE, 0, body, "CREATE CLUSTER")
+    rejected = drafted.call(1, ENVELOPE, 0, envelope, "CLUSTER_ACTION CLUSTER")
+    assert rejected == {"responseHeader": "", "responseData": "", "errorCode": CLUSTER_DENIED}
+    assert Secured.metric_of(drafted.cluster, 1, failures) == 1
+    denied = inner_response(CREATE, 0, drafted.call(1, ENVELOPE, 0, envelope))
+    assert [topic["errorCode"] for topic in denied["topics"]] == [CLUSTER_DENIED]
+    allowed = drafted_envelope(CREATE, 0, body, "CLUSTER_ACTION CLUSTER")
+    created = inner_response(CREATE, 0, drafted.call(1, ENVELOPE, 0, allowed))
+    assert [topic["errorCode"] for topic in created["topics"]] == [NONE]
+    assert Secured.metric_of(drafted.cluster, 1, failures) == 1
 
 
 def action(kind: int, principal: str) -> dict[str, Any]:

@@ -183,7 +183,7 @@ class Part:
         """Replace it by its negation."""
 
         def edit(place: Place) -> None:
-            place.put([_negation(place.node)])
+            place.put([negation(place.node)])
 
         return _PartChange(self, "negated", edit)
 
@@ -319,7 +319,17 @@ def added(code: str) -> Change:
     return _Added(code)
 
 
-def _negation(node: ast.AST) -> ast.expr:
+def parts_of(change: Change) -> Iterator[Part]:
+    """Yield the parts that a change of one or two parts edits."""
+    if isinstance(change, _PartChange):
+        yield change.part
+    elif isinstance(change, _Both):
+        for one in change.changes:
+            yield from parts_of(one)
+
+
+def negation(node: ast.AST) -> ast.expr:
+    """Return the opposite of a condition."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return node.operand
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _NEGATED:

@@ -13,6 +13,8 @@ from tests.kips.place import scope_of
 class Mutant(NamedTuple):
     """If `change` is made in `name` of `module`, a test of each row must fail.
 
+    Without `needs_every_row`, a test of one of the rows is enough.
+
     `name` is the qualified name of a function, a class, a constant or a field, such as
     `Dispatcher._relay`. If it is empty, the change is one of the module.
     """
@@ -21,6 +23,7 @@ class Mutant(NamedTuple):
     module: str
     name: str
     change: Change
+    needs_every_row: bool = True
 
     def __str__(self) -> str:
         return f"{self.module}:{self.name}: {self.change}"

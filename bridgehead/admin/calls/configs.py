@@ -207,9 +207,13 @@ def describe_config(
     """Return the configs of entities by name (KIP-4 describeConfig).
 
     `entity_type` is "topic", "broker" or "broker-logger".
+
+    Raises:
+        AdminError: the configs of no entity can be described. It is the error of the first one.
     """
     kind = _entity_type(entity_type)
     described = yield from describe_configs([ConfigResource(kind, name) for name in entity_names])
+    _raise_if_all_failed([configs.error for configs in described.values()])
     return {resource.name: configs for resource, configs in described.items()}
 
 
@@ -219,6 +223,9 @@ def alter_config(
     """Change single configs by entity name; None deletes a config (KIP-4 alterConfig).
 
     For each entity, the result has all configs of the entity after the change, or an error.
+
+    Raises:
+        AdminError: the configs of no entity were changed. It is the error of the first one.
     """
     kind = _entity_type(entity_type)
     errors = yield from incremental_alter_configs(
@@ -227,19 +234,30 @@ def alter_config(
             for name, values in changes.items()
         }
     )
-    results: dict[str, Try[Configs]] = {
-        resource.name: Try.new_error(error)
-        for resource, error in errors.items()
-        if error is not None
+    _raise_if_all_failed(errors.values())
+    failed: dict[ConfigResource, Try[Configs]] = {
+        resource: Try.new_error(error) for resource, error in errors.items() if error is not None
     }
-    left = [name for name in changes if name not in results]
-    return results | (yield from describe_config(entity_type, left))
+    left = [resource for resource in errors if resource not in failed]
+    results = failed | (yield from describe_configs(left))
+    return {resource.name: results[resource] for resource in errors if resource in results}
+
+
+def _raise_if_all_failed(errors: Collection[AdminError | None]) -> None:
+    """Raise the first error if every entity has one."""
+    failures = [error for error in errors if error is not None]
+    if failures and len(failures) == len(errors):
+        raise failures[0]
 
 
 def _alter(
     key: ApiKey, changes: Mapping[ConfigResource, Any], message: Callable[[Any], Any]
 ) -> Plan[dict[ConfigResource, AdminError | None]]:
-    """Send each named broker a request with its resources; other resources share one request."""
+    """Send each named broker a request with its resources; other resources share one request.
+
+    On a drafted listener the requests go to the controller instead (KIP-590), except those about
+    loggers, whose levels only their broker has.
+    """
 
     def results(response: BrokerResponse) -> Iterator[tuple[ConfigResource, Try[None]]]:
         for row in response.message.responses:
@@ -247,10 +265,16 @@ def _alter(
             yield resource, response.done(row)
 
     errors: dict[ConfigResource, AdminError | None] = {}
-    for broker, part in _by_broker(changes).items():
+    for (broker, has_loggers), part in _parts(changes).items():
 
-        def request(left: Mapping[ConfigResource, Any], broker: int | None = broker) -> Request:
-            return Request(key, lambda _: message(left), broker)
+        def request(
+            left: Mapping[ConfigResource, Any],
+            broker: int | None = broker,
+            has_loggers: bool = has_loggers,
+        ) -> Request:
+            return Request(
+                key, lambda _: message(left), broker, drafted_goes_to_controller=not has_loggers
+            )
 
         try:
             wanted = {resource: changes[resource] for resource in part}
@@ -266,6 +290,17 @@ def _by_broker(resources: Iterable[ConfigResource]) -> dict[int | None, list[Con
     parts: dict[int | None, list[ConfigResource]] = {}
     for resource in resources:
         parts.setdefault(resource.broker, []).append(resource)
+    return parts
+
+
+def _parts(
+    resources: Iterable[ConfigResource],
+) -> dict[tuple[int | None, bool], list[ConfigResource]]:
+    """Group resources by their broker, and separate loggers from configs."""
+    parts: dict[tuple[int | None, bool], list[ConfigResource]] = {}
+    for resource in resources:
+        is_logger = resource.type is ConfigResourceType.BROKER_LOGGER
+        parts.setdefault((resource.broker, is_logger), []).append(resource)
     return parts
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from bridgehead.admin.errors import AdminError
-from bridgehead.admin.requests import Attempt, Batch, BrokerResponse, Plan, Request, one
+from bridgehead.admin.errors import AdminError, InvalidCallError, KafkaTimeoutError
+from bridgehead.admin.requests import Attempt, Batch, BrokerResponse, Plan, Request, Wait, one
 from bridgehead.admin.results import TopicPartition, Try
 from bridgehead.kafka_wire.api_key import ApiKey
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     )
 
 T = TypeVar("T")
+_NAMED_MAX: Final = 3  # partitions in the text of an error
 
 
 class NewPartitions(NamedTuple):
@@ -206,6 +207,30 @@ def list_partition_reassignments(
         for topic in response.message.topics
         for partition in topic.partitions
     }
+
+
+def wait_for_reassignments(
+    partitions: Collection[TopicPartition] | None = None, poll_ms: int = 200
+) -> Plan[None]:
+    """Wait until none of `partitions` is being reassigned; None means all partitions (KIP-4).
+
+    The client asks the controller every `poll_ms` milliseconds. A reassignment can take longer than
+    `default.api.timeout.ms`: use `with_timeout`.
+
+    Raises:
+        KafkaTimeoutError: some partitions are still being reassigned; the text names them.
+        InvalidCallError: `poll_ms` is below 1.
+    """
+    if poll_ms < 1:
+        raise InvalidCallError(f"poll_ms is {poll_ms}: give 1 or more.")
+    while left := (yield from list_partition_reassignments(partitions)):
+        try:
+            yield Wait(poll_ms)
+        except KafkaTimeoutError:
+            named = [f"{name}-{number}" for name, number in sorted(left)]
+            more = f" and {len(named) - _NAMED_MAX} more" if len(named) > _NAMED_MAX else ""
+            text = f"{', '.join(named[:_NAMED_MAX])}{more} are still being reassigned: wait longer."
+            raise KafkaTimeoutError(text, sent=True) from None
 
 
 def _by_topic(partitions: Collection[TopicPartition]) -> dict[str, dict[int, Any]]:

@@ -50,6 +50,13 @@ class DeletableLogs(Protocol):
             ApiError: this broker does not lead the partition.
         """
 
+    def log_start_offset(self, topic: str, partition: int) -> int:
+        """Return the offset of the first record that this broker has.
+
+        Raises:
+            ApiError: this broker does not lead the partition.
+        """
+
     def low_watermark(self, topic: str, partition: int) -> int:
         """Return the smallest log start offset of the live replicas; -1 if it is unknown.
 
@@ -72,6 +79,9 @@ class EmptyLogs:
     """The logs of a broker without a data plane."""
 
     def high_watermark(self, _topic: str, _partition: int) -> int:
+        return 0
+
+    def log_start_offset(self, _topic: str, _partition: int) -> int:
         return 0
 
     def low_watermark(self, _topic: str, _partition: int) -> int:
@@ -164,15 +174,20 @@ class DeleteRecords:
         offsets: Mapping[int, int],
         errors: Mapping[int, ErrorCode],
     ) -> ApiError | None:
-        """Call the policy for the partitions that passed all other checks; return its error."""
-        requested = {
-            p: self.logs.high_watermark(name, p) if offsets[p] == _HIGH_WATERMARK else offsets[p]
-            for p, error in errors.items()
-            if error is ErrorCode.NONE
-        }
-        if self.policy is None or not requested:
+        """Call the policy for the partitions that passed all other checks; return its error.
+
+        The policy is called even if no record would be deleted: it may protect the topic.
+        """
+        valid = [partition for partition, error in errors.items() if error is ErrorCode.NONE]
+        if self.policy is None or not valid:
             return None
-        rejection = await self.policy.rejection(request.client.principal, name, requested)
+        deleted: dict[int, int] = {}
+        for p in valid:
+            mark = self.logs.high_watermark(name, p)
+            offset = mark if offsets[p] == _HIGH_WATERMARK else offsets[p]
+            if offset > self.logs.log_start_offset(name, p):
+                deleted[p] = offset
+        rejection = await self.policy.rejection(request.client.principal, name, deleted)
         is_old = request.client.dialect == "drafted" and not request.header.api_version
         if rejection is not None and is_old and rejection.error is ErrorCode.POLICY_VIOLATION:
             _log.info(

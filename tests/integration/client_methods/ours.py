@@ -280,6 +280,16 @@ class Ours:
         partition = TopicPartition(self.topic(), 0)
         assert self.run(self.admin.list_partition_reassignments([partition])) == {}
 
+    def wait_for_reassignments(self) -> None:
+        partition = TopicPartition(self.topic(), 0)
+        self.run(self.admin.alter_partition_reassignments({partition: [2, 3]}))
+        assert self.run(self.admin.wait_for_reassignments([partition], poll_ms=20)) is None
+        # Metadata reaches the other brokers later.
+        wait_until(
+            lambda: [replica.id for replica in self.described(partition.topic)[0].replicas],
+            lambda replicas: replicas == [2, 3],
+        )
+
     def delete_records(self) -> None:
         name = self.topic(2)
         wanted = {

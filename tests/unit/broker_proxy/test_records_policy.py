@@ -41,17 +41,20 @@ ALICE = Principal("User", "alice")
 
 
 class Cluster:
-    """Brokers 1 and 2 lead partitions 0 and 1 of each topic. The topic `gone` is being deleted."""
+    """Brokers 1 and 2 lead partitions 0 and 1 of each topic. The topic `gone` is being deleted.
 
-    def __init__(self) -> None:
+    `second` has the replicas of partition 1.
+    """
+
+    def __init__(self, second: tuple[int, ...] = (2, 3)) -> None:
         self.requested: list[Any] = []
         self.seen: Any = None
         self.rejection: ApiError | None = None
         broker = CoordinatingBroker()
         for name in TOPICS:
-            broker.create(name, (1, 2), (2, 3), topic_id=name.encode()[:16].ljust(16))
+            broker.create(name, (1, 2), second, topic_id=name.encode()[:16].ljust(16))
         self.cache = broker.cache
-        self.stored = {name: Topic(name, b"", ((1, 2), (2, 3)), ()) for name in TOPICS}
+        self.stored = {name: Topic(name, b"", ((1, 2), second), ()) for name in TOPICS}
 
     async def check_record_deletion(self, request: Any, cluster: ClusterState) -> ApiError | None:
         self.requested.append(request)
@@ -82,12 +85,18 @@ class Cluster:
         return frozenset(self.stored)
 
     async def delete(
-        self, topic: str, offsets: Mapping[int, int], principal: Principal = ALICE
+        self,
+        topic: str,
+        offsets: Mapping[int, int],
+        principal: Principal = ALICE,
+        logs: EmptyLogs | None = None,
     ) -> dict[int, tuple[int, int]]:
         """Return the error code and the low watermark of each partition."""
         effective = EffectiveBrokerConfig.of(config())
         policy = RecordsPolicy(self, self.cache, self)
-        api = DeleteRecords(1, self.cache, lambda: effective, self, allow_all, policy)
+        api = DeleteRecords(
+            1, self.cache, lambda: effective, self, allow_all, policy, logs or EmptyLogs()
+        )
         request = a_request(21, 2, principal=principal)
         partitions = [DeleteRecordsPartition(p, offset) for p, offset in offsets.items()]
         message = DeleteRecordsRequest([DeleteRecordsTopic(topic, partitions)], 1000)
@@ -103,7 +112,20 @@ async def test_the_policy_gets_principal_and_offsets_of_valid_partitions() -> No
     assert await cluster.delete("t", {0: -1, 1: 0, 2: 0}) == {0: (0, 0), 1: (6, -1), 2: (3, -1)}
     (requested,) = cluster.requested
     assert (requested.topic, requested.principal) == ("t", KafkaPrincipal("User", "alice"))
-    assert requested.deleted_message_offsets == {0: 0}, "-1 is the high watermark"
+    assert requested.deleted_message_offsets == {}, "the log is empty"
+
+
+async def test_the_policy_gets_only_partitions_that_lose_records() -> None:
+    """KIP-201 deletedMessageOffsets. Offset -1 means the high watermark.
+
+    The policy is called even if no partition loses records.
+    """
+    cluster, logs = Cluster(second=(1, 3)), Logs()
+    assert await cluster.delete("t", {0: -1, 1: 4}, logs=logs) == {0: (0, 9), 1: (0, 4)}
+    assert await cluster.delete("t", {0: 3, 1: 5}, logs=logs) == {0: (0, 3), 1: (0, 5)}
+    assert await cluster.delete("t", {0: 0, 1: 3}, logs=logs) == {0: (0, 0), 1: (0, 3)}
+    seen = [request.deleted_message_offsets for request in cluster.requested]
+    assert seen == [{0: 9, 1: 4}, {1: 5}, {}]
 
 
 async def test_the_policy_gets_no_principal_of_an_unauthenticated_client() -> None:
@@ -166,6 +188,9 @@ class Logs(EmptyLogs):
 
     def high_watermark(self, _topic: str, _partition: int) -> int:
         return 9
+
+    def log_start_offset(self, _topic: str, _partition: int) -> int:
+        return 3
 
     def low_watermark(self, _topic: str, _partition: int) -> int:
         return 3

@@ -33,6 +33,35 @@ def test_a_connection_with_many_forwarded_requests_counts_once() -> None:
     assert metrics.snapshot()[names.CLIENTS_FORWARDING.name] == 0
 
 
+def test_the_metrics_of_forwarding_count_connections_clients_requests_and_messages() -> None:
+    """Three connections forward 5 requests; the broker also sends 6 requests of its own."""
+    time = _Time()
+    metrics = NodeMetrics(CollectorRegistry(), now_s=time)
+    for connection in ("a", "a", "b", "c", "a"):
+        metrics.forwarding_began(connection)
+        metrics.message_redirected()
+    for _ in range(6):
+        metrics.message_redirected()
+    metrics.forwarding_ended("b")
+    time.now_s += 10
+    values = metrics.snapshot()
+    assert values["num_client_forwarding_to_controller_count"] == 2
+    assert values["num_client_fowarding_to_controller_count"] == 2, "as KIP-590 spells it"
+    assert values["bridgehead_client_requests_forwarded_total"] == 5
+    assert values["num_messages_redirected_count"] == 11
+    # The windows of 30 s before the first event count as empty.
+    assert values["num_client_forwarding_to_controller_rate"] == 3 / 40
+    assert values["num_messages_redirected_rate"] == 11 / 40
+    for connection in ("a", "c", "a", "a"):
+        metrics.forwarding_ended(connection)
+    values = metrics.snapshot()
+    assert values["num_client_forwarding_to_controller_count"] == 0
+    assert values["num_client_fowarding_to_controller_count"] == 0
+    assert values["bridgehead_client_requests_forwarded_total"] == 5
+    metrics.forwarding_began("a")
+    assert metrics.snapshot()["num_client_forwarding_to_controller_rate"] == 4 / 40
+
+
 def test_exposed_counters_equal_the_snapshot() -> None:
     registry = CollectorRegistry()
     metrics = NodeMetrics(registry, now_s=_Time())

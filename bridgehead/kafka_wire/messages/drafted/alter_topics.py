@@ -25,7 +25,7 @@ class AlterTopic:
 
     topic: str = wire(STRING)
     partitions: int = wire(INT32, default=-1)
-    replication_factor: int = wire(INT16, default=-1)
+    replication_factor: int = wire(INT32, default=-1)
     replica_assignment: list[PartitionReplicas] = wire(Array(PartitionReplicas))
 
 

@@ -1,0 +1,111 @@
+"""Builders of requests, and waiting for a reassignment (KIP-4 §Admin Client)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bridgehead import admin
+from bridgehead.admin import AlterConfigRequestBuilder, NewTopicsBuilder, TopicPartition
+from bridgehead.admin.calls import partitions
+from bridgehead.admin.errors import InvalidCallError, KafkaTimeoutError
+from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsResponse,
+    OngoingPartitionReassignment,
+    OngoingTopicReassignment,
+)
+from tests.unit.bridgehead.admin.world import World
+
+
+def test_a_builder_returns_the_topics_in_order() -> None:
+    configs = {"retention.ms": "5"}
+    builder = NewTopicsBuilder().add("b", partitions=3, replication_factor=2, configs=configs)
+    builder.add("a", assignment={1: [3, 1], 0: [2, 3]}, configs=configs).add("c", partitions=4)
+    assert builder.build() == [
+        admin.NewTopicWithReplication("b", 3, 2, configs),
+        admin.NewTopicWithReplicaAssignments("a", {1: [3, 1], 0: [2, 3]}, configs),
+        admin.NewTopicWithReplication("c", 4, -1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"name": "there"}, "named twice"),
+        ({"partitions": 0}, "partitions is 0; give 1 or more"),
+        ({"replication_factor": -1}, "replication_factor is -1"),
+        ({"partitions": 2, "assignment": {0: [1]}}, "an assignment or partitions, not both"),
+        ({"replication_factor": 2, "assignment": {0: [1]}}, "or replication_factor, not both"),
+        ({"assignment": {}}, "are 0, 1, 2 and so on, not empty"),
+        ({"assignment": {0: [1], 2: [1]}}, "0, 1, 2 and so on, not 0, 2"),
+        ({"assignment": {0: [1], 1: []}}, "give partition 0 different brokers"),
+        ({"assignment": {0: []}}, "give partition 0 different brokers"),
+        ({"assignment": {0: [2, 1], 1: [3, 3]}}, "give partition 1 different brokers"),
+    ],
+)
+def test_a_builder_rejects_an_invalid_topic(fields: dict[str, Any], text: str) -> None:
+    """KIP-4 §Create Topics Request 4: counts and an assignment exclude each other."""
+    builder = NewTopicsBuilder().add("there")
+    with pytest.raises(InvalidCallError) as rejected:
+        builder.add(**{"name": "new", **fields})
+    assert text in str(rejected.value)
+    assert [topic.name for topic in builder.build()] == ["there"]
+
+
+def test_a_builder_collects_the_changes_of_configs() -> None:
+    builder = AlterConfigRequestBuilder().set("b", "x", "1").delete("a", "x").set("b", "y", "2")
+    changes = builder.build()
+    assert changes == {"b": {"x": "1", "y": "2"}, "a": {"x": None}}
+    assert list(changes) == ["b", "a"]
+    for again in (builder.set, lambda entity, name, _: builder.delete(entity, name)):
+        with pytest.raises(InvalidCallError, match="x of 'a' is changed twice"):
+            again("a", "x", "2")
+    assert builder.build() == changes
+
+
+def moving(world: World, *, until_ms: float, names: tuple[str, ...] = ("t",)) -> list[Any]:
+    """Answer that two partitions of each topic move until a time; return the requests."""
+    requests: list[Any] = []
+
+    def listed(request: Any, version: int) -> ListPartitionReassignmentsResponse:
+        requests.append(request)
+        moves = [OngoingPartitionReassignment(number, [1, 2], [2], [1]) for number in (3, 5)]
+        topics = [OngoingTopicReassignment(name, moves) for name in names]
+        return ListPartitionReassignmentsResponse(topics=topics if world.now_ms < until_ms else [])
+
+    world.everywhere(ApiKey.LIST_PARTITION_REASSIGNMENTS, listed)
+    return requests
+
+
+def test_a_client_waits_until_no_partition_is_reassigned() -> None:
+    world = World()
+    world.controller = 3
+    requests = moving(world, until_ms=900)
+    wanted = [TopicPartition("t", 3), TopicPartition("t", 5)]
+    assert world.run(partitions.wait_for_reassignments(wanted, poll_ms=250)).is_success
+    assert world.now_ms == 1_000
+    asked = [line.split()[:2] for line in world.new_lines() if "List" in line]
+    assert asked == [[str(at), "3"] for at in (0, 250, 500, 750, 1_000)]
+    assert [(topic.name, topic.partition_indexes) for topic in requests[0].topics] == [
+        ("t", [3, 5])
+    ]
+
+
+def test_waiting_for_all_partitions_asks_for_all() -> None:
+    world = World()
+    requests = moving(world, until_ms=0)
+    assert world.run(partitions.wait_for_reassignments()).is_success
+    assert [request.topics for request in requests] == [None]
+
+
+def test_a_wait_that_times_out_names_the_partitions() -> None:
+    world = World()
+    moving(world, until_ms=10_000, names=("t", "other"))
+    error = world.run(partitions.wait_for_reassignments(), timeout_ms=700).error
+    assert isinstance(error, KafkaTimeoutError)
+    assert "other-3, other-5, t-3 and 1 more are still being reassigned" in str(error)
+    assert world.now_ms == 700
+    wrong = world.run(partitions.wait_for_reassignments(poll_ms=0)).error
+    assert isinstance(wrong, InvalidCallError)
