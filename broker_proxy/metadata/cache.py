@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from bridgehead.kafka_wire.api_key import ApiKey
-from bridgehead.kafka_wire.codec import decode_request
+from bridgehead.kafka_wire.codec import decode
 from bridgehead.kafka_wire.messages.update_metadata import UpdateMetadataRequest
 from cluster_model.records import PartitionState, Replicas
 from cluster_model.update_metadata import LEADER_DURING_DELETE
@@ -95,7 +95,8 @@ class MetadataCache:
             return False
         message = update.message
         if message is None:
-            message = decode_request(ApiKey.UPDATE_METADATA, _VERSION, update.update_metadata)
+            data = update.update_metadata  # of the controller: without a limit of elements
+            message = decode(ApiKey.UPDATE_METADATA, "request", _VERSION, data, 0, "shipped")
         if update.starts_full_image:
             self._arriving = _Content()
         elif update.controller_epoch > self._epoch_seen:
