@@ -3,7 +3,8 @@
 A request may name a hundred thousand topics. `sliced` iterates over them, and lets the event loop
 go on after each slice. `in_thread` calls a pure function of a large input in a thread; the
 interpreter lets the event loop go on meanwhile. However many requests are large, the loop executes
-only one slice between two looks at its sockets, and there is only one thread.
+only one slice between two looks at its sockets, and there is only one thread. `in_slices` runs pure
+steps whose number no limit bounds, such as the records of a batch.
 """
 
 from __future__ import annotations
@@ -12,15 +13,19 @@ import asyncio
 import sys
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
-from typing import Final, ParamSpec, TypeVar
+from functools import partial
+from typing import Any, Final, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 T = TypeVar("T")
 P = ParamSpec("P")
 
+# A computation in steps of less than a millisecond. It yields None after a step, or a pure function
+# that takes longer, and gets the result of that function.
+Steps = Generator[Callable[[], Any] | None, Any, T]
 SLICE_S: Final = 0.004
 # Smaller inputs are decoded, encoded and so on within a slice: a thread would take longer.
 LARGE_BYTES: Final = 16 * 1024
@@ -58,6 +63,12 @@ def _give_turn(loop: asyncio.AbstractEventLoop, line: deque[asyncio.Future[None]
         loop.call_soon(_give_turn, loop, line)
 
 
+def batched(elements: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Yield the elements in parts of at most this size."""
+    for at in range(0, len(elements), size):
+        yield elements[at : at + size]
+
+
 async def sliced(elements: Iterable[T]) -> AsyncIterator[T]:
     """Yield the elements. Between two of them other tasks run, once a slice has passed.
 
@@ -88,7 +99,7 @@ async def in_thread(
         began_ns = time.thread_time_ns()
         try:
             return function(*args, **kwargs), None, time.thread_time_ns() - began_ns
-        except Exception as error:  # noqa: BLE001 - raised below, in the caller's task
+        except Exception as error:
             return None, error, time.thread_time_ns() - began_ns
 
     result, error, took_ns = await asyncio.get_running_loop().run_in_executor(_thread, timed)
@@ -97,6 +108,40 @@ async def in_thread(
     if error is not None:
         raise error
     return result  # type: ignore[return-value]
+
+
+async def in_slices(steps: Steps[T]) -> T:
+    """Run steps; between two of them other tasks run, once a slice has passed.
+
+    What the steps yield is called in the thread, if it is not None.
+    """
+    ends_s = time.monotonic() + SLICE_S
+    resume: Callable[[], Callable[[], Any] | None] = partial(next, steps)
+    while True:
+        try:
+            function = resume()
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+        resume = partial(next, steps)
+        if function is not None:
+            try:
+                resume = partial(steps.send, await in_thread(True, function))
+            except Exception as error:
+                resume = partial(steps.throw, error)
+        elif time.monotonic() >= ends_s:
+            await next_turn()
+            ends_s = time.monotonic() + SLICE_S
+
+
+def at_once(steps: Steps[T]) -> T:
+    """Run steps without interruption."""
+    value: Any = None
+    while True:
+        try:
+            function = steps.send(value)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+        value = None if function is None else function()
 
 
 class ThreadTime:

@@ -299,12 +299,12 @@ class Dispatcher:
         return await self._read_gate.pass_through()
 
     async def _handle_here(self, request: ClientRequest, message: Any) -> EncodedResponse:
-        header = request.header
-        response = await self._local_apis[header.api_key].handle(request, message)
+        zxid = self._image_zxid()  # The metadata may change while a long response is built.
+        response = await self._local_apis[request.header.api_key].handle(request, message)
         if not isinstance(response, bytes):
-            return await encoded(request, response, self._image_zxid())
+            return await encoded(request, response, zxid)
         request.progress.response = response  # already encoded
-        return EncodedResponse(response, self._image_zxid())
+        return EncodedResponse(response, zxid)
 
     async def _error(
         self, request: ClientRequest, message: Any, error: ErrorCode, text: str | None

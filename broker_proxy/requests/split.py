@@ -75,7 +75,8 @@ class Writes:
         is_wrapped = dialect == "drafted" and route is Route.FORWARD
         local, rest = await split.split(request, message, is_wrapped=is_wrapped)
         if rest is None:
-            merged = split.merge(request, message, local, None)
+            large = is_large(request.body)
+            merged = await in_thread(large, split.merge, request, message, local, None)
             return await encoded(request, merged, self._image_zxid())
         untouched, large = rest is message, is_large(request.body)
         body = request.body
@@ -87,5 +88,5 @@ class Writes:
         forwarded = await in_thread(
             large, decode_response, key, version, written.body, dialect=dialect
         )
-        merged = split.merge(request, message, local, forwarded)
+        merged = await in_thread(large, split.merge, request, message, local, forwarded)
         return replace(await encoded(request, merged, written.zxid), error=written.error)

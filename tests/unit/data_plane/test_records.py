@@ -18,6 +18,7 @@ from data_plane.records.batch import (
     decode_batches,
     encode_batch,
     parse_header,
+    records_in,
     records_of,
     split_batches,
 )
@@ -169,11 +170,11 @@ def test_equal_compressed_records_are_rejected_at_the_second_one(
     read = []
 
     def counted(data: bytes, header: BatchHeader) -> Iterator[Record]:
-        for record in records_of(data, header):
+        for record in records_in(data, header):
             read.append(record.offset)
             yield record
 
-    monkeypatch.setattr(validation, "records_of", counted)
+    monkeypatch.setattr(validation, "records_in", counted)
     count = 1_000_000
     header = parse_header(encode_batch([NewRecord(NOW, b"", b"")], codec=Codec.ZSTD))
     body = compress(Codec.ZSTD, bytes.fromhex("0c000000010100") * count)
