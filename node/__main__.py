@@ -24,6 +24,7 @@ from bridgehead.cluster import control_socket
 from bridgehead.cluster.data_directory import make_private
 from bridgehead.cluster.properties import format_properties, parse_properties
 from bridgehead.exit_codes import ExitCode
+from bridgehead.slices import share_interpreter
 from broker_proxy.metadata.session import RegistrationRejectedError
 from cluster_model.configs.broker_configs import InvalidBrokerConfigError
 from cluster_model.session_state import ConnectionLostError, ZooKeeperRejectedError
@@ -62,6 +63,7 @@ def main(arguments: list[str] | None = None, build: BuildParts = build_parts) ->
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_GC_THRESHOLDS)
+    share_interpreter()
     try:
         return asyncio.run(_run(options, build))
     except ConnectionLostError as lost:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.codec import encode_response
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.headers import encode_response_header
+from bridgehead.slices import in_thread
 from cluster_model.image import MetadataImage
 from controller.apis.base import Results
 from controller.requests.events import error_codes, request_decided
@@ -36,40 +37,61 @@ class ResponseEncoder:
         self, pending: PendingRequest, unfinished: frozenset[str], image: MetadataImage
     ) -> EnvelopeReply:
         """Return the response to a decided and committed request."""
-        results = Results(pending.outcomes, image, unfinished)
-        message = pending.api.response(pending.context, pending.request, results)
-        throttle_ms = pending.charges.throttle_left_ms(self._now_ms())
-        if throttle_ms:
-            message.throttle_time_ms = throttle_ms
-        _log_invalid_elements(pending)
-        reply = _reply(pending, message, pending.zxid or image.zxid, throttle_ms)
-        elements = error_codes(pending.outcomes, unfinished)
-        self._log_decided(pending, elements, reply, epoch=image.controller_epoch)
-        return reply
+        done = _success(pending, unfinished, image, self._throttle_ms(pending))
+        self._log_decided(pending, done, epoch=image.controller_epoch)
+        return done.reply
+
+    async def encode_in_thread(
+        self, pending: PendingRequest, unfinished: frozenset[str], image: MetadataImage
+    ) -> EnvelopeReply:
+        """Return the response to a large request; see `encode`."""
+        throttle_ms = self._throttle_ms(pending)
+        done = await in_thread(True, _success, pending, unfinished, image, throttle_ms)
+        self._log_decided(pending, done, epoch=image.controller_epoch)
+        return done.reply
 
     def encode_error(self, pending: PendingRequest, error: ErrorCode) -> EnvelopeReply:
         """Return the response to a request that failed as a whole."""
         version = pending.header.api_version
         message = pending.api.error_response(pending.request, version, error, None)
-        reply = _reply(pending, message, 0)
-        self._log_decided(pending, [], reply, epoch=0, error=error)
-        return reply
+        done = _encoded(pending, message, [], 0, 0)
+        self._log_decided(pending, done, epoch=0, error=error)
+        return done.reply
+
+    def _throttle_ms(self, pending: PendingRequest) -> int:
+        return pending.charges.throttle_left_ms(self._now_ms())
 
     def _log_decided(
-        self,
-        pending: PendingRequest,
-        elements: list[tuple[str, int]],
-        reply: EnvelopeReply,
-        *,
-        epoch: int,
+        self, pending: PendingRequest, done: _Encoded, *, epoch: int,
         error: ErrorCode = ErrorCode.NONE,
-    ) -> None:
-        digest = response_sha256(pending.header.api_key, reply.response_data or b"")
+    ) -> None:  # fmt: skip
         self._log.append(
             request_decided(
-                pending, elements, epoch=epoch, zxid=reply.zxid, response_sha256=digest, error=error
+                *(pending, done.elements),
+                epoch=epoch,
+                zxid=done.reply.zxid,
+                response_sha256=done.digest,
+                error=error,
             )
         )
+
+
+class _Encoded(NamedTuple):
+    reply: EnvelopeReply
+    elements: list[tuple[str, int]]  # with their error codes
+    digest: str | None
+
+
+def _success(
+    pending: PendingRequest, unfinished: frozenset[str], image: MetadataImage, throttle_ms: int
+) -> _Encoded:
+    results = Results(pending.outcomes, image, unfinished)
+    message = pending.api.response(pending.context, pending.request, results)
+    if throttle_ms:
+        message.throttle_time_ms = throttle_ms
+    _log_invalid_elements(pending)
+    elements = error_codes(pending.outcomes, unfinished)
+    return _encoded(pending, message, elements, pending.zxid or image.zxid, throttle_ms)
 
 
 def _log_invalid_elements(pending: PendingRequest) -> None:
@@ -89,11 +111,16 @@ def _log_invalid_elements(pending: PendingRequest) -> None:
         _log.info("%s %s: INVALID_REQUEST for %d more elements", pending.request_id, name, more)
 
 
-def _reply(
-    pending: PendingRequest, message: object, zxid: int, throttle_ms: int = 0
-) -> EnvelopeReply:
+def _encoded(
+    pending: PendingRequest,
+    message: object,
+    elements: list[tuple[str, int]],
+    zxid: int,
+    throttle_ms: int,
+) -> _Encoded:
     pending.response = message
     key, version, correlation_id, _ = pending.header
     head = encode_response_header(key, version, correlation_id)
     body = encode_response(key, version, message, dialect=pending.client.dialect)
-    return EnvelopeReply(int(ErrorCode.NONE), head + body, zxid, throttle_ms)
+    reply = EnvelopeReply(int(ErrorCode.NONE), head + body, zxid, throttle_ms)
+    return _Encoded(reply, elements, response_sha256(key, head + body))
