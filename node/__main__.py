@@ -16,6 +16,7 @@ import logging
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,9 @@ from cluster_model.session_state import ConnectionLostError, ZooKeeperRejectedEr
 from cluster_model.znodes.layout import ZnodeContentError
 from node.assembly.parts import Parts, build_parts
 from node.config import NodeConfig, NodeConfigError, read_config
+from node.descriptors import raise_limit
 from node.environment import AmbiguousVariableError, properties_from
+from node.node_log import start_log
 from node.run.control_commands import ControlCommands
 from node.run.lifecycle import Node
 
@@ -52,11 +55,8 @@ def main(arguments: list[str] | None = None, build: BuildParts = build_parts) ->
     parser.add_argument("--log-file", type=Path)
     options = parser.parse_args(arguments)
     make_private(options.data_dir / name for name in (*_FILES, *_FOLDERS))
-    logging.basicConfig(
-        filename=options.log_file,
-        level=logging.INFO,
-        format="[%(asctime)s] %(levelname)s %(message)s (%(name)s)",
-    )
+    start_log(options.log_file, time.monotonic)
+    raise_limit()
     logging.getLogger("kazoo").setLevel(logging.WARNING)
     # A large image has a million long-lived objects. At the default thresholds garbage collection
     # would pause the node for seconds. Objects that exist now are never collected.
