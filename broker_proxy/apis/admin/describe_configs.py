@@ -57,8 +57,9 @@ class DescribeConfigs:
         An unknown resource type fails the whole request.
         """
         types = (_TOPIC, _BROKER, _BROKER_LOGGER, _CLIENT_METRICS)
-        if any(resource.resource_type not in types for resource in message.resources):
-            raise ApiError(ErrorCode.INVALID_REQUEST)
+        async for resource in sliced(message.resources):
+            if resource.resource_type not in types:
+                raise ApiError(ErrorCode.INVALID_REQUEST)
         results, denied = [], []
         authorize = self.authorize_for(request)
         async for resource in sliced(message.resources):

@@ -51,7 +51,7 @@ class DescribeUserScramCredentials:
             if message.users is None and DESCRIBE_SCRAM_DENIED_HANGS in self.quirks:
                 raise NeverRespondedError
             raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-        names = [user.name for user in message.users or ()]
+        names = [user.name async for user in sliced(message.users or ())]
         results = await self._named(names) if names else await self._all()
         return DescribeUserScramCredentialsResponse(
             throttle_time_ms=0, error_code=ErrorCode.NONE, error_message="", results=results

@@ -39,7 +39,10 @@ class OffsetDelete:
         if not authorize("DELETE", "GROUP", message.group_id):
             raise ApiError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
         wanted = [
-            (topic.name, [partition.partition_index for partition in topic.partitions])
+            (
+                topic.name,
+                [partition.partition_index async for partition in sliced(topic.partitions)],
+            )
             async for topic in sliced(message.topics)
         ]
         checked = await check_topics(wanted, authorize, self.coordinators)

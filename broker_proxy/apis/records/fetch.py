@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, NamedTuple
 
@@ -127,7 +127,7 @@ class Fetch:
             response.node_endpoints = name_leaders(
                 self.cache,
                 request.client.listener_name,
-                _moved(wanted, result.responses),
+                await _moved(wanted, result.responses),
                 NodeEndpoint,
             )
         news = [
@@ -392,14 +392,14 @@ class _Read:
             response.aborted_transactions = []
 
 
-def _moved(wanted: Sequence[_Wanted], responses: Sequence[PartitionData]) -> Iterator[Moved]:
-    for part, partition_response in zip(wanted, responses, strict=True):
-        if partition_response.error_code in _MOVED:
-            yield Moved(
-                part.name or "",
-                partition_response.partition_index,
-                partition_response.current_leader,
-            )
+async def _moved(wanted: Sequence[_Wanted], responses: Sequence[PartitionData]) -> list[Moved]:
+    return [
+        Moved(
+            part.name or "", partition_response.partition_index, partition_response.current_leader
+        )
+        async for part, partition_response in sliced(zip(wanted, responses, strict=True))
+        if partition_response.error_code in _MOVED
+    ]
 
 
 def _is_cut(records: bytes) -> bool:

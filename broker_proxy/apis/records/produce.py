@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -56,6 +56,7 @@ _NONE: Final = 0
 _LEADER: Final = 1
 _ADMIN_CLIENT_ID: Final = "__admin_client"  # may append to internal topics
 _LEADER_FROM: Final = 10
+_SHOWN_MAX: Final = 10  # failed partitions in one line of the log
 _TOO_LARGE: Final = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
 # Kafka reports no log start offset with these errors.
 _WITHOUT_START: Final = frozenset(
@@ -130,10 +131,10 @@ class Produce:
         response.throttle_time_ms = self.quota.charge(request.client, size)
         request.progress.throttle_ms = response.throttle_time_ms
         if message.acks == _NONE:
-            _end_without_response(response)
+            await _end_without_response(response)
         if request.header.api_version >= _LEADER_FROM:
             response.node_endpoints = name_leaders(
-                self.cache, request.client.listener_name, _moved(response), NodeEndpoint
+                self.cache, request.client.listener_name, await _moved(response), NodeEndpoint
             )
         return response
 
@@ -205,9 +206,9 @@ async def _last_entries(message: ProduceRequest) -> dict[str, dict[int, Partitio
     """
     entries: dict[str, dict[int, PartitionProduceData]] = {}
     async for topic in sliced(message.topic_data):
-        entries.setdefault(topic.name, {}).update(
-            (partition.index, partition) for partition in topic.partition_data
-        )
+        partitions = entries.setdefault(topic.name, {})
+        async for partition in sliced(topic.partition_data):
+            partitions[partition.index] = partition
     return entries
 
 
@@ -241,20 +242,24 @@ def _reject(response: PartitionProduceResponse, rejection: ApiError) -> None:
         ]
 
 
-def _moved(response: ProduceResponse) -> Iterator[Moved]:
-    for topic in response.responses:
-        for partition_response in topic.partition_responses:
-            if partition_response.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
-                yield Moved(topic.name, partition_response.index, partition_response.current_leader)
+async def _moved(response: ProduceResponse) -> list[Moved]:
+    return [
+        Moved(topic.name, partition_response.index, partition_response.current_leader)
+        async for topic in sliced(response.responses)
+        async for partition_response in sliced(topic.partition_responses)
+        if partition_response.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    ]
 
 
-def _end_without_response(response: ProduceResponse) -> None:
+async def _end_without_response(response: ProduceResponse) -> None:
     failed = [
         f"{topic.name}-{partition_response.index} {ErrorCode(partition_response.error_code).name}"
-        for topic in response.responses
-        for partition_response in topic.partition_responses
+        async for topic in sliced(response.responses)
+        async for partition_response in sliced(topic.partition_responses)
         if partition_response.error_code != ErrorCode.NONE
     ]
     if failed:
-        raise ClosedWithoutResponseError(f"Produce with acks=0 failed: {', '.join(failed)}")
+        shown = ", ".join(failed[:_SHOWN_MAX])
+        more = f" and {len(failed) - _SHOWN_MAX} more" if len(failed) > _SHOWN_MAX else ""
+        raise ClosedWithoutResponseError(f"Produce with acks=0 failed: {shown}{more}")
     raise NoResponseError
