@@ -14,6 +14,7 @@ from bridgehead.kafka_wire.messages.fetch import (
     ForgottenTopic,
     PartitionData,
 )
+from broker_proxy.apis.records import fetch_sessions as fetch_sessions_module
 from broker_proxy.apis.records.fetch_sessions import Context, FetchSessions, TopicPartition
 
 VERSION = 12
@@ -139,3 +140,23 @@ async def test_the_number_of_sessions_is_limited() -> None:
         [0],
     )
     assert len(fetch_sessions) == 2
+
+
+async def test_the_partitions_of_all_sessions_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client without a session, or whose session ended, sends full requests."""
+    monkeypatch.setattr(fetch_sessions_module, "PARTITIONS_MAX", 5)
+    fetch_sessions = sessions()
+
+    async def full_request() -> int:
+        context = await fetch_sessions.open(request(0, 0, 0, 1, 2), VERSION, 0)
+        session_id, _ = await response_to(context)
+        return session_id
+
+    assert await full_request() == 1
+    assert await full_request() == 0
+    await response_to(await fetch_sessions.open(request(1, 1, 3, 4), VERSION, 0))
+    with pytest.raises(ApiError) as full:
+        await fetch_sessions.open(request(1, 2, 5), VERSION, 0)
+    assert full.value.error is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert len(fetch_sessions) == 0
+    assert await full_request() == 2
