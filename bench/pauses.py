@@ -129,7 +129,8 @@ def _filled(spec: ApiSpec, path: tuple[str, ...], elements: int) -> Any:
         owner = element
     (field,) = (field for field in fields_of(type(owner)) if field.name == path[-1])
     assert isinstance(field.type, Array)
-    setattr(owner, path[-1], [_element(field.type.of, number) for number in range(elements)])
+    rest = range(elements - len(path) + 1)  # All elements count, also those around the array.
+    setattr(owner, path[-1], [_element(field.type.of, number) for number in rest])
     return message
 
 

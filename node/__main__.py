@@ -39,7 +39,7 @@ from node.run.control_commands import ControlCommands
 from node.run.lifecycle import Node
 
 BuildParts = Callable[[NodeConfig, Path], Parts]
-_GC_THRESHOLDS = (50_000, 20, 100)
+_GC_THRESHOLDS = (10_000, 10, 1_000)
 _FILES = ("node.properties", "node.log", "node.out", "node.pid", "ready.json", "control.sock")
 _FOLDERS = ("events", "logs")
 

@@ -20,7 +20,7 @@ from tests.integration.waiting import wait_until
 LIMIT = 500  # descriptors of the node
 IDLE = 700  # connections
 # The soft limit is lower: the node raises it.
-NODE = ("bash", "-c", f'ulimit -Hn {LIMIT}; ulimit -Sn 200; exec "$0" -m node "$@"', sys.executable)
+NODE = ("bash", "-c", f'ulimit -Sn 200; ulimit -Hn {LIMIT}; exec "$0" -m node "$@"', sys.executable)
 
 
 @pytest.fixture
