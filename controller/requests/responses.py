@@ -17,6 +17,7 @@ from controller.requests.events import error_codes, request_decided
 from controller.requests.pending_request import PendingRequest
 from envelope.messages import EnvelopeReply
 from event_log.digests import response_sha256
+from event_log.events import RequestDecided
 from event_log.writer import EventLog
 
 _log = logging.getLogger(__name__)
@@ -38,7 +39,7 @@ class ResponseEncoder:
     ) -> EnvelopeReply:
         """Return the response to a decided and committed request."""
         done = _success(pending, unfinished, image, self._throttle_ms(pending))
-        self._log_decided(pending, done, epoch=image.controller_epoch)
+        self._log.append(done.event)
         return done.reply
 
     async def encode_in_thread(
@@ -47,39 +48,26 @@ class ResponseEncoder:
         """Return the response to a large request; see `encode`."""
         throttle_ms = self._throttle_ms(pending)
         done = await in_thread(True, _success, pending, unfinished, image, throttle_ms)
-        self._log_decided(pending, done, epoch=image.controller_epoch)
+        self._log.append(done.event)
         return done.reply
 
     def encode_error(self, pending: PendingRequest, error: ErrorCode) -> EnvelopeReply:
         """Return the response to a request that failed as a whole."""
         version = pending.header.api_version
         message = pending.api.error_response(pending.request, version, error, None)
-        done = _encoded(pending, message, [], 0, 0)
-        self._log_decided(pending, done, epoch=0, error=error)
-        return done.reply
+        reply, digest = _reply(pending, message, 0, 0)
+        self._log.append(
+            request_decided(pending, [], epoch=0, zxid=0, response_sha256=digest, error=error)
+        )
+        return reply
 
     def _throttle_ms(self, pending: PendingRequest) -> int:
         return pending.charges.throttle_left_ms(self._now_ms())
 
-    def _log_decided(
-        self, pending: PendingRequest, done: _Encoded, *, epoch: int,
-        error: ErrorCode = ErrorCode.NONE,
-    ) -> None:  # fmt: skip
-        self._log.append(
-            request_decided(
-                *(pending, done.elements),
-                epoch=epoch,
-                zxid=done.reply.zxid,
-                response_sha256=done.digest,
-                error=error,
-            )
-        )
-
 
 class _Encoded(NamedTuple):
     reply: EnvelopeReply
-    elements: list[tuple[str, int]]  # with their error codes
-    digest: str | None
+    event: RequestDecided
 
 
 def _success(
@@ -90,8 +78,14 @@ def _success(
     if throttle_ms:
         message.throttle_time_ms = throttle_ms
     _log_invalid_elements(pending)
-    elements = error_codes(pending.outcomes, unfinished)
-    return _encoded(pending, message, elements, pending.zxid or image.zxid, throttle_ms)
+    reply, digest = _reply(pending, message, pending.zxid or image.zxid, throttle_ms)
+    event = request_decided(
+        *(pending, error_codes(pending.outcomes, unfinished)),
+        epoch=image.controller_epoch,
+        zxid=reply.zxid,
+        response_sha256=digest,
+    )
+    return _Encoded(reply, event)
 
 
 def _log_invalid_elements(pending: PendingRequest) -> None:
@@ -111,16 +105,13 @@ def _log_invalid_elements(pending: PendingRequest) -> None:
         _log.info("%s %s: INVALID_REQUEST for %d more elements", pending.request_id, name, more)
 
 
-def _encoded(
-    pending: PendingRequest,
-    message: object,
-    elements: list[tuple[str, int]],
-    zxid: int,
-    throttle_ms: int,
-) -> _Encoded:
+def _reply(
+    pending: PendingRequest, message: object, zxid: int, throttle_ms: int
+) -> tuple[EnvelopeReply, str | None]:
+    """Return the reply, and the digest of the response in it."""
     pending.response = message
     key, version, correlation_id, _ = pending.header
     head = encode_response_header(key, version, correlation_id)
     body = encode_response(key, version, message, dialect=pending.client.dialect)
     reply = EnvelopeReply(int(ErrorCode.NONE), head + body, zxid, throttle_ms)
-    return _Encoded(reply, elements, response_sha256(key, head + body))
+    return reply, response_sha256(key, head + body)

@@ -77,14 +77,15 @@ class Metadata:
         if self._authorize_for is not None:
             authorize = cached_authorize(self._authorize_for(request))
         created: Mapping[str, ErrorCode] = {}
+        names = await _requested_names(message)
         if self._auto_create is not None and message.allow_auto_topic_creation:
-            created = await self._create_missing(self._auto_create, request, message, authorize)
+            created = await self._create_missing(self._auto_create, request, names, authorize)
         key = self._key(request, message)
         if key is None or created:
-            return await self._build(request, message, created, authorize)
+            return await self._build(request, message, names, created, authorize)
 
         async def encode() -> bytes:
-            response = await self._build(request, message, {}, authorize)
+            response = await self._build(request, message, names, {}, authorize)
             large = len(response.topics) > _SMALL_TOPICS
             dialect = request.client.dialect
             return await in_thread(large, encode_response, 3, version, response, dialect)
@@ -102,15 +103,14 @@ class Metadata:
         self,
         auto_create: AutoCreate,
         request: ClientRequest,
-        message: MetadataRequest,
+        names: Iterable[str],
         authorize: Authorize,
     ) -> Mapping[str, ErrorCode]:
         """Create the missing topics that the client may create; return an error code per name."""
         missing = [
             name
-            async for name in sliced(dict.fromkeys(_requested_names(message)))
-            if name is not None
-            and name not in self._view.cache.topics
+            async for name in sliced(names)
+            if name not in self._view.cache.topics
             and _missing_error(name) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             and authorize("DESCRIBE", "TOPIC", name)
         ]
@@ -147,6 +147,7 @@ class Metadata:
         self,
         request: ClientRequest,
         message: MetadataRequest,
+        names: Iterable[str],
         created: Mapping[str, ErrorCode],
         authorize: Authorize,
     ) -> MetadataResponse:
@@ -159,7 +160,9 @@ class Metadata:
                 if authorize("DESCRIBE", "TOPIC", topic.name, log_if_denied=False)
             ]
         else:
-            topics = await self._requested_topics(message, version, listener, authorize, created)
+            topics = await self._requested_topics(
+                message, names, version, listener, authorize, created
+            )
         if message.include_topic_authorized_operations:
             async for topic in sliced(topics):
                 if topic.error_code not in _HIDDEN and topic.name is not None:
@@ -182,6 +185,7 @@ class Metadata:
     async def _requested_topics(
         self,
         message: MetadataRequest,
+        names: Iterable[str],
         version: int,
         listener: str,
         authorize: Authorize,
@@ -191,10 +195,13 @@ class Metadata:
         cache = self._view.cache
         errors: list[MetadataResponseTopic] = []
         by_id: dict[str, None] = {}
-        async for topic_id in sliced(dict.fromkeys(t.topic_id for t in message.topics or ())):
+        ids = {
+            topic.topic_id: None
+            async for topic in sliced(message.topics or ())
+            if topic.topic_id != NO_ID
+        }
+        async for topic_id in sliced(ids):
             topic_name = cache.topic_name(topic_id)
-            if topic_id == NO_ID:
-                continue
             if topic_name is None:
                 errors.append(_rejected(ErrorCode.UNKNOWN_TOPIC_ID, None, topic_id))
             elif not authorize("DESCRIBE", "TOPIC", topic_name):
@@ -206,8 +213,7 @@ class Metadata:
             async for name in sliced(by_id)
             if name in cache.topics  # It may have been deleted since.
         ]
-        names = set_order(name for name in _requested_names(message) if name is not None)
-        async for name in sliced(names):
+        async for name in sliced(set_order(names)):
             # The error does not show whether the topic exists.
             if not authorize("DESCRIBE", "TOPIC", name):
                 errors.append(_rejected(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name))
@@ -262,11 +268,15 @@ class Metadata:
         )
 
 
-def _requested_names(message: MetadataRequest) -> Iterable[str | None]:
-    """Return the topic names in a request; a request with topic ids has no names."""
-    if any(topic.topic_id != NO_ID for topic in message.topics or ()):
-        return ()
-    return (topic.name for topic in message.topics or ())
+async def _requested_names(message: MetadataRequest) -> Iterable[str]:
+    """Return each topic name in a request once; a request with topic ids has no names."""
+    names: dict[str, None] = {}
+    async for topic in sliced(message.topics or ()):
+        if topic.topic_id != NO_ID:
+            return ()
+        if topic.name is not None:
+            names[topic.name] = None
+    return names
 
 
 def _order(topic: CachedTopic) -> Iterable[int]:

@@ -57,8 +57,6 @@ _EXEMPT: Final = {
     "fetch_sessions.py: _forgotten": "a generator; its caller slices",
     "log_dirs.py: replicas": "the partitions of one topic",
     "metadata.py: _key": "at most one topic",
-    "metadata.py: _requested_names": "a generator, after a test that takes 5 ms at most",
-    "metadata.py: _requested_topics": "makes a dictionary; the long loops are sliced",
 }
 
 
