@@ -6,9 +6,10 @@ An authorizer is a class that every node can import, named by its dotted path:
 
 Each node creates an instance with the broker's properties. It calls a method for each right that
 a request needs. The methods must be pure functions of their arguments: they return the same
-verdict on every broker and do not block. If a method raises an exception, the operation is denied;
-only AlterAcls on a drafted listener returns UNKNOWN_SERVER_ERROR instead. The cluster stores ACLs
-even if the authorizer does not use them.
+verdict on every broker and do not block. The rights of a large request are checked in a second
+thread, so a method may be called by two threads at the same time. If a method raises an exception,
+the operation is denied; only AlterAcls on a drafted listener returns UNKNOWN_SERVER_ERROR instead.
+The cluster stores ACLs even if the authorizer does not use them.
 
     class OnlyAliceCreates:
         def __init__(self, properties: Mapping[str, str]) -> None: ...

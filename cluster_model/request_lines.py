@@ -1,7 +1,8 @@
 """Lines of kafka-request.log, in the format of Kafka's RequestConvertToJson.
 
 Kafka hides only the values of sensitive configs (docs/kafka/logs.md#request-log). Bridgehead also
-hides credentials, tokens and SASL messages.
+hides credentials, tokens and SASL messages. A message with many elements, which Kafka writes whole,
+is shown as their number: one request must not push all others out of the files.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from bridgehead.kafka_wire.messages import (
     sasl_authenticate,
 )
 from bridgehead.kafka_wire.messages.drafted import envelope as drafted_envelope
+from bridgehead.kafka_wire.schema import Array, fields_of, has_more_elements
 from cluster_model.configs.broker_configs.table import config_key
 from cluster_model.configs.topic_configs import TOPIC_CONFIGS
 from cluster_model.configs.types import java_double_text
@@ -47,6 +49,9 @@ _SECRETS: Final = {
     drafted_envelope.EnvelopeRequest: {"request_data"},
     drafted_envelope.EnvelopeResponse: {"response_data"},
 }
+# A line is longer than this only because of its client id or principal.
+_LINE_BYTES_MAX: Final = 64 * 1024
+_ELEMENTS_MAX: Final = 500
 _ALTER_CONFIGS: Final = (ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS)
 # Config resource types; the values of all other types are hidden.
 _TOPIC, _BROKER, _BROKER_LOGGER, _CLIENT_METRICS = 2, 4, 8, 16
@@ -91,7 +96,14 @@ def is_deprecated(header: RequestHeader) -> bool:
 
 
 def request_line(done: CompletedRequest) -> bytes:
-    """Return `Completed request:` followed by JSON."""
+    """Return `Completed request:` followed by JSON; large messages only as numbers."""
+    line = _line(done, _request(done), _response(done))
+    if len(line) <= _LINE_BYTES_MAX:
+        return line
+    return _line(done, _numbers(done.request), _numbers(done.response))
+
+
+def _line(done: CompletedRequest, request: Any, response: Any) -> bytes:
     header, times = done.header, done.times
     parts = (
         times.queue_ns,
@@ -104,8 +116,8 @@ def request_line(done: CompletedRequest) -> bytes:
     described = {
         "isForwarded": done.is_forwarded,
         "requestHeader": _header(header),
-        "request": _request(done),
-        "response": _response(done),
+        "request": request,
+        "response": response,
         "connection": done.connection_id,
         "totalTimeMs": _milliseconds(sum(parts)),
         "requestQueueTimeMs": queue_ms,
@@ -142,6 +154,8 @@ def _header(header: RequestHeader) -> dict[str, Any]:
 def _request(done: CompletedRequest) -> Any:
     if done.request is None:
         return ""
+    if has_more_elements(done.request, _ELEMENTS_MAX):
+        return _numbers(done.request)
     body = _to_json(done.request, done.header.api_version)
     if done.header.api_key in _ALTER_CONFIGS:
         for resource in body["resources"]:
@@ -156,6 +170,8 @@ def _response(done: CompletedRequest) -> Any:
         return ""
     response, header = done.response, done.header
     if isinstance(response, bytes):
+        if len(response) > _LINE_BYTES_MAX:
+            return _numbers(response)
         response = decode_response(
             header.api_key,
             header.api_version,
@@ -163,7 +179,20 @@ def _response(done: CompletedRequest) -> Any:
             dialect=done.dialect,
             repeated=("configs",),  # equal for most topics of a CreateTopics response
         )
+    if has_more_elements(response, _ELEMENTS_MAX):
+        return _numbers(response)
     return _to_json(response, header.api_version)
+
+
+def _numbers(message: Any) -> Any:
+    """Return the number of elements of each array of a message, or of the bytes of a body."""
+    if message is None:
+        return ""
+    if isinstance(message, bytes):
+        return {"bytes": len(message)}
+    arrays = (field for field in fields_of(type(message)) if isinstance(field.type, Array))
+    numbers = {field.json_name: len(getattr(message, field.name) or ()) for field in arrays}
+    return {"elements": {name: number for name, number in numbers.items() if number}}
 
 
 def _to_json(message: Any, version: int) -> dict[str, Any]:

@@ -8,12 +8,14 @@ that record. Used from the event loop only.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from bridgehead.slices import in_slices
 from cluster_model.records import Replicas
 from data_plane.log.partition_log import AppendInfo, PartitionLog
+from data_plane.records.validation import Batch
 from data_plane.replication.isr import Follower, LeaderIsr
 
 ALL: Final = -1  # acks of all in-sync replicas
@@ -168,12 +170,30 @@ class Partition:
 
     # --- Appending -----------------------------------------------------------------------
 
-    def append(self, records: bytes, acks: int, now_ms: int) -> AppendInfo:
+    async def validate(self, records: bytes, acks: int, now_ms: int) -> list[Batch]:
+        """Return validated records, which only `append` may fail.
+
+        Raises:
+            ApiError: they cannot be appended.
+        """
+        self._check_append(acks)
+        return await in_slices(self.log.validating(records, now_ms))
+
+    def append(
+        self, records: bytes, acks: int, now_ms: int, validated: Sequence[Batch] | None = None
+    ) -> AppendInfo:
         """Append records as the leader.
 
         Raises:
             ApiError: nothing was appended.
         """
+        self._check_append(acks)
+        info = self.log.append(records, self.leader_epoch, now_ms, validated)
+        self.advance_high_watermark()
+        self.notify()
+        return info
+
+    def _check_append(self, acks: int) -> None:
         self.require_leader()
         if acks == ALL and not self.has_enough_replicas:
             isr = ", ".join(map(str, self.isr))
@@ -182,10 +202,6 @@ class Partition:
                 f"The size of the current ISR Set({isr}) is insufficient to satisfy the min.isr "
                 f"requirement of {self.min_insync_replicas} for partition {self}",
             )
-        info = self.log.append(records, self.leader_epoch, now_ms)
-        self.advance_high_watermark()
-        self.notify()
-        return info
 
     @property
     def min_insync_replicas(self) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 import time
 from enum import IntEnum
 from pathlib import Path
@@ -37,6 +38,7 @@ class TextLog:
         self.level = level
         self._path = path
         self._end = f" ({logger})\n".encode()
+        self._lock = threading.RLock()  # Large requests are authorized in a thread.
         self._buffer: list[bytes] = []
         self._buffered_bytes = 0
         self._second = -1
@@ -55,11 +57,12 @@ class TextLog:
         """Append one line if its level is enabled. `message` must not contain a line break."""
         if level < self.level:
             return
-        line = b"[%b] %b %b%b" % (self._time(wall_ms), level.name.encode(), message, self._end)
-        self._buffer.append(line)
-        self._buffered_bytes += len(line)
-        if self._buffered_bytes > BUFFER_BYTES_MAX:
-            self.flush()
+        with self._lock:
+            line = b"[%b] %b %b%b" % (self._time(wall_ms), level.name.encode(), message, self._end)
+            self._buffer.append(line)
+            self._buffered_bytes += len(line)
+            if self._buffered_bytes > BUFFER_BYTES_MAX:
+                self.flush()
 
     def _time(self, wall_ms: int) -> bytes:
         """Return the time in log4j's ISO8601 format and local time; formats each second once."""
@@ -71,6 +74,10 @@ class TextLog:
 
     def flush(self) -> None:
         """Write the buffered lines to the file."""
+        with self._lock:
+            self._flush()
+
+    def _flush(self) -> None:
         if not self._buffer:
             return
         data = b"".join(self._buffer)

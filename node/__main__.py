@@ -16,6 +16,7 @@ import logging
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,18 +25,21 @@ from bridgehead.cluster import control_socket
 from bridgehead.cluster.data_directory import make_private
 from bridgehead.cluster.properties import format_properties, parse_properties
 from bridgehead.exit_codes import ExitCode
+from bridgehead.slices import share_interpreter
 from broker_proxy.metadata.session import RegistrationRejectedError
 from cluster_model.configs.broker_configs import InvalidBrokerConfigError
 from cluster_model.session_state import ConnectionLostError, ZooKeeperRejectedError
 from cluster_model.znodes.values import ZnodeContentError
 from node.assembly.parts import Parts, build_parts
 from node.config import NodeConfig, NodeConfigError, read_config
+from node.descriptors import raise_limit
 from node.environment import AmbiguousVariableError, properties_from
+from node.node_log import start_log
 from node.run.control_commands import ControlCommands
 from node.run.lifecycle import Node
 
 BuildParts = Callable[[NodeConfig, Path], Parts]
-_GC_THRESHOLDS = (50_000, 20, 100)
+_GC_THRESHOLDS = (10_000, 10, 1_000)
 _FILES = ("node.properties", "node.log", "node.out", "node.pid", "ready.json", "control.sock")
 _FOLDERS = ("events", "logs")
 
@@ -51,17 +55,15 @@ def main(arguments: list[str] | None = None, build: BuildParts = build_parts) ->
     parser.add_argument("--log-file", type=Path)
     options = parser.parse_args(arguments)
     make_private(options.data_dir / name for name in (*_FILES, *_FOLDERS))
-    logging.basicConfig(
-        filename=options.log_file,
-        level=logging.INFO,
-        format="[%(asctime)s] %(levelname)s %(message)s (%(name)s)",
-    )
+    start_log(options.log_file, time.monotonic)
+    raise_limit()
     logging.getLogger("kazoo").setLevel(logging.WARNING)
     # A large image has a million long-lived objects. At the default thresholds garbage collection
     # would pause the node for seconds. Objects that exist now are never collected.
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_GC_THRESHOLDS)
+    share_interpreter()
     try:
         return asyncio.run(_run(options, build))
     except ConnectionLostError as lost:

@@ -17,10 +17,11 @@ from bridgehead.kafka_wire.generate import (
     Encoder,
     Generator,
 )
-from bridgehead.kafka_wire.primitives import WireError
+from bridgehead.kafka_wire.primitives import ELEMENTS_MAX, ElementCount, WireError
 from bridgehead.kafka_wire.schema import fields_of
 
 Kind = Literal["request", "response"]
+_element_count: Final = ElementCount()
 _THROTTLE_TIME: Final = struct.Struct(">i")
 
 
@@ -63,6 +64,13 @@ def _decoder(
 
 
 @cache
+def _counting_decoder(api_key: int, version: int, dialect: str) -> Decoder:
+    spec = find_spec(api_key, version, dialect)
+    generator = Generator(version, spec.is_flexible(version), count=_element_count)
+    return generator.decoder(spec.request)
+
+
+@cache
 def _encoder(api_key: int, kind: Kind, version: int, dialect: str) -> Encoder:
     spec = find_spec(api_key, version, dialect)
     return Generator(version, spec.is_flexible(version)).encoder(message_type(spec, kind))
@@ -87,7 +95,10 @@ def decode(
     Raises:
         WireError: the bytes are not that message.
     """
-    decoder = _decoder(api_key, kind, version, dialect, unread, repeated)
+    return _run(_decoder(api_key, kind, version, dialect, unread, repeated), data, at)
+
+
+def _run(decoder: Decoder, data: bytes, at: int) -> Any:
     try:
         message, _ = decoder(data, at, len(data))
     except DECODE_ERRORS:
@@ -115,8 +126,15 @@ def encode(api_key: int, kind: Kind, version: int, message: Any, dialect: str) -
 def decode_request(
     api_key: int, version: int, data: bytes, at: int = 0, dialect: str = "shipped"
 ) -> Any:
-    """Return a request message; see `decode`."""
-    return decode(api_key, "request", version, data, at, dialect)
+    """Return a request message; see `decode`.
+
+    Raises:
+        WireError: the bytes are not that message, or it has more than ELEMENTS_MAX elements.
+    """
+    if len(data) - at <= ELEMENTS_MAX:  # An element has at least one byte.
+        return decode(api_key, "request", version, data, at, dialect)
+    _element_count.begin()
+    return _run(_counting_decoder(api_key, version, dialect), data, at)
 
 
 def decode_response(

@@ -13,7 +13,9 @@ from typing import Any, Final
 
 from bridgehead.kafka_wire.primitives import (
     STRING_BYTES_MAX,
+    ElementCount,
     WireError,
+    check_tags,
     damaged_text,
     decode_compact_length,
     decode_varint,
@@ -51,6 +53,7 @@ class _Source:
             "damaged_text": damaged_text,
             "skip": skip_tagged_fields,
             "skip_bytes": skip_bytes,
+            "check_tags": check_tags,
         }
         self._count = 0
 
@@ -104,11 +107,14 @@ class Generator:
         flexible: bool,
         unread: Container[str] = (),
         repeated: Container[str] = (),
+        count: ElementCount | None = None,
     ) -> None:
         """Decoders leave arrays named in `unread` empty.
 
         Consecutive messages share an array named in `repeated` while its bytes are the same.
+        Decoders add all elements and tagged fields to `count`, before they allocate memory.
         """
+        self._count = count
         self._unread = unread
         self._repeated = repeated
         self._version = version
@@ -215,6 +221,7 @@ class Generator:
     ) -> None:
         too_many = f"raise WireError('{field.name} claims more elements than the data holds')"
         element = kind.of
+        self._add_to_count(source, depth, "n")
         if isinstance(element, Primitive) and element.code is not None:
             source.names["unpack_from"] = struct.unpack_from
             source.add(
@@ -245,6 +252,11 @@ class Generator:
             self._decode_value(source, depth + 1, inner, "element")
             source.add(depth + 1, f"{add}(element)")
 
+    def _add_to_count(self, source: _Source, depth: int, number: str) -> None:
+        if self._count is not None:
+            source.names["count"] = self._count.add
+            source.add(depth, f"count({number})")
+
     def _skipper(self, target: type[Any]) -> Skipper:
         """Return `skip(data, at, end, count) -> at` for structs without nested structs."""
         source = _Source("def skip_structs(data, at, end, count):")
@@ -274,12 +286,13 @@ class Generator:
             source.add(1, f"f_{field.name} = {self._default(source, field)}")
         source.add(1, "tags = data[at]", "at += 1", "if tags:")
         source.add(2, "if tags > 127: tags, at = varint(data, at - 1)")
+        self._add_to_count(source, 2, "tags")
         if not tagged and not foreign:
             source.add(2, "at = skip(data, at, tags)")
             return
         # As in Kafka: the last of duplicate tags wins, order does not matter, and the size of a
         # known field is ignored. An unknown field must be complete.
-        source.add(2, "for _ in range(tags):")
+        source.add(2, "check_tags(tags)", "for _ in range(tags):")
         source.add(3, "tag, at = varint(data, at)", "size, at = varint(data, at)")
         for count, field in enumerate(tagged):
             source.add(3, f"{'el' if count else ''}if tag == {field.tag}:")

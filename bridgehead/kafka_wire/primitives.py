@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import re
+import threading
 from typing import Final
 
 VARINT_BYTES_MAX: Final = 5
 STRING_BYTES_MAX: Final = 0x7FFF  # for compact strings, too
+# Kafka has no such limits, only its memory (docs/differences.md). The first limit is on all arrays
+# of a request together, and on its tagged fields; the second on the tagged fields of one struct.
+ELEMENTS_MAX: Final = 100_000
+TAGS_MAX: Final = 1_000
 _HALF: Final = 1 << 31
 _SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 _REPLACEMENT: Final = "\ufffd".encode()
@@ -62,8 +67,31 @@ def skip_bytes(data: bytes, at: int, size: int) -> int:
     return at + size
 
 
+def check_tags(count: int) -> None:
+    """Raise WireError if a struct has too many tagged fields."""
+    if count > TAGS_MAX:
+        raise WireError(f"{count} tagged fields in one struct; the limit is {TAGS_MAX}")
+
+
+class ElementCount(threading.local):
+    """Counts the array elements and tagged fields of one message while a thread decodes it."""
+
+    left = 0
+
+    def begin(self) -> None:
+        """Begin to count a message."""
+        self.left = ELEMENTS_MAX
+
+    def add(self, count: int) -> None:
+        """Count elements; raise WireError above ELEMENTS_MAX."""
+        self.left -= max(count, 0)
+        if self.left < 0:
+            raise WireError(f"a request of more than {ELEMENTS_MAX} elements")
+
+
 def skip_tagged_fields(data: bytes, at: int, count: int) -> int:
     """Skip `count` unknown tagged fields; return the offset of their end."""
+    check_tags(count)
     for _ in range(count):
         _, at = decode_varint(data, at)
         size, at = decode_varint(data, at)

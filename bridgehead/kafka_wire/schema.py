@@ -157,6 +157,36 @@ def fields_of(struct: type[Any]) -> tuple[Wire, ...]:
     return tuple(table)
 
 
+_arrays: Final[dict[type[Any], tuple[str, ...]]] = {}  # the names of a struct's arrays
+
+
+def _arrays_of(struct: type[Any]) -> tuple[str, ...]:
+    if struct not in _arrays:
+        table = fields_of(struct)
+        _arrays[struct] = tuple(field.name for field in table if isinstance(field.type, Array))
+    return _arrays[struct]
+
+
+def has_more_elements(message: Any, limit: int) -> bool:
+    """Return whether all arrays of a message together have more elements than `limit`.
+
+    It does not take longer for a message with more of them.
+    """
+    structs, count = [message], 0
+    while structs:
+        struct = structs.pop()
+        for name in _arrays_of(type(struct)):
+            elements = getattr(struct, name)
+            if not elements:
+                continue
+            count += len(elements)
+            if count > limit:
+                return True
+            if dataclasses.is_dataclass(elements[0]):
+                structs += elements
+    return False
+
+
 def _camel(name: str) -> str:
     first, *others = name.split("_")
     return first + "".join(part.title() for part in others)

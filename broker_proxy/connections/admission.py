@@ -41,12 +41,17 @@ class Admission:
     """Admits connections on all listeners of one broker."""
 
     def __init__(
-        self, quotas: ConnectionQuotas, rates: ConnectionRates, now_s: Callable[[], float]
+        self,
+        quotas: ConnectionQuotas,
+        rates: ConnectionRates,
+        now_s: Callable[[], float],
+        waiting_max: int = WAITING_MAX,
     ) -> None:
+        """`waiting_max`: the connections of one listener that may wait."""
         self.quotas = quotas
         self._rates = rates
         self._now_s = now_s
-        self.waiting_max = WAITING_MAX
+        self.waiting_max = waiting_max
         self._is_closed = False
         self._queues = {name: _Queue(name) for name in quotas.listeners}
 

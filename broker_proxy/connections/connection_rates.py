@@ -21,7 +21,7 @@ _KEY: Final = "connection_creation_rate"
 # Bounds the memory, because clients choose their addresses. Over this number the address that
 # connected least recently is forgotten.
 _ADDRESSES_MAX: Final = 10_000
-_KEPT_WAITING_MAX: Final = 1_000
+KEPT_WAITING_MAX: Final = 1_000
 
 
 class ConnectionRates:
@@ -34,6 +34,7 @@ class ConnectionRates:
         self._limits: dict[str, float] = {}  # by address or DEFAULT_ENTITY
         self._seen: OrderedDict[str, Rate] = OrderedDict()
         self.kept_waiting = 0
+        self.kept_waiting_max = KEPT_WAITING_MAX
 
     def replace_all(self, stored: Mapping[str, Mapping[str, str]]) -> None:
         """Replace every ip's configs; the keys of `stored` are the names in ZooKeeper."""
@@ -68,7 +69,7 @@ class ConnectionRates:
         if measured <= limit:
             return None
         rate.take_back()
-        if self.kept_waiting >= _KEPT_WAITING_MAX:
+        if self.kept_waiting >= self.kept_waiting_max:
             return 0
         if limit <= 0:
             return self._window_ms

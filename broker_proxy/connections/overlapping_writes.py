@@ -46,7 +46,8 @@ def _bindings(message: Any) -> Elements:
     return frozenset(map(astuple, message.creations))
 
 
-# The elements that a request writes; None: it may depend on other requests.
+# The elements that a request writes; None: it may depend on other requests. A large request counts
+# as dependent, because its elements would have to be looked at within one slice.
 _ELEMENTS: Final[Mapping[int, Callable[[Any], Elements | None]]] = {
     ApiKey.CREATE_TOPICS: _topics,
     ApiKey.DELETE_TOPICS: _deleted_topics,

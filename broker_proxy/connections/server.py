@@ -3,7 +3,9 @@
 A slow, silent or hostile client costs only its own buffers: frame lengths are checked before
 buffering, reading pauses while responses pile up unread, and idle connections are closed after
 `connections.max.idle.ms`. The number of unauthenticated clients is limited: at the limit each new
-client causes the server to close the unauthenticated client that has been connected longest.
+client causes the server to close the unauthenticated client that has been connected longest. The
+number of all clients is limited by the file descriptors of the process (`clients_max`): at that
+limit the server also closes the clients that have been silent longest.
 """
 
 from __future__ import annotations
@@ -14,6 +16,9 @@ import heapq
 import ipaddress
 import itertools
 import logging
+import os
+import socket
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -34,6 +39,8 @@ CLOSE_WITHIN_S: Final = 0.5
 _MEMORY_CHECK_S: Final = 1.0
 _LOGGED_PER_CHECK: Final = 5
 _BACKLOG: Final = 1024
+# asyncio accepts so many connections before it looks at anything else. They need descriptors.
+ACCEPTED_AT_ONCE: Final = 64
 # At this limit a new client causes the oldest unauthenticated one to be closed.
 UNAUTHENTICATED_MAX: Final = 2_000
 
@@ -49,8 +56,11 @@ class KafkaServer:
         services: ConnectionServices,
         request_prefix: str,
         admission: Admission,
+        clients_max: int = sys.maxsize,
     ) -> None:
         self.services = services
+        self._clients_max = clients_max
+        self._unauthenticated_max = min(UNAUTHENTICATED_MAX, max(clients_max // 2, 1))
         self._log = services.log
         self._prefix = request_prefix
         self._admission = admission
@@ -75,7 +85,7 @@ class KafkaServer:
             lambda: self.new_socket(self, listener, requirements),
             listener.host,
             listener.port,
-            backlog=_BACKLOG,
+            backlog=ACCEPTED_AT_ONCE,
             start_serving=False,
         )
         self._servers.append(server)
@@ -85,6 +95,9 @@ class KafkaServer:
         """Accept clients on every bound listener."""
         for server in self._servers:
             await server.start_serving()
+            for bound in server.sockets:  # asyncio uses one number for both purposes
+                with socket.socket(fileno=os.dup(bound.fileno())) as same:
+                    same.listen(_BACKLOG)
         self._close_idle()
 
     async def stop(self, grace_s: float) -> None:
@@ -158,10 +171,7 @@ class KafkaServer:
             OSError: the evidence cannot be written.
         """
         local = transport.get_extra_info("sockname")
-        if len(self._unauthenticated) >= UNAUTHENTICATED_MAX:
-            oldest = next(iter(self._unauthenticated))
-            del self._unauthenticated[oldest]
-            oldest.evict()
+        self._make_room()
         number = next(self._counter)
         info = ClientConnectionInfo(
             connection_id=f"{local[0]}:{local[1]}-{remote[0]}:{remote[1]}-{number}",
@@ -189,6 +199,28 @@ class KafkaServer:
             frame_bytes_max=self.services.limits.frame_bytes_max,
         )
 
+    def _make_room(self) -> None:
+        """Close clients if there are too many for one more."""
+        is_full = len(self._protocols) >= self._clients_max
+        if self._unauthenticated and (
+            is_full or len(self._unauthenticated) >= self._unauthenticated_max
+        ):
+            oldest = next(iter(self._unauthenticated))
+            del self._unauthenticated[oldest]
+            self._protocols.pop(oldest)
+            oldest.evict()
+        elif is_full:
+            # Several at once, because finding the silent ones takes time.
+            silent = self._least_recently_used(max(self._clients_max // 100, 1))
+            _log.warning(
+                "closed the %d clients that were silent longest: the file descriptors of this "
+                "process suffice for %d clients",
+                *(len(silent), self._clients_max),
+            )
+            for protocol in silent:
+                self._protocols.pop(protocol)
+                protocol.abort()
+
     def limits_changed(self) -> None:
         """Apply new connection limits."""
         self._close_excess()
@@ -202,14 +234,18 @@ class KafkaServer:
         quotas = self._admission.quotas
         if not (excess := quotas.excess):
             return
+        for protocol in self._least_recently_used(excess):
+            protocol.abort()
+
+    def _least_recently_used(self, count: int) -> list[ClientSocket]:
+        quotas = self._admission.quotas
         open_ones = [
             (not protocol.is_closing, protocol.last_active_s, id(protocol), protocol)
             for protocol in self._protocols
             if (client := protocol.client) is not None
             and not quotas.is_protected(client.listener_name)
         ]
-        for *_, protocol in heapq.nsmallest(excess, open_ones):
-            protocol.abort()
+        return [protocol for *_, protocol in heapq.nsmallest(count, open_ones)]
 
     def dismiss(self, protocol: ClientSocket, connection: ClientConnection) -> None:
         """Unregister a closed connection."""

@@ -8,12 +8,12 @@ it is also applied to the earlier image. Encoded responses are cached until the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from bridgehead.kafka_wire.api_key import ApiKey
-from bridgehead.kafka_wire.codec import decode_request
+from bridgehead.kafka_wire.codec import decode
 from bridgehead.kafka_wire.messages.update_metadata import UpdateMetadataRequest
 from cluster_model.records import PartitionState, Replicas
 from cluster_model.update_metadata import LEADER_DURING_DELETE
@@ -78,7 +78,7 @@ class MetadataCache:
         self._on_change = on_change
         self._content = _Content()
         self._arriving: _Content | None = None
-        self._responses: dict[Any, bytes] = {}
+        self._responses: dict[Any, bytes] = {}  # replaced when the metadata changes
         self._epoch_seen = 0  # the highest, including that of an incomplete image
         self.controller_id = NO_CONTROLLER
         self.controller_epoch = 0
@@ -95,7 +95,8 @@ class MetadataCache:
             return False
         message = update.message
         if message is None:
-            message = decode_request(ApiKey.UPDATE_METADATA, _VERSION, update.update_metadata)
+            data = update.update_metadata  # of the controller: without a limit of elements
+            message = decode(ApiKey.UPDATE_METADATA, "request", _VERSION, data, 0, "shipped")
         if update.starts_full_image:
             self._arriving = _Content()
         elif update.controller_epoch > self._epoch_seen:
@@ -116,7 +117,7 @@ class MetadataCache:
                 _merge(self._content, message)
         else:
             return True
-        self._responses.clear()
+        self._responses = {}
         self._on_change()
         return True
 
@@ -161,15 +162,20 @@ class MetadataCache:
 
     def controller_moved(self) -> None:
         """Drop the cached responses, which may name the previous controller."""
-        self._responses.clear()
+        self._responses = {}
 
-    def cached_response(self, key: Any, encode: Callable[[], bytes]) -> bytes:
-        """Return the response cached under `key`; build it with `encode` if there is none."""
-        response = self._responses.get(key)
+    async def cached_response(self, key: Any, encode: Callable[[], Awaitable[bytes]]) -> bytes:
+        """Return the response cached under `key`; build it with `encode` if there is none.
+
+        A response is not kept if the metadata changed while it was built.
+        """
+        responses = self._responses
+        response = responses.get(key)
         if response is None:
-            if len(self._responses) >= _RESPONSES_MAX:
-                self._responses.clear()
-            response = self._responses[key] = encode()
+            response = await encode()
+            if len(responses) >= _RESPONSES_MAX:
+                responses.clear()
+            responses[key] = response
         return response
 
 

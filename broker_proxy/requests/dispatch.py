@@ -22,6 +22,7 @@ from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.headers import encode_response_header
 from bridgehead.kafka_wire.primitives import WireError
 from bridgehead.kafka_wire.request_checks import check_request
+from bridgehead.slices import ThreadTime, in_thread, is_large
 from broker_proxy.apis.base import LocalApi
 from broker_proxy.client_quotas import ClientQuota
 from broker_proxy.client_request import (
@@ -114,14 +115,15 @@ class Dispatcher:
         header, progress = request.header, request.progress
         progress.executed_ns = self._now_ns()
         route = self._route(request)
-        message = None if route is None else self.decode(request)
-        # Followers' Fetch requests are not recorded: even without load they would add 1 GB a day.
-        is_recorded = not _is_replication(request, message)
-        if is_recorded:
-            self._received(request, route)
-        done = CLOSE
-        if route is not None and message is not None:
-            done = await self._measure(request, message, route)
+        with ThreadTime() as thread_time:
+            message = None if route is None else await self._decode_any(request)
+            # Followers' Fetch requests are not recorded: even idle they would add 1 GB a day.
+            is_recorded = not _is_replication(request, message)
+            if is_recorded:
+                await self._received(request, route)
+            done = CLOSE
+            if route is not None and message is not None:
+                done = await self._measure(request, message, route, thread_time)
         if earlier is not None and not earlier.done():
             await asyncio.wait((earlier,))
         self._responded(request, route, done, is_recorded=is_recorded)
@@ -142,10 +144,16 @@ class Dispatcher:
             routes=self._routes,
         )
 
-    def decode(self, request: ClientRequest) -> Any:
-        """Return the message, or None if the bytes are not one."""
+    async def _decode_any(self, request: ClientRequest) -> Any:
         progress = request.progress
         if progress.message is None:
+            progress.message = await in_thread(is_large(request.body), _decoded, request)
+        return progress.message
+
+    def decode(self, request: ClientRequest) -> Any:
+        """Return the message, or None if the bytes are not one, or if they are large."""
+        progress = request.progress
+        if progress.message is None and not is_large(request.body):
             progress.message = _decoded(request)
         return progress.message
 
@@ -164,7 +172,7 @@ class Dispatcher:
         header = request.header
         request.progress.executed_ns = self._now_ns()
         route = Route.LOCAL if header.api_key == ApiKey.API_VERSIONS else None
-        self._received(request, route)
+        self._append_received(request, route, None)
         done = CLOSE
         if route is not None:
             error = ErrorCode.UNSUPPORTED_VERSION
@@ -176,9 +184,17 @@ class Dispatcher:
             return None
         return encode_response_header(ApiKey.API_VERSIONS, 0, header.correlation_id) + done.body
 
-    def _received(self, request: ClientRequest, route: Route | None) -> None:
+    async def _received(self, request: ClientRequest, route: Route | None) -> None:
+        digest = None
+        if route in (Route.FORWARD, Route.DIRECT):
+            body = request.body
+            digest = await in_thread(is_large(body), body_sha256, request.header.api_key, body)
+        self._append_received(request, route, digest)
+
+    def _append_received(
+        self, request: ClientRequest, route: Route | None, digest: str | None
+    ) -> None:
         header, client = request.header, request.client
-        is_written = route in (Route.FORWARD, Route.DIRECT)
         self._log.append(
             RequestReceived(
                 request_id=request.request_id,
@@ -194,7 +210,7 @@ class Dispatcher:
                 security_protocol=client.security_protocol,
                 dialect=client.dialect,
                 route=route.name if route else "CLOSE",
-                body_sha256=body_sha256(header.api_key, request.body) if is_written else None,
+                body_sha256=digest,
                 client_software_name=client.software_name,
                 client_software_version=client.software_version,
             )
@@ -229,7 +245,9 @@ class Dispatcher:
             (responded_ns - request.received_ns) / 1e6,
         )
 
-    async def _measure(self, request: ClientRequest, message: Any, route: Route) -> EncodedResponse:
+    async def _measure(
+        self, request: ClientRequest, message: Any, route: Route, thread_time: ThreadTime
+    ) -> EncodedResponse:
         """Execute the request and charge its time to the client's quota (KIP-124)."""
         quota = self._request_time
         if quota is None or not quota.is_enabled or _is_exempt(request, message):
@@ -238,14 +256,14 @@ class Dispatcher:
         done = await timed
         if done.body is None:
             return done
-        throttle_ms = quota.charge(request.client, timed.busy_ns * _PERCENT_PER_NS)
+        busy_ns = timed.busy_ns + thread_time.ns
+        throttle_ms = quota.charge(request.client, busy_ns * _PERCENT_PER_NS)
         if throttle_ms <= request.progress.throttle_ms:
             return done
         request.progress.throttle_ms = throttle_ms
-        header = request.header
-        body = with_throttle_time(
-            header.api_key, header.api_version, done.body, throttle_ms, request.client.dialect
-        )
+        key, version, dialect = *request.header[:2], request.client.dialect
+        large, body = is_large(done.body), done.body
+        body = await in_thread(large, with_throttle_time, key, version, body, throttle_ms, dialect)
         return replace(done, body=body)
 
     async def _execute(self, request: ClientRequest, message: Any, route: Route) -> EncodedResponse:
@@ -258,7 +276,7 @@ class Dispatcher:
             if route in (Route.FORWARD, Route.DIRECT):
                 return await self._writes.execute(request, message, route)
             self._metrics.not_controller_responded()
-            return self._error(request, message, ErrorCode.NOT_CONTROLLER, None)
+            return await self._error(request, message, ErrorCode.NOT_CONTROLLER, None)
         except NeverRespondedError:
             request.progress.never_gets_response = True
             return CLOSE
@@ -269,10 +287,10 @@ class Dispatcher:
             _log.info("%s: %s", request.request_id, closed)
             return CLOSE
         except ApiError as rejection:
-            return self._error(request, message, rejection.error, rejection.message)
+            return await self._error(request, message, rejection.error, rejection.message)
         except Exception:
             _log.exception("%s failed unexpectedly", request.request_id)
-            return self._error(request, message, ErrorCode.UNKNOWN_SERVER_ERROR, None)
+            return await self._error(request, message, ErrorCode.UNKNOWN_SERVER_ERROR, None)
 
     async def _is_fresh(self, request: ClientRequest) -> bool:
         """Wait until a read may be answered; return False if its response could be stale."""
@@ -281,14 +299,14 @@ class Dispatcher:
         return await self._read_gate.pass_through()
 
     async def _handle_here(self, request: ClientRequest, message: Any) -> EncodedResponse:
-        header = request.header
-        response = await self._local_apis[header.api_key].handle(request, message)
+        zxid = self._image_zxid()  # The metadata may change while a long response is built.
+        response = await self._local_apis[request.header.api_key].handle(request, message)
         if not isinstance(response, bytes):
-            return encoded(request, response, self._image_zxid())
+            return await encoded(request, response, zxid)
         request.progress.response = response  # already encoded
-        return EncodedResponse(response, self._image_zxid())
+        return EncodedResponse(response, zxid)
 
-    def _error(
+    async def _error(
         self, request: ClientRequest, message: Any, error: ErrorCode, text: str | None
     ) -> EncodedResponse:
-        return failure(request, message, error, text, self._image_zxid())
+        return await failure(request, message, error, text, self._image_zxid())

@@ -57,9 +57,11 @@ class Relay:
             self._metrics.queue_time(forwarded.queued_ms)
         if forwarded.remote_ms is not None:
             self._metrics.remote_time(forwarded.remote_ms)
-        return self._relay(request, message, forwarded)
+        return await self._relay(request, message, forwarded)
 
-    def _relay(self, request: ClientRequest, message: Any, forwarded: Forwarded) -> EncodedResponse:
+    async def _relay(
+        self, request: ClientRequest, message: Any, forwarded: Forwarded
+    ) -> EncodedResponse:
         key, version = request.header.api_key, request.header.api_version
         if forwarded.step is NextStep.RELAY and forwarded.response is not None:
             try:
@@ -78,4 +80,4 @@ class Relay:
             return EncodedResponse(None, 0, int(ErrorCode.UNSUPPORTED_VERSION))
         timed_out = forwarded.step is NextStep.TIMED_OUT
         error = ErrorCode.REQUEST_TIMED_OUT if timed_out else ErrorCode.UNKNOWN_SERVER_ERROR
-        return failure(request, message, error, None, self._image_zxid())
+        return await failure(request, message, error, None, self._image_zxid())

@@ -11,6 +11,7 @@ from typing import Any
 
 from bridgehead.kafka_wire.apis import Route
 from bridgehead.kafka_wire.codec import decode_response, encode_request
+from bridgehead.slices import in_thread, is_large
 from broker_proxy.apis.base import SplitApi
 from broker_proxy.client_request import ClientRequest
 from broker_proxy.requests.relay import Relay
@@ -58,7 +59,7 @@ class Writes:
             return await self._relay.forward(request, message, body)
         assert self._write_directly is not None
         response, zxid = await self._write_directly(request, message)
-        return encoded(request, response, zxid)
+        return await encoded(request, response, zxid)
 
     async def _split(
         self, request: ClientRequest, message: Any, split: SplitApi, route: Route
@@ -74,12 +75,18 @@ class Writes:
         is_wrapped = dialect == "drafted" and route is Route.FORWARD
         local, rest = await split.split(request, message, is_wrapped=is_wrapped)
         if rest is None:
-            return encoded(request, split.merge(request, message, local, None), self._image_zxid())
-        untouched = rest is message
-        body = request.body if untouched else encode_request(key, version, rest, dialect)
+            large = is_large(request.body)
+            merged = await in_thread(large, split.merge, request, message, local, None)
+            return await encoded(request, merged, self._image_zxid())
+        untouched, large = rest is message, is_large(request.body)
+        body = request.body
+        if not untouched:
+            body = await in_thread(large, encode_request, key, version, rest, dialect)
         written = await self._write(request, rest, body, route)
         if untouched or written.body is None:
             return written
-        forwarded = decode_response(key, version, written.body, dialect=dialect)
-        merged = encoded(request, split.merge(request, message, local, forwarded), written.zxid)
-        return replace(merged, error=written.error)
+        forwarded = await in_thread(
+            large, decode_response, key, version, written.body, dialect=dialect
+        )
+        merged = await in_thread(large, split.merge, request, message, local, forwarded)
+        return replace(await encoded(request, merged, written.zxid), error=written.error)

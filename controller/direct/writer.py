@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from bridgehead.slices import in_thread, sliced
 from cluster_model.acls.authorization import BindAuthorize
 from cluster_model.acls.bindings import AclSet
 from cluster_model.image import MetadataImage
@@ -93,7 +94,9 @@ class DirectWriter:
             _log.warning("%s: unknown outcome: %r", pending.request_id, late)
             raise ApiError(ErrorCode.REQUEST_TIMED_OUT) from late
         results = Results(pending.outcomes, image)
-        message = pending.api.response(pending.context, pending.request, results)
+        message = await in_thread(
+            pending.is_large, pending.api.response, pending.context, pending.request, results
+        )
         zxid = pending.zxid or image.zxid
         codes = error_codes(pending.outcomes, frozenset())
         self._services.log.append(
@@ -125,7 +128,7 @@ class DirectWriter:
     ) -> bool:
         """Write the elements that have records; False if a conflict requires a new decision."""
         pending.image_zxid = image.zxid
-        for decided in decision.elements:
+        async for decided in sliced(decision.elements):
             if decided.element in pending.outcomes:
                 continue
             operations = await self._session.encode(plan_operations(decided.records, image))
@@ -163,8 +166,9 @@ async def _decide(
     """Decide the request on this image, and wait for the verdicts of the policies."""
     evaluated = asyncio.Event()
 
-    def propose(_: PendingRequest, image: MetadataImage) -> Decision:
-        return pending.api.decide(pending.context, pending.request, image, pending.outcomes)
+    async def propose(_: PendingRequest, image: MetadataImage) -> Decision:
+        decide, context, outcomes = pending.api.decide, pending.context, pending.outcomes
+        return await in_thread(pending.is_large, decide, context, pending.request, image, outcomes)
 
     policies = PolicyEvaluation(
         services.policies,
@@ -177,7 +181,7 @@ async def _decide(
         pending.new_context(services.bind_authorize, services.acls(), services.now_ms())
         zxid = services.acls_zxid()
         services.log.append(execution_started(pending, _NO_EPOCH, -1 if zxid is None else zxid))
-        decision = policies.judge(pending, propose(pending, image))
+        decision = policies.judge(pending, await propose(pending, image))
         if decision is not None:
             return decision
         await evaluated.wait()

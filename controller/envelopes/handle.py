@@ -11,7 +11,8 @@ import logging
 from collections.abc import Callable
 
 from bridgehead.kafka_wire.errors import ErrorCode
-from controller.envelopes.open import OpenedEnvelope, OpenEnvelope, RejectedEnvelope, check_sender
+from bridgehead.slices import in_thread, is_large
+from controller.envelopes.open import OpenEnvelope, RejectedEnvelope, check_sender
 from controller.loop.loop import ControllerLoop
 from controller.requests.host_names import resolve_hosts
 from controller.requests.pending_request import NOT_CONTROLLER, PendingRequest
@@ -83,10 +84,48 @@ class EnvelopeHandler:
         running = self._running.get(envelope.identity)
         if running is not None:
             return await asyncio.shield(running)
-        opened = self._check_identity(envelope, loop) or self._open_envelope(envelope, sender)
+        rejected = self._check_identity(envelope, loop)
+        if rejected is not None:
+            return self._reject(envelope, rejected)
+        reply: asyncio.Future[EnvelopeReply] = asyncio.get_running_loop().create_future()
+        self._running[envelope.identity] = reply
+        try:
+            return await self._open_and_execute(envelope, sender, loop, reply)
+        except BaseException:
+            reply.cancel()  # A resend may wait for it.
+            raise
+        finally:
+            self._running.pop(envelope.identity, None)
+
+    async def _open_and_execute(
+        self,
+        envelope: Envelope,
+        sender: Sender,
+        loop: ControllerLoop,
+        reply: asyncio.Future[EnvelopeReply],
+    ) -> EnvelopeReply:
+        received_s = self._services.now_s()
+        large = is_large(envelope.request_data)
+        opened = await in_thread(large, self._open_envelope, envelope, sender)
         if isinstance(opened, RejectedEnvelope):
-            return self._reject(envelope, opened)
-        return await self._execute(envelope, opened, loop, sender.connection_id)
+            reply.set_result(self._reject(envelope, opened))
+            return reply.result()
+        digest = await in_thread(large, body_sha256, opened.header.api_key, envelope.request_data)
+        pending = PendingRequest(
+            identity=envelope.identity,
+            request_id=envelope.request_id,
+            header=opened.header,
+            client=opened.client,
+            api=opened.api,
+            request=opened.request,
+            random=self._services.random,
+            deadline_s=received_s + envelope.remaining_ms / 1000,
+            reply=reply,
+            made_by_broker=envelope.made_by_broker,
+            is_large=large,
+            body_sha256=digest,
+        )
+        return await self._execute(pending, loop, sender.connection_id, received_s)
 
     def _reject(self, envelope: Envelope, rejected: RejectedEnvelope) -> EnvelopeReply:
         if rejected.error is not ErrorCode.NOT_CONTROLLER:
@@ -117,37 +156,20 @@ class EnvelopeHandler:
 
     async def _execute(
         self,
-        envelope: Envelope,
-        opened: OpenedEnvelope,
+        pending: PendingRequest,
         loop: ControllerLoop,
         connection_id: str | None,
+        received_s: float,
     ) -> EnvelopeReply:
         services = self._services
-        received_s = services.now_s()
-        reply: asyncio.Future[EnvelopeReply] = asyncio.get_running_loop().create_future()
-        self._running[envelope.identity] = reply
-        pending = PendingRequest(
-            identity=envelope.identity,
-            request_id=envelope.request_id,
-            header=opened.header,
-            client=opened.client,
-            api=opened.api,
-            request=opened.request,
-            random=services.random,
-            deadline_s=received_s + envelope.remaining_ms / 1000,
-            reply=reply,
-            made_by_broker=envelope.made_by_broker,
-            body_sha256=body_sha256(opened.header.api_key, envelope.request_data),
-        )
         try:
             await resolve_hosts(pending, services.bind_authorize, loop.image.acls)
             if self._loop is loop:
                 loop.submit(pending)
-            else:  # The controller resigned while host names were resolved.
-                reply.set_result(NOT_CONTROLLER)
-            return await asyncio.shield(reply)
+            else:  # The controller resigned meanwhile.
+                pending.reply.set_result(NOT_CONTROLLER)
+            return await asyncio.shield(pending.reply)
         finally:
-            self._running.pop(envelope.identity, None)
             services.request_log.completed(pending, connection_id, received_s)
 
 

@@ -97,6 +97,7 @@ class DelayedResponses:
         self._lease_holds = lease_holds
         self._flush = flush
         self._image_waits = ImageWaits()
+        self._tasks: set[asyncio.Task[None]] = set()  # that encode large responses
         self._zxids = AppliedZxids() if waits_for_brokers else None
 
     def complete(self, pending: PendingRequest) -> None:
@@ -179,7 +180,22 @@ class DelayedResponses:
         self._flush()
 
     def _send(self, pending: PendingRequest, unfinished: frozenset[str]) -> None:
-        pending.reply.set_result(self._response(pending, unfinished))
+        if pending.is_large:
+            task = asyncio.create_task(self._send_large(pending, unfinished))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        else:
+            pending.reply.set_result(self._response(pending, unfinished))
+
+    async def _send_large(self, pending: PendingRequest, unfinished: frozenset[str]) -> None:
+        try:
+            encoded = await self._encoder.encode_in_thread(pending, unfinished, self._image())
+            response = encoded if self._lease_holds() else NOT_CONTROLLER
+        except Exception:
+            response = self._failure(pending)
+        if not pending.reply.done():
+            pending.reply.set_result(response)
+            self._flush()
 
     def _response(self, pending: PendingRequest, unfinished: frozenset[str]) -> EnvelopeReply:
         """Return the response. An exception fails this request only.
@@ -191,9 +207,11 @@ class DelayedResponses:
         try:
             return self._encoder.encode(pending, unfinished, self._image())
         except Exception:
-            _log.exception("an unexpected error in the response to %s", pending.request_id)
-            error = ErrorCode.UNKNOWN_SERVER_ERROR
-            return self._encoder.encode_error(pending, error)
+            return self._failure(pending)
+
+    def _failure(self, pending: PendingRequest) -> EnvelopeReply:
+        _log.exception("an unexpected error in the response to %s", pending.request_id)
+        return self._encoder.encode_error(pending, ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 def _succeeded(pending: PendingRequest) -> frozenset[str]:

@@ -17,6 +17,7 @@ from itertools import islice
 from typing import Final
 
 from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.slices import in_thread, sliced
 from cluster_model.acls.authorization import without_logging
 from cluster_model.image import MetadataImage
 from cluster_model.records import (
@@ -209,7 +210,7 @@ class ControllerLoop:
         base = image = self.image
         entries: list[Entry] = []
         for pending in requests:
-            image = self._decide_or_fail(pending, image, entries)
+            image = await self._decide_or_fail(pending, image, entries)
         # A request whose policy checks end during the commit belongs to the next round.
         requests = [request for request in requests if not self._policies.holds(request)]
         multis = list(split_into_multis(entries))
@@ -254,7 +255,7 @@ class ControllerLoop:
         topic = self.image.topics.get(name)
         return topic is not None and bool(topic.adding or topic.removing)
 
-    def _decide_or_fail(
+    async def _decide_or_fail(
         self, pending: PendingRequest, image: MetadataImage, entries: list[Entry]
     ) -> MetadataImage:
         """Decide one request; an exception fails this request only.
@@ -265,7 +266,7 @@ class ControllerLoop:
         """
         decided_before = len(entries)
         try:
-            image = self._decide(pending, image, entries)
+            image = await self._decide(pending, image, entries)
         except Exception:
             _log.exception("an unexpected error in the decision of %s", pending.request_id)
             del entries[decided_before:]
@@ -276,7 +277,7 @@ class ControllerLoop:
         self._policies.decided(pending, records)
         return image
 
-    def _propose(self, pending: PendingRequest, image: MetadataImage) -> Decision:
+    async def _propose(self, pending: PendingRequest, image: MetadataImage) -> Decision:
         """Decide one request, before the policies and quotas."""
         pending.outcomes |= self.outcomes.lookup(pending.identity)
         now_ms = self._callbacks.now_ms()
@@ -285,9 +286,10 @@ class ControllerLoop:
             context = replace(context, random=ReplayedRandom(context.random, pending.draws))
         if pending.asked_policies:  # The first decision logged its authorizations.
             context = replace(context, authorize=without_logging(context.authorize))
-        return pending.api.decide(context, pending.request, image, pending.outcomes)
+        decide, outcomes = pending.api.decide, pending.outcomes
+        return await in_thread(pending.is_large, decide, context, pending.request, image, outcomes)
 
-    def _decide(
+    async def _decide(
         self, pending: PendingRequest, image: MetadataImage, entries: list[Entry]
     ) -> MetadataImage:
         """Decide one request, append its entries, and return the image that has its records."""
@@ -303,7 +305,7 @@ class ControllerLoop:
             over = EnvelopeReply(int(ErrorCode.INVALID_REQUEST), None, image.zxid)
             pending.reply.set_result(over)
             return image
-        decision = self._policies.judge(pending, self._propose(pending, image))
+        decision = self._policies.judge(pending, await self._propose(pending, image))
         if decision is None:
             return image  # The request is submitted again after the policy checks.
         pending.draws.clear()
@@ -316,7 +318,7 @@ class ControllerLoop:
         elements = self._quotas.charge(
             pending.context, decision.elements, image.mutation_rates, pending.charges
         )
-        for decided in elements:
+        async for decided in sliced(elements):
             if decided.element in pending.outcomes:
                 continue
             plan = plan_operations(decided.records, planned)

@@ -23,7 +23,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice, takewhile
 from typing import Any, Final, Protocol, TypeVar
@@ -112,7 +112,7 @@ class PolicyEvaluation:
         policies: Policies | None,
         *,
         image: Callable[[], MetadataImage],
-        decide: Callable[[PendingRequest, MetadataImage], Decision],
+        decide: Callable[[PendingRequest, MetadataImage], Awaitable[Decision]],
         submit: Callable[[PendingRequest], None],
         now_s: Callable[[], float],
     ) -> None:
@@ -234,7 +234,7 @@ class PolicyEvaluation:
 
     async def _check_in_series(self, policies: Policies) -> None:
         while self._line and len(self._expected) < self._ahead:
-            series, redone = self._next_series(), self._redone
+            redone, series = self._redone, await self._next_series()
             every = chain.from_iterable(proposal.calls() for proposal in series)
             calls = list(islice(every, self._series_max))
             so_far: Results = []
@@ -256,27 +256,27 @@ class PolicyEvaluation:
                 self._line.remove(slow.pending)
                 self._spawn(self._finish(slow, policies, evaluation, len(results)))
 
-    def _next_series(self) -> list[_Proposal]:
+    async def _next_series(self) -> list[_Proposal]:
         """Decide the next queued requests, as if the policies accepted all of them."""
         image = self._after_expected()
         series: list[_Proposal] = []
         checks = 0
-        for pending in self._line:
+        for pending in tuple(self._line):
             if checks >= self._series_max or len(self._expected) + len(series) >= self._ahead:
                 break
             if series:
                 image = _replayed(image, [series[-1].records()])
-            series.append(self._propose(pending, image))
+            series.append(await self._propose(pending, image))
             checks += len(series[-1].checks)
         return series
 
-    def _propose(self, pending: PendingRequest, image: MetadataImage) -> _Proposal:
+    async def _propose(self, pending: PendingRequest, image: MetadataImage) -> _Proposal:
         partial, elements = self._partial, list[tuple[Decided, PolicyCheck | None]]()
         if self._now_s() <= pending.deadline_s:  # Otherwise the loop answers REQUEST_TIMED_OUT.
             if partial is not None and partial.pending is pending and partial.image is image:
                 return partial
             try:
-                elements = _checks(pending, self._decide(pending, image))
+                elements = _checks(pending, await self._decide(pending, image))
             except Exception:
                 _log.debug("%s fails; the loop answers it", pending.request_id, exc_info=True)
         checks = {key_of(check): check for _, check in elements if check is not None}

@@ -52,6 +52,7 @@ class PendingRequest:
     deadline_s: float
     reply: asyncio.Future[EnvelopeReply]
     made_by_broker: bool = False  # the broker's own request, not a client's
+    is_large: bool = False  # Its decision and its response are made in a thread.
     body_sha256: str | None = None  # None if the body contains a secret
     resolvable: frozenset[str] = frozenset()  # the host names in the request that resolve
     context: RequestContext = field(init=False)  # of the latest decision

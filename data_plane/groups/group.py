@@ -33,6 +33,11 @@ class State(Enum):
     EMPTY = "Empty"
 
 
+# The protocols of one member: each JoinGroup compares them with those of all other members. Kafka
+# has no such limit (docs/differences.md).
+PROTOCOLS_MAX: Final = 1_000
+
+
 @dataclass(slots=True)
 class Member:
     """A member of a group. `join_ticket` and `sync_ticket` are its waiting requests."""
@@ -130,6 +135,11 @@ class Group:
         """How many members wait for the rebalance."""
         return sum(member.join_ticket is not None for member in self.members.values())
 
+    @property
+    def is_used(self) -> bool:
+        """False if the group has nothing, and no record in the log."""
+        return bool(self.generation or self.members or self.pending_members or self.has_offsets)
+
     # --- Members ---------------------------------------------------------------------------
 
     def add(self, member: Member) -> None:
@@ -181,6 +191,8 @@ class Group:
 
     def supports(self, protocol_type: str, protocols: Protocols) -> bool:
         """True when a member with this protocol type and these protocols may join."""
+        if len(protocols) > PROTOCOLS_MAX:
+            return False
         if self.state is State.EMPTY:
             return bool(protocol_type and protocols)
         return self.protocol_type == protocol_type and bool(self._common(protocols))

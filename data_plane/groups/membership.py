@@ -7,6 +7,7 @@ request that waits for its response.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -19,6 +20,9 @@ from data_plane.groups.table import GroupTable, group_error
 # A new member sends no heartbeats while its JoinGroup waits, so it is not removed after its session
 # timeout, but only after this time.
 NEW_MEMBER_JOIN_TIMEOUT_MS: Final = 300_000
+# Member ids of all groups that have not joined yet. Such an id contains the client id, and Kafka
+# keeps it until the session timeout, up to half an hour (docs/differences.md).
+PENDING_MAX: Final = 2_000
 _TOO_LARGE: Final = (
     ErrorCode.MESSAGE_TOO_LARGE,
     ErrorCode.RECORD_LIST_TOO_LARGE,
@@ -122,6 +126,8 @@ class Membership:
         self._table = table
         self._new_uuid = new_uuid
         self.completed_rebalances = 0
+        # Member ids that have not joined, oldest first; some have joined or left meanwhile.
+        self._pending: OrderedDict[tuple[str, str], None] = OrderedDict()
 
     # --- JoinGroup -------------------------------------------------------------------------
 
@@ -179,6 +185,7 @@ class Membership:
             # KIP-394: the member joins again with its id, so that a retry does not add a second
             # member.
             group.pending_members.add(new_id)
+            self._limit_pending(group.group_id, new_id)
             self._expect(
                 group, new_id, request.session_timeout_ms, lambda: self._pending_left(group, new_id)
             )
@@ -517,6 +524,23 @@ class Membership:
     def _pending_left(self, group: Group, member_id: str) -> None:
         group.pending_members.discard(member_id)
         self._complete_join_if_all_joined(group)
+
+    def _limit_pending(self, group_id: str, member_id: str) -> None:
+        """Forget the oldest member ids that have not joined, so that they take little memory.
+
+        A client whose id was forgotten gets UNKNOWN_MEMBER_ID and asks for another one.
+        """
+        self._pending[group_id, member_id] = None
+        while len(self._pending) > PENDING_MAX:
+            key, _ = self._pending.popitem(last=False)
+            group = self._table.groups.get(key[0])
+            if group is None or key[1] not in group.pending_members:
+                continue  # It has joined or left.
+            self._table.timers.cancel(key)
+            self._pending_left(group, key[1])
+            if group.state is State.EMPTY and not group.is_used:
+                group.enter(State.DEAD, self._table.now.wall_ms)
+                del self._table.groups[group.group_id]
 
     def _remove(self, group: Group, member: Member) -> None:
         """Remove a member that left or whose session ended; the others rebalance."""

@@ -10,10 +10,12 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.primitives import WireError
+from bridgehead.slices import batched, sliced
 from cluster_model.session_state import ConnectionLostError
 from cluster_model.topic_names import GROUP_METADATA_TOPIC
 from data_plane.groups.coordinator import GroupCoordinator
@@ -35,6 +37,7 @@ from data_plane.records.batch import NewRecord, decode_batches, encode_batch
 
 _log = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
+_STEP_MAX: Final = 1_000  # partitions, groups or members in one step
 _LOAD_RETRY_S: Final = 1.0
 # The errors of the log after this broker has lost the leadership of the partition.
 _RESIGNED: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -159,23 +162,42 @@ class GroupService:
         heartbeat = self.core.membership.heartbeat
         return self._step(lambda: heartbeat(group_id, generation, member_id, instance_id))
 
-    def leave(
+    async def leave(
         self, group_id: str, members: Sequence[Leaving]
     ) -> tuple[ErrorCode, list[tuple[Leaving, ErrorCode]]]:
-        return self._step(lambda: self.core.membership.leave(group_id, members))
+        left: list[tuple[Leaving, ErrorCode]] = []
+        async for part in sliced(batched(members, _STEP_MAX) if members else ((),)):
+            error, results = self._step(partial(self.core.membership.leave, group_id, part))
+            if error is not ErrorCode.NONE:
+                return error, results
+            left += results
+        return ErrorCode.NONE, left
 
-    def fetch(
-        self, group_id: str, wanted: Iterable[TopicPartition] | None, *, stable: bool
+    async def fetch(
+        self, group_id: str, wanted: Sequence[TopicPartition] | None, *, stable: bool
     ) -> tuple[ErrorCode, dict[TopicPartition, Fetched]]:
-        return self._step(lambda: self.core.offsets.fetch(group_id, wanted, stable=stable))
+        """See Offsets.fetch. A commit between two steps of a long request may be partly seen."""
+        fetch = self.core.offsets.fetch
+        if wanted is None or len(wanted) <= _STEP_MAX:
+            return self._step(lambda: fetch(group_id, wanted, stable=stable))
+        fetched: dict[TopicPartition, Fetched] = {}
+        async for part in sliced(batched(wanted, _STEP_MAX)):
+            error, results = self._step(partial(fetch, group_id, part, stable=stable))
+            if error is not ErrorCode.NONE:
+                return error, {}
+            fetched |= results
+        return ErrorCode.NONE, fetched
 
     def delete_offsets(
         self, group_id: str, keys: Sequence[TopicPartition]
     ) -> tuple[ErrorCode, Errors]:
         return self._step(lambda: self.core.offsets.delete(group_id, keys))
 
-    def delete_groups(self, group_ids: Iterable[str]) -> dict[str, ErrorCode]:
-        return self._step(lambda: self.core.offsets.delete_groups(group_ids))
+    async def delete_groups(self, group_ids: Sequence[str]) -> dict[str, ErrorCode]:
+        errors: dict[str, ErrorCode] = {}
+        async for part in sliced(batched(group_ids, _STEP_MAX)):
+            errors |= self._step(partial(self.core.offsets.delete_groups, part))
+        return errors
 
     def list_groups(
         self, states: Collection[str], types: Collection[str]

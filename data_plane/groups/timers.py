@@ -6,6 +6,7 @@ import heapq
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from itertools import count
+from typing import Final
 
 Action = Callable[[], None]
 
@@ -15,6 +16,9 @@ class _Deadline:
     at_ms: int
     action: Action
     queued_at_ms: int  # the time in the heap, which may be before `at_ms`
+
+
+_FORGOTTEN_MAX: Final = 1_000  # entries of forgotten deadlines that may remain in the heap
 
 
 class Timers:
@@ -39,6 +43,14 @@ class Timers:
     def cancel(self, key: Hashable) -> None:
         """Forget the deadline of `key`, if there is one."""
         self._deadlines.pop(key, None)
+        if len(self._queue) > 2 * len(self._deadlines) + _FORGOTTEN_MAX:
+            self._queue = [
+                entry
+                for entry in self._queue
+                if (deadline := self._deadlines.get(entry[2])) is not None
+                and deadline.queued_at_ms == entry[0]
+            ]
+            heapq.heapify(self._queue)
 
     def next_at_ms(self) -> int | None:
         """Return the time at which `run_due` must be called next; None without deadlines."""

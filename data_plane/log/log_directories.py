@@ -25,7 +25,7 @@ from data_plane.log.checkpoints import (
     read_offsets,
     write_offsets,
 )
-from data_plane.log.open_files import OpenFiles, replace_file
+from data_plane.log.open_files import OPEN_FILES_MAX, OpenFiles, replace_file
 from data_plane.log.partition_log import UNKNOWN_OFFSET, PartitionLog
 from data_plane.log.recovery import log_name_of, open_log
 from data_plane.log.segment import CLEANED
@@ -41,14 +41,17 @@ SettingsOf = Callable[[str], TopicSettings]
 class LogDirectories:
     """Opens, creates and deletes logs. `settings_of` returns a topic's current configs."""
 
-    def __init__(self, paths: Sequence[str], settings_of: SettingsOf) -> None:
+    def __init__(
+        self, paths: Sequence[str], settings_of: SettingsOf, files_max: int = OPEN_FILES_MAX
+    ) -> None:
+        """`files_max`: the segments that are open at the same time."""
         self.paths = tuple(Path(path) for path in paths)
         self.logs: dict[LogName, PartitionLog] = {}
         self._numbers: dict[str, set[int]] = {}  # partitions by topic
         # High watermarks from the checkpoints. Each is used when its partition gets a role.
         self.high_watermarks: dict[LogName, int] = {}
         self._settings_of = settings_of
-        self.files = OpenFiles()
+        self.files = OpenFiles(files_max)
         self._locks: list[IO[str]] = []
 
     def load(self) -> None:

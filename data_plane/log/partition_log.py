@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from bridgehead.slices import Steps
 from cluster_model.znodes.layout import encode_uuid
 from data_plane.log.checkpoints import LEADER_EPOCHS, PARTITION_METADATA, LogName, write_epochs
 from data_plane.log.epochs import LeaderEpochs
@@ -24,7 +25,7 @@ from data_plane.log.open_files import OpenFiles, flush_all, replace_file
 from data_plane.log.segment import DELETED, RELATIVE_OFFSET_MAX, SWAP, Placed, Segment
 from data_plane.producers import AppendedBatch, Producers
 from data_plane.records.batch import parse_header, records_of, split_batches
-from data_plane.records.validation import Batch, validate
+from data_plane.records.validation import Batch, place_validated, validate, validating
 from data_plane.settings import TopicSettings
 
 _log = logging.getLogger(__name__)
@@ -91,8 +92,19 @@ class PartitionLog:
 
     # --- Appending -----------------------------------------------------------------------
 
-    def append(self, records: bytes, leader_epoch: int, now_ms: int) -> AppendInfo:
-        """Validate records, assign offsets and append, as the leader.
+    def validating(self, records: bytes, now_ms: int) -> Steps[list[Batch]]:
+        """Return the steps that validate records for `append`."""
+        rules = self.settings().rules(str(self))
+        return validating(records, rules, next_offset=0, leader_epoch=0, now_ms=now_ms)
+
+    def append(
+        self,
+        records: bytes,
+        leader_epoch: int,
+        now_ms: int,
+        validated: Sequence[Batch] | None = None,
+    ) -> AppendInfo:
+        """Validate records (unless they are `validated`), assign offsets and append, as the leader.
 
         For a batch that was appended before, return the offsets of its first append.
 
@@ -102,9 +114,15 @@ class PartitionLog:
         """
         settings = self.settings()
         rules = settings.rules(str(self))
-        batches = validate(
-            records, rules, next_offset=self.end_offset, leader_epoch=leader_epoch, now_ms=now_ms
-        )
+        if validated is None:
+            batches = validate(
+                *(records, rules),
+                next_offset=self.end_offset,
+                leader_epoch=leader_epoch,
+                now_ms=now_ms,
+            )
+        else:
+            batches = [place_validated(batch, self.end_offset, leader_epoch) for batch in validated]
         append_time = now_ms if rules.uses_append_time else -1
         if not batches:
             return AppendInfo(-1, -1, append_time)

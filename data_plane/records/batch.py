@@ -149,6 +149,22 @@ def checksum_of(batch: bytes) -> int:
     return int(google_crc32c.value(batch[_CHECKED_FROM:]))
 
 
+def content_of(batch: bytes, header: BatchHeader) -> bytes:
+    """Return the bytes of a batch's records, decompressed.
+
+    Raises:
+        ApiError: UNKNOWN_SERVER_ERROR; the batch is malformed.
+    """
+    data = batch[HEADER_BYTES:]
+    if header.codec is Codec.NONE:
+        return data
+    try:
+        return decompress(header.codec, data)
+    except DecompressionError as error:
+        # Kafka returns this error, too. Its producers do not send such batches.
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from error
+
+
 def records_of(batch: bytes, header: BatchHeader | None = None) -> Iterator[Record]:
     """Yield a batch's records, decompressed.
 
@@ -156,13 +172,15 @@ def records_of(batch: bytes, header: BatchHeader | None = None) -> Iterator[Reco
         ApiError: INVALID_RECORD or UNKNOWN_SERVER_ERROR; the batch is malformed.
     """
     header = header or parse_header(batch)
-    data = batch[HEADER_BYTES:]
-    if header.codec is not Codec.NONE:
-        try:
-            data = decompress(header.codec, data)
-        except DecompressionError as error:
-            # Kafka returns this error, too. Its producers do not send such batches.
-            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from error
+    return records_in(content_of(batch, header), header)
+
+
+def records_in(data: bytes, header: BatchHeader) -> Iterator[Record]:
+    """Yield the records of a batch with this header, of which `data` is the content.
+
+    Raises:
+        ApiError: INVALID_RECORD; the content is malformed.
+    """
     for record in parse_records(
         data, header.record_count, header.base_offset, header.base_timestamp
     ):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Final, NamedTuple
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
@@ -23,6 +24,8 @@ from data_plane.records.compression import (
 )
 from data_plane.records.record import NO_TIMESTAMP, Record
 
+# Kafka has no such limit, only its memory (docs/differences.md).
+MESSAGES_MAX: Final = 100_000
 _PREFIX: Final = struct.Struct(">qi")
 _CHECKED: Final = struct.Struct(">IBb")  # checksum, magic, attributes
 _CHECKED_AT: Final = 12
@@ -88,15 +91,19 @@ def messages_of(message: Message) -> Iterator[Record]:
     if message.value is None:
         raise ApiError(ErrorCode.INVALID_RECORD, "Found invalid compressed record set with null "
                        f"value (magic = {message.magic})")  # fmt: skip
-    inner = [parse_message(batch) for batch in split_batches(_expanded(message, codec))]
+    inner = list(islice(split_batches(_expanded(message, codec)), MESSAGES_MAX + 1))
+    if len(inner) > MESSAGES_MAX:
+        raise ApiError(
+            ErrorCode.MESSAGE_TOO_LARGE, f"A compressed message holds more than {MESSAGES_MAX}."
+        )
     if not inner:
         raise ApiError(
             ErrorCode.INVALID_RECORD,
             "Found invalid compressed record set with no inner records",
         )
-    shift = message.offset - inner[-1].offset if message.magic == 1 else 0
+    shift = message.offset - parse_message(inner[-1]).offset if message.magic == 1 else 0
     appended = bool(message.attributes & LOG_APPEND_TIME_FLAG)
-    for nested in inner:
+    for nested in map(parse_message, inner):
         if nested.magic != message.magic or nested.codec_number:
             raise ApiError(
                 ErrorCode.INVALID_RECORD,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 
 NO_TIMESTAMP = -1
+# Kafka has no such limit, only its memory (docs/differences.md).
+HEADERS_MAX: Final = 100_000
 Headers = tuple[tuple[bytes, bytes | None], ...]
 
 
@@ -61,7 +63,7 @@ def _parse(data: bytes, at: int, base_offset: int, base_timestamp: int) -> tuple
     key, at = _sized(data, at)
     value, at = _sized(data, at)
     count, at = _varint(data, at)
-    if count < 0 or count > len(data) - at:
+    if not 0 <= count <= min(HEADERS_MAX, len(data) - at):
         raise _invalid(f"a record has {count} headers")
     headers = []
     for _ in range(count):

@@ -7,11 +7,14 @@ keeps the bytes of its records unless the topic's `compression.type` names anoth
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from typing import Final, NamedTuple
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from bridgehead.slices import Steps, at_once
 from data_plane.records.batch import (
     HEADER_BYTES,
     LOG_APPEND_TIME_FLAG,
@@ -21,19 +24,30 @@ from data_plane.records.batch import (
     BatchHeader,
     assemble,
     checksum_of,
+    content_of,
     encode_batch,
     parse_header,
     place,
-    records_of,
+    records_in,
     split_batches,
 )
 from data_plane.records.compression import Codec, compress
-from data_plane.records.message_sets import Message, codec_of, messages_of, parse_message
+from data_plane.records.message_sets import (
+    MESSAGES_MAX,
+    Message,
+    codec_of,
+    messages_of,
+    parse_message,
+)
 from data_plane.records.record import NO_TIMESTAMP, NewRecord, Record, encode_record
 
 _CODECS: Final = {codec.name.lower(): codec for codec in Codec} | {"uncompressed": Codec.NONE}
 _PRODUCERS_CODEC: Final = "producer"
 _ERRORS_SHOWN_MAX: Final = 3
+# Kafka reports every rejected record (docs/differences.md).
+ERRORS_MAX: Final = 1_000
+_RECORDS_PER_STEP: Final = 64
+_SMALL_BYTES: Final = 16 * 1024  # of records without compression
 _TIMESTAMP_MAX: Final = 2**63 - 1
 # The first version of Produce that accepts only format 2, and the first that accepts zstd.
 _FORMAT_2_FROM: Final = 3
@@ -117,6 +131,28 @@ def check_first_batch(records: bytes) -> None:
         raise ApiError(ErrorCode.CORRUPT_MESSAGE, f"Invalid magic found in record: {magic}")
 
 
+def takes_long(records: bytes) -> bool:
+    """Return whether `validate` may take longer than some milliseconds.
+
+    A small compressed batch may expand to millions of records.
+    """
+    if len(records) > _SMALL_BYTES:
+        return True
+    if len(records) < HEADER_BYTES or records[MAGIC_AT] != MAGIC_V2:
+        return bool(records)
+    return parse_header(records).codec_number != Codec.NONE
+
+
+def place_validated(batch: Batch, next_offset: int, leader_epoch: int) -> Batch:
+    """Return a validated batch with other offsets and another leader epoch."""
+    header, data = batch
+    stored = place(
+        data, header, base_offset=next_offset, leader_epoch=leader_epoch,
+        max_timestamp=header.max_timestamp, attributes=header.attributes,
+    )  # fmt: skip
+    return Batch(parse_header(stored), stored)
+
+
 def validate(
     records: bytes, rules: Rules, *, next_offset: int, leader_epoch: int, now_ms: int
 ) -> list[Batch]:
@@ -125,8 +161,23 @@ def validate(
     Raises:
         ApiError: the records are rejected as a whole.
     """
-    sources = list(split_batches(records))
-    for source in sources:
+    return at_once(
+        validating(
+            records, rules, next_offset=next_offset, leader_epoch=leader_epoch, now_ms=now_ms
+        )
+    )
+
+
+def validating(
+    records: bytes, rules: Rules, *, next_offset: int, leader_epoch: int, now_ms: int
+) -> Steps[list[Batch]]:
+    """Return the steps of `validate`: a small batch may expand to millions of records."""
+    sources = list(islice(split_batches(records), MESSAGES_MAX + 1))
+    if len(sources) > MESSAGES_MAX:
+        raise ApiError(ErrorCode.MESSAGE_TOO_LARGE, f"There are more than {MESSAGES_MAX} messages.")
+    for number, source in enumerate(sources):
+        if number % _RECORDS_PER_STEP == 0:
+            yield None
         _check_source(source, rules)
     if not sources:
         return []
@@ -136,9 +187,9 @@ def validate(
     if magics == {MAGIC_V2}:
         if len(sources) > 1:
             raise _invalid("Compressed outer record has more than one batch")
-        batch = _validate_batch(sources[0], rules, next_offset, leader_epoch, now_ms)
+        batch = yield from _validate_batch(sources[0], rules, next_offset, leader_epoch, now_ms)
     else:
-        batch = _convert(sources, rules, next_offset, leader_epoch, now_ms)
+        batch = yield from _convert(sources, rules, next_offset, leader_epoch, now_ms)
     _check_size(len(batch.data), rules)
     return [batch]
 
@@ -176,30 +227,36 @@ def _check_size(size: int, rules: Rules) -> None:
 
 def _validate_batch(
     data: bytes, rules: Rules, next_offset: int, leader_epoch: int, now_ms: int
-) -> Batch:
+) -> Steps[Batch]:
     header = parse_header(data)
     _check_header(header, rules)
-    records: list[Record] = []
-    # Offsets are checked while reading, because a small batch may expand to millions of records.
-    for record in records_of(data, header._replace(attributes=header.attributes & ~0x08)):
-        if record.offset != len(records):
-            raise _invalid(f"Record {len(records)} has the offset {record.offset} in its batch.")
-        records.append(record)
-    _check_records(records, rules, now_ms, says_append_time=header.has_log_append_time)
-    attributes, newest = header.attributes & ~LOG_APPEND_TIME_FLAG, NO_TIMESTAMP
+    plain = header._replace(attributes=header.attributes & ~LOG_APPEND_TIME_FLAG)
+    content: bytes = yield partial(content_of, data, plain)
+    newest = yield from _check_records(
+        _in_order(records_in(content, plain)),
+        *(rules, now_ms),
+        says_append_time=header.has_log_append_time,
+    )
+    attributes = header.attributes & ~LOG_APPEND_TIME_FLAG
     if rules.uses_append_time:
         attributes, newest = attributes | LOG_APPEND_TIME_FLAG, now_ms
-    else:
-        newest = max((record.timestamp for record in records), default=NO_TIMESTAMP)
     target = _target_codec(rules, header.codec)
     if target is not header.codec:
-        data, header = _recompressed(header, records, target)
+        data = yield from _recompressed(header, records_in(content, plain), target)
+        header = parse_header(data)
         attributes = (attributes & ~0x07) | int(target)
     stored = place(
         data, header, base_offset=next_offset, leader_epoch=leader_epoch, max_timestamp=newest,
         attributes=attributes,
     )  # fmt: skip
     return Batch(parse_header(stored), stored)
+
+
+def _in_order(records: Iterable[Record]) -> Iterator[Record]:
+    for number, record in enumerate(records):
+        if record.offset != number:
+            raise _invalid(f"Record {number} has the offset {record.offset} in its batch.")
+        yield record
 
 
 def _check_header(header: BatchHeader, rules: Rules) -> None:
@@ -227,25 +284,28 @@ def _check_header(header: BatchHeader, rules: Rules) -> None:
 
 def _check_records(
     records: Iterable[Record], rules: Rules, now_ms: int, *, says_append_time: bool
-) -> None:
-    """Check keys and timestamps; report the position of every bad record.
+) -> Steps[int]:
+    """Check keys and timestamps; return the newest timestamp. Reports the positions of bad records.
 
     `says_append_time`: the producer set LogAppendTime, which only brokers may set.
     """
     errors: list[RecordError] = []
+    bad_count = 0
     has_bad_time = False
+    newest_found = NO_TIMESTAMP
     oldest, newest = now_ms - rules.before_max_ms, now_ms + rules.after_max_ms
     shown = f"[{_as_int64(oldest)}, {_as_int64(newest)}]"
     # A record's timestamp, which is base plus delta, can exceed int64; it is then out of range.
     newest = min(newest, _TIMESTAMP_MAX)
     for index, record in enumerate(records):
+        if index % _RECORDS_PER_STEP == 0:
+            yield None
+        newest_found = max(newest_found, record.timestamp)
+        text = ""
         if rules.is_compacted and record.key is None:
-            errors.append(
-                RecordError(
-                    index,
-                    "Compacted topic cannot accept message without key in topic partition "
-                    f"{rules.partition}",
-                )
+            text = (
+                "Compacted topic cannot accept message without key in topic partition "
+                f"{rules.partition}"
             )
         elif (
             not rules.uses_append_time
@@ -253,22 +313,20 @@ def _check_records(
             and not oldest <= record.timestamp <= newest
         ):
             has_bad_time = True
-            errors.append(
-                RecordError(
-                    index,
-                    f"Timestamp {record.timestamp} of message with offset {record.offset} is out "
-                    f"of range. The timestamp should be within {shown}",
-                )
+            text = (
+                f"Timestamp {record.timestamp} of message with offset {record.offset} is out "
+                f"of range. The timestamp should be within {shown}"
             )
         elif says_append_time and (rules.uses_append_time or record.timestamp == NO_TIMESTAMP):
             has_bad_time = True
-            errors.append(
-                RecordError(
-                    index,
-                    f"Invalid timestamp type in message {record.offset}. Producer should not set "
-                    "timestamp type to LogAppendTime.",
-                )
+            text = (
+                f"Invalid timestamp type in message {record.offset}. Producer should not set "
+                "timestamp type to LogAppendTime."
             )
+        if text:
+            bad_count += 1
+            if len(errors) < ERRORS_MAX:
+                errors.append(RecordError(index, text))
     if has_bad_time:
         text = "One or more records have been rejected due to invalid timestamp"
         raise RecordsRejectedError(ErrorCode.INVALID_TIMESTAMP, text, errors)
@@ -279,10 +337,11 @@ def _check_records(
         )
         raise RecordsRejectedError(
             ErrorCode.INVALID_RECORD,
-            f"One or more records have been rejected due to {len(errors)} record errors in total, "
+            f"One or more records have been rejected due to {bad_count} record errors in total, "
             f"and only showing the first three errors at most: [{first}]",
             errors,
         )
+    return newest_found
 
 
 def _as_int64(value: int) -> int:
@@ -296,32 +355,33 @@ def _target_codec(rules: Rules, source: Codec) -> Codec:
     return _CODECS[rules.compression_type]
 
 
-def _recompressed(
-    header: BatchHeader, records: Sequence[Record], codec: Codec
-) -> tuple[bytes, BatchHeader]:
-    body = b"".join(
-        encode_record(NewRecord(*record[1:]), delta, record.timestamp - header.base_timestamp)
-        for delta, record in enumerate(records)
-    )
+def _recompressed(header: BatchHeader, records: Iterable[Record], codec: Codec) -> Steps[bytes]:
+    body = bytearray()
+    for delta, record in enumerate(records):
+        if delta % _RECORDS_PER_STEP == 0:
+            yield None
+        timestamp_delta = record.timestamp - header.base_timestamp
+        body += encode_record(NewRecord(*record[1:]), delta, timestamp_delta)
     attributes = (header.attributes & ~0x07) | int(codec)
-    data = assemble(header._replace(attributes=attributes), compress(codec, body))
-    return data, parse_header(data)
+    compressed: bytes = yield partial(compress, codec, bytes(body))
+    return assemble(header._replace(attributes=attributes), compressed)
 
 
 def _convert(
     sources: Sequence[bytes], rules: Rules, next_offset: int, leader_epoch: int, now_ms: int
-) -> Batch:
+) -> Steps[Batch]:
     """Convert all messages of formats 0 and 1 to one batch of format 2."""
     messages = [parse_message(source) for source in sources]
     codec = _source_codec(messages)
     if codec is not Codec.NONE and len(messages) > 1:
         raise _invalid("Compressed outer record has more than one batch")
-    records = [record for message in messages for record in messages_of(message)]
+    records: list[Record] = yield partial(_all_records, messages)
     flagged = any(
         message.attributes & LOG_APPEND_TIME_FLAG for message in messages if message.magic
     )
-    _check_records(records, rules, now_ms, says_append_time=flagged)
-    data = encode_batch(
+    yield from _check_records(records, rules, now_ms, says_append_time=flagged)
+    data: bytes = yield partial(
+        encode_batch,
         [NewRecord(record.timestamp, record.key, record.value) for record in records],
         base_offset=next_offset,
         leader_epoch=leader_epoch,
@@ -329,6 +389,10 @@ def _convert(
         log_append_time=now_ms if rules.uses_append_time else None,
     )
     return Batch(parse_header(data), data)
+
+
+def _all_records(messages: Sequence[Message]) -> list[Record]:
+    return [record for message in messages for record in messages_of(message)]
 
 
 def _source_codec(messages: Sequence[Message]) -> Codec:

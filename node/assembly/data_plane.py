@@ -47,6 +47,7 @@ from node.assembly.groups import build_groups
 from node.assembly.instruments import Instruments
 from node.assembly.replication import Replication, build_isr_changes, build_replication
 from node.config import NodeConfig
+from node.descriptors import current_shares
 
 _log = logging.getLogger(__name__)
 _DISK_SHARE_MAX: Final = 0.9
@@ -222,7 +223,7 @@ def build_data_plane(
     paths: tuple[str, ...] = (str(data_dir / "logs"),)
     if config.broker.originals.keys() & {"log.dirs", "log.dir"}:
         paths = log_dirs_of(config.broker.string("log.dirs"), config.broker.string("log.dir"))
-    directories = LogDirectories(paths, settings.of)
+    directories = LogDirectories(paths, settings.of, current_shares(1).files)
     metrics = instruments.metrics
     requests = ControllerRequests(forwarding.forward, config.own_client, state.request_prefix)
     isrs = build_isr_changes(config, cache, lambda: state.epoch, requests, metrics)

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from bridgehead.slices import is_large
 from broker_proxy.client_request import ClientRequest
 from cluster_model.direct_writes import ACL_WRITES, TOKEN_WRITES
 from cluster_model.session_state import ConnectionLostError
@@ -71,6 +72,7 @@ class DirectWrites:
             random=self._random,
             deadline_s=time.monotonic() + self._timeout_s,
             reply=asyncio.get_running_loop().create_future(),
+            is_large=is_large(request.body),
         )
         response, zxid = await self._writer.write(pending)
         if header.api_key in _APPLIED_BEFORE_RESPONSE:

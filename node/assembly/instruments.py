@@ -15,7 +15,7 @@ from event_log.text_log import Level, TextLog
 from event_log.writer import FileEventLog
 from metrics import names
 from metrics.node_metrics import NodeMetrics
-from node.assembly import authorizer_log
+from node.assembly.authorizer_log import FILE_NAME, LOGGER, AuthorizerLog
 from node.config import NodeConfig
 
 
@@ -26,7 +26,7 @@ class Instruments:
     clock: SystemClock
     log: FileEventLog
     request_log: TextLog  # kafka-request.log
-    authorizer_log: TextLog  # kafka-authorizer.log
+    authorizer_log: AuthorizerLog  # kafka-authorizer.log
     registry: prometheus_client.CollectorRegistry
     metrics: NodeMetrics
 
@@ -60,7 +60,7 @@ def build_instruments(config: NodeConfig, data_dir: Path, incarnation: str) -> I
             clock=clock,
         ),
         TextLog(logs / "kafka-request.log", REQUEST_LOGGER, Level[config.bridgehead.request_log]),
-        TextLog(logs / authorizer_log.FILE_NAME, authorizer_log.LOGGER, audited),
+        AuthorizerLog(TextLog(logs / FILE_NAME, LOGGER, audited), clock.wall_ms),
         registry,
         NodeMetrics(
             registry,

@@ -29,7 +29,6 @@ from envelope.principal_serde import (
     PrincipalSerde,
 )
 from node.assembly.authorization import Authorization
-from node.assembly.authorizer_log import AuthorizerLog
 from node.assembly.current_state import ActiveImage
 from node.assembly.instruments import Instruments
 from node.assembly.signals import Signals
@@ -79,7 +78,6 @@ def build_security(
         newest = active_image.acls()
         return learned_acls.acls if newest is None else newest
 
-    audit = AuthorizerLog(instruments.authorizer_log, instruments.clock.wall_ms)
     return Security(
         UserCredentialCache(),
         TokenCache(
@@ -89,7 +87,7 @@ def build_security(
             seen=signals.token_read,
         ),
         learned_acls,
-        Authorization(config.authorizer, acls, audit),
+        Authorization(config.authorizer, acls, instruments.authorizer_log),
         build_serde(config),
         build_channel_security(config),
         build_zookeeper_access(config),

@@ -24,6 +24,7 @@ from broker_proxy.requests.split import Writes
 from node.assembly.local_apis import build_local_apis, build_split_apis
 from node.assembly.parts import Parts
 from node.config import NodeConfig
+from node.descriptors import current_shares
 
 
 def build_server(parts: Parts) -> KafkaServer:
@@ -79,8 +80,15 @@ def build_server(parts: Parts) -> KafkaServer:
         now_s=time.monotonic,
         now_ns=time.monotonic_ns,
     )
-    admission = Admission(broker.quotas, broker.rates, time.monotonic)
-    return parts.new_server(services=services, request_prefix=prefix, admission=admission)
+    shares = current_shares(len(broker.quotas.listeners))
+    broker.rates.kept_waiting_max = shares.waiting
+    admission = Admission(broker.quotas, broker.rates, time.monotonic, shares.waiting)
+    return parts.new_server(
+        services=services,
+        request_prefix=prefix,
+        admission=admission,
+        clients_max=shares.clients,
+    )
 
 
 def _build_writes(parts: Parts) -> Writes:

@@ -22,6 +22,7 @@ from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.config_codes import AlterConfigOpType
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode, api_message
 from bridgehead.kafka_wire.messages import alter_configs, incremental_alter_configs
+from bridgehead.slices import sliced
 from broker_proxy.apis.admin.config_ports import ConfigReader
 from broker_proxy.apis.admin.logger_levels import LEVELS, ROOT, LoggerLevels
 from broker_proxy.client_request import AuthorizeFor, ClientRequest, NeverRespondedError
@@ -188,7 +189,8 @@ class _Split:
         if self._hangs_on_duplicates and len(counts) < len(message.resources):
             raise NeverRespondedError
         results: list[ApiError | None] = []
-        for resource, is_logger in zip(message.resources, loggers, strict=True):
+        pairs = zip(message.resources, loggers, strict=True)
+        async for resource, is_logger in sliced(pairs):
             if is_wrapped and not is_logger:
                 results.append(None)
                 continue
@@ -203,8 +205,8 @@ class _Split:
                     validate_only=message.validate_only,
                 )
             )
-        pairs = zip(message.resources, results, strict=True)
-        rest = [resource for resource, result in pairs if result is None]
+        answered = zip(message.resources, results, strict=True)
+        rest = [resource for resource, result in answered if result is None]
         return results, replace(message, resources=rest) if rest else None
 
     def _is_logger(self, resource: Any) -> bool:

@@ -19,6 +19,7 @@ from bridgehead.kafka_wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirsResponse,
     AlterReplicaLogDirTopicResult,
 )
+from bridgehead.slices import sliced
 from broker_proxy.apis.admin.log_dirs import LogDirs
 from broker_proxy.client_request import AuthorizeFor, ClientRequest
 
@@ -42,8 +43,8 @@ class AlterReplicaLogDirs:
         if not self.authorize_for(request)("ALTER", "CLUSTER", "kafka-cluster"):
             raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         wanted: dict[str, dict[int, str]] = {}
-        for directory in message.dirs:
-            for topic in directory.topics:
+        async for directory in sliced(message.dirs):
+            async for topic in sliced(directory.topics):
                 wanted.setdefault(topic.name, {}).update(
                     dict.fromkeys(topic.partitions, directory.path)
                 )
@@ -55,10 +56,10 @@ class AlterReplicaLogDirs:
                         AlterReplicaLogDirPartitionResult(
                             partition_index=partition, error_code=self._move(name, partition, path)
                         )
-                        for partition, path in partitions.items()
+                        async for partition, path in sliced(partitions.items())
                     ],
                 )
-                for name, partitions in wanted.items()
+                async for name, partitions in sliced(wanted.items())
                 if partitions
             ]
         )

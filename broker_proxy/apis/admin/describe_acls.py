@@ -20,6 +20,7 @@ from bridgehead.kafka_wire.messages.describe_acls import (
     DescribeAclsResource,
     DescribeAclsResponse,
 )
+from bridgehead.slices import sliced
 from broker_proxy.client_request import AuthorizeFor, ClientRequest
 from cluster_model.acls.authorization import CLUSTER_NAME
 from cluster_model.acls.bindings import AclSet
@@ -53,7 +54,7 @@ class DescribeAcls:
             raise ApiError(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER_ON_BROKER)
         wanted = parse_filter(message)
         resources = []
-        for pattern, entries in wanted.patterns(self.acls()):
+        async for pattern, entries in sliced(wanted.patterns(self.acls())):
             matching = [
                 AclDescription(
                     principal=entry.principal,

@@ -21,6 +21,7 @@ from bridgehead.kafka_wire.messages.describe_client_quotas import (
     EntryData,
     ValueData,
 )
+from bridgehead.slices import sliced
 from broker_proxy.apis.admin.config_ports import EntityReader
 from broker_proxy.client_request import AuthorizeFor, ClientRequest
 from cluster_model.client_quotas import CLIENT_ID, IP, USER, QuotaEntity, quotas_of
@@ -56,7 +57,8 @@ class DescribeClientQuotas:
         entries = []
         for entity_type in _entity_types(wanted, message.strict):
             entities = await self.reader.read_entities(entity_type)
-            entries += list(_entries(entities, wanted, message.strict))
+            rows = sliced(_entries(entities, wanted, message.strict))
+            entries += [entry async for entry in rows]
         return DescribeClientQuotasResponse(
             throttle_time_ms=0, error_code=ErrorCode.NONE, error_message="", entries=entries
         )

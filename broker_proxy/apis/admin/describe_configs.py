@@ -24,9 +24,11 @@ from bridgehead.kafka_wire.messages.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
+from bridgehead.slices import sliced
 from broker_proxy.apis.admin.config_ports import ConfigReader, TopicNames
 from broker_proxy.apis.admin.logger_levels import LoggerLevels
 from broker_proxy.client_request import AuthorizeFor, ClientRequest
+from cluster_model.acls.authorization import Authorize
 from cluster_model.configs.broker_configs import CurrentConfig
 from cluster_model.configs.topic_configs import TopicDefaults, effective_topic_configs
 from cluster_model.configs.types import ConfigEntry
@@ -55,11 +57,13 @@ class DescribeConfigs:
         An unknown resource type fails the whole request.
         """
         types = (_TOPIC, _BROKER, _BROKER_LOGGER, _CLIENT_METRICS)
-        if any(resource.resource_type not in types for resource in message.resources):
-            raise ApiError(ErrorCode.INVALID_REQUEST)
+        async for resource in sliced(message.resources):
+            if resource.resource_type not in types:
+                raise ApiError(ErrorCode.INVALID_REQUEST)
         results, denied = [], []
-        for resource in message.resources:
-            denial = self._denial(request, resource)
+        authorize = self.authorize_for(request)
+        async for resource in sliced(message.resources):
+            denial = _denial(authorize, resource)
             if denial is not ErrorCode.NONE:
                 denied.append(_result(resource, denial, denial.default_text, []))
                 continue
@@ -71,20 +75,6 @@ class DescribeConfigs:
                 text = rejection.message if rejection.message is not None else ""
                 results.append(_result(resource, rejection.error, text, []))
         return DescribeConfigsResponse(throttle_time_ms=0, results=results + denied)
-
-    def _denial(self, request: ClientRequest, resource: DescribeConfigsResource) -> ErrorCode:
-        """Return the error if the client may not describe a resource, else NONE."""
-        on_topic = resource.resource_type == _TOPIC
-        allowed = self.authorize_for(request)(
-            "DESCRIBE_CONFIGS",
-            "TOPIC" if on_topic else "CLUSTER",
-            resource.resource_name if on_topic else "kafka-cluster",
-        )
-        if allowed:
-            return ErrorCode.NONE
-        if on_topic:
-            return ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        return ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
     async def _rows(
         self,
@@ -156,6 +146,21 @@ class DescribeConfigs:
         if int(name) != broker_id:
             text = f"Unexpected broker id, expected {broker_id}{or_empty} but received {int(name)}"
             raise ApiError(ErrorCode.INVALID_REQUEST, text)
+
+
+def _denial(authorize: Authorize, resource: DescribeConfigsResource) -> ErrorCode:
+    """Return the error if the client may not describe a resource, else NONE."""
+    on_topic = resource.resource_type == _TOPIC
+    allowed = authorize(
+        "DESCRIBE_CONFIGS",
+        "TOPIC" if on_topic else "CLUSTER",
+        resource.resource_name if on_topic else "kafka-cluster",
+    )
+    if allowed:
+        return ErrorCode.NONE
+    if on_topic:
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    return ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
 
 def _ignored(invalid: list[str]) -> str:

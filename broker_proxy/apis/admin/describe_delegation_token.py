@@ -17,6 +17,7 @@ from bridgehead.kafka_wire.messages.describe_delegation_token import (
     DescribeDelegationTokenRequest,
     DescribeDelegationTokenResponse,
 )
+from bridgehead.slices import sliced
 from broker_proxy.client_request import AuthorizeFor, ClientRequest
 from broker_proxy.metadata.token_cache import TokenCache
 from cluster_model.acls.authorization import Authorize
@@ -46,13 +47,14 @@ class DescribeDelegationToken:
             raise ApiError(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED)
         owners = None
         if message.owners is not None:
-            owners = frozenset(
-                KafkaPrincipal(o.principal_type, o.principal_name) for o in message.owners
-            )
+            owners = {
+                KafkaPrincipal(o.principal_type, o.principal_name)
+                async for o in sliced(message.owners)
+            }
         authorize = self.authorize_for(request)
         tokens = [
             _described(token, secret.hmac(token.token_id))
-            for token in self.cache.tokens.values()
+            async for token in sliced(tuple(self.cache.tokens.values()))
             if (owners is None or not owners.isdisjoint(token.seen_by))
             and _may_see(token, client.principal, authorize)
         ]

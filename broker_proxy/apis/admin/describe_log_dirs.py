@@ -22,6 +22,7 @@ from bridgehead.kafka_wire.messages.describe_log_dirs import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
+from bridgehead.slices import sliced
 from broker_proxy.apis.admin.log_dirs import LogDirs
 from broker_proxy.client_request import AuthorizeFor, ClientRequest
 from broker_proxy.metadata.cache import MetadataCache
@@ -43,7 +44,7 @@ class DescribeLogDirs:
         wanted: dict[str, set[int]] | None = None
         if message.topics is not None:
             wanted = {}
-            for requested in message.topics:
+            async for requested in sliced(message.topics):
                 wanted.setdefault(requested.topic, set()).update(requested.partitions)
         results = {}
         for path in self.log_dirs.paths:
@@ -51,7 +52,7 @@ class DescribeLogDirs:
             results[path] = DescribeLogDirsResult(
                 log_dir=path, total_bytes=total, usable_bytes=usable
             )
-        for name in self.cache.topics if wanted is None else wanted:
+        async for name in sliced(tuple(self.cache.topics if wanted is None else wanted)):
             here: dict[str, list[DescribeLogDirsPartition]] = {}
             for number, path in self.log_dirs.replicas(name):
                 if wanted is None or number in wanted[name]:

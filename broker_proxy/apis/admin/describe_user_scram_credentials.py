@@ -18,6 +18,7 @@ from bridgehead.kafka_wire.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsResponse,
     DescribeUserScramCredentialsResult,
 )
+from bridgehead.slices import sliced
 from broker_proxy.apis.admin.config_ports import ConfigReader, EntityReader
 from broker_proxy.client_request import AuthorizeFor, ClientRequest, NeverRespondedError
 from cluster_model.quirks import DESCRIBE_SCRAM_DENIED_HANGS, NO_QUIRKS, Quirks
@@ -50,7 +51,7 @@ class DescribeUserScramCredentials:
             if message.users is None and DESCRIBE_SCRAM_DENIED_HANGS in self.quirks:
                 raise NeverRespondedError
             raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-        names = [user.name for user in message.users or ()]
+        names = [user.name async for user in sliced(message.users or ())]
         results = await self._named(names) if names else await self._all()
         return DescribeUserScramCredentialsResponse(
             throttle_time_ms=0, error_code=ErrorCode.NONE, error_message="", results=results
@@ -64,12 +65,12 @@ class DescribeUserScramCredentials:
             if "/" not in resource.entity_name and _has_credential(configs)
         }
         ordered = sorted(users, key=lambda name: name.encode("utf-16-be"))  # as Java compares
-        return [_described(name, users[name]) for name in ordered]
+        return [_described(name, users[name]) async for name in sliced(ordered)]
 
     async def _named(self, names: list[str]) -> list[DescribeUserScramCredentialsResult]:
         counts = Counter(names)
         results = []
-        for name, count in counts.items():
+        async for name, count in sliced(counts.items()):
             if not name:
                 error, text = ErrorCode.RESOURCE_NOT_FOUND, "Username must not be empty"
                 results.append(_rejected(name, error, text))

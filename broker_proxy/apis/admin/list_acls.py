@@ -20,6 +20,7 @@ from bridgehead.kafka_wire.messages.drafted.list_acls import (
     ListAclsResponse,
     ResourceAcls,
 )
+from bridgehead.slices import sliced
 from broker_proxy.client_request import AuthorizeFor, ClientRequest
 from cluster_model.acls.authorization import CLUSTER_NAME, CLUSTER_OPERATIONS
 from cluster_model.acls.bindings import AclSet
@@ -45,7 +46,7 @@ class ListAcls:
         if not self.has_authorizer:
             raise ApiError(ErrorCode.SECURITY_DISABLED)
         responses = []
-        for pattern, entries in self.acls():
+        async for pattern, entries in sliced(self.acls()):
             code = RESOURCE_TYPE_CODES[pattern.resource_type]
             is_requested = message.resource_type == _ANY or (
                 (message.resource_type, message.resource_name) == (code, pattern.name)

@@ -26,6 +26,7 @@ from bridgehead.kafka_wire.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from bridgehead.slices import in_thread, sliced
 from broker_proxy.apis.admin.authorized_operations import cluster_operations, topic_operations
 from broker_proxy.apis.admin.cluster_view import ClusterView
 from broker_proxy.client_request import AuthorizeFor, ClientRequest
@@ -42,6 +43,7 @@ from cluster_model.topic_names import INTERNAL_TOPICS, check_topic_name
 NO_ID: Final = bytes(16)
 NO_LEADER: Final = -1
 _BY_ID_FROM: Final = 12
+_SMALL_TOPICS: Final = 200  # A response with so many topics is encoded within a slice.
 # Authorized operations are omitted for these errors only, as in Kafka.
 _HIDDEN: Final = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.UNKNOWN_TOPIC_ID)
 
@@ -70,26 +72,28 @@ class Metadata:
     async def handle(self, request: ClientRequest, message: MetadataRequest) -> Any:
         """Return the response message, or its cached bytes."""
         version = request.header.api_version
-        self._check(message, version)
+        await self._check(message, version)
         authorize: Authorize = allow_everything
         if self._authorize_for is not None:
             authorize = cached_authorize(self._authorize_for(request))
         created: Mapping[str, ErrorCode] = {}
+        names = await _requested_names(message)
         if self._auto_create is not None and message.allow_auto_topic_creation:
-            created = await self._create_missing(self._auto_create, request, message, authorize)
+            created = await self._create_missing(self._auto_create, request, names, authorize)
         key = self._key(request, message)
         if key is None or created:
-            return self._build(request, message, created, authorize)
-        dialect = request.client.dialect
-        return self._view.cache.cached_response(
-            key,
-            lambda: encode_response(
-                3, version, self._build(request, message, {}, authorize), dialect
-            ),
-        )
+            return await self._build(request, message, names, created, authorize)
 
-    def _check(self, message: MetadataRequest, version: int) -> None:
-        for topic in message.topics or ():
+        async def encode() -> bytes:
+            response = await self._build(request, message, names, {}, authorize)
+            large = len(response.topics) > _SMALL_TOPICS
+            dialect = request.client.dialect
+            return await in_thread(large, encode_response, 3, version, response, dialect)
+
+        return await self._view.cache.cached_response(key, encode)
+
+    async def _check(self, message: MetadataRequest, version: int) -> None:
+        async for topic in sliced(message.topics or ()):
             if version < _BY_ID_FROM and (topic.topic_id != NO_ID or topic.name is None):
                 raise ApiError(ErrorCode.INVALID_REQUEST)
             if topic.name is None and topic.topic_id == NO_ID:
@@ -99,15 +103,14 @@ class Metadata:
         self,
         auto_create: AutoCreate,
         request: ClientRequest,
-        message: MetadataRequest,
+        names: Iterable[str],
         authorize: Authorize,
     ) -> Mapping[str, ErrorCode]:
         """Create the missing topics that the client may create; return an error code per name."""
         missing = [
             name
-            for name in dict.fromkeys(_requested_names(message))
-            if name is not None
-            and name not in self._view.cache.topics
+            async for name in sliced(names)
+            if name not in self._view.cache.topics
             and _missing_error(name) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             and authorize("DESCRIBE", "TOPIC", name)
         ]
@@ -115,7 +118,7 @@ class Metadata:
             return {}
         errors: dict[str, ErrorCode] = {}
         if not authorize("CREATE", "CLUSTER", CLUSTER_NAME, log_if_denied=False):
-            allowed = [name for name in missing if authorize("CREATE", "TOPIC", name)]
+            allowed = [name async for name in sliced(missing) if authorize("CREATE", "TOPIC", name)]
             errors = dict.fromkeys(
                 set(missing) - set(allowed), ErrorCode.TOPIC_AUTHORIZATION_FAILED
             )
@@ -140,10 +143,11 @@ class Metadata:
             message.include_topic_authorized_operations,
         )
 
-    def _build(
+    async def _build(
         self,
         request: ClientRequest,
         message: MetadataRequest,
+        names: Iterable[str],
         created: Mapping[str, ErrorCode],
         authorize: Authorize,
     ) -> MetadataResponse:
@@ -152,13 +156,15 @@ class Metadata:
         if message.topics is None or (version == 0 and not message.topics):
             topics = [
                 self._topic(topic, version, listener)
-                for topic in cache.topics.values()
+                async for topic in sliced(tuple(cache.topics.values()))
                 if authorize("DESCRIBE", "TOPIC", topic.name, log_if_denied=False)
             ]
         else:
-            topics = self._requested_topics(message, version, listener, authorize, created)
+            topics = await self._requested_topics(
+                message, names, version, listener, authorize, created
+            )
         if message.include_topic_authorized_operations:
-            for topic in topics:
+            async for topic in sliced(topics):
                 if topic.error_code not in _HIDDEN and topic.name is not None:
                     topic.topic_authorized_operations = topic_operations(authorize, topic.name)
         response = MetadataResponse(
@@ -176,9 +182,10 @@ class Metadata:
             response.cluster_authorized_operations = cluster_operations(authorize)
         return response
 
-    def _requested_topics(
+    async def _requested_topics(
         self,
         message: MetadataRequest,
+        names: Iterable[str],
         version: int,
         listener: str,
         authorize: Authorize,
@@ -188,18 +195,25 @@ class Metadata:
         cache = self._view.cache
         errors: list[MetadataResponseTopic] = []
         by_id: dict[str, None] = {}
-        for topic_id in dict.fromkeys(t.topic_id for t in message.topics or ()):
+        ids = {
+            topic.topic_id: None
+            async for topic in sliced(message.topics or ())
+            if topic.topic_id != NO_ID
+        }
+        async for topic_id in sliced(ids):
             topic_name = cache.topic_name(topic_id)
-            if topic_id == NO_ID:
-                continue
             if topic_name is None:
                 errors.append(_rejected(ErrorCode.UNKNOWN_TOPIC_ID, None, topic_id))
             elif not authorize("DESCRIBE", "TOPIC", topic_name):
                 errors.append(_rejected(ErrorCode.TOPIC_AUTHORIZATION_FAILED, None, topic_id))
             else:
                 by_id[topic_name] = None
-        topics = [self._topic(cache.topics[name], version, listener) for name in by_id]
-        for name in set_order(name for name in _requested_names(message) if name is not None):
+        topics = [
+            self._topic(cache.topics[name], version, listener)
+            async for name in sliced(by_id)
+            if name in cache.topics  # It may have been deleted since.
+        ]
+        async for name in sliced(set_order(names)):
             # The error does not show whether the topic exists.
             if not authorize("DESCRIBE", "TOPIC", name):
                 errors.append(_rejected(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name))
@@ -254,11 +268,15 @@ class Metadata:
         )
 
 
-def _requested_names(message: MetadataRequest) -> Iterable[str | None]:
-    """Return the topic names in a request; a request with topic ids has no names."""
-    if any(topic.topic_id != NO_ID for topic in message.topics or ()):
-        return ()
-    return (topic.name for topic in message.topics or ())
+async def _requested_names(message: MetadataRequest) -> Iterable[str]:
+    """Return each topic name in a request once; a request with topic ids has no names."""
+    names: dict[str, None] = {}
+    async for topic in sliced(message.topics or ()):
+        if topic.topic_id != NO_ID:
+            return ()
+        if topic.name is not None:
+            names[topic.name] = None
+    return names
 
 
 def _order(topic: CachedTopic) -> Iterable[int]:

@@ -15,6 +15,7 @@ from bridgehead.kafka_wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
+from bridgehead.slices import sliced
 from broker_proxy.client_request import ClientRequest
 
 
@@ -27,7 +28,10 @@ class ConsumerGroupDescribe:
         """Return UNSUPPORTED_VERSION for each group; clients then send DescribeGroups."""
         error = ErrorCode.UNSUPPORTED_VERSION
         return ConsumerGroupDescribeResponse(
-            groups=[DescribedGroup(error, group_id=group_id) for group_id in message.group_ids]
+            groups=[
+                DescribedGroup(error, group_id=group_id)
+                async for group_id in sliced(message.group_ids)
+            ]
         )
 
 

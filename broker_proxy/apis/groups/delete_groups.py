@@ -12,6 +12,7 @@ from bridgehead.kafka_wire.messages.delete_groups import (
     DeleteGroupsRequest,
     DeleteGroupsResponse,
 )
+from bridgehead.slices import sliced
 from broker_proxy.apis.groups.group_ports import StoredGroups
 from broker_proxy.client_request import AuthorizeFor, ClientRequest
 
@@ -28,8 +29,14 @@ class DeleteGroups:
         """Return one result per group, in the order of the request; duplicates are dropped."""
         authorize = self.authorize_for(request)
         errors = dict.fromkeys(message.groups_names, ErrorCode.GROUP_AUTHORIZATION_FAILED)
-        allowed = [group_id for group_id in errors if authorize("DELETE", "GROUP", group_id)]
-        errors.update(self.groups.delete_groups(allowed))
-        return DeleteGroupsResponse(
-            results=[DeletableGroupResult(group_id, error) for group_id, error in errors.items()]
-        )
+        allowed = [
+            group_id
+            async for group_id in sliced(tuple(errors))
+            if authorize("DELETE", "GROUP", group_id)
+        ]
+        errors.update(await self.groups.delete_groups(allowed))
+        results = [
+            DeletableGroupResult(group_id, error)
+            async for group_id, error in sliced(errors.items())
+        ]
+        return DeleteGroupsResponse(results=results)

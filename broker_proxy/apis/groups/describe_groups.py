@@ -21,6 +21,7 @@ from bridgehead.kafka_wire.messages.describe_groups import (
     DescribeGroupsRequest,
     DescribeGroupsResponse,
 )
+from bridgehead.slices import sliced
 from broker_proxy.apis.admin.authorized_operations import group_operations
 from broker_proxy.apis.groups.group_ports import StoredGroups
 from broker_proxy.client_request import AuthorizeFor, ClientRequest
@@ -39,7 +40,7 @@ class DescribeGroups:
         """Describe each group, in the order of the request."""
         authorize = self.authorize_for(request)
         described = []
-        for group_id in message.groups:
+        async for group_id in sliced(message.groups):
             error, group = ErrorCode.GROUP_AUTHORIZATION_FAILED, None
             if authorize("DESCRIBE", "GROUP", group_id):
                 error, group = self.groups.describe(group_id)

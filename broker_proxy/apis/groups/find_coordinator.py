@@ -25,10 +25,12 @@ from bridgehead.kafka_wire.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
+from bridgehead.slices import sliced
 from broker_proxy.apis.admin.cluster_view import ClusterView
 from broker_proxy.apis.groups.coordinators import NO_LEADER, Coordinators
 from broker_proxy.client_request import AuthorizeFor, ClientRequest
 from broker_proxy.forwarding.auto_topics import AutoTopics
+from cluster_model.acls.authorization import Authorize
 from cluster_model.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 
 _GROUP, _TRANSACTION, _SHARE = 0, 1, 2
@@ -58,7 +60,11 @@ class FindCoordinator:
         keys = message.coordinator_keys if version >= _MANY_KEYS_FROM else [message.key]
         if request.client.dialect == _DRAFTED and message.key_type != _SHARE:
             await self._create_and_wait(request, message.key_type, keys)
-        coordinators = [self._coordinator(request, message.key_type, key) for key in keys]
+        authorize = self.authorize_for(request)
+        coordinators = [
+            self._coordinator(request, authorize, message.key_type, key)
+            async for key in sliced(keys)
+        ]
         if version >= _MANY_KEYS_FROM:
             return FindCoordinatorResponse(coordinators=coordinators)
         (one,) = coordinators
@@ -78,7 +84,7 @@ class FindCoordinator:
         topic = GROUP_METADATA_TOPIC if key_type == _GROUP else TRANSACTION_STATE_TOPIC
         kind: ResourceType = "GROUP" if key_type == _GROUP else "TRANSACTIONAL_ID"
         authorize = self.authorize_for(request)
-        wanted = [key for key in keys if authorize("DESCRIBE", kind, key)]
+        wanted = [key async for key in sliced(keys) if authorize("DESCRIBE", kind, key)]
         if topic in self.view.cache.topics or not wanted:
             return
         self.auto_topics.create_internal(request, topic)
@@ -91,16 +97,17 @@ class FindCoordinator:
         except TimeoutError:
             return  # The response has COORDINATOR_NOT_AVAILABLE.
 
-    def _coordinator(self, request: ClientRequest, key_type: int, key: str) -> Coordinator:
-        error, (node_id, host, port) = self._look_up(request, key_type, key)
+    def _coordinator(
+        self, request: ClientRequest, authorize: Authorize, key_type: int, key: str
+    ) -> Coordinator:
+        error, (node_id, host, port) = self._look_up(request, authorize, key_type, key)
         return Coordinator(
             key=key, node_id=node_id, host=host, port=port, error_code=error, error_message=""
         )
 
     def _look_up(
-        self, request: ClientRequest, key_type: int, key: str
+        self, request: ClientRequest, authorize: Authorize, key_type: int, key: str
     ) -> tuple[ErrorCode, tuple[int, str, int]]:
-        authorize = self.authorize_for(request)
         if key_type == _GROUP and not authorize("DESCRIBE", "GROUP", key):
             return ErrorCode.GROUP_AUTHORIZATION_FAILED, _NO_NODE
         if key_type == _TRANSACTION and not authorize("DESCRIBE", "TRANSACTIONAL_ID", key):

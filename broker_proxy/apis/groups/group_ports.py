@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.slices import sliced
 from broker_proxy.apis.groups.coordinators import Coordinators
 from data_plane.groups.group import Group, TopicPartition
 from data_plane.groups.offsets import Fetched
@@ -23,8 +24,8 @@ class StoredGroups(Protocol):
     def describe(self, group_id: str) -> tuple[ErrorCode, Group | None]:
         """Return an error or the group. The group is None if it does not exist."""
 
-    def fetch(
-        self, group_id: str, wanted: Iterable[TopicPartition] | None, *, stable: bool
+    async def fetch(
+        self, group_id: str, wanted: Sequence[TopicPartition] | None, *, stable: bool
     ) -> tuple[ErrorCode, Mapping[TopicPartition, Fetched]]:
         """Return an error or committed offsets. If `wanted` is None, return all of them."""
 
@@ -33,7 +34,7 @@ class StoredGroups(Protocol):
     ) -> tuple[ErrorCode, Mapping[TopicPartition, ErrorCode]]:
         """Return one error for the group, or else one for each partition."""
 
-    def delete_groups(self, group_ids: Iterable[str]) -> Mapping[str, ErrorCode]:
+    async def delete_groups(self, group_ids: Sequence[str]) -> Mapping[str, ErrorCode]:
         """Return an error code for each group."""
 
 
@@ -51,8 +52,8 @@ class NoGroups:
     def describe(self, group_id: str) -> tuple[ErrorCode, Group | None]:
         return self._error(group_id), None
 
-    def fetch(
-        self, group_id: str, wanted: Iterable[TopicPartition] | None, *, stable: bool
+    async def fetch(
+        self, group_id: str, wanted: Sequence[TopicPartition] | None, *, stable: bool
     ) -> tuple[ErrorCode, Mapping[TopicPartition, Fetched]]:
         return self._error(group_id), dict.fromkeys(wanted or (), Fetched(None))
 
@@ -63,10 +64,10 @@ class NoGroups:
             return ErrorCode.INVALID_GROUP_ID, {}
         return self._error(group_id) or ErrorCode.GROUP_ID_NOT_FOUND, {}
 
-    def delete_groups(self, group_ids: Iterable[str]) -> Mapping[str, ErrorCode]:
+    async def delete_groups(self, group_ids: Sequence[str]) -> Mapping[str, ErrorCode]:
         return {
             group_id: self._error(group_id) or ErrorCode.GROUP_ID_NOT_FOUND
-            for group_id in group_ids
+            async for group_id in sliced(group_ids)
         }
 
     def _error(self, group_id: str) -> ErrorCode:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.slices import sliced
 from broker_proxy.apis.groups.coordinators import Coordinators
 from cluster_model.acls.authorization import Authorize
 from data_plane.groups.group import TopicPartition
@@ -22,27 +23,27 @@ class CheckedTopics:
         """Store an error for partitions of one topic."""
         self._rejected.setdefault(topic, []).extend((partition, error) for partition in partitions)
 
-    def merged(
+    async def merged(
         self, errors: Mapping[TopicPartition, ErrorCode]
     ) -> Sequence[tuple[str, list[tuple[int, ErrorCode]]]]:
         """Return the errors by topic: rejected partitions first, as in Kafka."""
-        topics = {name: list(rows) for name, rows in self._rejected.items()}
-        for (name, partition), error in errors.items():
+        topics = dict(self._rejected)
+        async for (name, partition), error in sliced(errors.items()):
             topics.setdefault(name, []).append((partition, error))
         return list(topics.items())
 
 
-def check_topics(
+async def check_topics(
     wanted: Iterable[tuple[str, Sequence[int]]], authorize: Authorize, coordinators: Coordinators
 ) -> CheckedTopics:
     """Check READ on each topic, then that each partition exists."""
     checked = CheckedTopics()
-    for topic, partitions in wanted:
+    async for topic, partitions in sliced(wanted):
         if not authorize("READ", "TOPIC", topic):
             checked.reject(topic, partitions, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             continue
         missing = []
-        for partition in partitions:
+        async for partition in sliced(partitions):
             if coordinators.has_partition(topic, partition):
                 checked.valid.append((topic, partition))
             else:

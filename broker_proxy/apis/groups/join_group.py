@@ -19,6 +19,7 @@ from bridgehead.kafka_wire.messages.join_group import (
     JoinGroupResponse,
     JoinGroupResponseMember,
 )
+from bridgehead.slices import sliced
 from broker_proxy.client_request import AuthorizeFor, ClientRequest, NeverRespondedError
 from data_plane.groups.membership import Join, Joined, RequestDroppedError
 
@@ -62,7 +63,9 @@ class JoinGroup:
             ),
             session_timeout_ms=message.session_timeout_ms,
             protocol_type=message.protocol_type,
-            protocols=tuple((protocol.name, protocol.metadata) for protocol in message.protocols),
+            protocols=tuple(
+                [(protocol.name, protocol.metadata) async for protocol in sliced(message.protocols)]
+            ),
         )
         try:
             joined = await self.groups.join(join)

@@ -17,6 +17,7 @@ from bridgehead.kafka_wire.messages.leave_group import (
     LeaveGroupResponse,
     MemberResponse,
 )
+from bridgehead.slices import sliced
 from broker_proxy.client_request import AuthorizeFor, ClientRequest
 from data_plane.groups.membership import Leaving
 
@@ -26,7 +27,7 @@ _MANY_FROM: Final = 3
 class LetsMembersLeave(Protocol):
     """See `GroupService.leave`."""
 
-    def leave(
+    async def leave(
         self, group_id: str, members: Sequence[Leaving]
     ) -> tuple[ErrorCode, list[tuple[Leaving, ErrorCode]]]:
         """Return an error code for the whole request and one for each member."""
@@ -48,9 +49,10 @@ class LeaveGroup:
             leaving = [Leaving(message.member_id)]
         else:
             leaving = [
-                Leaving(member.member_id, member.group_instance_id) for member in message.members
+                Leaving(member.member_id, member.group_instance_id)
+                async for member in sliced(message.members)
             ]
-        error, left = self.groups.leave(message.group_id, leaving)
+        error, left = await self.groups.leave(message.group_id, leaving)
         if request.header.api_version < _MANY_FROM:
             first = next((failure for _, failure in left), ErrorCode.NONE)
             return LeaveGroupResponse(error_code=error or first)
@@ -58,6 +60,6 @@ class LeaveGroup:
             error_code=error,
             members=[
                 MemberResponse(member.member_id, member.instance_id, failure)
-                for member, failure in left
+                async for member, failure in sliced(left)
             ],
         )

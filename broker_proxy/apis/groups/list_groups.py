@@ -19,6 +19,7 @@ from bridgehead.kafka_wire.messages.list_groups import (
     ListGroupsRequest,
     ListGroupsResponse,
 )
+from bridgehead.slices import sliced
 from broker_proxy.apis.groups.group_ports import StoredGroups
 from broker_proxy.client_request import AuthorizeFor, ClientRequest
 from cluster_model.acls.authorization import CLUSTER_NAME
@@ -42,7 +43,7 @@ class ListGroups:
         sees_all = authorize("DESCRIBE", "CLUSTER", CLUSTER_NAME, log_if_denied=False)
         listed = [
             ListedGroup(group.group_id, group.protocol_type or "", group.state.value, CLASSIC)
-            for group in groups
+            async for group in sliced(groups)
             if sees_all or authorize("DESCRIBE", "GROUP", group.group_id, log_if_denied=False)
         ]
         return ListGroupsResponse(error_code=error, groups=listed)

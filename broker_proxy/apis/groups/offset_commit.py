@@ -22,6 +22,7 @@ from bridgehead.kafka_wire.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
+from bridgehead.slices import sliced
 from broker_proxy.apis.groups.coordinators import Coordinators
 from broker_proxy.apis.groups.group_topics import check_topics
 from broker_proxy.client_request import AuthorizeFor, ClientRequest
@@ -60,14 +61,14 @@ class OffsetCommit:
             expires_ms = now_ms + message.retention_time_ms
         commits = {
             (topic.name, partition.partition_index): _committed(partition, now_ms, expires_ms)
-            for topic in message.topics
-            for partition in topic.partitions
+            async for topic in sliced(message.topics)
+            async for partition in sliced(topic.partitions)
         }
         wanted = [
             (t.name, [partition.partition_index for partition in t.partitions])
-            for t in message.topics
+            async for t in sliced(message.topics)
         ]
-        checked = check_topics(wanted, authorize, self.coordinators)
+        checked = await check_topics(wanted, authorize, self.coordinators)
         errors: Errors = {}
         if checked.valid:
             commit = Commit(
@@ -75,7 +76,7 @@ class OffsetCommit:
                 generation=message.generation_id_or_member_epoch,
                 member_id=message.member_id,
                 instance_id=message.group_instance_id,
-                offsets={key: commits[key] for key in checked.valid},
+                offsets={key: commits[key] async for key in sliced(checked.valid)},
             )
             errors = await self.groups.commit(commit)
         return OffsetCommitResponse(
@@ -83,7 +84,7 @@ class OffsetCommit:
                 OffsetCommitResponseTopic(
                     name, [OffsetCommitResponsePartition(index, error) for index, error in rows]
                 )
-                for name, rows in checked.merged(errors)
+                async for name, rows in sliced(await checked.merged(errors))
             ]
         )
 

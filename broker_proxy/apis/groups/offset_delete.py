@@ -17,6 +17,7 @@ from bridgehead.kafka_wire.messages.offset_delete import (
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
+from bridgehead.slices import sliced
 from broker_proxy.apis.groups.coordinators import Coordinators
 from broker_proxy.apis.groups.group_ports import StoredGroups
 from broker_proxy.apis.groups.group_topics import check_topics
@@ -38,10 +39,13 @@ class OffsetDelete:
         if not authorize("DELETE", "GROUP", message.group_id):
             raise ApiError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
         wanted = [
-            (topic.name, [partition.partition_index for partition in topic.partitions])
-            for topic in message.topics
+            (
+                topic.name,
+                [partition.partition_index async for partition in sliced(topic.partitions)],
+            )
+            async for topic in sliced(message.topics)
         ]
-        checked = check_topics(wanted, authorize, self.coordinators)
+        checked = await check_topics(wanted, authorize, self.coordinators)
         error, errors = self.groups.delete_offsets(message.group_id, checked.valid)
         if error is not ErrorCode.NONE:
             return OffsetDeleteResponse(error_code=error)
@@ -54,6 +58,6 @@ class OffsetDelete:
                         for index, error_code in rows
                     ],
                 )
-                for name, rows in checked.merged(errors)
+                async for name, rows in sliced(await checked.merged(errors))
             ]
         )

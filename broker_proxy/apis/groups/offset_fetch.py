@@ -33,6 +33,7 @@ from bridgehead.kafka_wire.messages.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
+from bridgehead.slices import sliced
 from broker_proxy.apis.groups.coordinators import Coordinators
 from broker_proxy.apis.groups.group_ports import StoredGroups
 from broker_proxy.client_request import AuthorizeFor, ClientRequest, NeverRespondedError
@@ -62,31 +63,39 @@ class OffsetFetch:
     async def handle(self, request: ClientRequest, message: OffsetFetchRequest) -> Any:
         """Return a result per group, in the order of the request."""
         if request.header.api_version < _MANY_GROUPS_FROM:
-            return self._one_group(request, message)
+            return await self._one_group(request, message)
         if not message.groups and OFFSET_FETCH_NO_GROUPS_HANGS in self.quirks:
             raise NeverRespondedError
         groups = []
-        for group in message.groups:
-            error, topics = self._look_up(
-                request, group.group_id, group.topics, stable=message.require_stable
+        authorize = self.authorize_for(request)
+        async for group in sliced(message.groups):
+            error, topics = await self._look_up(
+                request, authorize, group.group_id, group.topics, stable=message.require_stable
             )
-            rows = _rows(topics, OffsetFetchResponseTopics, OffsetFetchResponsePartitions)
+            rows = await _rows(topics, OffsetFetchResponseTopics, OffsetFetchResponsePartitions)
             groups.append(OffsetFetchResponseGroup(group.group_id, rows, error))
         return OffsetFetchResponse(groups=groups)
 
-    def _one_group(self, request: ClientRequest, message: OffsetFetchRequest) -> Any:
-        error, topics = self._look_up(
-            request, message.group_id, message.topics, stable=message.require_stable
+    async def _one_group(self, request: ClientRequest, message: OffsetFetchRequest) -> Any:
+        authorize = self.authorize_for(request)
+        error, topics = await self._look_up(
+            request, authorize, message.group_id, message.topics, stable=message.require_stable
         )
-        rows = _rows(topics, OffsetFetchResponseTopic, OffsetFetchResponsePartition)
+        rows = await _rows(topics, OffsetFetchResponseTopic, OffsetFetchResponsePartition)
         return OffsetFetchResponse(error_code=error, topics=rows)
 
-    def _look_up(
-        self, request: ClientRequest, group_id: str, requested: RequestedTopics, *, stable: bool
+    async def _look_up(
+        self,
+        request: ClientRequest,
+        authorize: Authorize,
+        group_id: str,
+        requested: RequestedTopics,
+        *,
+        stable: bool,
     ) -> tuple[ErrorCode, Topics]:
         """Return the error of the group, and the result of each partition."""
-        version, authorize = request.header.api_version, self.authorize_for(request)
-        wanted = _merged(requested)
+        version = request.header.api_version
+        wanted = await _merged(requested)
         if not authorize("DESCRIBE", "GROUP", group_id):
             rejected = ErrorCode.GROUP_AUTHORIZATION_FAILED
             if version:  # From version 1 on, a rejected group has no topics.
@@ -95,17 +104,19 @@ class OffsetFetch:
                 (name, _failed(indexes, rejected)) for name, indexes in wanted.items()
             ]
         if requested is None:
-            return self._all(group_id, authorize, stable=stable)
-        denied = {name for name in wanted if not authorize("DESCRIBE", "TOPIC", name)}
+            return await self._all(group_id, authorize, stable=stable)
+        denied = {
+            name async for name in sliced(tuple(wanted)) if not authorize("DESCRIBE", "TOPIC", name)
+        }
         if not version:
-            return ErrorCode.NONE, self._in_zookeeper(group_id, wanted, denied)
+            return ErrorCode.NONE, await self._in_zookeeper(group_id, wanted, denied)
         keys = [
             (name, index)
-            for name, indexes in wanted.items()
-            for index in indexes
+            async for name, indexes in sliced(wanted.items())
+            async for index in sliced(indexes)
             if name not in denied
         ]
-        error, fetched = self.groups.fetch(group_id, keys, stable=stable)
+        error, fetched = await self.groups.fetch(group_id, keys, stable=stable)
         if error is not ErrorCode.NONE:
             return error, []
         return error, [
@@ -113,33 +124,34 @@ class OffsetFetch:
                 name,
                 _failed(indexes, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
                 if name in denied
-                else [(index, fetched[name, index]) for index in indexes],
+                else [(index, fetched[name, index]) async for index in sliced(indexes)],
             )
-            for name, indexes in wanted.items()
+            async for name, indexes in sliced(wanted.items())
         ]
 
-    def _all(
+    async def _all(
         self, group_id: str, authorize: Authorize, *, stable: bool
     ) -> tuple[ErrorCode, Topics]:
         """Return every committed offset of topics that the client may describe."""
-        error, fetched_offsets = self.groups.fetch(group_id, None, stable=stable)
+        error, fetched_offsets = await self.groups.fetch(group_id, None, stable=stable)
         by_topic: dict[str, list[tuple[int, Fetched]]] = {}
-        for (name, index), fetched in fetched_offsets.items():
+        async for (name, index), fetched in sliced(fetched_offsets.items()):
             by_topic.setdefault(name, []).append((index, fetched))
-        return error, [row for row in by_topic.items() if authorize("DESCRIBE", "TOPIC", row[0])]
+        rows = sliced(by_topic.items())
+        return error, [row async for row in rows if authorize("DESCRIBE", "TOPIC", row[0])]
 
-    def _in_zookeeper(
+    async def _in_zookeeper(
         self, group_id: str, wanted: Mapping[str, Sequence[int]], denied: Collection[str]
     ) -> Topics:
         """Return the results of version 0: no offset exists, or the znode path is invalid."""
         invalid_path = not has_valid_path(group_id)
         topics: Topics = []
-        for name, indexes in wanted.items():
+        async for name, indexes in sliced(wanted.items()):
             if name in denied:
                 topics.append((name, _failed(indexes, ErrorCode.TOPIC_AUTHORIZATION_FAILED)))
                 continue
             rows = []
-            for index in indexes:
+            async for index in sliced(indexes):
                 error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 if invalid_path and self.coordinators.has_partition(name, index):
                     error = ErrorCode.UNKNOWN_SERVER_ERROR
@@ -148,10 +160,10 @@ class OffsetFetch:
         return topics
 
 
-def _merged(requested: RequestedTopics) -> dict[str, list[int]]:
+async def _merged(requested: RequestedTopics) -> dict[str, list[int]]:
     """Return each topic and partition once, in order; topics without partitions are omitted."""
     merged: dict[str, dict[int, None]] = {}
-    for topic in requested or ():
+    async for topic in sliced(requested or ()):
         merged.setdefault(topic.name, {}).update(dict.fromkeys(topic.partition_indexes))
     return {name: list(indexes) for name, indexes in merged.items() if indexes}
 
@@ -160,10 +172,13 @@ def _failed(indexes: Iterable[int], error: ErrorCode) -> list[tuple[int, Fetched
     return [(index, Fetched(None, error)) for index in indexes]
 
 
-def _rows(topics: Topics, topic: type, partition: type) -> list[Any]:
+async def _rows(topics: Topics, topic: type, partition: type) -> list[Any]:
     return [
-        topic(name=name, partitions=[_row(partition, index, result) for index, result in results])
-        for name, results in topics
+        topic(
+            name=name,
+            partitions=[_row(partition, index, result) async for index, result in sliced(results)],
+        )
+        async for name, results in sliced(topics)
     ]
 
 

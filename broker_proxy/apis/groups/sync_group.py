@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final, Protocol
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from bridgehead.slices import sliced
 from broker_proxy.client_request import AuthorizeFor, ClientRequest, NeverRespondedError
 from data_plane.groups.membership import RequestDroppedError, Sync, Synced
 
@@ -48,7 +49,8 @@ class SyncGroup:
             protocol_type=message.protocol_type,
             protocol=message.protocol_name,
             assignments={
-                assignment.member_id: assignment.assignment for assignment in message.assignments
+                assignment.member_id: assignment.assignment
+                async for assignment in sliced(message.assignments)
             },
         )
         try:

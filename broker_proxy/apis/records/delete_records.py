@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Protocol
 
@@ -27,6 +27,7 @@ from bridgehead.kafka_wire.messages.delete_records import (
     DeleteRecordsTopicResult,
 )
 from bridgehead.kafka_wire.messages.drafted import delete_records as drafted
+from bridgehead.slices import sliced
 from broker_proxy.apis.admin.config_ports import ConfigReader
 from broker_proxy.apis.records.records_policy import RecordsPolicy
 from broker_proxy.client_request import AuthorizeFor, ClientRequest
@@ -120,52 +121,53 @@ class DeleteRecords:
         """Return a result per partition; a topic without partitions is omitted."""
         dry = isinstance(message, drafted.DeleteRecordsRequest) and message.validate_only
         requested: dict[str, dict[int, int]] = {}
-        for topic_request in message.topics:
-            for entry in topic_request.partitions:
+        async for topic_request in sliced(message.topics):
+            async for entry in sliced(topic_request.partitions):
                 requested.setdefault(topic_request.name, {})[entry.partition_index] = entry.offset
         deletions: list[_Deletion] = []
-        for name, offsets in requested.items():
-            allowed = self.authorize_for(request)("DELETE", "TOPIC", name)
+        authorize = self.authorize_for(request)
+        async for name, offsets in sliced(requested.items()):
+            allowed = authorize("DELETE", "TOPIC", name)
             may_delete = allowed and await self._deletes_by_policy(name)
             errors = {
                 partition: self._judge(name, partition, offset, may_delete)
                 if allowed
                 else ErrorCode.TOPIC_AUTHORIZATION_FAILED
-                for partition, offset in offsets.items()
+                async for partition, offset in sliced(offsets.items())
             }
             rejection = await self._rejection(request, name, offsets, errors)
             deletions.append(_Deletion(name, offsets, errors, rejection))
         timeout_s = None if dry else message.timeout_ms / 1000
         # All partitions wait for their replicas at the same time, with one timeout.
-        topics = await asyncio.gather(*(self._topic(deletion, timeout_s) for deletion in deletions))
-        return DeleteRecordsResponse(topics=list(topics))
-
-    async def _topic(
-        self, deletion: _Deletion, timeout_s: float | None
-    ) -> DeleteRecordsTopicResult:
-        results = (self._partition(deletion, error, timeout_s) for error in deletion.errors)
-        partitions: list[shipped.DeleteRecordsPartitionResult] = await asyncio.gather(*results)
-        return DeleteRecordsTopicResult(name=deletion.name, partitions=partitions)
+        waiting: list[Awaitable[None]] = []
+        topics = []
+        async for deletion in sliced(deletions):
+            results: list[shipped.DeleteRecordsPartitionResult] = []
+            async for partition in sliced(deletion.errors):
+                result = _result(deletion, partition)
+                results.append(result)
+                if result.error_code == ErrorCode.NONE:
+                    waiting.append(self._partition(deletion, result, timeout_s))
+            topics.append(DeleteRecordsTopicResult(name=deletion.name, partitions=results))
+        await asyncio.gather(*waiting)
+        return DeleteRecordsResponse(topics=topics)
 
     async def _partition(
-        self, deletion: _Deletion, partition: int, timeout_s: float | None
-    ) -> drafted.DeleteRecordsPartitionResult:
-        """Return the result of one partition. If `timeout_s` is None, nothing is deleted."""
-        name, error, rejection = deletion.name, deletion.errors[partition], deletion.rejection
-        watermark = _NO_WATERMARK
-        text = error.default_text if error is not ErrorCode.NONE else None
-        if rejection is not None and error is ErrorCode.NONE:
-            error, text = rejection.error, rejection.message
-        if error is ErrorCode.NONE:
-            try:
-                if timeout_s is None:
-                    watermark = self.logs.low_watermark(name, partition)
-                else:
-                    offset = deletion.offsets[partition]
-                    watermark = await self._delete(name, partition, offset, timeout_s)
-            except ApiError as failure:
-                error, text = failure.error, failure.error.default_text
-        return drafted.DeleteRecordsPartitionResult(partition, watermark, error, text, text)
+        self,
+        deletion: _Deletion,
+        result: drafted.DeleteRecordsPartitionResult,
+        timeout_s: float | None,
+    ) -> None:
+        """Complete the result of one partition. If `timeout_s` is None, nothing is deleted."""
+        name, partition = deletion.name, result.partition_index
+        try:
+            if timeout_s is None:
+                result.low_watermark = self.logs.low_watermark(name, partition)
+            else:
+                offset = deletion.offsets[partition]
+                result.low_watermark = await self._delete(name, partition, offset, timeout_s)
+        except ApiError as failure:
+            _fail(result, failure.error, failure.error.default_text)
 
     async def _rejection(
         self,
@@ -234,3 +236,18 @@ class DeleteRecords:
         if policy is None:
             policy = TopicDefaults.of(self.current()).entries["cleanup.policy"].value
         return "delete" in (policy or "").replace(" ", "").split(",")
+
+
+def _result(deletion: _Deletion, partition: int) -> drafted.DeleteRecordsPartitionResult:
+    """Return the result of the checks of one partition."""
+    result = drafted.DeleteRecordsPartitionResult(partition, _NO_WATERMARK, ErrorCode.NONE)
+    error, rejection = deletion.errors[partition], deletion.rejection
+    if error is not ErrorCode.NONE:
+        _fail(result, error, error.default_text)
+    elif rejection is not None:
+        _fail(result, rejection.error, rejection.message)
+    return result
+
+
+def _fail(result: drafted.DeleteRecordsPartitionResult, error: ErrorCode, text: str | None) -> None:
+    result.error_code, result.error_message, result.error_message_tagged = error, text, text

@@ -20,8 +20,10 @@ from bridgehead.kafka_wire.messages.describe_producers import (
     ProducerState,
     TopicResponse,
 )
+from bridgehead.slices import sliced
 from broker_proxy.client_request import AuthorizeFor, ClientRequest
 from broker_proxy.metadata.cache import MetadataCache
+from cluster_model.acls.authorization import Authorize
 from cluster_model.topic_names import check_topic_name
 
 # Returns the producers of a partition that has a replica here.
@@ -47,11 +49,13 @@ class DescribeProducers:
 
     async def handle(self, request: ClientRequest, message: DescribeProducersRequest) -> Any:
         """Return a result per partition, in the order of the request."""
+        authorize = self.authorize_for(request)
         topics = []
-        for topic in message.topics:
-            rejected = self._topic_error(request, topic.name)
+        async for topic in sliced(message.topics):
+            rejected = self._topic_error(authorize, topic.name)
             partitions = [
-                self._partition(topic.name, number, rejected) for number in topic.partition_indexes
+                self._partition(topic.name, number, rejected)
+                async for number in sliced(topic.partition_indexes)
             ]
             topics.append(TopicResponse(name=topic.name, partitions=partitions))
         return DescribeProducersResponse(topics=topics)
@@ -68,10 +72,10 @@ class DescribeProducers:
             response.error_code = rejection.error
         return response
 
-    def _topic_error(self, request: ClientRequest, name: str) -> ApiError | None:
+    def _topic_error(self, authorize: Authorize, name: str) -> ApiError | None:
         """Return the error of a whole topic, if it has one."""
         error = None
-        if not self.authorize_for(request)("READ", "TOPIC", name):
+        if not authorize("READ", "TOPIC", name):
             error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         else:
             try:

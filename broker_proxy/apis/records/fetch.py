@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, NamedTuple
 
@@ -32,6 +32,8 @@ from bridgehead.kafka_wire.messages.fetch import (
     NodeEndpoint,
     PartitionData,
 )
+from bridgehead.kafka_wire.schema import has_more_elements
+from bridgehead.slices import in_thread, sliced
 from broker_proxy.apis.records.current_leaders import Moved, name_leaders
 from broker_proxy.apis.records.fetch_sessions import Context, FetchSessions, TopicPartition
 from broker_proxy.client_quotas import ClientQuota
@@ -45,6 +47,7 @@ from data_plane.records.down_conversion import for_version
 from metrics import names
 from metrics.node_metrics import NodeMetrics
 
+_SMALL_ELEMENTS: Final = 1_000  # a response of so many elements is encoded within a slice
 _SINGLE_LIMIT_THROUGH: Final = 2  # through this version the first batch may be incomplete
 _ZSTD: Final = "zstd"
 _ZSTD_FROM: Final = 10  # the first version whose consumers know zstd
@@ -101,7 +104,7 @@ class Fetch:
         version = request.header.api_version
         now_ms = time.monotonic_ns() // 1_000_000
         try:
-            context = self.sessions.open(message, version, now_ms)
+            context = await self.sessions.open(message, version, now_ms)
         except ApiError as rejection:
             return FetchResponse(error_code=rejection.error)
         replica = message.replica_id
@@ -124,31 +127,32 @@ class Fetch:
             response.node_endpoints = name_leaders(
                 self.cache,
                 request.client.listener_name,
-                _moved(wanted, result.responses),
+                await _moved(wanted, result.responses),
                 NodeEndpoint,
             )
         news = [
             (stream.key, partition_data)
-            for stream, partition_data in zip(wanted, result.responses, strict=True)
+            async for stream, partition_data in sliced(zip(wanted, result.responses, strict=True))
             if context.has_news(stream.key, partition_data)
         ]
-        response.responses = _by_topic(news)
-        if replica < 0 and (throttle_ms := self._throttle_ms(request, response)):
+        response.responses = await _by_topic(news)
+        if replica < 0 and (throttle_ms := await self._throttle_ms(request, response)):
             request.progress.throttle_ms = throttle_ms
             return FetchResponse(throttle_time_ms=throttle_ms, session_id=context.session_id)
-        response.session_id = context.finish(news)
+        response.session_id = await context.finish(news)
         if replica >= 0:
-            self._settle(context, replica, wanted, result.responses)
+            await self._settle(context, replica, wanted, result.responses)
         else:
             sent = sum(len(partition_data.records or b"") for _, partition_data in news)
             self.metrics.count(names.BYTES_OUT, sent)
         return response
 
-    def _throttle_ms(self, request: ClientRequest, response: FetchResponse) -> int:
+    async def _throttle_ms(self, request: ClientRequest, response: FetchResponse) -> int:
         """Charge the response to the quota. As in Kafka, a throttled client gets no records."""
         if not self.quota.is_enabled:
             return 0
-        size = len(encode_response(ApiKey.FETCH, request.header.api_version, response))
+        large, version = has_more_elements(response, _SMALL_ELEMENTS), request.header.api_version
+        size = len(await in_thread(large, encode_response, ApiKey.FETCH, version, response))
         throttle_ms = self.quota.charge(request.client, size)
         if throttle_ms:
             self.quota.take_back(request.client, size)
@@ -186,7 +190,7 @@ class Fetch:
             rejection = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return _Wanted(key, name, partition, rejection)
 
-    def _settle(
+    async def _settle(
         self,
         context: Context,
         replica: int,
@@ -194,7 +198,7 @@ class Fetch:
         responses: Sequence[PartitionData],
     ) -> None:
         """Settle the partitions of which the follower now has all records (see fetch_sessions)."""
-        for part, response in zip(wanted, responses, strict=True):
+        async for part, response in sliced(zip(wanted, responses, strict=True)):
             if response.error_code != ErrorCode.NONE or response.diverging_epoch.end_offset >= 0:
                 continue
             partition = self.partitions.by_name.get((part.name or "", part.partition.partition))
@@ -228,29 +232,30 @@ class _Read:
         self._message = message
         self._version = version
         self._replica = replica
-        self._name_changed()
+        self._wanted_keys: set[TopicPartition] = set()
 
-    def _name_changed(self) -> list[_Wanted]:
+    async def _name_changed(self) -> list[_Wanted]:
         """Add the partitions that have become unsettled since the last call; return them."""
-        wanted_keys = {part.key for part in self.wanted}
         more = [
             self._fetch.wanted(key, partition, self._version, self._may_read)
-            for key, partition in self._context.wanted
-            if key not in wanted_keys
+            async for key, partition in sliced(self._context.wanted)
+            if key not in self._wanted_keys
         ]
+        self._wanted_keys.update(part.key for part in more)
         self.wanted += more
         return more
 
     async def when_ready(self) -> _Result:
         """Return results once they are enough (see the module), or `max_wait_ms` has passed."""
         message = self._message
-        result = self._read_all()
+        await self._name_changed()
+        result = await self._read_all()
         if self._is_enough(result) or message.max_wait_ms <= 0 or self._context.is_empty:
             return result
         deadline = time.monotonic() + message.max_wait_ms / 1000
         changed = asyncio.Event()
         watched: list[Partition] = []
-        self._watch(self.wanted, changed, watched)
+        await self._watch(self.wanted, changed, watched)
         self._context.on_change(changed.set)
         try:
             while not self._is_enough(result):
@@ -263,8 +268,8 @@ class _Read:
                 except TimeoutError:
                     pass
                 changed.clear()
-                self._watch(self._name_changed(), changed, watched)
-                result = self._read_all()
+                await self._watch(await self._name_changed(), changed, watched)
+                result = await self._read_all()
             return result
         finally:
             self._context.on_change(lambda: None)
@@ -274,19 +279,19 @@ class _Read:
     def _is_enough(self, result: _Result) -> bool:
         return result.is_final or result.size >= min(self._message.min_bytes, self._bytes_max)
 
-    def _watch(
+    async def _watch(
         self, wanted: Iterable[_Wanted], changed: asyncio.Event, watched: list[Partition]
     ) -> None:
-        for part in wanted:
+        async for part in sliced(wanted):
             partition = self._partitions.by_name.get((part.name or "", part.partition.partition))
             if partition is not None and part.rejection is ErrorCode.NONE:
                 partition.watch(changed.set)
                 watched.append(partition)
 
-    def _read_all(self) -> _Result:
+    async def _read_all(self) -> _Result:
         responses, size, is_final = [], 0, False
         whole_first = self._version > _SINGLE_LIMIT_THROUGH
-        for key, name, wanted, error in self.wanted:
+        async for key, name, wanted, error in sliced(self.wanted):
             response = PartitionData(
                 partition_index=wanted.partition, high_watermark=-1, records=b"",
                 aborted_transactions=None,
@@ -387,14 +392,14 @@ class _Read:
             response.aborted_transactions = []
 
 
-def _moved(wanted: Sequence[_Wanted], responses: Sequence[PartitionData]) -> Iterator[Moved]:
-    for part, partition_response in zip(wanted, responses, strict=True):
-        if partition_response.error_code in _MOVED:
-            yield Moved(
-                part.name or "",
-                partition_response.partition_index,
-                partition_response.current_leader,
-            )
+async def _moved(wanted: Sequence[_Wanted], responses: Sequence[PartitionData]) -> list[Moved]:
+    return [
+        Moved(
+            part.name or "", partition_response.partition_index, partition_response.current_leader
+        )
+        async for part, partition_response in sliced(zip(wanted, responses, strict=True))
+        if partition_response.error_code in _MOVED
+    ]
 
 
 def _is_cut(records: bytes) -> bool:
@@ -404,12 +409,12 @@ def _is_cut(records: bytes) -> bool:
     return len(records) < PREFIX_BYTES or len(records) < parse_prefix(records)[1]
 
 
-def _by_topic(
+async def _by_topic(
     responses: Sequence[tuple[TopicPartition, PartitionData]],
 ) -> list[FetchableTopicResponse]:
     """Group adjacent partitions of a topic, in their order."""
     topics: list[FetchableTopicResponse] = []
-    for (topic_id, name, _), response in responses:
+    async for (topic_id, name, _), response in sliced(responses):
         if not topics or (topics[-1].topic_id, topics[-1].topic) != (topic_id, name):
             topics.append(FetchableTopicResponse(topic_id=topic_id, topic=name, partitions=[]))
         topics[-1].partitions.append(response)

@@ -2,7 +2,8 @@
 
 An incremental request names only the partitions that the client adds, changes or removes. Its
 response has only partitions with news, such as records, an error or changed offsets. The number of
-sessions is limited; a client without a session sends full requests.
+sessions is limited, as in Kafka, and so is the number of their partitions; a client without a
+session sends full requests.
 
 A partition is *settled* for a follower that is in the ISR and has all records of the partition. The
 leader does not read a settled partition until it changes. So the cost of a request depends on how
@@ -18,6 +19,7 @@ from typing import Final, NamedTuple
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.messages.fetch import FetchPartition, FetchRequest, PartitionData
+from bridgehead.slices import sliced
 from data_plane.partition import Partition
 from data_plane.replication.isr import Follower
 
@@ -25,6 +27,9 @@ NO_SESSION: Final = 0
 _FINAL_EPOCH: Final = -1
 _INITIAL_EPOCH: Final = 0
 _EPOCH_MAX: Final = 2**31 - 1
+# Partitions of all sessions together. Kafka has no such limit (docs/differences.md). A partition
+# takes some 500 bytes.
+PARTITIONS_MAX: Final = 500_000
 # A session that was not used for this long may be evicted to make room for a new session.
 _EVICTABLE_AFTER_MS: Final = 120_000
 _IDS_FROM: Final = 13
@@ -76,9 +81,9 @@ class FetchSession:
     # Called when a partition is no longer settled.
     wake: Callable[[], None] = lambda: None
 
-    def update(self, wanted: Iterable[tuple[TopicPartition, FetchPartition]]) -> None:
+    async def update(self, wanted: Iterable[tuple[TopicPartition, FetchPartition]]) -> None:
         """Add partitions, or replace the fetch parameters of partitions that are known."""
-        for key, partition in wanted:
+        async for key, partition in sliced(wanted):
             followed = self.partitions.get(key)
             if followed is None:
                 self.partitions[key] = _Cached(partition)
@@ -106,9 +111,9 @@ class FetchSession:
             settled.follower.had_all_records(self.used_ms)
             self.unsettled[key] = None
 
-    def forget(self, keys: Iterable[TopicPartition]) -> None:
+    async def forget(self, keys: Iterable[TopicPartition]) -> None:
         """Remove partitions from the session."""
-        for key in keys:
+        async for key in sliced(keys):
             self.unsettle(key)
             self.unsettled.pop(key, None)
             self.partitions.pop(key, None)
@@ -125,18 +130,24 @@ class FetchSessions:
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def open(self, message: FetchRequest, version: int, now_ms: int) -> Context:
+    def _has_room_for(self, number: int) -> bool:
+        used = sum(len(session.partitions) for session in self._sessions.values())
+        return used + number <= PARTITIONS_MAX
+
+    async def open(self, message: FetchRequest, version: int, now_ms: int) -> Context:
         """Return the context of a request, like Kafka's `FetchManager.newContext`.
 
         Raises:
-            ApiError: the session does not exist (FETCH_SESSION_ID_NOT_FOUND), its epoch differs
+            ApiError: the session does not exist, or the partitions of all sessions became too
+                many (FETCH_SESSION_ID_NOT_FOUND), its epoch differs
                 (INVALID_FETCH_SESSION_EPOCH), or the client changed between topic names and topic
                 ids (FETCH_SESSION_TOPIC_ID_ERROR).
         """
         # A partition that is named twice counts once, with its last parameters.
-        wanted = list(dict(_wanted(message, version)).items())
+        named = {key: partition async for key, partition in sliced(_wanted(message, version))}
+        wanted = list(named.items())
         if message.session_epoch in (_FINAL_EPOCH, _INITIAL_EPOCH):
-            self._close(message.session_id)
+            await self._close(message.session_id)
             is_new = message.session_epoch == _INITIAL_EPOCH
             return Context(self, None, wanted, is_new, version >= _IDS_FROM, now_ms)
         session = self._sessions.get(message.session_id)
@@ -146,22 +157,25 @@ class FetchSessions:
             raise ApiError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
         if session.uses_ids != (version >= _IDS_FROM):
             raise ApiError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
-        session.update(wanted)
-        session.forget(_forgotten(message, version))
+        if not self._has_room_for(len(wanted)):
+            await self._close(session.session_id)
+            raise ApiError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         session.used_ms = now_ms
         self._sessions.move_to_end(session.session_id)
         session.epoch = 1 if session.epoch == _EPOCH_MAX else session.epoch + 1
+        await session.update(wanted)
+        await session.forget(_forgotten(message, version))
         if not session.partitions:
-            del self._sessions[session.session_id]
+            self._sessions.pop(session.session_id, None)
             return Context(self, None, [], False, session.uses_ids, now_ms)
         return Context(self, session, [], False, session.uses_ids, now_ms)
 
-    def _close(self, session_id: int) -> None:
+    async def _close(self, session_id: int) -> None:
         session = self._sessions.pop(session_id, None)
         if session is not None:
-            session.forget(list(session.partitions))
+            await session.forget(list(session.partitions))
 
-    def create(
+    async def create(
         self, wanted: list[tuple[TopicPartition, FetchPartition]], uses_ids: bool, now_ms: int
     ) -> FetchSession | None:
         """Return a new session; None if there is no room for it."""
@@ -169,12 +183,14 @@ class FetchSessions:
             oldest = next(iter(self._sessions.values()), None)
             if oldest is None or now_ms - oldest.used_ms <= _EVICTABLE_AFTER_MS:
                 return None
-            self._close(oldest.session_id)
+            await self._close(oldest.session_id)
+        if not self._has_room_for(len(wanted)):
+            return None
         session_id = self._new_id()
         while session_id in self._sessions or session_id == NO_SESSION:
             session_id = self._new_id()
         session = self._sessions[session_id] = FetchSession(session_id, uses_ids, now_ms)
-        session.update(wanted)
+        await session.update(wanted)
         return session
 
 
@@ -250,7 +266,7 @@ class Context:
             or cached.sent != _sent(response)
         )
 
-    def finish(self, responses: list[tuple[TopicPartition, PartitionData]]) -> int:
+    async def finish(self, responses: list[tuple[TopicPartition, PartitionData]]) -> int:
         """Remember what the response says; return its session id, or 0 for no session.
 
         A partition with records goes to the end of the order, so that every partition gets its
@@ -258,11 +274,11 @@ class Context:
         """
         is_new = self._session is None and self._is_new and self._wanted
         if is_new:
-            self._session = self._sessions.create(self._wanted, self._uses_ids, self._now_ms)
+            self._session = await self._sessions.create(self._wanted, self._uses_ids, self._now_ms)
         session = self._session
         if session is None:
             return NO_SESSION
-        for key, response in responses:
+        async for key, response in sliced(responses):
             cached = session.partitions.get(key)
             if cached is None:
                 continue

@@ -31,6 +31,7 @@ from bridgehead.kafka_wire.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
+from bridgehead.slices import batched, sliced
 from broker_proxy.client_request import AuthorizeFor, ClientRequest
 from broker_proxy.metadata.cache import CachedPartition, MetadataCache
 
@@ -41,6 +42,7 @@ _EARLIEST_LOCAL: Final = -4
 _LATEST_TIERED: Final = -5
 # Maps each special (negative) timestamp to the first version that supports it.
 _SPECIAL_FROM_VERSION: Final = {_LATEST: 0, _EARLIEST: 0, -3: 7, _EARLIEST_LOCAL: 8, -5: 9}
+_COUNTED: Final = 1_000  # partitions that are counted within a slice
 _CONSUMER: Final = -1
 _DEBUGGING_CONSUMER: Final = -2  # may query a follower
 _ISOLATION_LEVELS: Final = (0, 1)
@@ -104,17 +106,23 @@ class ListOffsets:
     async def handle(self, request: ClientRequest, message: ListOffsetsRequest) -> Any:
         """Return a result per partition, in the order of the request; denied topics come last."""
         version = request.header.api_version
-        counts = Counter((t.name, p.partition_index) for t in message.topics for p in t.partitions)
+        counts: Counter[LogName] = Counter()
+        async for t in sliced(message.topics):
+            async for part in sliced(batched(t.partitions, _COUNTED)):
+                counts.update((t.name, p.partition_index) for p in part)
         times = await self._times(message) if version == 0 else {}
         responded, denied = [], []
-        for topic in message.topics:
-            if not self.authorize_for(request)("DESCRIBE", "TOPIC", topic.name):
+        authorize = self.authorize_for(request)
+        async for topic in sliced(message.topics):
+            if not authorize("DESCRIBE", "TOPIC", topic.name):
                 error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-                rejected = [_rejected(partition, error) for partition in topic.partitions]
+                rejected = [
+                    _rejected(partition, error) async for partition in sliced(topic.partitions)
+                ]
                 denied.append(ListOffsetsTopicResponse(name=topic.name, partitions=rejected))
                 continue
             results = []
-            for partition in topic.partitions:
+            async for partition in sliced(topic.partitions):
                 twice = version > 0 and counts[topic.name, partition.partition_index] > 1
                 response = self._respond(topic.name, partition, message, version, twice=twice)
                 if version == 0 and response.error_code == ErrorCode.NONE:
@@ -132,8 +140,8 @@ class ListOffsets:
         """Return the creation times of the logs that the request queries by timestamp."""
         logs = {
             (topic.name, partition.partition_index)
-            for topic in message.topics
-            for partition in topic.partitions
+            async for topic in sliced(message.topics)
+            async for partition in sliced(topic.partitions)
             if partition.timestamp >= 0 and self.cache.has_topic(topic.name)
         }
         return await self.log_times(sorted(logs)) if logs else {}

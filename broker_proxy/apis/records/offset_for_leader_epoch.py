@@ -22,6 +22,7 @@ from bridgehead.kafka_wire.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopicResult,
 )
+from bridgehead.slices import sliced
 from broker_proxy.client_request import AuthorizeFor, ClientRequest
 from cluster_model.acls.authorization import CLUSTER_NAME
 from data_plane.partitions import Partitions
@@ -44,14 +45,18 @@ class OffsetForLeaderEpoch:
         authorize = self.authorize_for(request)
         is_broker = authorize("CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME, log_if_denied=False)
         responded, denied = [], []
-        for topic in message.topics:
+        async for topic in sliced(message.topics):
             if is_broker or authorize("DESCRIBE", "TOPIC", topic.topic):
-                results = [self._end(topic.topic, partition) for partition in topic.partitions]
+                results = [
+                    self._end(topic.topic, partition)
+                    async for partition in sliced(topic.partitions)
+                ]
                 responded.append(OffsetForLeaderTopicResult(topic.topic, results))
             else:
                 error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
                 rejected = [
-                    EpochEndOffset(error, partition.partition) for partition in topic.partitions
+                    EpochEndOffset(error, partition.partition)
+                    async for partition in sliced(topic.partitions)
                 ]
                 denied.append(OffsetForLeaderTopicResult(topic.topic, rejected))
         return OffsetForLeaderEpochResponse(topics=responded + denied)

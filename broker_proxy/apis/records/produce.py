@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -27,6 +27,7 @@ from bridgehead.kafka_wire.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
+from bridgehead.slices import sliced
 from broker_proxy.apis.records.current_leaders import Moved, name_leaders
 from broker_proxy.client_quotas import ClientQuota
 from broker_proxy.client_request import (
@@ -41,7 +42,12 @@ from data_plane.log.partition_log import AppendInfo
 from data_plane.partition import ALL, Partition
 from data_plane.partitions import Partitions
 from data_plane.records.batch import HEADER_BYTES, MAGIC_AT, MAGIC_V2, parse_header
-from data_plane.records.validation import RecordsRejectedError, check_first_batch, check_for_version
+from data_plane.records.validation import (
+    RecordsRejectedError,
+    check_first_batch,
+    check_for_version,
+    takes_long,
+)
 from metrics import names
 from metrics.node_metrics import NodeMetrics
 
@@ -50,6 +56,7 @@ _NONE: Final = 0
 _LEADER: Final = 1
 _ADMIN_CLIENT_ID: Final = "__admin_client"  # may append to internal topics
 _LEADER_FROM: Final = 10
+_SHOWN_MAX: Final = 10  # failed partitions in one line of the log
 _TOO_LARGE: Final = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
 # Kafka reports no log start offset with these errors.
 _WITHOUT_START: Final = frozenset(
@@ -91,27 +98,30 @@ class Produce:
             ClosedWithoutResponseError: acks=0 and an append failed. The producer notices only the
                 closed connection.
         """
-        _check_first_batches(message)
+        await _check_first_batches(message)
         authorize = self.authorize_for(request)
         name = message.transactional_id
-        if _has_transactional(message) and (
+        if await _has_transactional(message) and (
             name is None or not authorize("WRITE", "TRANSACTIONAL_ID", name)
         ):
             raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         response = ProduceResponse(responses=[])
         waiting: list[_Waiting] = []
-        for topic, partitions in _last_entries(message).items():
+        entries = await _last_entries(message)
+        async for topic, partitions in sliced(entries.items()):
             allowed = authorize("WRITE", "TOPIC", topic)
             if allowed and self.cache.has_topic(topic):
                 await self.partitions.settings.read(topic)
             partition_responses = []
-            for data in partitions.values():
+            async for data in sliced(partitions.values()):
                 partition_response = PartitionProduceResponse(index=data.index, base_offset=-1)
                 partition_responses.append(partition_response)
                 try:
                     if not allowed:
                         raise ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-                    waiting += self._append(request, message.acks, topic, data, partition_response)
+                    waiting += await self._append(
+                        request, message.acks, topic, data, partition_response
+                    )
                 except ApiError as error:
                     _reject(partition_response, error)
             response.responses.append(TopicProduceResponse(topic, partition_responses))
@@ -121,14 +131,14 @@ class Produce:
         response.throttle_time_ms = self.quota.charge(request.client, size)
         request.progress.throttle_ms = response.throttle_time_ms
         if message.acks == _NONE:
-            _end_without_response(response)
+            await _end_without_response(response)
         if request.header.api_version >= _LEADER_FROM:
             response.node_endpoints = name_leaders(
-                self.cache, request.client.listener_name, _moved(response), NodeEndpoint
+                self.cache, request.client.listener_name, await _moved(response), NodeEndpoint
             )
         return response
 
-    def _append(
+    async def _append(
         self,
         request: ClientRequest,
         acks: int,
@@ -151,7 +161,10 @@ class Produce:
         self.metrics.count(names.PRODUCE_REQUESTS)
         partition = self.partitions.get(topic, data.index)
         try:
-            info = partition.append(records, acks, self.partitions.now_ms())
+            now_ms, validated = self.partitions.now_ms(), None
+            if takes_long(records):
+                validated = await partition.validate(records, acks, now_ms)
+            info = partition.append(records, acks, now_ms, validated)
         except ApiError as rejection:
             if rejection.error in _TOO_LARGE:
                 self.metrics.count(names.BYTES_REJECTED, len(records))
@@ -184,7 +197,7 @@ class Produce:
                 write.response.error_code, write.response.base_offset = error, -1
 
 
-def _last_entries(message: ProduceRequest) -> dict[str, dict[int, PartitionProduceData]]:
+async def _last_entries(message: ProduceRequest) -> dict[str, dict[int, PartitionProduceData]]:
     """Return the data by topic and partition. As in Kafka, a partition's last entry counts.
 
     Kafka differs if the version does not permit the records of an entry: it answers with the error
@@ -192,26 +205,26 @@ def _last_entries(message: ProduceRequest) -> dict[str, dict[int, PartitionProdu
     docs/differences.md).
     """
     entries: dict[str, dict[int, PartitionProduceData]] = {}
-    for topic in message.topic_data:
-        entries.setdefault(topic.name, {}).update(
-            (partition.index, partition) for partition in topic.partition_data
-        )
+    async for topic in sliced(message.topic_data):
+        partitions = entries.setdefault(topic.name, {})
+        async for partition in sliced(topic.partition_data):
+            partitions[partition.index] = partition
     return entries
 
 
-def _check_first_batches(message: ProduceRequest) -> None:
+async def _check_first_batches(message: ProduceRequest) -> None:
     """Check the first batch of each partition; as in Kafka, a damaged one fails the request."""
-    for topic in message.topic_data:
-        for partition in topic.partition_data:
+    async for topic in sliced(message.topic_data):
+        async for partition in sliced(topic.partition_data):
             check_first_batch(partition.records or b"")
 
 
-def _has_transactional(message: ProduceRequest) -> bool:
-    return any(
-        _is_transactional(partition.records or b"")
-        for topic in message.topic_data
-        for partition in topic.partition_data
-    )
+async def _has_transactional(message: ProduceRequest) -> bool:
+    async for topic in sliced(message.topic_data):
+        async for partition in sliced(topic.partition_data):
+            if _is_transactional(partition.records or b""):
+                return True
+    return False
 
 
 def _is_transactional(records: bytes) -> bool:
@@ -229,20 +242,24 @@ def _reject(response: PartitionProduceResponse, rejection: ApiError) -> None:
         ]
 
 
-def _moved(response: ProduceResponse) -> Iterator[Moved]:
-    for topic in response.responses:
-        for partition_response in topic.partition_responses:
-            if partition_response.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
-                yield Moved(topic.name, partition_response.index, partition_response.current_leader)
+async def _moved(response: ProduceResponse) -> list[Moved]:
+    return [
+        Moved(topic.name, partition_response.index, partition_response.current_leader)
+        async for topic in sliced(response.responses)
+        async for partition_response in sliced(topic.partition_responses)
+        if partition_response.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    ]
 
 
-def _end_without_response(response: ProduceResponse) -> None:
+async def _end_without_response(response: ProduceResponse) -> None:
     failed = [
         f"{topic.name}-{partition_response.index} {ErrorCode(partition_response.error_code).name}"
-        for topic in response.responses
-        for partition_response in topic.partition_responses
+        async for topic in sliced(response.responses)
+        async for partition_response in sliced(topic.partition_responses)
         if partition_response.error_code != ErrorCode.NONE
     ]
     if failed:
-        raise ClosedWithoutResponseError(f"Produce with acks=0 failed: {', '.join(failed)}")
+        shown = ", ".join(failed[:_SHOWN_MAX])
+        more = f" and {len(failed) - _SHOWN_MAX} more" if len(failed) > _SHOWN_MAX else ""
+        raise ClosedWithoutResponseError(f"Produce with acks=0 failed: {shown}{more}")
     raise NoResponseError

@@ -20,8 +20,10 @@ from bridgehead.kafka_wire.messages.list_transactions import (
     ListTransactionsRequest,
     ListTransactionsResponse,
 )
+from bridgehead.slices import sliced
 from broker_proxy.apis.groups.coordinators import Coordinators
 from broker_proxy.client_request import AuthorizeFor, ClientRequest
+from cluster_model.acls.authorization import Authorize
 
 _STATES: Final = frozenset(
     {
@@ -54,18 +56,19 @@ class DescribeTransactions:
 
     async def handle(self, request: ClientRequest, message: DescribeTransactionsRequest) -> Any:
         """Return an error for each id, in the order of the request."""
+        authorize = self.authorize_for(request)
         return DescribeTransactionsResponse(
             transaction_states=[
                 TransactionState(
-                    error_code=self._error(request, transactional_id),
+                    error_code=self._error(authorize, transactional_id),
                     transactional_id=transactional_id,
                 )
-                for transactional_id in message.transactional_ids
+                async for transactional_id in sliced(message.transactional_ids)
             ]
         )
 
-    def _error(self, request: ClientRequest, transactional_id: str) -> ErrorCode:
-        if not self.authorize_for(request)("DESCRIBE", "TRANSACTIONAL_ID", transactional_id):
+    def _error(self, authorize: Authorize, transactional_id: str) -> ErrorCode:
+        if not authorize("DESCRIBE", "TRANSACTIONAL_ID", transactional_id):
             return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
         if not transactional_id:
             return ErrorCode.INVALID_REQUEST

@@ -85,12 +85,12 @@ class _FirstPartition:
         return int(partition) == 0
 
 
-def test_the_time_to_check_missing_partitions_grows_linearly() -> None:
+async def test_the_time_to_check_missing_partitions_grows_linearly() -> None:
     """With quadratic time, a request of a few MB would block the broker for minutes."""
     coordinators = cast(Coordinators, _FirstPartition())
     wanted = [Partition(number) for number in range(1000)]
-    checked = check_topics([("t", wanted)], allow_everything, coordinators)
+    checked = await check_topics([("t", wanted)], allow_everything, coordinators)
     assert checked.valid == [("t", 0)]
     missing = [(number, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) for number in range(1, 1000)]
-    assert checked.merged({}) == [("t", missing)]
+    assert await checked.merged({}) == [("t", missing)]
     assert Partition.comparisons < 10_000

@@ -149,24 +149,43 @@ def test_a_change_of_only_the_live_brokers_is_one_update() -> None:
     assert not update.topic_states
 
 
-def test_a_cached_response_is_valid_until_the_next_update() -> None:
+async def test_a_cached_response_is_valid_until_the_next_update() -> None:
     cache = cache_of(image())
     encoded: list[bytes] = []
 
-    def encode() -> bytes:
+    async def encode() -> bytes:
         encoded.append(b"%d" % len(encoded))
         return encoded[-1]
 
-    assert cache.cached_response("key", encode) == b"0"
-    assert cache.cached_response("key", encode) == b"0"
+    assert await cache.cached_response("key", encode) == b"0"
+    assert await cache.cached_response("key", encode) == b"0"
     cache.apply(full(image(zxid=11))[0])
-    assert cache.cached_response("key", encode) == b"1"
+    assert await cache.cached_response("key", encode) == b"1"
 
 
-def test_cached_responses_are_bounded() -> None:
+async def test_cached_responses_are_bounded() -> None:
     cache = cache_of(image())
-    for number in range(5_000):
-        cache.cached_response(number, lambda: b"x")
     calls: list[int] = []
-    cache.cached_response(0, lambda: calls.append(1) or b"y")  # type: ignore[func-returns-value]
-    assert calls == [1]
+
+    async def encode() -> bytes:
+        calls.append(1)
+        return b"x"
+
+    for number in range(5_000):
+        await cache.cached_response(number, encode)
+    await cache.cached_response(0, encode)
+    assert len(calls) == 5_001
+
+
+async def test_a_response_that_was_built_during_an_update_is_not_kept() -> None:
+    cache = cache_of(image())
+    calls: list[int] = []
+
+    async def encode() -> bytes:
+        calls.append(1)
+        cache.apply(full(image(zxid=11 + len(calls)))[0])
+        return b"old"
+
+    assert await cache.cached_response("key", encode) == b"old"
+    assert await cache.cached_response("key", encode) == b"old"
+    assert len(calls) == 2

@@ -26,6 +26,7 @@ from bridgehead.kafka_wire.messages import (
     create_delegation_token,
     describe_delegation_token,
     expire_delegation_token,
+    find_coordinator,
     incremental_alter_configs,
     renew_delegation_token,
     sasl_authenticate,
@@ -315,3 +316,50 @@ def _fields_of_bytes(struct: type[Any]) -> Iterator[tuple[type[Any], str]]:
             yield from _fields_of_bytes(kind)
         elif kind is BYTES:
             yield struct, field.name
+
+
+def _line_of(request: Any, response: Any, key: int = 10, version: int = 4) -> bytes:
+    done = CompletedRequest(
+        is_forwarded=False,
+        header=RequestHeader(key, version, 2, "q1"),
+        request=request,
+        response=response,
+        connection_id="c",
+        times=Times(),
+        security_protocol="PLAINTEXT",
+        principal="User:bob",
+        listener_name="PLAINTEXT",
+    )
+    return request_line(done)
+
+
+def _coordinators(names: list[str]) -> tuple[Any, Any]:
+    return (
+        find_coordinator.FindCoordinatorRequest(coordinator_keys=names),
+        find_coordinator.FindCoordinatorResponse(
+            coordinators=[find_coordinator.Coordinator(key=name) for name in names]
+        ),
+    )
+
+
+def test_a_large_request_is_logged_as_its_number_of_elements() -> None:
+    """Otherwise two requests of a user without rights fill all files of the log."""
+    line = _line_of(*_coordinators([f"n{number}" for number in range(70_001)]))
+    logged = orjson.loads(line.partition(b":")[2])
+    assert logged["request"] == {"elements": {"coordinatorKeys": 70_001}}
+    assert logged["response"] == {"elements": {"coordinators": 70_001}}
+    assert len(line) < 1_000
+
+
+def test_a_request_with_long_names_is_logged_as_its_number_of_elements() -> None:
+    line = _line_of(*_coordinators(["n" * 32_000] * 7))
+    assert orjson.loads(line.partition(b":")[2])["request"] == {"elements": {"coordinatorKeys": 7}}
+    few = _line_of(*_coordinators(["n" * 200] * 7))
+    assert orjson.loads(few.partition(b":")[2])["request"]["coordinatorKeys"] == ["n" * 200] * 7
+
+
+def test_a_large_relayed_response_is_logged_as_its_size() -> None:
+    request, response = _coordinators([f"n{number}" for number in range(30_000)])
+    body = encode_response(10, 4, response)
+    logged = orjson.loads(_line_of(request, body).partition(b":")[2])
+    assert logged["response"] == {"bytes": len(body)}

@@ -124,6 +124,9 @@ class NamesErrors:
     def __init__(self, encode: Callable[..., EnvelopeReply]) -> None:
         self.encode = encode
 
+    async def encode_in_thread(self, *arguments: Any) -> EnvelopeReply:
+        return self.encode(*arguments)
+
     def encode_error(self, _pending: PendingRequest, error: ErrorCode) -> EnvelopeReply:
         return EnvelopeReply(0, error.name.encode(), 0)
 
@@ -184,6 +187,7 @@ class Term:
         deadline_s: float = 2000.0,
         client_id: str | None = None,
         principal: KafkaPrincipal = ANONYMOUS,
+        is_large: bool = False,
     ) -> asyncio.Future[EnvelopeReply]:
         """Queue a request. It is a resend if an earlier request had the same `sequence`."""
         self._sequence += 1
@@ -198,6 +202,7 @@ class Term:
                 identity=RequestIdentity(1, "life", sequence or self._sequence),
                 client=a_client(client_id=client_id, principal=principal),
                 deadline_s=deadline_s,
+                is_large=is_large,
             )
         )
         return reply

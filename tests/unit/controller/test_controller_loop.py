@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import pytest
 
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.codec import encode_response
 from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.kafka_wire.messages.delete_topics import DeleteTopicsRequest
 from bridgehead.kafka_wire.messages.drafted.alter_acls import AlterAclsRequest
 from cluster_model.image import MetadataImage
 from cluster_model.records import ConfigRecord, ConfigResource, Record
 from cluster_model.znodes.operations import Create
 from controller.apis.alter_acls import AlterAcls
 from controller.apis.base import DONE, AdminApi, Decided, Decision, Outcome, Results
+from controller.apis.delete_topics import DeleteTopics
+from controller.loop.delayed_responses import DelayedResponses
 from controller.loop.loop import MULTIS_IN_FLIGHT_MAX, OPERATIONS_PER_MULTI
 from controller.requests.pending_request import PendingRequest
+from controller.requests.responses import ResponseEncoder
 from controller.store.outcomes import decode_outcomes
 from controller.store.port import (
     Committed,
@@ -29,8 +33,10 @@ from controller.store.port import (
 )
 from envelope.messages import EnvelopeReply
 from tests.unit.controller.loop_bench import MemoryStore, Term
+from tests.unit.controller.request_contexts import a_pending_request
 from tests.unit.controller.test_drafted_acls import ADD, action, on
-from tests.unit.controller.topic_decisions import create_topics, creation, topic
+from tests.unit.controller.topic_decisions import config, create_topics, creation, image, topic
+from tests.unit.turns import turns_during
 
 NOT_CONTROLLER = EnvelopeReply(int(ErrorCode.NOT_CONTROLLER), None, 0)
 EXISTS, NONE = "TOPIC_ALREADY_EXISTS", "NONE"
@@ -394,3 +400,62 @@ async def test_after_a_conflict_the_later_multis_of_a_step_are_not_written() -> 
     assert term.happened == ["reload"]
     assert len(store.multis) == 1
     assert store.znodes["/config/brokers/0300"] == b"external"
+
+
+async def test_others_run_while_a_large_request_is_decided() -> None:
+    """Heartbeats to ZooKeeper, for example: without them another controller is elected."""
+    term = Term()
+    names = [f"missing-{number}" for number in range(20_000)]
+    request = DeleteTopicsRequest(topic_names=names, timeout_ms=1000)
+    reply = term.submit(DeleteTopics(config()), request, version=5, is_large=True)
+    (errors,), turns = await turns_during(term.run_until(reply))
+    assert errors == dict.fromkeys(names, "UNKNOWN_TOPIC_OR_PARTITION")
+    assert turns >= 20
+
+
+async def test_a_request_behind_a_large_one_is_decided_after_it() -> None:
+    term = Term()
+    first = term.submit(create_topics(), created("orders"), is_large=True)
+    second = term.submit(create_topics(), created("orders"))
+    assert await term.run_until(first, second) == [{"orders": NONE}, {"orders": EXISTS}]
+
+
+class _LargeTerm:
+    """A large request that is decided, and whose response is encoded when the test wants it."""
+
+    def __init__(self) -> None:
+        self.may_end, self.holds = asyncio.Event(), True
+        self.delayed = DelayedResponses(
+            cast(ResponseEncoder, self),
+            image=image,
+            lease_holds=lambda: self.holds,
+            flush=lambda: None,
+            now_s=lambda: 0.0,
+            waits_for_brokers=False,
+        )
+        self.reply: asyncio.Future[EnvelopeReply] = asyncio.get_running_loop().create_future()
+        self.delayed.complete(a_pending_request(self.reply, is_large=True))
+
+    async def encode_in_thread(self, *_arguments: Any) -> EnvelopeReply:
+        await self.may_end.wait()
+        return EnvelopeReply(0, b"response", 7)
+
+
+async def test_a_large_response_is_not_sent_after_the_lease_was_lost() -> None:
+    """Another controller may be active by then, so the outcome must come from it."""
+    term = _LargeTerm()
+    await asyncio.sleep(0)
+    assert not term.reply.done()
+    term.holds = False
+    term.may_end.set()
+    assert await term.reply == NOT_CONTROLLER
+
+
+async def test_a_large_response_does_not_replace_the_reply_of_the_ended_term() -> None:
+    term = _LargeTerm()
+    await asyncio.sleep(0)
+    term.reply.set_result(NOT_CONTROLLER)
+    term.may_end.set()
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert term.reply.result() == NOT_CONTROLLER

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import struct
+import tracemalloc
 from collections.abc import Iterator
 
 import pytest
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from bridgehead.slices import in_slices
 from data_plane.records import validation
 from data_plane.records.batch import (
     BatchHeader,
@@ -18,6 +20,7 @@ from data_plane.records.batch import (
     decode_batches,
     encode_batch,
     parse_header,
+    records_in,
     records_of,
     split_batches,
 )
@@ -36,6 +39,7 @@ from data_plane.records.validation import (
     check_for_version,
     validate,
 )
+from tests.unit.turns import turns_during
 
 NOW = 1_700_000_000_000
 RULES = Rules("topic-0", max_message_bytes=1_000_000)
@@ -169,11 +173,11 @@ def test_equal_compressed_records_are_rejected_at_the_second_one(
     read = []
 
     def counted(data: bytes, header: BatchHeader) -> Iterator[Record]:
-        for record in records_of(data, header):
+        for record in records_in(data, header):
             read.append(record.offset)
             yield record
 
-    monkeypatch.setattr(validation, "records_of", counted)
+    monkeypatch.setattr(validation, "records_in", counted)
     count = 1_000_000
     header = parse_header(encode_batch([NewRecord(NOW, b"", b"")], codec=Codec.ZSTD))
     body = compress(Codec.ZSTD, bytes.fromhex("0c000000010100") * count)
@@ -309,3 +313,68 @@ def test_random_bytes_raise_only_api_errors() -> None:
 def test_decoding_yields_every_whole_batch() -> None:
     data = encode_batch(RECORDS) + encode_batch(RECORDS, base_offset=3)
     assert [header.base_offset for header, _ in decode_batches(data + data[:50])] == [0, 3]
+
+
+def _many(count: int, codec: Codec = Codec.ZSTD) -> bytes:
+    """Return a small batch of many records without key and value."""
+    return encode_batch([NewRecord(NOW, None, None)] * count, codec=codec)
+
+
+@pytest.mark.parametrize("compression", ["producer", "gzip"])
+async def test_others_run_while_a_batch_of_many_records_is_validated(compression: str) -> None:
+    rules = Rules("topic-0", max_message_bytes=1_000_000, compression_type=compression)
+    steps = validation.validating(_many(50_000), rules, next_offset=4, leader_epoch=7, now_ms=NOW)
+    (batch,), turns = await turns_during(in_slices(steps))
+    assert (batch.header.base_offset, batch.header.record_count) == (4, 50_000)
+    assert turns >= 10
+
+
+def test_a_batch_is_validated_without_keeping_its_records() -> None:
+    """A batch of the allowed size has up to 1,400,000 records."""
+    data = _many(100_000)
+    tracemalloc.start()
+    validate(data, RULES, next_offset=100, leader_epoch=7, now_ms=NOW)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 8_000_000  # with all records: 30 MB
+
+
+def test_not_every_rejected_record_is_reported() -> None:
+    rules = Rules("topic-0", max_message_bytes=1_000_000, is_compacted=True)
+    with pytest.raises(RecordsRejectedError, match="due to 3000 record errors") as rejected:
+        validate(_many(3_000), rules, next_offset=0, leader_epoch=0, now_ms=NOW)
+    assert [error.batch_index for error in rejected.value.records] == list(range(1_000))
+
+
+def test_headers_of_a_record_are_limited() -> None:
+    header = (b"", None)
+    fits = encode_batch([NewRecord(NOW, None, None, (header,) * 100_000)])
+    assert len(validated(fits)[0].headers) == 100_000
+    assert rejection(encode_batch([NewRecord(NOW, None, None, (header,) * 100_001)])) is (
+        ErrorCode.INVALID_RECORD
+    )
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
+def test_messages_of_the_old_formats_are_limited(codec: Codec) -> None:
+    """They are converted, so all of them are in memory."""
+    rules = Rules("topic-0", max_message_bytes=10_000_000)
+    records = [Record(number, NOW, None, None) for number in range(100_001)]
+    assert rejection(encode_message_set(records, 1, codec), rules) is ErrorCode.MESSAGE_TOO_LARGE
+    assert len(validated(encode_message_set(records[:2_000], 1, codec), rules)) == 2_000
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (_many(1, Codec.NONE), False),
+        (_many(1), True),
+        (_many(3_000, Codec.NONE), True),
+        (encode_message_set([Record(0, NOW, None, None)], 1, Codec.NONE), True),
+        (b"", False),
+    ],
+)
+def test_batches_that_may_take_long_are_known_before_they_are_read(
+    data: bytes, expected: bool
+) -> None:
+    assert validation.takes_long(data) is expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from cluster_model.acls.bindings import NO_ACLS
 from cluster_model.principal import KafkaPrincipal
 from event_log.text_log import Level, TextLog
 from node.assembly.authorization import Authorization, load_authorizer
-from node.assembly.authorizer_log import AuthorizerLog
+from node.assembly.authorizer_log import LINES_MAX, PERIOD_MS, AuthorizerLog
 from tests.unit.broker_proxy.client_requests import a_request, authorize_by
 
 
@@ -119,3 +120,85 @@ def test_each_action_is_checked_once_per_request() -> None:
     assert calls == ["READ a", "WRITE a"]
     assert authorized_operations(may, TOPIC_OPERATIONS, "TOPIC", "a") == 1 << 3
     assert calls.count("READ a") == 1
+
+
+class _Denials:
+    """An authorizer log whose clock is set by the test."""
+
+    def __init__(self, folder: Path, level: Level = Level.INFO) -> None:
+        self.file = folder / "kafka-authorizer.log"
+        self.now_ms = 0
+        text_log = TextLog(self.file, "kafka.authorizer.logger", level)
+        self.log = AuthorizerLog(text_log, lambda: self.now_ms)
+        authorizer = load_authorizer(
+            {"authorizer.class.name": f"{__name__}.OnlyReads", "only.word": "because"}
+        )
+        self._authorization = Authorization(authorizer, lambda: NO_ACLS, self.log)
+
+    def deny(self, count: int, user: str = "bob", name: str = "t") -> None:
+        client = KafkaPrincipal("User", user)
+        for number in range(count):
+            may = self._authorization.for_client(
+                a_request(3, 12, host="10.0.0.6", principal=client)
+            )
+            assert not may("ALTER", "TOPIC", f"{name}{number}")
+
+    def lines(self) -> list[str]:
+        return self.file.read_text().splitlines()
+
+
+def test_one_client_cannot_push_the_denials_of_others_out_of_the_files(tmp_path: Path) -> None:
+    """A request may have a hundred thousand names."""
+    denials = _Denials(tmp_path)
+    denials.deny(1, "alice")
+    denials.deny(100_000)
+    denials.now_ms = PERIOD_MS
+    denials.log.flush()
+    lines = denials.lines()
+    assert len(lines) == 1 + LINES_MAX + 1
+    assert "User:alice is Denied" in lines[0]
+    assert "INFO Principal = User:bob from host = 10.0.0.6: 99900 more lines of this" in lines[-1]
+    denials.deny(2)
+    assert len(denials.lines()) == len(lines) + 2
+    denials.log.close()
+
+
+def test_the_number_of_left_out_lines_is_written_at_the_latest_when_the_log_closes(
+    tmp_path: Path,
+) -> None:
+    denials = _Denials(tmp_path)
+    denials.deny(LINES_MAX + 7)
+    denials.log.flush()
+    assert len(denials.lines()) == LINES_MAX
+    denials.log.close()
+    assert ": 7 more lines of this level within 1000 ms" in denials.lines()[-1]
+
+
+def test_a_long_name_is_shortened_in_the_log(tmp_path: Path) -> None:
+    denials = _Denials(tmp_path)
+    denials.deny(1, name="n" * 32_000)
+    (line,) = denials.lines()
+    assert "n... (32001 characters) for request = Metadata" in line
+    assert len(line) < 1_500
+    denials.log.close()
+
+
+def test_lines_of_a_thread_and_of_the_loop_do_not_mix(tmp_path: Path) -> None:
+    """Large requests are authorized in a thread."""
+    file = tmp_path / "t.log"
+    log = TextLog(file, "kafka.authorizer.logger", Level.INFO)
+
+    def write(word: bytes) -> None:
+        for _ in range(5_000):
+            log.append(Level.INFO, word * 40, 0)
+            log.flush()
+
+    threads = [threading.Thread(target=write, args=(word,)) for word in (b"a", b"b")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    log.close()
+    lines = file.read_text().splitlines()
+    assert len(lines) == 10_000
+    assert {len(set(line.split("INFO ")[1].split(" ")[0])) for line in lines} == {1}

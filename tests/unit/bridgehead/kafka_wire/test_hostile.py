@@ -6,6 +6,7 @@ import contextlib
 import gzip
 import json
 import random
+import struct
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -16,15 +17,25 @@ import pytest
 from bridgehead.kafka_wire import API_SPECS, WireError, decode_body, encode_body
 from bridgehead.kafka_wire.apis import DRAFTED_SPECS
 from bridgehead.kafka_wire.codec import decode_request, encode_request, encode_response
+from bridgehead.kafka_wire.headers import decode_request_header
 from bridgehead.kafka_wire.messages.create_topics import (
     CreatableTopic,
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from bridgehead.kafka_wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from bridgehead.kafka_wire.primitives import ELEMENTS_MAX, TAGS_MAX, encode_varint
 
 VECTORS = Path(__file__).parents[3] / "data" / "codec.jsonl.gz"
 CREATE_TOPICS = 19
 METADATA = 3
+LIST_OFFSETS = 2
+DESCRIBE_LOG_DIRS = 35
 
 
 def recorded() -> list[dict[str, Any]]:
@@ -259,3 +270,55 @@ def test_fields_that_a_version_lacks_are_omitted() -> None:
     response = CreateTopicsResponse(throttle_time_ms=9)
     assert encode_response(CREATE_TOPICS, 0, response).hex() == "00000000"
     assert encode_response(CREATE_TOPICS, 2, response).hex() == "0000000900000000"
+
+
+def _metadata_of(count: int) -> bytes:
+    topics = [MetadataRequestTopic(bytes(16), "") for _ in range(count)]
+    return encode_request(METADATA, 12, MetadataRequest(topics=topics))
+
+
+def _tree_of(topics: int, partitions: int) -> bytes:
+    wanted = [ListOffsetsTopic("", [ListOffsetsPartition()] * partitions)] * topics
+    return encode_request(LIST_OFFSETS, 8, ListOffsetsRequest(topics=wanted))
+
+
+def test_a_request_has_at_most_elements_max_elements() -> None:
+    """In all arrays together, however they are nested."""
+    assert len(decode_request(METADATA, 12, _metadata_of(ELEMENTS_MAX)).topics) == ELEMENTS_MAX
+    with pytest.raises(WireError, match="more than 100000 elements"):
+        decode_request(METADATA, 12, _metadata_of(ELEMENTS_MAX + 1))
+    decode_request(LIST_OFFSETS, 8, _tree_of(300, 300))
+    with pytest.raises(WireError, match="more than 100000 elements"):
+        decode_request(LIST_OFFSETS, 8, _tree_of(317, 316))
+
+
+def test_a_request_of_too_many_elements_takes_no_memory_for_them() -> None:
+    """The count is in front of an array of numbers, so nothing of the array is read."""
+    numbers = 25_000_000
+    data = struct.pack(">ih1si", 1, 1, b"t", numbers) + bytes(4 * numbers) + struct.pack(">i", 0)
+    tracemalloc.start()
+    with pytest.raises(WireError, match="more than 100000 elements"):
+        decode_request(DESCRIBE_LOG_DIRS, 1, data)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1_000_000
+
+
+def test_tagged_fields_are_limited_in_a_header_and_count_in_a_body() -> None:
+    """They take two bytes each: a frame of 100 MB would have 50 million of them."""
+    tags = encode_varint(TAGS_MAX + 1) + b"\x63\x00" * (TAGS_MAX + 1)
+    header = struct.pack(">hhih", METADATA, 12, 7, -1)
+    with pytest.raises(WireError, match="1001 tagged fields in one struct"):
+        decode_request_header(header + tags)
+    allowed = encode_varint(TAGS_MAX) + b"\x63\x00" * TAGS_MAX
+    assert decode_request_header(header + allowed)[1] == len(header + allowed)
+    topic = bytes(16) + b"\x01" + allowed  # an empty name
+    count = ELEMENTS_MAX // TAGS_MAX
+    many = encode_varint(count + 1) + topic * count + b"\x01\x00\x00"
+    with pytest.raises(WireError, match="more than 100000 elements"):
+        decode_request(METADATA, 12, many)
+
+
+def test_the_count_of_elements_begins_anew_for_each_request() -> None:
+    for _ in range(3):
+        decode_request(METADATA, 12, _metadata_of(60_000))

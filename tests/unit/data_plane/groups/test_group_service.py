@@ -155,8 +155,8 @@ def a_commit(offset: int) -> Commit:
     return Commit(group_id="g", offsets={("t", 0): CommittedOffset(offset, -1, "", 0)})
 
 
-def offset_of(service: GroupService) -> int | None:
-    _, offsets = service.fetch("g", [("t", 0)], stable=False)
+async def offset_of(service: GroupService) -> int | None:
+    _, offsets = await service.fetch("g", [("t", 0)], stable=False)
     committed = offsets["t", 0].committed
     return None if committed is None else committed.offset
 
@@ -168,12 +168,12 @@ async def test_a_commit_gets_its_response_when_the_replicas_have_it(
     commit = asyncio.create_task(service.commit(a_commit(5)))
     while not log.batches:
         await asyncio.sleep(0)
-    assert offset_of(service) is None
+    assert await offset_of(service) is None
     assert not commit.done()
 
     log.acknowledge.set()
     assert await commit == {("t", 0): ErrorCode.NONE}
-    assert offset_of(service) == 5
+    assert await offset_of(service) == 5
 
 
 async def test_commits_reach_the_log_in_the_order_of_the_requests(
@@ -184,7 +184,7 @@ async def test_commits_reach_the_log_in_the_order_of_the_requests(
     values = [record.value for record in log.records() if isinstance(record.key, OffsetKey)]
     written = [value.offset for value in values if isinstance(value, OffsetValue)]
     assert written == list(range(50))
-    assert offset_of(service) == 49
+    assert await offset_of(service) == 49
 
 
 async def test_a_commit_fails_if_its_append_fails(service: GroupService, log: MemoryLog) -> None:
@@ -193,7 +193,7 @@ async def test_a_commit_fails_if_its_append_fails(service: GroupService, log: Me
     errors = await service.commit(a_commit(5))
 
     assert errors == {("t", 0): ErrorCode.COORDINATOR_NOT_AVAILABLE}
-    assert offset_of(service) is None
+    assert await offset_of(service) is None
 
 
 async def test_a_commit_with_a_group_id_that_is_too_long_is_an_unknown_server_error(
@@ -259,7 +259,7 @@ async def test_another_coordinator_loads_what_was_committed(log: MemoryLog) -> N
     second = a_service(log)
     await leads(second, leader_epoch=1)
     assert second.heartbeat("g", 1, joined.member_id, None) is ErrorCode.NONE
-    assert offset_of(second) == 7
+    assert await offset_of(second) == 7
     await first.close()
     await second.close()
 
@@ -273,7 +273,7 @@ async def test_a_damaged_record_is_skipped_and_the_others_are_loaded(log: Memory
 
     second = a_service(log)
     await leads(second)
-    assert offset_of(second) == 3
+    assert await offset_of(second) == 3
     await second.close()
 
 
@@ -288,7 +288,7 @@ async def test_a_commit_of_a_client_that_disconnected_is_stored(
     log.acknowledge.set()
 
     async with asyncio.timeout(10):
-        while offset_of(service) != 5:
+        while await offset_of(service) != 5:
             await asyncio.sleep(0)
 
 
@@ -356,7 +356,7 @@ async def test_a_load_that_fails_is_repeated(
     after = a_service(log)
     async with asyncio.timeout(10):
         await leads(after, 1)
-    assert offset_of(after) == 5
+    assert await offset_of(after) == 5
     await before.close()
     await after.close()
 
@@ -375,7 +375,7 @@ async def test_a_commit_gets_its_response_if_the_connection_to_zookeeper_is_lost
             errors = await service.commit(a_commit(5))
     assert errors == {("t", 0): ErrorCode.COORDINATOR_NOT_AVAILABLE}
     assert await service.commit(a_commit(6)) == {("t", 0): ErrorCode.NONE}
-    _, offsets = service.fetch("g", [("t", 0)], stable=True)
+    _, offsets = await service.fetch("g", [("t", 0)], stable=True)
     assert offsets["t", 0].error is ErrorCode.NONE
 
 
