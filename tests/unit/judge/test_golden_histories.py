@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from judge.evidence.reading import EvidenceError, read_sealed
+from judge.evidence.reading import read_sealed
+from judge.evidence.run_files import EvidenceError
 from judge.history import History
 from judge.properties import PROPERTY_SPECS
 from judge.verdicts import judge
