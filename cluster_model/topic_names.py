@@ -38,6 +38,11 @@ def check_topic_name(name: str) -> None:
         raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {reason}")
 
 
+def is_valid_topic_name(name: str) -> bool:
+    """Return whether `check_topic_name` accepts a name."""
+    return _reason(name) is None
+
+
 def _reason(name: str) -> str | None:
     if not name:
         return "the empty string is not allowed"

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bridgehead.cluster import Cluster, ClusterError
-from judge.evidence.reading import EvidenceError
+from judge.evidence.run_files import EvidenceError
 
 
 class DemoFailedError(Exception):

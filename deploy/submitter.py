@@ -22,7 +22,7 @@ from bridgehead.exit_codes import ExitCode
 from deploy.prepare_run import EVIDENCE
 from deploy.spark import MASTER
 from event_log.evidence import FINAL_DUMP, MANIFEST, RUN
-from judge.evidence.reading import EvidenceError
+from judge.evidence.run_files import EvidenceError
 from judge.evidence.run_lookup import seal_now
 from judge.exit_codes import CANNOT_RUN
 from judge.seals import SealError, read_key

@@ -18,7 +18,9 @@ off. See docs/evidence.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final
 
@@ -29,6 +31,11 @@ COMMITS: Final = "zookeeper/commits.jsonl"
 FIRST_DUMP: Final = "zookeeper/first.jsonl"
 FINAL_DUMP: Final = "zookeeper/final.jsonl"
 DUMPS: Final = "zookeeper/dumps.json"  # path of a dump -> its zxid
+# How a file is named below the run's folder. Such a name is safe in a Spark path and on a terminal.
+RUN_PATH: Final = re.compile(r"(?!.*\.\.(?:/|$))[A-Za-z0-9.=_-]+(?:/[A-Za-z0-9.=_-]+)*")
+# A manifest needs some 250 bytes for a file.
+MANIFEST_BYTES_MAX: Final = 16 << 20
+DESCRIPTION_BYTES_MAX: Final = 1 << 20  # run.json, dumps.json
 EVENT_SOURCES: Final = ("node", "client", "harness")
 # Logs of a real Kafka, which has no events: kafka=<broker>/kafka-request.log and so on.
 KAFKA_LOGS: Final = {
@@ -75,17 +82,21 @@ class ManifestFile:
     lines: int = 0  # including a last line without newline; 0 for `log`
     cut: bool = False  # the last line has no newline
 
-    def change(self, size: int, sha256: str) -> str:
-        """Return how a file differs from the sealed one; "" if it does not."""
+    def change(self, size: int, sha256: Callable[[], str]) -> str:
+        """Return how a file differs from the sealed one; "" if it does not.
+
+        `sha256` reads the file. It is called only if the size is right, so a file is never read
+        beyond its sealed size.
+        """
         if size != self.bytes:
             verb = "grown" if size > self.bytes else "shrunk"
             return (
                 f"has {verb} from {self.bytes} to {size} bytes since it was sealed: find out what "
                 "wrote to it; if you seal the run again, the new content is judged."
             )
-        return (
-            "" if sha256 == self.sha256 else "has changed since it was sealed: its digest differs."
-        )
+        if sha256() != self.sha256:
+            return "has changed since it was sealed: its digest differs."
+        return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +123,18 @@ class Manifest:
     files: list[ManifestFile]
 
 
+def parse_document(data: bytes) -> object:
+    """Parse the JSON of a manifest.json, run.json or dumps.json.
+
+    Raises:
+        ValueError: it is not JSON, not UTF-8, or nested too deeply.
+    """
+    try:
+        return json.loads(data)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
 def manifest_to_json(manifest: Manifest) -> dict[str, Any]:
     """Return the manifest as a JSON object."""
     return asdict(manifest)
@@ -128,10 +151,12 @@ def manifest_from_json(document: object) -> Manifest:
     format_ = document.get("format")
     if format_ != MANIFEST_FORMAT:
         raise ManifestError(
-            f"manifest.json has format {format_!r}, this version reads {MANIFEST_FORMAT}: judge it "
-            "with the version that sealed it, or seal the run again."
+            f"manifest.json has format {_shown(format_)}, this version reads {MANIFEST_FORMAT}: "
+            "judge it with the version that sealed it, or seal the run again."
         )
     try:
+        if type(document["sealed_ms"]) is not int or type(document["files"]) is not list:
+            raise TypeError("sealed_ms is not an integer, or files is not a list")
         return Manifest(
             run=_read(RunDescription, document["run"]),
             sealed_ms=document["sealed_ms"],
@@ -151,24 +176,54 @@ def run_from_json(document: object) -> RunDescription:
     return run
 
 
-_PLAIN_TYPES: Final = {"str": str, "int": int, "bool": bool}
+def _is(*types: type) -> Callable[[Any], bool]:
+    return lambda value: type(value) in types
+
+
+def _is_list_of_texts(value: Any) -> bool:
+    return type(value) is list and all(type(item) is str for item in value)
+
+
+# Which values fit the annotation of a field.
+_FITS: Final[Mapping[str, Callable[[Any], bool]]] = {
+    "str": _is(str),
+    "int": _is(int),
+    "bool": _is(bool),
+    "str | None": _is(str, type(None)),
+    "int | None": _is(int, type(None)),
+    "list[str]": _is_list_of_texts,
+    "list[str] | None": lambda value: value is None or _is_list_of_texts(value),
+    "dict[str, str]": lambda value: type(value) is dict and _is_list_of_texts([*value.values()]),
+}
 
 
 def _read(kind: Any, document: Any) -> Any:
     """Build a dataclass from a JSON object; unknown fields of later versions are ignored."""
     if not isinstance(document, Mapping):
-        raise TypeError(f"{document!r} is not an object")
-    fields_by_name = {kind_field.name: kind_field for kind_field in fields(kind)}
-    values = {name: value for name, value in document.items() if name in fields_by_name}
+        raise TypeError(f"{_shown(document)} is not an object")
+    types = {kind_field.name: str(kind_field.type) for kind_field in fields(kind)}
+    values = {name: value for name, value in document.items() if name in types}
     for name, value in values.items():
-        wanted = _PLAIN_TYPES.get(str(fields_by_name[name].type))
-        if wanted is not None and type(value) is not wanted:
-            raise TypeError(f"{name} is {value!r}, not of type {fields_by_name[name].type}")
-    if ".." in str(values.get("path", "")).split("/") or str(values.get("path", "")).startswith(
-        "/"
-    ):
-        raise TypeError(f"{values['path']!r} is outside of the run's folder")
+        if not _FITS[types[name]](value):
+            raise TypeError(f"{name} is {_shown(value)}, not of type {types[name]}")
+    if kind is ManifestFile and not RUN_PATH.fullmatch(values.get("path", "")):
+        raise TypeError(
+            f"{_shown(values.get('path'))} is outside of the run's folder, or no run has such a "
+            "file"
+        )
     return kind(**values)
+
+
+_SHOWN_MAX: Final = 100
+
+
+def _shown(value: object) -> str:
+    """Return the beginning of a value's JSON, which has no control characters."""
+    try:
+        text = json.dumps(value)
+    except (ValueError, RecursionError):
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…"
 
 
 # Why a line is not judged. `wrong_run` rejects the whole run (exit code 3). For any other reason,

@@ -2,33 +2,31 @@
 
 Prints for each property its verdict, the number of rows judged, and the first violations. DIR is a
 cluster's data directory (its last run is judged) or the folder of one run. Exit code: 0 if all
-expected properties hold, 1 if one of them does not, 3 if the verdict is undecided, 4 if the seal
-key cannot be used.
+expected properties hold, 1 if one of them does not, 3 if the verdict is undecided (also if the
+judge itself fails), 4 if the seal key cannot be used.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import sys
-import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
-from judge.evidence.reading import Evidence, EvidenceError
+from judge.evidence.reading import Evidence
+from judge.evidence.run_files import EvidenceError
 from judge.evidence.run_lookup import read_run
 from judge.exit_codes import CANNOT_RUN
 from judge.history import History
 from judge.properties import PROPERTY_SPECS
 from judge.seals import Seal, SealError, seal_rules
+from judge.terminal import INDENT, complain, complain_of_crash, say, say_some, say_wrapped
 from judge.verdicts import Judgement, Verdict, exit_code, judge, worst
 
 SCHEMA_VERSION = 1  # of the JSON document; bridgehead/schema_version.py says when to increment it
-_SHOWN_MAX = 5
-_INDENT: Final = " " * 14
 _ADVICE: Final = {
     Seal.UNSEALED: "seal the run with `bridgehead down` if the cluster still runs, otherwise with "
     "`bridgehead evidence seal`; --unsealed trusts the run as it is",
@@ -47,21 +45,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--unsealed", action="store_true", help="trust a run that is not sealed")
     options = parser.parse_args(arguments)
     try:
-        rules = seal_rules(options.seal_key, accept_unsealed=options.unsealed)
-        evidence = read_run(options.folder, rules)
+        verdict = _judge(options)
+    except BrokenPipeError:  # The output is closed; the caller handles it.
+        raise
     except SealError as error:
-        print(error, file=sys.stderr)
+        complain(error)
         return CANNOT_RUN
     except (EvidenceError, OSError) as error:
-        print(error, file=sys.stderr)
-        return exit_code(Verdict.NODATA)
+        complain(error)
+        verdict = Verdict.NODATA
+    except Exception as crash:  # Python's own exit code would be 1: a property is violated.
+        complain_of_crash(crash)
+        verdict = Verdict.CRASHED
+    return exit_code(verdict)
+
+
+def _judge(options: argparse.Namespace) -> Verdict:
+    rules = seal_rules(options.seal_key, accept_unsealed=options.unsealed)
+    evidence = read_run(options.folder, rules)
     judgements = judge(History(evidence))
     verdict = worst(judgement.row for judgement in judgements)
     if options.json:
         print(json.dumps(_document(judgements, verdict, evidence), indent=2))
     else:
         _print(judgements, verdict, evidence)
-    return exit_code(verdict)
+    return verdict
 
 
 def _document(
@@ -100,44 +108,24 @@ def _print(judgements: Sequence[Judgement], verdict: Verdict, evidence: Evidence
     statements = {spec.id: spec.statement for spec in PROPERTY_SPECS}
     for row, violations in judgements:
         verdict_shown = row.verdict if row.decides else f"({row.verdict})"
-        print(f"{verdict_shown:10}{row.property:4}{row.name:38}{row.judged:8} judged")
+        say(f"{verdict_shown:10}{row.property:4}{row.name:38}{row.judged:8} judged")
         if row.verdict is not Verdict.PASS:
-            _print_wrapped(statements[row.property], _INDENT)
+            say_wrapped(statements[row.property], INDENT)
         sentences = [violation.sentence for violation in violations]
         if row.why and row.why not in (evidence.doubt, *sentences[:1]):
             sentences.insert(0, row.why)
-        _print_some(sentences, _INDENT)
+        say_some(sentences, INDENT)
     for witness, gaps in evidence.gaps.items():
-        _print_some(gaps, f"evidence: {witness}: ")
+        say_some(gaps, f"evidence: {witness}: ")
     cut = sum(account.cut for account in evidence.accounts)
     if cut:
-        print(f"evidence: the last line of {cut} files is incomplete, because a process was killed")
+        say(f"evidence: the last line of {cut} files is incomplete, because a process was killed")
     if evidence.doubt:
-        print(f"evidence: {evidence.doubt}")
+        say(f"evidence: {evidence.doubt}")
     if evidence.seal in _ADVICE:
-        print(f"evidence: {_ADVICE[evidence.seal]}")
+        say(f"evidence: {_ADVICE[evidence.seal]}")
     run_id = evidence.manifest.run.run_id
-    print(f"{verdict:10}run {run_id}; verdicts in parentheses do not count")
-
-
-def _print_some(sentences: Sequence[str], prefix: str) -> None:
-    for sentence in sentences[:_SHOWN_MAX]:
-        _print_wrapped(sentence, prefix)
-    if len(sentences) > _SHOWN_MAX:
-        print(f"{prefix}... and {len(sentences) - _SHOWN_MAX} more (--json)")
-
-
-def _print_wrapped(sentence: str, prefix: str) -> None:
-    """Print a sentence in lines as wide as the terminal (80 columns if there is none)."""
-    lines = textwrap.wrap(
-        sentence,
-        width=shutil.get_terminal_size().columns,
-        initial_indent=prefix,
-        subsequent_indent=_INDENT,
-        break_long_words=False,  # A name is never cut.
-        break_on_hyphens=False,
-    )
-    print("\n".join(lines))
+    say(f"{verdict:10}run {run_id}; verdicts in parentheses do not count")
 
 
 if __name__ == "__main__":

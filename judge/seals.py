@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import os
 import stat
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 SIGNATURE: Final = "manifest.hmac"
+SIGNATURE_BYTES_MAX: Final = 4096
 KEY_BYTES_MIN: Final = 16
 KEY_BYTES_MAX: Final = 4096
 UNSEALED: Final = "the run is not sealed: its evidence may have been changed"
@@ -35,13 +37,6 @@ class Seal(StrEnum):
     SIGNED = "signed"  # a signature of the given key
 
 
-class SignatureFile(Protocol):
-    """A file on any file system."""
-
-    def read_bytes(self) -> bytes:
-        """Return its contents."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SealRules:
     """What a judge requires of a seal."""
@@ -49,24 +44,24 @@ class SealRules:
     key: bytes | None = field(default=None, repr=False)  # must have signed the manifest
     accept_unsealed: bool = False
 
-    def check(self, file: SignatureFile, manifest: bytes) -> Seal:
-        """Return how a manifest is signed. `found` is the file SIGNATURE in the folder of the run.
+    def check(self, signed: bytes | None, manifest: bytes, where: object) -> Seal:
+        """Return how a manifest is signed.
+
+        Args:
+            signed: the content of the file SIGNATURE in the folder of the run; None if it has none.
+            manifest: the bytes of the manifest.
+            where: names the file in messages.
 
         Raises:
-            SealError: the signature cannot be read, another key signed the manifest, or the
-                manifest has changed since it was signed.
+            SealError: another key signed the manifest, or the manifest has changed since.
         """
-        try:
-            signed = file.read_bytes()
-        except FileNotFoundError:
+        if signed is None:
             return Seal.UNSIGNED
-        except OSError as error:
-            raise SealError(f"{file} cannot be read: {error.strerror}.") from None
         if self.key is None:
             return Seal.UNCHECKED
         if not hmac.compare_digest(signed.strip(), signature(self.key, manifest)):
             raise SealError(
-                f"{file} does not sign the manifest with this key: the manifest "
+                f"{where} does not sign the manifest with this key: the manifest "
                 "has changed since it was sealed, or it was sealed with another key."
             )
         return Seal.SIGNED
@@ -101,11 +96,14 @@ def read_key(path: Path) -> bytes:
             too long.
     """
     try:
-        mode = path.stat().st_mode
-        if not stat.S_ISREG(mode):
-            raise SealError(f"The seal key {path} is not a regular file.")
-        with path.open("rb") as file:
-            key = file.read(KEY_BYTES_MAX + 1)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            mode = os.fstat(descriptor).st_mode
+            if not stat.S_ISREG(mode):
+                raise SealError(f"The seal key {path} is not a regular file.")
+            key = os.read(descriptor, KEY_BYTES_MAX + 1)
+        finally:
+            os.close(descriptor)
     except OSError as error:
         raise SealError(f"The seal key {path} cannot be read: {error.strerror}.") from None
     if stat.S_IMODE(mode) & 0o077:

@@ -8,6 +8,7 @@ byte. A length of zero marks the start of the preallocated tail.
 
 from __future__ import annotations
 
+import re
 import struct
 import zlib
 from collections.abc import Iterator
@@ -21,8 +22,11 @@ _TXN_HEADER: Final = struct.Struct(">qiqqi")
 _unpack_int: Final = struct.Struct(">i").unpack_from
 _MAGIC: Final = b"ZKLG"
 _END_OF_RECORD: Final = 0x42
-# Checksums are Adler-32 (32 bits) but stored in 64 bits, so they begin with zeros.
-_CHECKSUM_START: Final = bytes(4)
+# What may be the start of an entry: checksums are Adler-32 (32 bits) but stored in 64 bits, so they
+# begin with zeros, and the length is neither negative nor zero. Matches may overlap.
+_ENTRY_START: Final = re.compile(rb"(?s)(?=\0{4}.{4}(?!\0{4})[\0-\x7f].{3})")
+LOG_BYTES_MAX: Final = 1 << 30  # ZooKeeper begins a new log long before
+_LOG_NAME: Final = re.compile(r"log\.[0-9a-f]{1,16}")
 
 _NEW_BYTES: Final = 1 << 20
 
@@ -154,8 +158,10 @@ def read_log(path: Path) -> Iterator[Transaction]:
     it wrote the record.
 
     Raises:
-        TornLogError: the file is not a log, or is damaged before its end.
+        TornLogError: the file is not a log, is damaged before its end, or is too large.
     """
+    if path.stat().st_size > LOG_BYTES_MAX:
+        raise TornLogError(f"{path.name} has more than {LOG_BYTES_MAX:,} bytes")
     data = path.read_bytes()
     if len(data) < _FILE_HEADER.size:
         return  # The server created the file and has written nothing yet.
@@ -227,23 +233,40 @@ def _is_damaged(data: bytes, at: int) -> bool:
         if length > 0 and end < len(data) and data[end] == _END_OF_RECORD:
             return True
     used = len(data.rstrip(b"\0"))
-    start = data.find(_CHECKSUM_START, at + 1, used)
-    while start >= 0:
-        if _record_at(data, start) is not None:
+    # The checksums of all candidates together may cover each byte this often. A log that needs more
+    # is not the log of a killed server: in such a log, hardly anything looks like an entry.
+    budget = 4 * len(data)
+    for match in _ENTRY_START.finditer(data, at + 1, used):
+        _, length = _ENTRY.unpack_from(data, match.start())
+        end = match.start() + _ENTRY.size + length
+        if end >= len(data) or data[end] != _END_OF_RECORD:
+            continue
+        budget -= length
+        if budget < 0 or _record_at(data, match.start()) is not None:
             return True
-        start = data.find(_CHECKSUM_START, start + 1, used)
     return False
 
 
-def read_transactions(data_dir: Path) -> list[Transaction]:
-    """Return the transactions of one ZooKeeper member, by zxid.
+def log_files(data_dir: Path) -> list[Path]:
+    """Return the log files of one ZooKeeper member, oldest first.
 
     `data_dir` is ZooKeeper's dataDir, which has the logs in `version-2`, or a folder of logs.
+
+    Raises:
+        TornLogError: a file has the name of a log, but no zxid in its name.
     """
     folder = data_dir / "version-2" if (data_dir / "version-2").is_dir() else data_dir
-    files = sorted(folder.glob("log.*"), key=lambda path: int(path.suffix[1:], 16))
-    seen: dict[int, Transaction] = {}
+    files = list(folder.glob("log.*"))
     for path in files:
+        if not _LOG_NAME.fullmatch(path.name):
+            raise TornLogError(f"{path.name!r} is not the name of a transaction log")
+    return sorted(files, key=lambda path: int(path.suffix[1:], 16))
+
+
+def read_transactions(data_dir: Path) -> list[Transaction]:
+    """Return the transactions of one ZooKeeper member, by zxid; see `log_files` for `data_dir`."""
+    seen: dict[int, Transaction] = {}
+    for path in log_files(data_dir):
         for transaction in read_log(path):
             seen[transaction.zxid] = transaction
     return [seen[zxid] for zxid in sorted(seen)]

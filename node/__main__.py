@@ -23,6 +23,7 @@ from typing import Any
 
 from bridgehead.cluster import control_socket
 from bridgehead.cluster.data_directory import make_private
+from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.properties import format_properties, parse_properties
 from bridgehead.exit_codes import ExitCode
 from bridgehead.slices import share_interpreter
@@ -54,7 +55,11 @@ def main(arguments: list[str] | None = None, build: BuildParts = build_parts) ->
     parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--log-file", type=Path)
     options = parser.parse_args(arguments)
-    make_private(options.data_dir / name for name in (*_FILES, *_FOLDERS))
+    try:
+        make_private(options.data_dir / name for name in (*_FILES, *_FOLDERS))
+    except ClusterError as error:
+        sys.stderr.write(f"{error}\n")
+        return ExitCode.CANNOT_RUN
     start_log(options.log_file, time.monotonic)
     raise_limit()
     logging.getLogger("kazoo").setLevel(logging.WARNING)
@@ -71,6 +76,7 @@ def main(arguments: list[str] | None = None, build: BuildParts = build_parts) ->
     except ZooKeeperRejectedError as rejected:
         reason = f"ZooKeeper rejected a request of this node: {rejected}"
     except (
+        ClusterError,
         NodeConfigError,
         InvalidBrokerConfigError,
         RegistrationRejectedError,

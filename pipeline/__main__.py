@@ -35,6 +35,7 @@ from rich.table import Table as Shown
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.exit_codes import ExitCode
 from judge.seals import SealError, seal_rules
+from judge.terminal import complain_of_crash, printable
 from judge.verdicts import VerdictRow, worst
 
 if TYPE_CHECKING:
@@ -94,10 +95,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         first = str(error).strip().splitlines()[0]
         return _fail(f"Spark failed: {first} (--debug shows the stack trace).")
+    except BrokenPipeError:  # The output is closed; the caller handles it.
+        raise
+    except Exception as crash:  # Python's own exit code would be 1: a property is violated.
+        if getattr(options, "debug", False):
+            raise
+        complain_of_crash(crash)
+        return ExitCode.CANNOT_RUN
 
 
 def _fail(sentence: str, code: ExitCode = ExitCode.CANNOT_RUN) -> int:
-    sys.stderr.write(f"{sentence}\n")
+    sys.stderr.write(f"{printable(sentence)}\n")
     return code
 
 
@@ -293,7 +301,8 @@ def show_verdicts(console: Console, run: str, rows: Sequence[VerdictRow]) -> Non
         if row.why:
             reasons.setdefault((row.verdict, row.why), []).append(row.property)
     for (verdict, why), properties in reasons.items():
-        console.print(f"{', '.join(properties)}: {verdict}: {why}", markup=False)
+        reason = printable(f"{', '.join(properties)}: {verdict}: {why}")
+        console.print(reason, markup=False)
     console.print(f"[bold]{worst(rows)}[/]")
 
 

@@ -9,7 +9,6 @@ lines.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -19,18 +18,19 @@ from typing import Final
 
 from event_log.evidence import (
     MANIFEST,
+    MANIFEST_BYTES_MAX,
     Manifest,
     ManifestError,
     ManifestFile,
     manifest_from_json,
+    parse_document,
 )
-from judge.evidence.reading import EvidenceError as CopyError
+from judge.evidence.run_files import EvidenceError, is_file, run_files, runs_in
 from judge.evidence.run_lookup import sealed_copy
-from judge.seals import SIGNATURE, Seal, SealError, SealRules
+from judge.seals import SIGNATURE, SIGNATURE_BYTES_MAX, Seal, SealError, SealRules
 from pipeline.places import StoragePlace, local_path, local_place
 
 _RUN_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,100}")
-_PATH: Final = re.compile(r"[A-Za-z0-9.=_-]+(?:/[A-Za-z0-9.=_-]+)*")
 _GLOB: Final = re.compile(r"[\[\]{}*?\\]")
 _NO_KEY: Final = SealRules()
 SMALL_BYTES_MAX: Final = 32 << 20
@@ -80,18 +80,22 @@ def find_runs(
         OSError: the file system failed.
     """
     folder = local_place(where) if isinstance(where, Path) else where
+    path = local_path(folder.uri)
     if not folder.is_folder():
         raise PipelineEvidenceError(
             f"{folder} is not a folder: name one that `bridgehead up` wrote."
         )
-    folders = sorted(_run_folders(folder), key=str)
+    try:
+        folders = sorted(_run_folders(folder, path), key=str)
+    except EvidenceError as error:
+        raise PipelineEvidenceError(str(error)) from None
     if not folders:
         raise PipelineEvidenceError(
             f"{folder} has no run: name a cluster's folder, or one of its runs."
         )
     runs: dict[str, Run] = {}
     for run_folder in folders:
-        files = run_folder.files()
+        files = _files(run_folder)
         run = (
             _open(run_folder, files, rules)
             if MANIFEST in files
@@ -105,14 +109,26 @@ def find_runs(
     return list(runs.values())
 
 
-def _run_folders(folder: StoragePlace) -> Iterator[StoragePlace]:
-    if folder.name.startswith("run=") or (folder / MANIFEST).is_file():
+def _run_folders(folder: StoragePlace, path: Path | None) -> Iterator[StoragePlace]:
+    """Yield the runs of a folder. Raises EvidenceError if a local one is a symbolic link."""
+    is_run = is_file(path, MANIFEST) if path is not None else (folder / MANIFEST).is_file()
+    if folder.name.startswith("run=") or is_run:
         yield folder
-        return
-    for parent in (folder, folder / "evidence"):
-        yield from (
-            candidate for candidate in parent.folders() if candidate.name.startswith("run=")
-        )
+    elif path is not None:
+        for parent in (path, path / "evidence"):
+            yield from map(local_place, runs_in(parent))
+    else:
+        for place in (folder, folder / "evidence"):
+            yield from (run for run in place.folders() if run.name.startswith("run="))
+
+
+def _files(folder: StoragePlace) -> Mapping[str, int]:
+    """Return the size of each file of a run, by its path below the run's folder."""
+    path = local_path(folder.uri)
+    try:
+        return folder.files() if path is None else run_files(path)
+    except EvidenceError as error:
+        raise PipelineEvidenceError(f"{folder}: {error}") from None
 
 
 def _copied(folder: StoragePlace, rules: SealRules, copies: Path | None) -> Run:
@@ -123,11 +139,11 @@ def _copied(folder: StoragePlace, rules: SealRules, copies: Path | None) -> Run:
         )
     try:
         copy = local_place(sealed_copy(path, copies))
-    except (CopyError, OSError) as error:
+    except (EvidenceError, OSError) as error:
         raise PipelineEvidenceError(
             f"{folder} is not sealed, and cannot be copied: {error}"
         ) from None
-    return replace(_open(copy, copy.files(), _NO_KEY), doubt=rules.doubt(Seal.UNSEALED))
+    return replace(_open(copy, _files(copy), _NO_KEY), doubt=rules.doubt(Seal.UNSEALED))
 
 
 def _open(folder: StoragePlace, files: Mapping[str, int], rules: SealRules) -> Run:
@@ -136,10 +152,14 @@ def _open(folder: StoragePlace, files: Mapping[str, int], rules: SealRules) -> R
             f"{folder}: the path has a character of a Spark pattern ([]{{}}*?\\): move the run."
         )
     path = folder / MANIFEST
+    for name, bytes_max in ((MANIFEST, MANIFEST_BYTES_MAX), (SIGNATURE, SIGNATURE_BYTES_MAX)):
+        if files.get(name, 0) > bytes_max:
+            raise PipelineEvidenceError(f"{folder / name} has more than {bytes_max:,} bytes.")
     try:
         text = path.read_bytes()
-        seal = rules.check(folder / SIGNATURE, text)
-        manifest = manifest_from_json(json.loads(text))
+        signed = (folder / SIGNATURE).read_bytes() if SIGNATURE in files else None
+        seal = rules.check(signed, text, folder / SIGNATURE)
+        manifest = manifest_from_json(parse_document(text))
     except OSError as error:
         raise PipelineEvidenceError(f"{path} cannot be read: {error.strerror}.") from None
     except SealError as error:
@@ -163,9 +183,6 @@ def _open(folder: StoragePlace, files: Mapping[str, int], rules: SealRules) -> R
 def _check(folder: StoragePlace, files: Mapping[str, int], manifest: Manifest) -> tuple[str, ...]:
     """Compare the files of the folder with its manifest; return the missing ones."""
     named = {listed_file.path: listed_file for listed_file in manifest.files}
-    for name in named:
-        if not _PATH.fullmatch(name) or ".." in name.split("/"):
-            raise PipelineEvidenceError(f"{folder}: {name!r} is not a path inside a run.")
     unnamed = sorted(set(files) - set(named) - {MANIFEST, SIGNATURE})
     if unnamed:
         raise PipelineEvidenceError(
@@ -174,7 +191,7 @@ def _check(folder: StoragePlace, files: Mapping[str, int], manifest: Manifest) -
 
     def change(file: ManifestFile) -> str:
         path = folder / file.path
-        problem = file.change(files[file.path], path.sha256())
+        problem = file.change(files[file.path], path.sha256)
         return f"{path} {problem}" if problem else ""
 
     with ThreadPoolExecutor() as pool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -33,6 +33,21 @@ def _property_text(value: object) -> object:
 
 PropertyText = Annotated[str, BeforeValidator(_property_text)]
 Port = Annotated[int, Field(ge=1, le=65535)]
+_FILE_BYTES_MAX: Final = 4 << 20
+_MERGED_MAX: Final = 10_000  # keys of one mapping
+_PROBLEMS_SHOWN: Final = 10
+
+
+class _Loader(yaml.SafeLoader):
+    """Bounds what merge keys (`<<`) produce; merges of merges would grow exponentially."""
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        super().flatten_mapping(node)
+        if len(node.value) > _MERGED_MAX:
+            raise yaml.constructor.ConstructorError(
+                problem=f"a mapping has more than {_MERGED_MAX:,} keys",
+                problem_mark=node.start_mark,
+            )
 
 
 class ZooKeeperSection(BaseModel):
@@ -66,9 +81,15 @@ def load_cluster_file(path: Path) -> ClusterFile:
         return ClusterFile(properties=load_properties_file(path))
     text = _read(path)
     try:
-        document = yaml.safe_load(text)
+        document = yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader
     except yaml.YAMLError as error:
         raise ClusterError(f"{path} is not YAML: {_yaml_sentence(error)}.") from None
+    except RecursionError:
+        raise ClusterError(f"{path} cannot be read: it is nested too deeply.") from None
+    except ValueError:  # a date such as 2026-99-99, or an integer of more than 4,300 digits
+        raise ClusterError(
+            f"{path} cannot be read: a number or a date in it is invalid. Put texts in quotes."
+        ) from None
     if document is not None and not isinstance(document, dict):
         raise ClusterError(
             f"{path} must contain keys such as `brokers: 3`, not a list or a string."
@@ -106,7 +127,11 @@ def load_properties_file(path: Path) -> dict[str, str]:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        with path.open("rb") as file:
+            data = file.read(_FILE_BYTES_MAX + 1)
+        if len(data) > _FILE_BYTES_MAX:
+            raise ClusterError(f"{path} has more than {_FILE_BYTES_MAX:,} bytes.")
+        return data.decode()
     except OSError as error:
         raise ClusterError(f"{path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
@@ -175,4 +200,6 @@ def _validation_sentence(error: ValidationError) -> str:
         f"`{'.'.join(str(part) for part in problem['loc'])}`: {problem['msg']}"
         for problem in error.errors(include_url=False)
     ]
-    return "; ".join(problems) + "."
+    more = len(problems) - _PROBLEMS_SHOWN
+    shown = problems[:_PROBLEMS_SHOWN] + ([f"and {more} more"] if more > 0 else [])
+    return "; ".join(shown) + "."

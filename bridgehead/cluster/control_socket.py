@@ -94,7 +94,7 @@ async def serve(path: Path, handler: Handler) -> asyncio.Server:
 async def _respond(line: bytes, handler: Handler) -> Message:
     try:
         message = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {"error": "A command is one JSON object on one line."}
     if not isinstance(message, dict):
         return {"error": "A command is one JSON object on one line."}
@@ -108,7 +108,7 @@ async def _respond_http(line: bytes, reader: asyncio.StreamReader, handler: Hand
     try:
         message = await control_http.read_command(line, reader)
         return control_http.response(None if message is None else await handler(message))
-    except (ValueError, ControlError) as error:
+    except (ValueError, RecursionError, ControlError) as error:
         return control_http.response({"error": str(error)})
 
 

@@ -2,7 +2,8 @@
 
 The owner locks `supervisor.pid`. The kernel releases the lock when the process exits, so a stale
 pid file does not block a later owner. Only the user who runs this process has access to the files,
-because ZooKeeper's log contains SCRAM keys, and properties contain passwords.
+because ZooKeeper's log contains SCRAM keys, and properties contain passwords. Somebody else may
+have prepared the folder: no link in it is followed, and nothing of other users is used.
 
     cluster.json            while the cluster is ready
     supervisor.pid  supervisor.log  control.sock
@@ -15,9 +16,12 @@ because ZooKeeper's log contains SCRAM keys, and properties contain passwords.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import fcntl
 import json
 import os
+import stat
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -29,6 +33,8 @@ _ENTRIES = (
     *("cluster.json", "supervisor.pid", "supervisor.log", "control.sock"),
     *("nodes", "evidence", "tls", "channel", "zookeeper"),
 )
+_OPENING = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_JSON_BYTES_MAX = 1 << 28
 _LOCK_ATTEMPTS = 10
 _LOCK_RETRY_S = 0.02
 
@@ -53,12 +59,15 @@ class DataDirectory:
         """Make this process the owner; return the lock's descriptor, to be closed at the end.
 
         Raises:
-            ClusterError: another process owns the folder, or the folder cannot be written.
+            ClusterError: another process owns the folder, the folder cannot be written, has an
+                entry that leads out of it, or gives other users access that cannot be withdrawn.
         """
         try:
             self.root.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(self.supervisor_pid, os.O_RDWR | os.O_CREAT, 0o600)
+            descriptor = os.open(self.supervisor_pid, os.O_RDWR | os.O_CREAT | _OPENING, 0o600)
         except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise _not_ours(self.supervisor_pid, "is a symbolic link") from None
             raise self._not_writable(error) from error
         if not _lock(descriptor):
             os.close(descriptor)
@@ -70,22 +79,38 @@ class DataDirectory:
             self._make_private()
             os.ftruncate(descriptor, 0)
             os.write(descriptor, f"{os.getpid()}\n".encode())
-        except OSError as error:
+        except BaseException as error:
             os.close(descriptor)
-            raise self._not_writable(error) from error
+            if isinstance(error, OSError):
+                raise self._not_writable(error) from error
+            raise
         return descriptor
 
     def _make_private(self) -> None:
-        """Make the files of earlier runs private, and the folder if it contains nothing else."""
+        """Make the folder private if it has nothing but a cluster's files; then these files.
+
+        In this order nobody can plant an entry after it was checked.
+        """
+        status = self.root.stat()
+        if status.st_uid != os.geteuid():
+            raise ClusterError(
+                f"{self.root} belongs to another user (uid {status.st_uid}): run this command as "
+                "that user, or choose another --data-dir."
+            )
         entries = [self.root / name for name in _ENTRIES]
-        make_private(entries)
         if set(self.root.iterdir()) <= set(entries):
             self.root.chmod(0o700)
+        elif status.st_mode & 0o022:
+            raise ClusterError(
+                f"Other users can write to {self.root}, which has other files besides a cluster's: "
+                "run `chmod go-w` on it, or choose another --data-dir."
+            )
+        make_private(entries, of_owner=True)
 
     def is_claimed(self) -> bool:
         """Return whether a live process owns the folder."""
         try:
-            descriptor = os.open(self.supervisor_pid, os.O_RDWR)
+            descriptor = os.open(self.supervisor_pid, os.O_RDWR | _OPENING)
         except OSError:
             return False
         try:
@@ -99,9 +124,10 @@ class DataDirectory:
     def owner_text(self) -> str:
         """Return the owner's pid as text, for messages."""
         try:
-            return self.supervisor_pid.read_text(encoding="utf-8").strip() or "unknown"
-        except OSError:
+            text = _read(self.supervisor_pid, bytes_max=100).strip()
+        except (OSError, ValueError):
             return "unknown"
+        return text if text.isdigit() else "unknown"
 
     def _not_writable(self, error: OSError) -> ClusterError:
         return ClusterError(
@@ -125,17 +151,44 @@ def _lock(descriptor: int) -> bool:
     return False
 
 
-def make_private(paths: Iterable[Path]) -> None:
+def make_private(paths: Iterable[Path], *, of_owner: bool = False) -> None:
     """Remove other users' access to `paths`, to everything below them, and to all new files.
 
     New files are private because of the umask of this process, which its children inherit. Paths
-    that do not exist are ignored; symbolic links are not followed.
+    that do not exist are ignored.
+
+    Raises:
+        ClusterError: an entry is a symbolic link, a pipe or a device; with `of_owner` also if it
+            belongs to another user.
+        OSError: an entry's mode cannot be changed.
     """
     os.umask(0o077)
-    for path in paths:
-        for entry in (path, *path.rglob("*")):
-            if not entry.is_symlink() and entry.exists() and entry.stat().st_mode & 0o077:
-                entry.chmod(entry.stat().st_mode & 0o700)
+    pending = list(paths)
+    while pending:
+        path = pending.pop()
+        # A node that an earlier supervisor left running may remove a file at any moment.
+        with contextlib.suppress(FileNotFoundError):
+            pending += _made_private(path, of_owner=of_owner)
+
+
+def _made_private(path: Path, *, of_owner: bool) -> list[Path]:
+    """Make one entry private; return the entries of a folder."""
+    status = path.lstat()
+    mode = status.st_mode
+    if stat.S_ISLNK(mode):
+        raise _not_ours(path, "is a symbolic link")
+    if not any(is_kind(mode) for is_kind in (stat.S_ISREG, stat.S_ISDIR, stat.S_ISSOCK)):
+        raise _not_ours(path, "is a pipe or a device")
+    if of_owner and status.st_uid != os.geteuid():
+        raise _not_ours(path, f"belongs to another user (uid {status.st_uid})")
+    if mode & 0o077:
+        path.chmod(mode & 0o700)
+    # A folder's entries are listed after others have lost access to it.
+    return list(path.iterdir()) if stat.S_ISDIR(mode) else []
+
+
+def _not_ours(path: Path, why: str) -> ClusterError:
+    return ClusterError(f"{str(path)!r} {why}, which no cluster creates: remove it.")
 
 
 def write_private(file: Path, content: bytes) -> None:
@@ -149,15 +202,29 @@ def write_private(file: Path, content: bytes) -> None:
 
 def write_json(path: Path, document: dict[str, Any]) -> None:
     """Replace `path` by `document` atomically."""
-    temporary = path.with_name(path.name + ".tmp")
-    temporary.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
-    temporary.replace(path)
+    write_private(path, f"{json.dumps(document, indent=2)}\n".encode())
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """Return the JSON object in `path`; None if the file is missing or malformed."""
+    """Return the JSON object in `path`; None if the file is missing or malformed, or is a link."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        document = json.loads(_read(path, bytes_max=_JSON_BYTES_MAX))
+    except (OSError, ValueError, RecursionError):
         return None
     return document if isinstance(document, dict) else None
+
+
+def _read(path: Path, *, bytes_max: int) -> str:
+    """Return the text of a regular file.
+
+    Raises:
+        OSError: it cannot be read, or is a link.
+        ValueError: it is not a regular file, is too large, or is not UTF-8.
+    """
+    with open(os.open(path, os.O_RDONLY | _OPENING), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ValueError(f"{path} is not a regular file")
+        data = file.read(bytes_max + 1)
+    if len(data) > bytes_max:
+        raise ValueError(f"{path} is too large")
+    return data.decode()

@@ -6,10 +6,11 @@ certificates before the start, SCRAM passwords and ACLs once the cluster serves.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Final, Literal, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
 from bridgehead.authorizer import Operation, ResourceType
 from bridgehead.cluster.access_plan import AccessPlan, PlannedAcl, PlannedUser
@@ -31,6 +32,16 @@ _PASSWORD_MECHANISMS: Final[tuple[Mechanism, ...]] = ("PLAIN", "SCRAM-SHA-256", 
 
 def _protocol_alone(value: object) -> object:
     return {"protocol": value} if isinstance(value, str) else value
+
+
+def _user_name(name: str) -> str:
+    """Accept the names that mean the same user in every property and protocol."""
+    if not name or name != name.strip() or not name.isprintable():
+        raise ValueError(
+            "a user's name is not empty, has no control characters, and does not begin or end "
+            "with white space"
+        )
+    return name
 
 
 def _password_alone(value: object) -> object:
@@ -69,6 +80,7 @@ class AclSection(BaseModel):
 
 
 Listener = Annotated[ListenerSection, BeforeValidator(_protocol_alone)]
+UserName = Annotated[str, AfterValidator(_user_name)]
 User = Annotated[UserSection, BeforeValidator(_password_alone)]
 
 
@@ -77,7 +89,7 @@ class SecuritySections(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     listeners: dict[str, Listener] = Field(default_factory=dict)
-    users: dict[str, User] = Field(default_factory=dict)
+    users: dict[UserName, User] = Field(default_factory=dict)
     acls: list[AclSection] | None = None
 
     def merge_into(self, user_properties: Mapping[str, str]) -> dict[str, str]:
@@ -102,7 +114,7 @@ class SecuritySections(BaseModel):
             )
         for name, listener in self.listeners.items():
             merged |= self._listener_properties(name, listener)
-        supers = [f"User:{name}" for name, user in self.users.items() if user.super]
+        supers = [_super_user(name) for name, user in self.users.items() if user.super]
         if supers or self.acls is not None:
             merged["authorizer.class.name"] = AUTHORIZER
             listed = user_properties.get("super.users", "").strip()
@@ -121,7 +133,7 @@ class SecuritySections(BaseModel):
                 f"User {name!r} has the name of the brokers' principal, User:{name}: set another "
                 f"name in {INTER_BROKER_USER}."
             )
-        return f"User:{name}"
+        return _super_user(name)
 
     def _listener_properties(self, name: str, section: ListenerSection) -> dict[str, str]:
         prefix, section_properties = f"listener.name.{name.lower()}", {}
@@ -190,9 +202,26 @@ def format_jaas(module: str, options: Mapping[str, str]) -> str:
     """Return a value for Kafka's `sasl.jaas.config`."""
     parts = [module, "required"]
     for key, value in options.items():
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-        parts.append(f'{key}="{escaped}"')
+        parts.append(f"{key if _WORD.fullmatch(key) else _quoted(key)}={_quoted(value)}")
     return " ".join(parts) + ";"
+
+
+_WORD: Final = re.compile(r"[A-Za-z0-9_.-]+")
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _super_user(name: str) -> str:
+    """Return the principal of a user as an entry of `super.users`. Raises ClusterError."""
+    if ";" in name:
+        raise ClusterError(
+            f"User {name!r} cannot be a super user: `super.users` separates its entries with "
+            "semicolons. Choose another name."
+        )
+    return f"User:{name}"
 
 
 # Kafka's codes.

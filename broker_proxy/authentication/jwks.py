@@ -115,9 +115,28 @@ class JwksValidator:
         changed_at = self._file.stat().st_mtime_ns
         if changed_at == self._read_at:
             return
-        key_set = jwt.PyJWKSet.from_dict(json.loads(self._file.read_text(encoding="utf-8")))
-        self._keys = {key.key_id: key for key in key_set.keys}
+        self._keys = _keys_of(self._file.read_bytes())
         self._read_at = changed_at
+
+
+def _keys_of(document: bytes) -> Mapping[str | None, jwt.PyJWK]:
+    """Return the keys of a JWK Set that may verify signatures, by id.
+
+    Raises:
+        ValueError: the document is not a JWK Set.
+        jwt.PyJWTError: it has no usable key.
+    """
+    try:
+        members = json.loads(document)["keys"]
+        signing = [member for member in members if _is_for_signatures(member)]
+        return {key.key_id: key for key in jwt.PyJWKSet(signing).keys}
+    except (TypeError, KeyError, AttributeError, RecursionError):
+        raise ValueError("not a JWK Set") from None
+
+
+def _is_for_signatures(member: Mapping[str, Any]) -> bool:
+    """Return whether a key has no `use` and `key_ops`, or they permit it. RFC 7517 §4.2, §4.3."""
+    return member.get("use", "sig") == "sig" and "verify" in member.get("key_ops", ["verify"])
 
 
 def _is_time(value: Any) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
+import re
 import shutil
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,14 +28,19 @@ from data_plane.log.checkpoints import (
 )
 from data_plane.log.open_files import OPEN_FILES_MAX, OpenFiles, replace_file
 from data_plane.log.partition_log import UNKNOWN_OFFSET, PartitionLog
-from data_plane.log.recovery import log_name_of, open_log
+from data_plane.log.recovery import log_name_of, open_log, set_aside
 from data_plane.log.segment import CLEANED
 from data_plane.settings import TopicSettings
 
 _log = logging.getLogger(__name__)
 _CLEAN_STOP: Final = ".kafka_cleanshutdown"
 _DELETED: Final = "-delete"
+_DOOMED: Final = re.compile(r".+-[0-9]+\.[0-9a-f]{32}-delete")
 _LOCK: Final = ".lock"
+_FILES: Final = (
+    *(_CLEAN_STOP, _LOCK),
+    *(HIGH_WATERMARKS, CLEANED_OFFSETS, LOG_STARTS, RECOVERY_POINTS),
+)
 SettingsOf = Callable[[str], TopicSettings]
 
 
@@ -62,6 +68,9 @@ class LogDirectories:
         """
         for path in self.paths:
             path.mkdir(parents=True, exist_ok=True)
+            for name in _FILES:
+                if os.path.lexists(path / name) and not (path / name).is_file():
+                    set_aside(path / name)
             self._lock(path)
             marker = path / _CLEAN_STOP
             is_clean = marker.exists()
@@ -71,7 +80,7 @@ class LogDirectories:
             starts, points = read_offsets(path / LOG_STARTS), read_offsets(path / RECOVERY_POINTS)
             for folder in sorted(entry for entry in path.iterdir() if entry.is_dir()):
                 name = log_name_of(folder)
-                if folder.name.endswith(_DELETED):
+                if _DOOMED.fullmatch(folder.name):
                     shutil.rmtree(folder, ignore_errors=True)
                 elif name is not None:
                     log = open_log(
@@ -88,7 +97,7 @@ class LogDirectories:
 
     def _lock(self, path: Path) -> None:
         """Keep other brokers out of a directory until this process ends or `close` is called."""
-        file = (path / _LOCK).open("w")
+        file = (path / _LOCK).open("a")
         self._locks.append(file)
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -87,5 +87,7 @@ def write_all(descriptor: int, data: bytes) -> None:
 def replace_file(path: Path, data: bytes) -> None:
     """Replace a file's content atomically."""
     new = path.with_name(path.name + ".tmp")
-    new.write_bytes(data)
+    new.unlink(missing_ok=True)  # It may be a link.
+    with new.open("xb") as file:
+        file.write(data)
     os.replace(new, path)

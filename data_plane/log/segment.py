@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Generator, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -20,6 +21,7 @@ _TIME_ENTRY: Final = struct.Struct(">qi")  # largest timestamp so far, relative 
 _SCAN_BYTES: Final = 64 * 1024
 _SMALLEST_LENGTH: Final = HEADER_BYTES - PREFIX_BYTES
 RELATIVE_OFFSET_MAX: Final = 2**31 - 1
+BASE_OFFSET_MAX: Final = 2**63 - 1 - RELATIVE_OFFSET_MAX  # so that every offset has 64 bits
 CLEANED: Final = ".cleaned"
 SWAP: Final = ".swap"
 DELETED: Final = ".deleted"
@@ -192,6 +194,29 @@ class Segment:
             self.max_timestamp, relative = _TIME_ENTRY.unpack(raw)
             self.offset_of_max_timestamp = self.base_offset + relative
             self._last_time = self.max_timestamp
+
+    def has_sound_indexes(self) -> bool:
+        """Return whether the entries of both indexes grow and fit to the log. Call `load` first."""
+        indexes = [
+            path.read_bytes() if path.exists() else b""
+            for path in (self.index_path, self.time_index_path)
+        ]
+        if len(indexes[0]) % _INDEX_ENTRY.size or len(indexes[1]) % _TIME_ENTRY.size:
+            return False
+        entries = [(-1, -1), *_INDEX_ENTRY.iter_unpack(indexes[0])]
+        times = [(-1, -1), *_TIME_ENTRY.iter_unpack(indexes[1])]
+        for pairs in (entries, times):
+            if any(a >= c or b >= d for (a, b), (c, d) in pairwise(pairs)):
+                return False
+        relative, position = entries[-1]
+        if position < 0:
+            return True
+        placed = next(self.batches(position), None)
+        # Kafka's entry has the last offset of all batches that were appended together.
+        return placed is not None and (
+            self.base_offset <= placed.header.base_offset
+            and placed.header.last_offset <= self.base_offset + relative
+        )
 
     def rebuild(self, index_interval: int) -> Generator[Placed, None, None]:
         """Recreate the indexes and yield each batch. An incomplete last batch is not in `size`.

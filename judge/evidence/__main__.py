@@ -17,10 +17,11 @@ from pathlib import Path
 from event_log.evidence import MANIFEST
 from judge.evidence.following import follow
 from judge.evidence.kafka_logs import gather_kafka
-from judge.evidence.reading import EvidenceError
+from judge.evidence.run_files import EvidenceError, is_file
 from judge.evidence.run_lookup import find_runs, seal_now
 from judge.exit_codes import CANNOT_RUN
 from judge.seals import SealError, read_key
+from judge.terminal import complain, complain_of_crash, say
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -45,15 +46,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if options.command == "kafka":
             key = None if options.seal_key is None else read_key(options.seal_key)
-            print(gather_kafka(options.folder, options.logs, options.zookeeper_logs, key))
+            say(gather_kafka(options.folder, options.logs, options.zookeeper_logs, key))
         elif options.command == "check-key":
             read_key(options.file)
         elif options.command == "follow":
             _follow(options.folder, once=options.once)
         else:
             _seal(options.folder, options.zookeeper_logs, options.seal_key)
-    except (EvidenceError, SealError) as error:
-        print(error, file=sys.stderr)
+    except BrokenPipeError:  # The output is closed; the caller handles it.
+        raise
+    except (EvidenceError, SealError, OSError) as error:
+        complain(error)
+        return CANNOT_RUN
+    except Exception as crash:
+        complain_of_crash(crash)
         return CANNOT_RUN
     return 0
 
@@ -75,19 +81,19 @@ def _seal(folder: Path, log_folders: list[str], key_file: Path | None) -> None:
     """
     key = None if key_file is None else read_key(key_file)
     runs = find_runs(folder)
-    chosen = [run for run in runs if not (run / MANIFEST).is_file()]
+    chosen = [run for run in runs if not is_file(run, MANIFEST)]
     if log_folders or folder in runs:
         chosen = runs[-1:]
     for run in chosen:
         manifest = seal_now(run, log_folders or None, key)
         lines = sum(file.lines for file in manifest.files)
-        print(f"{run}: {len(manifest.files)} files, {lines} lines.")
+        say(f"{run}: {len(manifest.files)} files, {lines} lines.")
         for gap in manifest.zookeeper.gaps:
-            print(f"  {gap}")
+            say(f"  {gap}")
         if not manifest.zookeeper.logs:
-            print("  ZooKeeper's transaction logs are missing: name them with --zookeeper-logs.")
+            say("  ZooKeeper's transaction logs are missing: name them with --zookeeper-logs.")
     if not chosen:
-        print("All runs are sealed.")
+        say("All runs are sealed.")
 
 
 if __name__ == "__main__":

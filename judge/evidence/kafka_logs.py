@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
 from event_log.evidence import KAFKA_LOGS, RUN, RunDescription
-from judge.evidence.reading import EvidenceError
+from judge.evidence.run_files import EvidenceError, copy_file
 from judge.evidence.run_lookup import seal_now
 
 _BROKER: Final = re.compile(r"(?:(?P<id>[A-Za-z0-9_-]+)=)?(?P<folder>.+)")
@@ -44,7 +43,7 @@ def gather_kafka(
         folder = run / f"kafka={match['id'] or number}"
         folder.mkdir(parents=True)
         for path in paths:
-            shutil.copyfile(path, folder / path.name)
+            copy_file(source, path.name, folder / path.name, path.stat().st_size)
             copied += 1
     folders = [str(Path(log).resolve()) for log in zookeeper_logs]
     described = RunDescription(run_id=RUN_ID, brokers=len(logs), log_folders=folders or None)

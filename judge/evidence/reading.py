@@ -7,7 +7,7 @@ gap if a file of the manifest is missing.
 from __future__ import annotations
 
 import hashlib
-import json
+import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,10 +19,12 @@ from event_log.evidence import (
     EVENT_SOURCES,
     FINAL_DUMP,
     MANIFEST,
+    MANIFEST_BYTES_MAX,
     Manifest,
     ManifestError,
     ManifestFile,
     manifest_from_json,
+    parse_document,
 )
 from judge.evidence.gaps import manifest_gaps, witness_of
 from judge.evidence.lines import (
@@ -32,17 +34,14 @@ from judge.evidence.lines import (
     judge_event,
     parse_object,
 )
+from judge.evidence.run_files import EvidenceError, open_file, read_file, run_files
 from judge.evidence.shapes import COMMIT_SHAPE, DUMP_SHAPE, faults_of
-from judge.seals import SIGNATURE, Seal, SealError, SealRules
+from judge.seals import SIGNATURE, SIGNATURE_BYTES_MAX, Seal, SealError, SealRules
 
 Event = Mapping[str, Any]
 EventKey = tuple[str, str, int]  # node, boot (the life of one process), seq
 LINE_SHAPES: Final = {"commits": COMMIT_SHAPE, "dump": DUMP_SHAPE}
 _NO_KEY: Final = SealRules()
-
-
-class EvidenceError(Exception):
-    """The folder cannot be judged. The message is one sentence."""
 
 
 @dataclass(slots=True)
@@ -62,11 +61,16 @@ class Evidence:
     two_writers: list[EventKey] = field(default_factory=list)  # keys that different events share
 
 
-def _load_manifest(folder: Path, rules: SealRules) -> tuple[Manifest, Seal]:
+def _load_manifest(
+    folder: Path, sizes: Mapping[str, int], rules: SealRules
+) -> tuple[Manifest, Seal]:
+    signed = None
     try:
-        data = (folder / MANIFEST).read_bytes()
-        seal = rules.check(folder / SIGNATURE, data)
-        return manifest_from_json(json.loads(data)), seal
+        data = read_file(folder, MANIFEST, MANIFEST_BYTES_MAX)
+        if SIGNATURE in sizes:
+            signed = read_file(folder, SIGNATURE, SIGNATURE_BYTES_MAX)
+        seal = rules.check(signed, data, folder / SIGNATURE)
+        return manifest_from_json(parse_document(data)), seal
     except SealError as error:
         raise EvidenceError(str(error)) from None
     except (OSError, ValueError, ManifestError) as error:
@@ -77,17 +81,21 @@ def read_sealed(folder: Path, rules: SealRules = _NO_KEY) -> Evidence:
     """Read a sealed run.
 
     Raises:
-        EvidenceError: the manifest is invalid or signed with another key, a file has changed or is
-            not in the manifest, or a line belongs to another run.
+        EvidenceError: the manifest is invalid or signed with another key, a file has changed, is
+            not in the manifest or is not a regular file, or a line belongs to another run.
     """
-    manifest, seal = _load_manifest(folder, rules)
+    sizes = run_files(folder)
+    manifest, seal = _load_manifest(folder, sizes, rules)
     named = {listed_file.path for listed_file in manifest.files} | {MANIFEST, SIGNATURE}
-    for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder).as_posix()
-        if path.is_file() and name not in named:
+    for name in sizes:
+        if name not in named:
             raise EvidenceError(f"{name} is not in the manifest: remove it, or seal the run again.")
+    _check_memory(sum(file.bytes for file in manifest.files))
     evidence = Evidence(manifest, seal=seal, doubt=rules.doubt(seal))
-    contents = {listed_file.path: _content(folder, listed_file) for listed_file in manifest.files}
+    contents = {
+        listed_file.path: _content(folder, listed_file, sizes.get(listed_file.path))
+        for listed_file in manifest.files
+    }
     missing = {path for path, data in contents.items() if data is None}
     for witness, gap in manifest_gaps(manifest, missing):
         evidence.gaps[witness].append(gap)
@@ -103,15 +111,32 @@ def read_sealed(folder: Path, rules: SealRules = _NO_KEY) -> Evidence:
     return evidence
 
 
-def _content(folder: Path, file: ManifestFile) -> bytes | None:
+def _check_memory(needed: int) -> None:
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if needed > memory:
+        raise EvidenceError(
+            f"The run has {needed:,} bytes, more than the memory of this machine ({memory:,}): "
+            "judge it with `bridgehead pipeline run`."
+        )
+
+
+def _content(folder: Path, file: ManifestFile, size: int | None) -> bytes | None:
     """Return a file's bytes, None if it does not exist; raise EvidenceError if it has changed."""
-    try:
-        data = (folder / file.path).read_bytes()
-    except FileNotFoundError:
+    if size is None:
         return None
+    data = b""
+
+    def digest() -> str:
+        nonlocal data
+        with open_file(folder, file.path) as opened:
+            data = opened.read(file.bytes)
+        return hashlib.sha256(data).hexdigest()
+
+    try:
+        change = file.change(size, digest)
     except OSError as error:
         raise EvidenceError(f"{file.path} cannot be read: {error.strerror}.") from None
-    if change := file.change(len(data), hashlib.sha256(data).hexdigest()):
+    if change:
         raise EvidenceError(f"{file.path} {change}")
     return data
 
@@ -120,6 +145,8 @@ def _read_events(
     files: Sequence[ManifestFile], contents: Mapping[str, bytes | None], evidence: Evidence
 ) -> None:
     seen: dict[EventKey, Event] = {}
+    last_segments = {_segments_of(path): path for path in sorted(file.path for file in files)}
+    stopped: set[str] = set()  # the boots that have a `stopped` event
     run_id = evidence.manifest.run.run_id
     for file in sorted(files, key=lambda listed_file: listed_file.path):
         data = contents[file.path]
@@ -127,11 +154,15 @@ def _read_events(
         evidence.accounts.append(account)
         target = evidence.clients if file.kind == "client" else evidence.events
         lines = split_lines(data or b"")
+        segments = _segments_of(file.path)
+        boot = segments.rpartition("/events-")[2]
+        may_be_cut = file.cut and last_segments[segments] == file.path
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 account.blank += 1
                 continue
-            if number == len(lines) and file.cut and _is_left_open(file, files, seen):
+            # A kill cuts the last line of the last segment of a boot without `stopped`.
+            if number == len(lines) and may_be_cut and boot not in stopped:
                 account.cut += 1
                 continue
             event = _event(line, number, account, run_id)
@@ -140,6 +171,8 @@ def _read_events(
                 continue
             key = (event["node"], event["boot"], event["seq"])
             earlier = seen.setdefault(key, event)
+            if event["kind"] == "stopped":
+                stopped.add(event["boot"])
             if earlier is event:
                 account.accepted += 1
                 target.append(event)
@@ -159,15 +192,9 @@ def split_lines(data: bytes) -> list[bytes]:
     return lines
 
 
-def _is_left_open(
-    file: ManifestFile, files: Sequence[ManifestFile], seen: Mapping[EventKey, Event]
-) -> bool:
-    """Return whether this is the last segment of a boot that has no `stopped` event."""
-    boot, _, _ = file.path.rpartition("-")
-    is_last = all(other.path <= file.path for other in files if other.path.startswith(f"{boot}-"))
-    name = boot.rpartition("/events-")[2]
-    stopped = any(e["kind"] == "stopped" for key, e in seen.items() if key[1] == name)
-    return is_last and not stopped
+def _segments_of(path: str) -> str:
+    """Return the path of a segment without its number; all segments of a boot share it."""
+    return path.rpartition("-")[0]
 
 
 def _event(line: bytes, number: int, account: FileAccount, run_id: str) -> Event | str:

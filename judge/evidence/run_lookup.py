@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from event_log.evidence import MANIFEST, RUN, Manifest
-from judge.evidence.reading import Evidence, EvidenceError, read_sealed
-from judge.evidence.sealing import load_run, seal
+from event_log.evidence import MANIFEST, RUN, Manifest, RunDescription
+from judge.evidence.reading import Evidence, read_sealed
+from judge.evidence.run_files import EvidenceError, copy_files, is_file, runs_in
+from judge.evidence.sealing import LogFolder, load_run, seal
 from judge.seals import Seal, SealRules
 
 _NO_KEY: Final = SealRules()
@@ -25,10 +26,11 @@ def find_runs(folder: Path) -> list[Path]:
     """
     if not folder.is_dir():
         raise EvidenceError(f"{folder} is not a folder: name a cluster's data directory or a run.")
-    if (folder / MANIFEST).is_file() or (folder / RUN).is_file():
+    if is_file(folder, MANIFEST) or is_file(folder, RUN):
         return [folder]
-    runs = [path.parent for path in folder.glob(f"evidence/run=*/{RUN}")]
-    runs = runs or [path.parent for path in folder.glob(f"run=*/{RUN}")]
+    runs: list[Path] = []
+    for parent in (folder / "evidence", folder):
+        runs = runs or [run for run in runs_in(parent) if is_file(run, RUN)]
     if not runs:
         raise EvidenceError(
             f"{folder} has no run: name the data directory of a cluster, or a run=… folder."
@@ -43,7 +45,7 @@ def read_run(folder: Path, rules: SealRules = _NO_KEY) -> Evidence:
         EvidenceError: the folder has no run, or the run cannot be judged.
     """
     run = find_runs(folder)[-1]
-    if (run / MANIFEST).is_file():
+    if is_file(run, MANIFEST):
         return read_sealed(run, rules)
     with tempfile.TemporaryDirectory(prefix="bridgehead-judge-") as temporary:
         evidence = read_sealed(sealed_copy(run, Path(temporary)))
@@ -58,9 +60,10 @@ def sealed_copy(run: Path, folder: Path) -> Path:
     Raises:
         EvidenceError: the run cannot be sealed.
     """
-    copy = folder / run.name
-    shutil.copytree(run, copy)
-    seal_now(copy)
+    copy = folder / run.resolve().name
+    copy_files(run, copy)
+    description = load_run(copy)
+    _seal(copy, description, _log_folders(run, description), None)
     return copy
 
 
@@ -78,9 +81,33 @@ def seal_now(
         EvidenceError: the run cannot be sealed.
     """
     run = load_run(folder)
+    logs = _log_folders(folder, run)
     if log_folders:
-        run = replace(run, log_folders=log_folders)
+        run, logs = replace(run, log_folders=log_folders), [Path(name) for name in log_folders]
+    return _seal(folder, run, logs, key)
+
+
+def _seal(
+    folder: Path, run: RunDescription, logs: Sequence[LogFolder], key: bytes | None
+) -> Manifest:
     try:
-        return seal(folder, run, sealed_ms=time.time_ns() // 1_000_000, key=key)
+        return seal(folder, run, logs, sealed_ms=time.time_ns() // 1_000_000, key=key)
     except OSError as error:
         raise EvidenceError(f"{folder} cannot be sealed: {error}.") from None
+
+
+def _log_folders(folder: Path, run: RunDescription) -> list[LogFolder]:
+    """Return the folders of the members' logs that run.json names.
+
+    Only the logs of the run's own cluster are used, because a stranger may have written run.json.
+    A person can name other folders with `--zookeeper-logs`.
+    """
+    resolved = folder.resolve()
+    zookeeper = resolved.parent.parent / "zookeeper"
+    is_of_cluster = resolved.parent.name == "evidence"
+    logs: list[LogFolder] = []
+    for member in map(Path, run.log_folders or ()):
+        places = (member.resolve(), (member / "version-2").resolve())
+        is_inside = is_of_cluster and all(place.is_relative_to(zookeeper) for place in places)
+        logs.append(member if is_inside else None)
+    return logs

@@ -8,16 +8,16 @@ changes are detected. With a key, the manifest is signed.
 from __future__ import annotations
 
 import hashlib
-import json
-import shutil
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 import orjson
 
 from event_log.evidence import (
     COMMITS,
+    DESCRIPTION_BYTES_MAX,
     DUMPS,
     EVENT_SOURCES,
     FINAL_DUMP,
@@ -31,38 +31,64 @@ from event_log.evidence import (
     RunDescription,
     ZooKeeperEvidence,
     manifest_to_json,
+    parse_document,
     run_from_json,
 )
 from judge.evidence.commit_lines import commit_line
+from judge.evidence.lines import parse_object
 from judge.evidence.merge import COUNTER, merge
-from judge.evidence.reading import EvidenceError
+from judge.evidence.run_files import (
+    EvidenceError,
+    open_file,
+    read_file,
+    remove,
+    run_files,
+    write_file,
+)
+from judge.evidence.shapes import DUMP_SHAPE, faults_of
 from judge.seals import SIGNATURE, signature
-from judge.transaction_log import TornLogError, Transaction, read_transactions
+from judge.transaction_log import (
+    LOG_BYTES_MAX,
+    TornLogError,
+    Transaction,
+    log_files,
+    read_transactions,
+)
 
-_CHUNK_BYTES = 1 << 20
+_CHUNK_BYTES: Final = 1 << 20
+DUMP_BYTES_MAX: Final = 1 << 30  # 300,000 znodes need some 100 MB
+LogFolder = Path | None  # of one member of ZooKeeper; None: not accessible
 LINES_OF = (*EVENT_SOURCES, *KAFKA_LOGS.values(), "commits", "dump")
 
 
 def load_run(folder: Path) -> RunDescription:
     """Read a run's description. Raises EvidenceError."""
-    path = folder / RUN
     try:
-        return run_from_json(json.loads(path.read_text(encoding="utf-8")))
+        data = read_file(folder, RUN, DESCRIPTION_BYTES_MAX)
+        return run_from_json(parse_document(data))
     except (OSError, ValueError, ManifestError) as error:
-        raise EvidenceError(f"{path} does not describe a run: {error}") from None
+        raise EvidenceError(f"{folder / RUN} does not describe a run: {error}") from None
 
 
 def seal(
-    folder: Path, run: RunDescription, *, sealed_ms: int, key: bytes | None = None
+    folder: Path,
+    run: RunDescription,
+    logs: Sequence[LogFolder],
+    *,
+    sealed_ms: int,
+    key: bytes | None = None,
 ) -> Manifest:
     """Write commit lines, the manifest and its signature; a sealed run is sealed again.
+
+    `logs` has the folder of each member's transaction logs.
 
     Raises:
         EvidenceError: the folder has a file that does not belong to a run.
     """
+    run_files(folder)  # Nothing is removed or written if the folder has a link.
     for name in (MANIFEST, SIGNATURE):
-        (folder / name).unlink(missing_ok=True)
-    zookeeper = gather_commits(folder, run)
+        remove(folder, name)
+    zookeeper = gather_commits(folder, run, logs)
     return write_manifest(folder, run, zookeeper, sealed_ms=sealed_ms, key=key)
 
 
@@ -78,24 +104,21 @@ def write_manifest(
     manifest = Manifest(
         run=run, sealed_ms=sealed_ms, zookeeper=zookeeper, files=list(survey(folder))
     )
-    temporary = folder / f"{MANIFEST}.tmp"
     data = orjson.dumps(manifest_to_json(manifest), option=orjson.OPT_INDENT_2)
     if key is not None:
-        (folder / SIGNATURE).write_bytes(signature(key, data) + b"\n")
-    temporary.write_bytes(data)
-    temporary.replace(folder / MANIFEST)
+        write_file(folder, SIGNATURE, signature(key, data) + b"\n")
+    write_file(folder, MANIFEST, data)
     return manifest
 
 
 def survey(folder: Path) -> Iterable[ManifestFile]:
     """Yield a description of every file of a run's folder."""
-    for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder).as_posix()
-        if not path.is_file() or name in (MANIFEST, SIGNATURE) or name.endswith(".tmp"):
+    for name in run_files(folder):
+        if name in (MANIFEST, SIGNATURE) or name.endswith(".tmp"):
             continue
         kind = _kind_of(name)
         digest, size, newlines, chunk = hashlib.sha256(), 0, 0, b"\n"
-        with path.open("rb") as file:
+        with open_file(folder, name) as file:
             for chunk in iter(partial(file.read, _CHUNK_BYTES), b""):
                 digest.update(chunk)
                 size += len(chunk)
@@ -131,21 +154,25 @@ def _kind_of(name: str) -> str:
     raise EvidenceError(f"{name} does not belong to a run: remove it from the folder.")
 
 
-def gather_commits(folder: Path, run: RunDescription) -> ZooKeeperEvidence:
+def gather_commits(
+    folder: Path, run: RunDescription, logs: Sequence[LogFolder]
+) -> ZooKeeperEvidence:
     """Copy the members' logs into the folder and write them as commit lines.
 
     If the originals are gone, copies from an earlier seal are used.
     """
-    members = _member_folders(folder, run)
+    gaps: list[str] = []
+    members = _member_folders(folder, logs, gaps)
     if members is None:
         return ZooKeeperEvidence(logs=False)
     dumped = load_dumps(folder)
     first_zxid, final_zxid = dumped.get(FIRST_DUMP), dumped.get(FINAL_DUMP)
-    gaps: list[str] = []
     if first_zxid is None:
         gaps.append(f"{FIRST_DUMP} is missing: the state of ZooKeeper before the run is not known")
-    logs = [_read_member(member, gaps) for member in members]
-    merged = merge(logs, first_zxid=first_zxid or 0, final_zxids=_final_zxids(folder, run.chroot))
+    transactions = [_read_member(member, gaps) for member in members]
+    merged = merge(
+        transactions, first_zxid=first_zxid or 0, final_zxids=_final_zxids(folder, run.chroot)
+    )
     last_zxid = merged.transactions[-1].zxid if merged.transactions else first_zxid or 0
     # A zxid whose counter is 0 begins an epoch; no transaction has it.
     if final_zxid is not None and last_zxid < final_zxid and final_zxid & COUNTER:
@@ -155,9 +182,7 @@ def gather_commits(folder: Path, run: RunDescription) -> ZooKeeperEvidence:
     lines = [
         orjson.dumps(commit_line(transaction, run.chroot)) for transaction in merged.transactions
     ]
-    path = folder / COMMITS
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(b"".join(line + b"\n" for line in lines))
+    write_file(folder, COMMITS, b"".join(line + b"\n" for line in lines))
     return ZooKeeperEvidence(
         logs=True,
         members=len(members),
@@ -169,18 +194,22 @@ def gather_commits(folder: Path, run: RunDescription) -> ZooKeeperEvidence:
     )
 
 
-def _member_folders(folder: Path, run: RunDescription) -> list[Path] | None:
+def _member_folders(folder: Path, logs: Sequence[LogFolder], gaps: list[str]) -> list[Path] | None:
     """Copy each member's logs; return the folders of the copies, or None if there is no copy."""
-    count = len(run.log_folders or ())
-    targets = [folder / "zookeeper" / f"member={number + 1}" for number in range(count)]
-    for source, target in zip(run.log_folders or (), targets, strict=True):
-        logs = sorted(Path(source).glob("version-2/log.*")) or sorted(Path(source).glob("log.*"))
-        if logs:
-            shutil.rmtree(target, ignore_errors=True)
-            target.mkdir(parents=True, mode=0o700)  # The log contains salted passwords.
-        for log in logs:
-            (target / log.name).write_bytes(without_tail(log.read_bytes()))
-    return targets if any(target.is_dir() for target in targets) else None
+    names = [f"zookeeper/member={number}" for number in range(1, len(logs) + 1)]
+    for log_folder, name in zip(logs, names, strict=True):
+        try:
+            files = [] if log_folder is None else log_files(log_folder)
+        except TornLogError as torn:
+            gaps.append(f"{name}: {torn}")
+            continue
+        if files:
+            remove(folder, name)
+        for file in files:
+            data = read_file(file.parent, file.name, LOG_BYTES_MAX)
+            write_file(folder, f"{name}/{file.name}", without_tail(data))
+    members = [folder / name for name in names]
+    return members if any(member.is_dir() for member in members) else None
 
 
 def without_tail(data: bytes) -> bytes:
@@ -204,21 +233,25 @@ def _read_member(member: Path, gaps: list[str]) -> Sequence[Transaction]:
 
 def load_dumps(folder: Path) -> dict[str, int]:
     """Return the zxid of each dump in the folder. Raises EvidenceError."""
-    path = folder / DUMPS
-    if not path.is_file():
-        return {}
     try:
-        return {str(name): int(zxid) for name, zxid in json.loads(path.read_bytes()).items()}
-    except (AttributeError, TypeError, ValueError) as error:
+        zxids = parse_document(read_file(folder, DUMPS, DESCRIPTION_BYTES_MAX))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
         raise EvidenceError(f"{DUMPS} cannot be read: {error}.") from None
+    if not isinstance(zxids, dict) or any(type(zxid) is not int for zxid in zxids.values()):
+        raise EvidenceError(f"{DUMPS} cannot be read: it does not map a dump to its zxid.")
+    return zxids
 
 
 def _final_zxids(folder: Path, chroot: str) -> dict[str, tuple[int, int]] | None:
-    path = folder / FINAL_DUMP
-    if not path.is_file():
+    try:
+        data = read_file(folder, FINAL_DUMP, DUMP_BYTES_MAX)
+    except FileNotFoundError:
         return None
     zxids = {}
-    for line in path.read_bytes().splitlines():
-        znode = json.loads(line)
-        zxids[chroot + znode["path"]] = (znode["czxid"], znode["mzxid"])
+    for line in data.splitlines():
+        znode = parse_object(line)
+        if isinstance(znode, dict) and not faults_of(znode, DUMP_SHAPE):  # else: a gap, later
+            zxids[chroot + znode["path"]] = (znode["czxid"], znode["mzxid"])
     return zxids

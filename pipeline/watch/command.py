@@ -15,7 +15,7 @@ from rich.live import Live
 from rich.text import Text
 
 from event_log.evidence import MANIFEST
-from judge.evidence.reading import EvidenceError
+from judge.evidence.run_files import EvidenceError, is_file
 from judge.evidence.run_lookup import find_runs
 from pipeline.places import local_path
 from pipeline.session import RAW_FILES, open_session
@@ -50,8 +50,12 @@ def watch(options: argparse.Namespace, console: Console) -> None:
         # PySpark's handler would first cancel the jobs of the batch. That is not needed: a batch
         # may be interrupted at any moment, and Java ends with this process.
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        follow(Stream(spark, run, folder), run, show, options)
-        spark.stop()
+        try:
+            follow(Stream(spark, run, folder), run, show, options)
+        except EvidenceError as error:
+            raise WatchError(str(error)) from None
+        finally:
+            spark.stop()
 
 
 def follow(stream: Stream, run: Path, show: Show, options: argparse.Namespace) -> None:
@@ -59,7 +63,7 @@ def follow(stream: Stream, run: Path, show: Show, options: argparse.Namespace) -
     shown: Summary | None = None
     while True:
         began_s = time.monotonic()
-        is_sealed = (run / MANIFEST).is_file()  # If true, `advance` reads the last lines.
+        is_sealed = is_file(run, MANIFEST)  # If true, `advance` reads the last lines.
         summary = stream.advance()
         if shown is None or summary.batch != shown.batch:
             shown = summary

@@ -13,11 +13,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import BinaryIO, Final
 
 from event_log.evidence import EVENT_SOURCES
+from judge.evidence.run_files import open_file, run_files
 
+_SEGMENT: Final = re.compile(rf"(?:{'|'.join(EVENT_SOURCES)})=[^/]*/events-[^/]*\.jsonl")
 _PIECE: Final = 1 << 20
 
 
@@ -39,13 +42,17 @@ class Increments:
                 path.unlink()
 
     def take(self) -> int:
-        """Copy all complete new lines; return their number of bytes."""
+        """Copy all complete new lines; return their number of bytes.
+
+        Raises:
+            EvidenceError: the run has an entry that is neither a regular file nor a folder.
+        """
         part, number = self.lines / ".part", self._number + 1
         offsets = dict(self._offsets)
         with part.open("wb") as copy:
-            for path in self._segments():
-                name = path.relative_to(self._run).as_posix()
-                offsets[name] = _copy_lines(path, offsets.get(name, 0), copy)
+            for name in self._segments():
+                with open_file(self._run, name) as segment:
+                    offsets[name] = _copy_lines(segment, offsets.get(name, 0), copy)
             copied = copy.tell()
         if not copied:
             part.unlink()
@@ -55,12 +62,8 @@ class Increments:
         self._number, self._offsets = number, offsets
         return copied
 
-    def _segments(self) -> list[Path]:
-        return sorted(
-            path
-            for source in EVENT_SOURCES
-            for path in self._run.glob(f"{source}=*/events-*.jsonl")
-        )
+    def _segments(self) -> list[str]:
+        return [name for name in run_files(self._run) if _SEGMENT.fullmatch(name)]
 
     def _store(self, number: int, offsets: dict[str, int]) -> None:
         part = self._record.with_suffix(".part")
@@ -73,13 +76,12 @@ class Increments:
             path.unlink()
 
 
-def _copy_lines(segment: Path, start: int, copy: BinaryIO) -> int:
+def _copy_lines(segment: BinaryIO, start: int, copy: BinaryIO) -> int:
     """Copy the complete lines from the byte `start` on; return where they end."""
-    with segment.open("rb") as opened:
-        end = _end_of_lines(opened, start)
-        opened.seek(start)
-        while piece := opened.read(min(end - opened.tell(), _PIECE)):
-            copy.write(piece)
+    end = _end_of_lines(segment, start)
+    segment.seek(start)
+    while piece := segment.read(min(end - segment.tell(), _PIECE)):
+        copy.write(piece)
     return end
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from judge import properties
-from judge.evidence.reading import EvidenceError, read_sealed
+from judge.evidence.reading import read_sealed
+from judge.evidence.run_files import EvidenceError
 from judge.evidence.shapes import EVENT_SHAPES, faults_of
 from judge.history import History
 from judge.properties import PROPERTIES, PROPERTY_SPECS

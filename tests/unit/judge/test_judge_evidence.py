@@ -28,7 +28,8 @@ from judge.evidence.commit_lines import commit_line
 from judge.evidence.gaps import out_of_reach
 from judge.evidence.lines import parse_object
 from judge.evidence.merge import merge
-from judge.evidence.reading import EvidenceError, read_sealed
+from judge.evidence.reading import read_sealed
+from judge.evidence.run_files import EvidenceError
 from judge.evidence.run_lookup import find_runs, read_run
 from judge.evidence.sealing import without_tail
 from judge.history import History

@@ -18,7 +18,7 @@ import pytest
 from event_log.evidence import MANIFEST, RUN, RunDescription
 from judge.__main__ import main as judge_main
 from judge.evidence.__main__ import main as evidence_main
-from judge.evidence.reading import EvidenceError
+from judge.evidence.run_files import EvidenceError
 from judge.evidence.run_lookup import read_run
 from judge.exit_codes import CANNOT_RUN, UNDECIDED
 from judge.history import History

@@ -1,9 +1,10 @@
-"""A cluster's folder has one owner."""
+"""A cluster's folder has one owner, and nothing in it leads out of it."""
 
 from __future__ import annotations
 
 import fcntl
 import os
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridgehead.cli.options import duration_seconds
-from bridgehead.cluster.data_directory import DataDirectory
+from bridgehead.cluster.data_directory import DataDirectory, make_private, read_json, write_json
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.properties import format_properties, parse_properties
 from bridgehead.cluster.zookeeper import Member, server_configuration
@@ -137,3 +138,118 @@ _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 @given(st.dictionaries(_TEXT, _TEXT, max_size=5))
 def test_formatted_properties_are_parsed_to_the_same_properties(properties: dict[str, str]) -> None:
     assert parse_properties(format_properties(properties)) == properties
+
+
+ENTRIES = ("supervisor.pid", "nodes", "evidence", "zookeeper", "nodes/1/node.log", "tls/ca.pem")
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+@pytest.mark.parametrize("mode", [0o777, 0o700], ids=oct)
+def test_a_planted_link_is_neither_followed_nor_accepted(
+    name: str, mode: int, tmp_path: Path
+) -> None:
+    victim, folder = tmp_path / "victim", tmp_path / "data"
+    is_file = "." in name
+    if is_file:
+        victim.write_text("thesis")
+    else:
+        victim.mkdir()
+        (victim / "kept").write_text("thesis")
+    victim.chmod(0o755)
+    (folder / name).parent.mkdir(parents=True)
+    folder.chmod(mode)
+    (folder / name).symlink_to(victim)
+    with pytest.raises(ClusterError, match="is a symbolic link, which no cluster creates"):
+        DataDirectory(folder).claim()
+    assert (victim if is_file else victim / "kept").read_text() == "thesis"
+    assert victim.stat().st_mode & 0o777 == 0o755
+    assert not DataDirectory(folder).is_claimed()
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("name", ["supervisor.pid", "cluster.json", "nodes/1/node.log"])
+def test_a_planted_pipe_blocks_nobody(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(tmp_path / name)
+    directory = DataDirectory(tmp_path)
+    assert not directory.is_claimed()
+    assert directory.owner_text() == "unknown"
+    assert read_json(directory.cluster_json) is None
+    with pytest.raises(ClusterError, match="is a pipe or a device, which no cluster creates"):
+        directory.claim()
+
+
+def test_a_folder_that_others_can_write_is_used_only_if_it_is_a_clusters(tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    os.close(DataDirectory(tmp_path).claim())
+    assert tmp_path.stat().st_mode & 0o777 == 0o700
+    (tmp_path / "notes").touch()
+    for mode in (0o707, 0o770, 0o1777):
+        tmp_path.chmod(mode)
+        with pytest.raises(ClusterError, match="run `chmod go-w` on it"):
+            DataDirectory(tmp_path).claim()
+    tmp_path.chmod(0o755)
+    os.close(DataDirectory(tmp_path).claim())
+
+
+@pytest.mark.parametrize("name", ["", "nodes", "nodes/1/node.log"])
+def test_nothing_of_another_user_is_used(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "nodes" / "1").mkdir(parents=True)
+    (tmp_path / "nodes" / "1" / "node.log").touch()
+    theirs, lstat, stat = tmp_path / name, Path.lstat, Path.stat
+
+    def owned(status: os.stat_result, path: Path) -> os.stat_result:
+        uid = os.geteuid() + (path == theirs)
+        return os.stat_result((*status[:4], uid, *status[5:]))
+
+    monkeypatch.setattr(Path, "lstat", lambda path: owned(lstat(path), path))
+    monkeypatch.setattr(Path, "stat", lambda path, **how: owned(stat(path, **how), path))
+    with pytest.raises(ClusterError, match="belongs to another user"):
+        DataDirectory(tmp_path).claim()
+
+
+def test_sockets_of_an_earlier_run_are_accepted(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "control.sock"))
+    os.close(DataDirectory(tmp_path).claim())
+    assert (tmp_path / "control.sock").lstat().st_mode & 0o077 == 0
+
+
+def test_a_folder_is_private_before_its_entries_are_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise another user could plant an entry between the check and the change of the mode."""
+    folder = tmp_path / "nodes"
+    folder.mkdir()
+    folder.chmod(0o777)
+    modes, iterdir = [], Path.iterdir
+
+    def listed(path: Path) -> Iterator[Path]:
+        modes.append(path.stat().st_mode & 0o777)
+        return iterdir(path)
+
+    monkeypatch.setattr(Path, "iterdir", listed)
+    make_private([folder])
+    assert modes == [0o700]
+
+
+def test_documents_are_replaced_and_never_written_through_a_link(tmp_path: Path) -> None:
+    victim, document = tmp_path / "victim", tmp_path / "cluster.json"
+    victim.write_text("thesis")
+    document.with_name("cluster.json.tmp").symlink_to(victim)
+    write_json(document, {"port": 7})
+    assert (read_json(document), victim.read_text()) == ({"port": 7}, "thesis")
+    document.unlink()
+    document.symlink_to(victim)
+    write_json(victim, {"port": 8})
+    assert read_json(document) is None
+
+
+@pytest.mark.parametrize(
+    "content", [b"[" * 200_000, b'{"a":' * 200_000, b"\xff", b"[]", b"9" * 5000]
+)
+def test_a_document_that_is_not_an_object_counts_as_missing(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "ready.json").write_bytes(content)
+    assert read_json(tmp_path / "ready.json") is None

@@ -17,6 +17,7 @@ from bridgehead.cluster.cluster_file import load_settings
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.properties import format_properties
 from bridgehead.cluster.settings import ClusterSettings, settings_from_json, settings_to_json
+from bridgehead.jaas import parse_jaas
 from node.config import read_config
 
 PASSWORD = "p\"a\\ss; word='x"
@@ -168,3 +169,65 @@ def test_certificate_covers_every_advertised_address() -> None:
         }
     )
     assert hosts == ["127.0.0.1", "::1", "localhost", "192.0.2.7", "kafka.example.org"]
+
+
+ODD_NAMES = ('x="" user_admin', 'a"b', "back\\slash", "semi;colon", "eq=ual", "user one", "é", "'")
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_a_users_name_adds_no_other_user(name: str, tmp_path: Path) -> None:
+    text = f"""
+listeners: {{CLIENTS: {{protocol: SASL_PLAINTEXT, mechanisms: [PLAIN]}}}}
+users: {{{json.dumps(name)}: pwned, bob: bob-secret}}
+"""
+    jaas = settings(tmp_path, text).properties["listener.name.clients.plain.sasl.jaas.config"]
+    options = parse_jaas(jaas, "sasl.jaas.config").options
+    assert options == {f"user_{name}": "pwned", "user_bob": "bob-secret"}
+
+
+def test_a_super_users_name_adds_no_other_super_user(tmp_path: Path) -> None:
+    with pytest.raises(ClusterError, match="separates its entries with semicolons"):
+        settings(tmp_path, "users: {'a;User:mallory': {super: true}}")
+    with pytest.raises(ClusterError, match="cannot be a super user"):
+        settings(
+            tmp_path,
+            "users: {bob: {super: true}}\n"
+            "properties: {bridgehead.inter.broker.user: 'b;User:mallory'}",
+        )
+
+
+@pytest.mark.parametrize("name", ["", " mallory", "mallory\t", "a\nb", "a\x00b", "\u2028a"])
+def test_a_name_that_other_places_would_read_differently_is_rejected(
+    name: str, tmp_path: Path
+) -> None:
+    """`super.users` is trimmed, so ` mallory` would make mallory a super user."""
+    with pytest.raises(ClusterError, match="a user's name is not empty"):
+        settings(tmp_path, f"users: {{{json.dumps(name)}: {{super: true}}}}")
+
+
+def _merges_of_merges() -> str:
+    lines = ["m0: &m0 {" + ", ".join(f"k{number}: v" for number in range(10)) + "}"]
+    for depth in range(1, 9):
+        merged = ", ".join([f"*m{depth - 1}"] * 10)
+        lines.append(f"m{depth}: &m{depth} {{<<: [{merged}]}}")
+    return "\n".join([*lines, "properties: *m8"])
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[" * 5_000, "is nested too deeply"),
+        ("{a: " * 5_000, "is nested too deeply"),
+        ("brokers: " + "9" * 5_000, "a number or a date in it is invalid"),
+        ("brokers: 2026-99-99", "a number or a date in it is invalid"),
+        (_merges_of_merges(), "a mapping has more than 10,000 keys"),
+        ("#" * (5 << 20), "has more than"),
+        ("acls: [" + "1, " * 5_000 + "]", "and 4990 more"),
+    ],
+    ids=["list", "map", "digits", "date", "merges", "large", "many"],
+)
+def test_a_hostile_file_gets_one_short_sentence(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ClusterError, match=message) as rejected:
+        settings(tmp_path, text)
+    assert len(str(rejected.value)) < 2_000

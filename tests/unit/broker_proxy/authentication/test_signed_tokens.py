@@ -145,3 +145,44 @@ def test_a_key_url_without_kafkas_validating_callback_handler_is_rejected() -> N
     assert settings.sasl["OAUTHBEARER"].signed_tokens == {URL: "file:///keys.json"}
     with pytest.raises(SecurityConfigError, match=r"callback\.handler\.class"):
         read_security("A", "SASL_SSL", {**listener, handler: "my.Handler"})
+
+
+@pytest.mark.parametrize(
+    "purpose", [{"use": "enc"}, {"use": ""}, {"key_ops": ["encrypt", "wrapKey"]}, {"key_ops": []}]
+)
+def test_a_key_for_another_purpose_verifies_no_token(
+    purpose: dict[str, Any], tmp_path: Path
+) -> None:
+    """RFC 7517 §4.2 and §4.3. An encryption key is often published by its owner, not the issuer."""
+    file = tmp_path / "keys.json"
+    write_keys(file, "rsa", "ec")
+    document = json.loads(file.read_text())
+    document["keys"][0] |= purpose
+    file.write_text(json.dumps(document))
+    check = validator(file)
+    assert check(signed(GOOD, EC, "ec", "ES256")).principal_name == "alice"
+    with pytest.raises(TokenRejectedError, match="unknown key"):
+        check(signed(GOOD))
+    document["keys"][0] |= {"use": "sig", "key_ops": ["sign", "verify"]}
+    file.write_text(json.dumps(document))
+    os.utime(file, ns=(1, 1))
+    assert check(signed(GOOD)).principal_name == "alice"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *("[]", "7", '{"keys": {}}', '{"keys": [7]}', '{"keys": [{"kid": []}]}', "[" * 100_000),
+        '{"keys": "abc"}',
+    ],
+)
+def test_a_file_that_is_no_key_set_rejects_tokens_and_crashes_nothing(
+    content: str, keys: Path, tmp_path: Path
+) -> None:
+    check = validator(keys)
+    keys.write_text(content)
+    os.utime(keys, ns=(1, 1))
+    with pytest.raises(TokenRejectedError):
+        check(signed(GOOD, kid="other"))
+    with pytest.raises(SecurityConfigError, match="holds no usable keys"):
+        validator(keys)
