@@ -21,13 +21,14 @@ from typing import Any, Literal, Self
 
 from bridgehead.cluster.access_plan import AccessPlan
 from bridgehead.cluster.client import ControlClient
-from bridgehead.cluster.errors import ClusterError
+from bridgehead.cluster.errors import HIDE_FROM_PYTEST, ClusterError
 from bridgehead.cluster.faults import Faults
 from bridgehead.cluster.launch import launch
 from bridgehead.cluster.launcher import SupervisorProcess
 from bridgehead.cluster.settings import ClusterSettings, RunSettings, check_settings
 from bridgehead.cluster.upgrade import upgrade
 
+__tracebackhide__ = HIDE_FROM_PYTEST
 _POLL_S = 0.02
 
 
@@ -35,7 +36,7 @@ _POLL_S = 0.02
 class Broker:
     """One broker. `listeners` maps names to `host:port`.
 
-    While the broker does not run, `pid` is 0, and `listeners` and `metrics_url` are empty.
+    While the broker does not run, `pid` is 0, and the addresses are those where it served last.
     """
 
     id: int
