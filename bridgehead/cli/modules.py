@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Annotated
 
@@ -221,14 +222,45 @@ def trends(
 
 
 @chaos_app.command("list")
-def list_scenarios() -> None:
-    """List the scenarios."""
-    run_module("chaos", "list")
+def list_scenarios(
+    word: Annotated[
+        str, typer.Argument(metavar="[WORD]", help="A word of the name or the aim; default: all.")
+    ] = "",
+    *,
+    theme: Annotated[
+        str | None,
+        typer.Option(
+            metavar="THEME", help="pauses, kills, links, zookeeper, clocks-and-disks or load."
+        ),
+    ] = None,
+    tier: Annotated[
+        str | None, typer.Option(metavar="TIER", help="`local` or `simulated`.")
+    ] = None,
+) -> None:
+    """List the scenarios by theme, and three to start with."""
+    of_theme = [] if theme is None else ["--theme", theme]
+    run_module("chaos", "list", word, *of_theme, *([] if tier is None else ["--tier", tier]))
+
+
+def _complete_scenarios(incomplete: str) -> list[str]:
+    """Return the names of the scenarios that begin with `incomplete`, for the shell."""
+    from bridgehead.application import module_command, module_environment
+
+    command = module_command("chaos", "list", "--names")
+    listed = subprocess.run(
+        command, env=module_environment(), capture_output=True, text=True, check=False
+    )
+    return [name for name in ["all", *listed.stdout.split()] if name.startswith(incomplete)]
 
 
 @chaos_app.command("run")
 def run_scenarios(
-    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Scenarios, or `all`.")],
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="NAME...", help="Scenarios, or `all`.", autocompletion=_complete_scenarios
+        ),
+    ],
     *,
     seed: Annotated[int, typer.Option(metavar="N", help="The first seed.")] = 1,
     seeds: Annotated[

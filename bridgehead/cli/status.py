@@ -76,10 +76,10 @@ def _show(document: dict[str, Any]) -> None:
 
 
 def reset(*, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
-    """Make a cluster like new: every broker runs, and nothing is left of what clients wrote.
+    """Make a running cluster like new.
 
-    It removes fault rules, topics, dynamic broker configs, client quotas, and the users and ACLs
-    that clients created.
+    It starts the brokers that are down. It removes fault rules, topics, dynamic broker configs,
+    client quotas, and the users and ACLs that clients created.
     """
     from bridgehead.cluster.client import ControlClient
 

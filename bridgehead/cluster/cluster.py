@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from bridgehead.cluster.access_plan import AccessPlan
 from bridgehead.cluster.client import ControlClient
@@ -27,6 +27,9 @@ from bridgehead.cluster.launch import launch
 from bridgehead.cluster.launcher import SupervisorProcess
 from bridgehead.cluster.settings import ClusterSettings, RunSettings, check_settings
 from bridgehead.cluster.upgrade import upgrade
+
+if TYPE_CHECKING:
+    from bridgehead.cluster.asynchronous import AsyncCluster
 
 __tracebackhide__ = HIDE_FROM_PYTEST
 _POLL_S = 0.02
@@ -183,6 +186,13 @@ class Cluster(StartStop):
     def faults(self) -> Faults:
         """The fault rules; brokers accept them only with `bridgehead.faults.allow=true`."""
         return Faults(self._client)
+
+    @property
+    def asynchronous(self) -> AsyncCluster:
+        """The same cluster with coroutines, which do not stop the event loop of a test."""
+        from bridgehead.cluster.asynchronous import AsyncCluster  # It imports this module.
+
+        return AsyncCluster(self)
 
     @property
     def brokers(self) -> dict[int, Broker]:

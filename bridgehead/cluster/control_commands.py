@@ -248,6 +248,7 @@ async def _controller_move(cluster: RunningCluster, message: Message) -> Message
 
     try:
         if moved:
+            cluster.record.fault_injected("move", current.id)
             await _pin(running, target.id)
             await current.command({"command": "resign"})
             await wait_until(is_active, _MOVE_TIMEOUT_S, late)

@@ -132,6 +132,10 @@ class RunRecord:
         """Record that a fault has ended."""
         self._note("fault_healed", action=action, target=str(node_id))
 
+    def ending(self, running: int) -> None:
+        """Record that the nodes are about to be stopped; `running` of them still run."""
+        self._note("run_ending", running=running)
+
     def note_ends(self, nodes: Iterable[EndedNode]) -> None:
         """Record the nodes that have exited since the last call.
 

@@ -28,6 +28,7 @@ from bridgehead.cluster import Cluster, ClusterError
 from bridgehead.cluster.client import ControlClient
 from bridgehead.cluster.upgrade import LEVEL
 from bridgehead.raw_client.blocking import Connection
+from tests.integration.test_supervision import command
 
 ADMIN = ("admin", "admin-secret")
 OPTIONS: dict[str, Any] = {
@@ -198,3 +199,12 @@ def test_reset_fails_after_an_upgrade(healed: Cluster) -> None:
     ControlClient(healed.data_dir).restart_node(1, {LEVEL: "3.9"})
     with pytest.raises(ClusterError, match="start a new cluster"):
         healed.heal(reset=True)
+
+
+def test_the_command_reset_makes_the_cluster_like_new(cluster: Cluster) -> None:
+    create(client(cluster.bootstrap_servers), "left-over")
+    cluster.kill_node(2)
+    done = command("reset", "--data-dir", str(cluster.data_dir))
+    assert done.stderr == ""
+    assert done.stdout == "Started again: broker 2.\nThe cluster is like new.\n"
+    assert client(cluster.bootstrap_server(2)).list_topics().topics == {}
