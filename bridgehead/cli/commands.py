@@ -29,7 +29,7 @@ def _print_version(wanted: bool) -> None:
 
 COMMANDS = (
     *(up.up, status.status, status.reset, status.down, status.logs, upgrade.upgrade),
-    modules.judge,
+    *(modules.judge, modules.trace),
     version,
 )
 GROUPS = (

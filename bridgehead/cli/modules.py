@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from bridgehead.cli.options import (
+    DEFAULT_DATA_DIR,
     JsonOption,
     SealKeyOption,
     UnsealedOption,
@@ -50,6 +51,48 @@ def judge(
         raise ClusterError(f"{evidence} is not a folder: give the --data-dir of the cluster.")
     options = seal_options(seal_key, unsealed=unsealed)
     run_module("judge", str(evidence), *options, *(["--json"] if json_output else []))
+
+
+def trace(
+    request: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[REQUEST]",
+            help="The request's id in the evidence; default: the last one that changes metadata.",
+        ),
+    ] = None,
+    *,
+    data_dir: Annotated[
+        Path,
+        typer.Option(
+            "--data-dir",
+            envvar="BRIDGEHEAD_DATA_DIR",
+            metavar="DIR",
+            help="The folder of a cluster, which may be running, or of one run.",
+        ),
+    ] = DEFAULT_DATA_DIR,
+    api: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The last request of this API.")
+    ] = None,
+    client_id: Annotated[
+        str | None, typer.Option(metavar="ID", help="The last request of this client id.")
+    ] = None,
+    last: Annotated[int, typer.Option(metavar="N", min=1, help="The last N such requests.")] = 1,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Show requests as they end, until Ctrl-C.")
+    ] = False,
+) -> None:
+    """Show the steps of a request: which broker did what, and when.
+
+    Exit code 3: the run has no such request.
+    """
+    run_module(
+        *("demo.trace", "--folder", str(data_dir), "--last", str(last)),
+        *([] if request is None else [request]),
+        *([] if api is None else ["--api", api]),
+        *([] if client_id is None else [f"--client-id={client_id}"]),
+        *(["--follow"] if follow else []),
+    )
 
 
 @evidence_app.command()
