@@ -23,6 +23,7 @@ from judge.evidence.run_lookup import read_run
 from judge.exit_codes import CANNOT_RUN
 from judge.history import History
 from judge.properties import PROPERTY_SPECS
+from judge.report.page import page
 from judge.seals import Seal, SealError, seal_rules
 from judge.verdicts import Judgement, Verdict, exit_code, judge, worst
 
@@ -45,6 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.add_argument("--seal-key", type=Path, help="the key that must have signed the manifest")
     parser.add_argument("--unsealed", action="store_true", help="trust a run that is not sealed")
+    parser.add_argument("--html", type=Path, help="write the report to this file, without Spark")
     options = parser.parse_args(arguments)
     try:
         rules = seal_rules(options.seal_key, accept_unsealed=options.unsealed)
@@ -55,8 +57,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (EvidenceError, OSError) as error:
         print(error, file=sys.stderr)
         return exit_code(Verdict.NODATA)
-    judgements = judge(History(evidence))
+    history = History(evidence)
+    judgements = judge(history)
     verdict = worst(judgement.row for judgement in judgements)
+    if options.html is not None:
+        try:
+            report = page(history, judgements, verdict, str(options.folder.resolve()))
+            options.html.write_text(report, encoding="utf-8")
+        except OSError as error:
+            print(f"{options.html} cannot be written: {error.strerror}.", file=sys.stderr)
+            return CANNOT_RUN
     if options.json:
         print(json.dumps(_document(judgements, verdict, evidence), indent=2))
     else:

@@ -39,6 +39,10 @@ def judge(
     *,
     seal_key: SealKeyOption = None,
     unsealed: UnsealedOption = False,
+    html: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a report with timelines to FILE, without Spark."),
+    ] = None,
     json_output: JsonOption = False,
 ) -> None:
     """Judge a cluster's last run.
@@ -50,6 +54,8 @@ def judge(
     if not evidence.is_dir():
         raise ClusterError(f"{evidence} is not a folder: give the --data-dir of the cluster.")
     options = seal_options(seal_key, unsealed=unsealed)
+    if html is not None:
+        options.append(f"--html={html}")
     run_module("judge", str(evidence), *options, *(["--json"] if json_output else []))
 
 

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from html import escape
 from typing import Final
 
-from pipeline.report import charts
+from judge.report import charts
+from judge.report.html import document, mark, table
 from pipeline.report.figures import Figures
-from pipeline.report.html import document, mark, table
 
 BEFORE: Final = 5  # the number of earlier runs with which a run is compared
 FACTOR: Final = 1.25

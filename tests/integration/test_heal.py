@@ -194,17 +194,17 @@ def test_heal_restarts_a_killed_zookeeper(healed: Cluster) -> None:
     create(client(healed.bootstrap_servers), "after-zookeeper")
 
 
+def test_the_command_reset_makes_the_cluster_like_new(healed: Cluster) -> None:
+    create(client(healed.bootstrap_servers), "left-over")
+    healed.kill_node(2)
+    done = command("reset", "--data-dir", str(healed.data_dir))
+    assert done.stderr == ""
+    assert done.stdout == "Started again: broker 2.\nThe cluster is like new.\n"
+    assert client(healed.bootstrap_server(2)).list_topics().topics == {}
+
+
 def test_reset_fails_after_an_upgrade(healed: Cluster) -> None:
     """`reset` cannot undo an upgrade. This test must be last, because all later resets fail."""
     ControlClient(healed.data_dir).restart_node(1, {LEVEL: "3.9"})
     with pytest.raises(ClusterError, match="start a new cluster"):
         healed.heal(reset=True)
-
-
-def test_the_command_reset_makes_the_cluster_like_new(cluster: Cluster) -> None:
-    create(client(cluster.bootstrap_servers), "left-over")
-    cluster.kill_node(2)
-    done = command("reset", "--data-dir", str(cluster.data_dir))
-    assert done.stderr == ""
-    assert done.stdout == "Started again: broker 2.\nThe cluster is like new.\n"
-    assert client(cluster.bootstrap_server(2)).list_topics().topics == {}

@@ -27,6 +27,14 @@ class Band:
 
 
 @dataclass(frozen=True, slots=True)
+class Mark:
+    """A moment on the horizontal axis, such as a fault."""
+
+    at: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
 class Line:
     """A series of points; a point without a value interrupts the line."""
 
@@ -73,9 +81,19 @@ def _ticks(span: float, *, whole: bool) -> list[float]:
 
 
 def lines(
-    title: str, series: Sequence[Line], bands: Sequence[Band], unit: str, *, x_unit: str = "s"
+    title: str,
+    series: Sequence[Line],
+    bands: Sequence[Band],
+    unit: str,
+    *,
+    x_unit: str = "s",
+    marks: Sequence[Mark] = (),
 ) -> str:
-    """Draw series, with bands behind them. Without `x_unit`, the ticks of x are whole numbers."""
+    """Draw series, with bands and marks behind them.
+
+    Without `x_unit`, the ticks of x are whole numbers. A mark outside the series is drawn at their
+    edge.
+    """
     height = 240.0
     xs = [x for line in series for x, _ in line.points] or [0.0]
     ys = [y for line in series for _, y in line.points if y is not None] or [0.0]
@@ -98,6 +116,14 @@ def lines(
             )
             if end - start > _LETTER * len(band.label):
                 parts.append(_text(start + 4, _TOP + 12, band.label, "quiet"))
+    for mark in marks:
+        x, _ = at(min(max(mark.at, 0.0), span), 0)
+        parts.append(
+            f'<path d="M{x:.1f} {_TOP}v{plot_height:.1f}" class="mark">'
+            f"<title>{escape(mark.label)}, {number(mark.at)} {x_unit}</title></path>"
+        )
+        anchor = "end" if x > WIDTH - _RIGHT - _LETTER * len(mark.label) else "start"
+        parts.append(_text(x + (3 if anchor == "start" else -3), _TOP + 26, mark.label, "", anchor))
     for tick in range(_TICKS + 1):
         x0, y = at(0, top * tick / _TICKS)
         parts.append(f'<path d="M{x0:.1f} {y:.1f}H{WIDTH - _RIGHT}" class="grid"/>')
