@@ -8,9 +8,8 @@ judge can check them.
 
 from __future__ import annotations
 
-from bridgehead.cluster.asynchronous import AsyncCluster
 from bridgehead.cluster.client_history import ClientHistory
-from bridgehead.cluster.cluster import Broker, Cluster
+from bridgehead.cluster.cluster import AsyncCluster, Broker, Cluster
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.settings import RunSettings
 

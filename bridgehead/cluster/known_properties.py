@@ -21,16 +21,18 @@ _LISTENER: Final = re.compile(r"listener\.name\.[^.]+\.(?:(?:plain|scram-sha-\d+
 
 def unknown_properties(names: Iterable[str]) -> list[str]:
     """Return a sentence for each name that is in no table, in their order."""
-    known = _known()
+    read_names = _read_names()
     sentences = []
     for name in names:
         plain = _LISTENER.sub("", name, count=1)
-        if plain not in known and not plain.startswith(_PREFIXES):
-            sentences.append(f"Nothing reads the property {name!r}.{did_you_mean(plain, known)}")
+        if plain not in read_names and not plain.startswith(_PREFIXES):
+            sentences.append(
+                f"Nothing reads the property {name!r}.{did_you_mean(plain, read_names)}"
+            )
     return sentences
 
 
-def _known() -> frozenset[str]:
+def _read_names() -> frozenset[str]:
     folder = application_root() / "cluster_model" / "configs"
     lines = (line for table in _TABLES for line in (folder / table).read_text().splitlines()[1:])
     return frozenset(line.partition("\t")[0] for line in lines)

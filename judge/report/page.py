@@ -34,7 +34,7 @@ def page(history: History, judgements: Sequence[Judgement], verdict: Verdict, fo
         "repeat with": f"bridgehead judge {folder} --html FILE",
     }
     rows = [judgement.row for judgement in judgements]
-    found = [
+    violations = [
         {"property": violation.property, "sentence": violation.sentence, "rows": violation.rows}
         for judgement in judgements
         for violation in judgement.violations[:_VIOLATIONS_MAX]
@@ -47,7 +47,7 @@ def page(history: History, judgements: Sequence[Judgement], verdict: Verdict, fo
         + sections.over_time(tables)
         + sections.failover(tables["terms"])
         + sections.verdicts(rows)
-        + sections.violations(rows, found, note)
+        + sections.violations(rows, violations, note)
         + _gaps(history.evidence.gaps)
     )
     return document(f"Bridgehead: {run.run_id}", body)

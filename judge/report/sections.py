@@ -129,12 +129,12 @@ def _counts(row: VerdictRow) -> str:
     return f"<td class=n>{row.judged:,}</td><td class=n>{row.violations:,}</td>"
 
 
-def violations(rows: Sequence[VerdictRow], found: Rows, note: str) -> str:
+def violations(rows: Sequence[VerdictRow], listed: Rows, note: str) -> str:
     """Return the violations. The first ones of each property are shown, the others folded.
 
     Args:
         rows: the verdicts.
-        found: the violations: `property`, `sentence` and `rows`, the evidence for it.
+        listed: the violations: `property`, `sentence` and `rows`, the evidence for it.
         note: where all violations are.
     """
     violated = [row for row in rows if row.violations and row.verdict != "NODATA"]
@@ -143,7 +143,7 @@ def violations(rows: Sequence[VerdictRow], found: Rows, note: str) -> str:
         items = [
             f"<tr><td>{escape(row['sentence'])}<br>"
             f"<small>{'<br>'.join(escape(text) for text in row['rows'])}</small></td></tr>"
-            for row in found
+            for row in listed
             if row["property"] == verdict.property
         ]
         parts.append(
