@@ -88,7 +88,7 @@ def trace(
         bool, typer.Option("--follow", "-f", help="Show requests as they end, until Ctrl-C.")
     ] = False,
 ) -> None:
-    """Show the steps of a request: which broker did what, and when.
+    """Show the steps of a request, broker by broker.
 
     Exit code 3: the run has no such request.
     """

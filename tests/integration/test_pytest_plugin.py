@@ -80,6 +80,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("suite")
     (folder / "test_readme.py").write_text(example("README.md", "## In pytest"))
     (folder / "test_page.py").write_text(example("docs/testing.md", "## pytest"))
+    (folder / "test_aio.py").write_text(example("docs/testing.md", "### asyncio"))
     (folder / "test_guide.py").write_text(example("docs/guides/ci.md", "## The test"))
     (folder / "test_the_order.py").write_text(ORDER)  # runs after test_readme.py
     plugin = ("-p", "bridgehead.pytest_plugin", "-p", "no:cacheprovider")

@@ -31,12 +31,12 @@ class Printed(NamedTuple):
 
 _PLUGIN: Final = "tests/integration/test_pytest_plugin.py::test_documented_example_passes"
 RUN_ELSEWHERE: Final[Mapping[Printed, str]] = {
-    Printed("README.md", "from confluent_kafka.admin"): _PLUGIN,
     Printed("README.md", "make image-offline"): (
         "tests/docker/test_readme.py::test_commands_of_the_container_section_work"
     ),
     Printed("docs/guides/ci.md", "# tests/test_failover.py"): _PLUGIN,
     Printed("docs/testing.md", "import pytest"): _PLUGIN,
+    Printed("docs/testing.md", "# test_aiokafka.py"): _PLUGIN,
     Printed("docs/tools.md", "bridgehead topics --create"): (
         "tests/integration/test_tools_equal_kafkas.py::test_examples_of_the_page_work"
     ),
