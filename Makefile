@@ -29,8 +29,9 @@ help-all: ## show every target
 
 setup: $(STAMP) ## [Start] install the pinned packages into .venv
 
-# Pinned versions with hashes, then a launcher: an editable install would copy the application tree
-# into site-packages, where it would become stale.
+# Pinned versions with hashes, then the package as a symbolic link, with the metadata that registers
+# the pytest plug-in: an editable install would copy the application tree into site-packages, where
+# it would become stale.
 $(STAMP): requirements/dev.lock Makefile
 	@if [ -z "$(PYTHON)" ] || ! "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then \
 		echo "Python 3.11 or later is needed: install it, or name it with make PYTHON=/path/to/python3 setup." >&2; \
@@ -49,6 +50,7 @@ $(STAMP): requirements/dev.lock Makefile
 	@printf '%s\n' '#!$(CURDIR)/$(BIN)/python' 'import sys' 'sys.path.insert(0, "$(CURDIR)")' \
 		'from bridgehead.cli.main import main' 'main()' > $(BIN)/bridgehead
 	@chmod +x $(BIN)/bridgehead
+	@$(BIN)/python -m deploy.link_package
 	@touch $@
 
 demo: setup ## [Start] a request step by step, a failover, the verdicts

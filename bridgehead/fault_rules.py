@@ -1,21 +1,24 @@
 """Fault rules make selected requests of clients, or their Envelopes, fail. No I/O.
 
-A rule has an action and conditions. Every broker counts its own matches of a rule; the rule acts on
-`times` matches, beginning with the `nth`. If `times` is 0, it acts on the `nth` and all later ones.
+A rule has an action and conditions. It acts on `times` matches, beginning with the `nth`. If
+`times` is 0, it acts on the `nth` and all later ones. By default every broker counts its own
+matches; with the count `cluster`, the brokers count together.
 """
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from random import Random
 from typing import Any, Final, TypeVar
 
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.apis import API_SPECS
 from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.suggestions import did_you_mean
 
 RULES_MAX: Final = 100
 _DELAY_MS_MAX: Final = 600_000
@@ -24,8 +27,8 @@ _TEXT_MAX: Final = 500
 _VERSIONS: Final = re.compile(r"(\d{1,3})(?:-(\d{1,3}))?")
 _FIELDS: Final = frozenset(
     {
-        *("action", "side", "phase", "error", "delay_ms", "api", "versions"),
-        *("client_id", "principal", "topic", "nth", "times"),
+        *("action", "side", "phase", "error", "delay_ms", "jitter_ms", "api", "versions"),
+        *("client_id", "principal", "topic", "nth", "times", "count", "probability"),
     }
 )
 
@@ -59,6 +62,13 @@ class Phase(StrEnum):
     RESPONSE = "response"  # after execution
 
 
+class Count(StrEnum):
+    """Which requests `nth` and `times` count."""
+
+    BROKER = "broker"  # each broker counts its own
+    CLUSTER = "cluster"  # the brokers count together
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
     """One request, as rules see it."""
@@ -79,6 +89,7 @@ class FaultRule:
     phase: Phase = Phase.REQUEST
     error: ErrorCode = ErrorCode.NONE
     delay_ms: int = 0
+    jitter_ms: int = 0  # a delay is longer or shorter by at most this much
     api: ApiKey | None = None
     versions: tuple[int, int] | None = None
     client_id: str | None = None
@@ -86,6 +97,8 @@ class FaultRule:
     topic: str | None = None
     nth: int = 1
     times: int = 1  # 0: no limit
+    count: Count = Count.BROKER
+    probability: float = 1.0  # of acting on one of these matches
 
     def matches(self, side: Side, subject: Subject) -> bool:
         """Return whether the rule applies to a request."""
@@ -111,6 +124,12 @@ class FaultRule:
             result["error"] = self.error.name
         if self.action is Action.DELAY:
             result["delay_ms"] = self.delay_ms
+        if self.jitter_ms:
+            result["jitter_ms"] = self.jitter_ms
+        if self.probability < 1:
+            result["probability"] = self.probability
+        if self.count is not Count.BROKER:
+            result["count"] = str(self.count)
         if self.api is not None:
             result["api"] = API_SPECS[self.api].name
         if self.versions is not None:
@@ -125,6 +144,7 @@ class FaultRule:
 @dataclass(slots=True)
 class _Counted:
     rule: FaultRule
+    next_match: Callable[[], int] | None  # counts for the cluster; None: for this broker
     matches: int = 0
     hits: int = 0
 
@@ -133,21 +153,34 @@ class _Counted:
 class FaultRules:
     """The rules of one broker, in the order in which they were added, and their counts."""
 
+    random: Random = field(default_factory=Random)
     _rules: dict[str, _Counted] = field(default_factory=dict)
 
-    def add(self, rule: FaultRule, name: str | None = None) -> str:
+    def add(
+        self,
+        rule: FaultRule,
+        name: str | None = None,
+        next_match: Callable[[], int] | None = None,
+    ) -> str:
         """Add a rule; return its name, by default `rule-N`.
 
+        `next_match` counts a match for the whole cluster and returns its number.
+
         Raises:
-            FaultRuleError: there are too many rules, or the name is taken.
+            FaultRuleError: there are too many rules, the name is taken, or the rule counts for the
+                cluster and nothing does that.
         """
+        if rule.count is Count.CLUSTER and next_match is None:
+            raise FaultRuleError(
+                "Only a rule that is added to the cluster can have the count cluster."
+            )
         if len(self._rules) >= RULES_MAX:
             raise FaultRuleError(f"There are {RULES_MAX} fault rules already: remove some.")
         if name is None:
             name = free_name(self._rules)
         if name in self._rules:
             raise FaultRuleError(f"There is a fault rule {name!r} already.")
-        self._rules[name] = _Counted(rule)
+        self._rules[name] = _Counted(rule, next_match if rule.count is Count.CLUSTER else None)
         return name
 
     def remove(self, name: str | None) -> int:
@@ -178,10 +211,20 @@ class FaultRules:
             if not rule.rule.matches(side, subject):
                 continue
             rule.matches += 1
-            if acting is None and rule.rule.acts_on(rule.matches):
+            match = rule.matches if rule.next_match is None else rule.next_match()
+            if acting is None and rule.rule.acts_on(match) and self._happens(rule.rule):
                 rule.hits += 1
-                acting = name, rule.rule
+                acting = name, self._with_jitter(rule.rule)
         return acting
+
+    def _happens(self, rule: FaultRule) -> bool:
+        return self.random.random() < rule.probability
+
+    def _with_jitter(self, rule: FaultRule) -> FaultRule:
+        if not rule.jitter_ms:
+            return rule
+        jitter_ms = self.random.randint(-rule.jitter_ms, rule.jitter_ms)
+        return replace(rule, delay_ms=rule.delay_ms + jitter_ms)
 
 
 def free_name(taken: Container[str]) -> str:
@@ -197,7 +240,8 @@ def parse_rule(document: Mapping[str, Any]) -> FaultRule:
     """
     unknown = sorted(set(document) - _FIELDS)
     if unknown:
-        raise FaultRuleError(f"A fault rule has no field {unknown[0]!r}.")
+        hint = did_you_mean(unknown[0], _FIELDS)
+        raise FaultRuleError(f"A fault rule has no field {unknown[0]!r}.{hint}")
     if "action" not in document:
         raise FaultRuleError(f"A fault rule needs an action: {', '.join(Action)}.")
     action = _one_of(Action, "action", document["action"])
@@ -207,13 +251,16 @@ def parse_rule(document: Mapping[str, Any]) -> FaultRule:
         phase=_one_of(Phase, "phase", document.get("phase", Phase.REQUEST)),
         error=_error(document.get("error")),
         delay_ms=_number(document, "delay_ms", 0, _DELAY_MS_MAX),
+        jitter_ms=_number(document, "jitter_ms", 0, _DELAY_MS_MAX),
         api=_api(document.get("api")),
         versions=_versions(document.get("versions")),
         client_id=_text(document, "client_id"),
         principal=_text(document, "principal"),
         topic=_text(document, "topic"),
         nth=_number(document, "nth", 1, _COUNT_MAX),
-        times=_number(document, "times", 0, _COUNT_MAX, default=1),
+        times=_number(document, "times", 0, _COUNT_MAX, default=int("probability" not in document)),
+        count=_one_of(Count, "count", document.get("count", Count.BROKER)),
+        probability=_probability(document.get("probability", 1)),
     )
     for problem in _contradictions(rule, document):
         raise FaultRuleError(problem)
@@ -225,6 +272,8 @@ def _contradictions(rule: FaultRule, document: Mapping[str, Any]) -> Iterator[st
         yield "Give `error` with the action error, and only with it."
     if (rule.action is Action.DELAY) != (rule.delay_ms > 0):
         yield "Give a `delay_ms` above 0 with the action delay, and only with it."
+    if rule.jitter_ms > rule.delay_ms:
+        yield "`jitter_ms` is at most `delay_ms`."
     if rule.action is Action.DUPLICATE and rule.side is not Side.ENVELOPE:
         yield "Only Envelopes can be duplicated: use the side envelope."
     if rule.action is Action.DUPLICATE and rule.phase is not Phase.REQUEST:
@@ -242,7 +291,8 @@ def _one_of(kind: type[_Choice], name: str, value: object) -> _Choice:
     for member in kind:
         if member == value:
             return member
-    raise FaultRuleError(f"`{name}` is one of {', '.join(kind)}, not {value!r}.")
+    hint = did_you_mean(value, kind)
+    raise FaultRuleError(f"`{name}` is one of {', '.join(kind)}, not {value!r}.{hint}")
 
 
 def _error(value: object) -> ErrorCode:
@@ -250,7 +300,8 @@ def _error(value: object) -> ErrorCode:
         return ErrorCode.NONE
     if isinstance(value, str) and value in ErrorCode.__members__ and value != "NONE":
         return ErrorCode[value]
-    raise FaultRuleError(f"`error` is the name of one of Kafka's error codes, not {value!r}.")
+    hint = did_you_mean(value, ErrorCode.__members__)
+    raise FaultRuleError(f"`error` is the name of one of Kafka's error codes, not {value!r}.{hint}")
 
 
 def _api(value: object) -> ApiKey | None:
@@ -259,7 +310,10 @@ def _api(value: object) -> ApiKey | None:
     for key, spec in API_SPECS.items():
         if value == spec.name:
             return ApiKey(key)
-    raise FaultRuleError(f"`api` is a name in docs/apis.md, such as CreateTopics, not {value!r}.")
+    hint = did_you_mean(value, (spec.name for spec in API_SPECS.values()))
+    raise FaultRuleError(
+        f"`api` is a name in docs/apis.md, such as CreateTopics, not {value!r}.{hint}"
+    )
 
 
 def _versions(value: object) -> tuple[int, int] | None:
@@ -276,6 +330,12 @@ def _number(document: Mapping[str, Any], name: str, low: int, high: int, default
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise FaultRuleError(f"`{name}` is a number from {low} to {high}, not {value!r}.")
     return value
+
+
+def _probability(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
+        raise FaultRuleError(f"`probability` is above 0 and at most 1, not {value!r}.")
+    return float(value)
 
 
 def _text(document: Mapping[str, Any], name: str) -> str | None:

@@ -11,8 +11,13 @@ The plug-in needs Java 11 or later, or the extra `embedded`. pytest finds the pl
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import subprocess
+import tempfile
+import time
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,7 +30,32 @@ _ARGUMENTS = ("brokers", "listeners", "users", "acls", "policies", "dialect", "p
 _LISTENERS = {"CLIENTS": "SASL_PLAINTEXT"}
 _FAULTS = "bridgehead.faults.allow"  # tests may add fault rules
 _RUNNING_MAX = 2
-"""At most this many clusters of `bridgehead_cluster` run at a time, with different options."""
+"""At most this many clusters that no class or module uses run at a time."""
+_LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+_FIXTURES = tuple(f"bridgehead_{scope}cluster" for scope in ("", "class_", "module_", "session_"))
+_BEGAN_MS = pytest.StashKey[int]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options."""
+    group = parser.getgroup(MARKER, "clusters of Bridgehead")
+    group.addoption(
+        "--bridgehead-keep",
+        type=Path,
+        metavar="DIR",
+        help="keep the clusters' folders, with logs and evidence, in DIR",
+    )
+    group.addoption(
+        "--bridgehead-judge",
+        action="store_true",
+        help="judge each cluster's evidence when it stops; a violated property is an error",
+    )
+    group.addoption(
+        "--bridgehead-log-level",
+        choices=_LOG_LEVELS,
+        default="INFO",
+        help="a failed test shows log lines of this level and above; DEBUG: requests, too",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -37,6 +67,29 @@ def pytest_configure(config: pytest.Config) -> None:
     )
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Note when the test begins: its report shows later faults only."""
+    item.stash[_BEGAN_MS] = time.time_ns() // 1_000_000
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add the state of its clusters to the report of a failed test."""
+    report = yield
+    if report.failed and call.when == "call":
+        from bridgehead.cluster.failure_report import describe
+
+        used = getattr(item, "funcargs", {})
+        clusters = {name: used[name] for name in _FIXTURES if name in used}
+        level = item.config.getoption("--bridgehead-log-level")
+        for name, cluster in clusters.items():
+            text = describe(cluster.data_dir, since_ms=item.stash[_BEGAN_MS], level=level)
+            report.sections.append((f"cluster of {name}", text))
+    return report
+
+
 @pytest.fixture(scope="session")
 def bridgehead_cluster_options() -> dict[str, Any]:
     """Return the arguments of `bridgehead.cluster.Cluster`. Override this fixture to set them."""
@@ -45,11 +98,31 @@ def bridgehead_cluster_options() -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def bridgehead_session_cluster(
-    bridgehead_cluster_options: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
+    bridgehead_cluster_options: dict[str, Any], _bridgehead_clusters: _Clusters
 ) -> Iterator[Cluster]:
     """One cluster for the whole session. It keeps its state from test to test."""
-    with _new(bridgehead_cluster_options, tmp_path_factory) as cluster:
+    with _bridgehead_clusters.lend(bridgehead_cluster_options) as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="module")
+def bridgehead_module_cluster(
+    request: pytest.FixtureRequest,
+    bridgehead_cluster_options: dict[str, Any],
+    _bridgehead_clusters: _Clusters,
+) -> Iterator[Cluster]:
+    """A cluster that is like a new one for the first test of a module, and keeps its state."""
+    yield from _for_node(request, bridgehead_cluster_options, _bridgehead_clusters)
+
+
+@pytest.fixture(scope="class")
+def bridgehead_class_cluster(
+    request: pytest.FixtureRequest,
+    bridgehead_cluster_options: dict[str, Any],
+    _bridgehead_clusters: _Clusters,
+) -> Iterator[Cluster]:
+    """A cluster that is like a new one for the first test of a class, and keeps its state."""
+    yield from _for_node(request, bridgehead_cluster_options, _bridgehead_clusters)
 
 
 @pytest.fixture
@@ -57,56 +130,109 @@ def bridgehead_cluster(
     request: pytest.FixtureRequest,
     bridgehead_cluster_options: dict[str, Any],
     _bridgehead_clusters: _Clusters,
-) -> Cluster:
+) -> Iterator[Cluster]:
     """A cluster that is like a new one: all brokers run, and nothing of earlier tests is left."""
-    markers = list(request.node.iter_markers(MARKER))
-    return _bridgehead_clusters.get(cluster_options(bridgehead_cluster_options, markers))
+    yield from _for_node(request, bridgehead_cluster_options, _bridgehead_clusters)
+
+
+def _for_node(
+    request: pytest.FixtureRequest, defaults: dict[str, Any], clusters: _Clusters
+) -> Iterator[Cluster]:
+    """Yield the cluster that the markers of the test, class or module describe."""
+    options = cluster_options(defaults, list(request.node.iter_markers(MARKER)))
+    with clusters.lend(options) as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="session")
-def _bridgehead_clusters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Clusters]:
-    clusters = _Clusters(tmp_path_factory)
+def _bridgehead_clusters(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[_Clusters]:
+    option = request.config.getoption
+    clusters = _Clusters(
+        tmp_path_factory, keep=option("--bridgehead-keep"), judges=option("--bridgehead-judge")
+    )
     yield clusters
     clusters.stop(keep=0)
+    if clusters.violations:
+        pytest.fail("\n".join(clusters.violations), pytrace=False)
 
 
 class _Clusters:
-    """The running clusters by their options, the most recently used one last."""
+    """The running clusters that nobody uses, by their options, the latest one last."""
 
-    def __init__(self, folders: pytest.TempPathFactory) -> None:
+    def __init__(self, folders: pytest.TempPathFactory, *, keep: Path | None, judges: bool) -> None:
         self._folders = folders
-        self._running: dict[str, Cluster] = {}
+        self._keep = keep
+        self._judges = judges
+        self._idle: dict[str, Cluster] = {}
+        self.violations: list[str] = []
+        """The output of the judge for each cluster that did not pass."""
 
-    def get(self, options: Mapping[str, Any]) -> Cluster:
-        """Return a running cluster with these options, healed and reset, or a new one."""
+    @contextlib.contextmanager
+    def lend(self, options: Mapping[str, Any]) -> Iterator[Cluster]:
+        """Yield a cluster with these options, healed and reset, or a new one."""
+        key = json.dumps(options, sort_keys=True, default=str)
+        cluster = self._like_new(self._idle.pop(key, None))
+        if cluster is None:
+            self.stop(keep=_RUNNING_MAX - 1)
+            cluster = self._new(options)
+            cluster.__enter__()  # On failure it stops its processes.
+        try:
+            yield cluster
+        finally:
+            if other := self._idle.pop(key, None):  # for example, of a class that has ended
+                self._stop(other)
+            self._idle[key] = cluster
+
+    def _like_new(self, cluster: Cluster | None) -> Cluster | None:
         from bridgehead.cluster import ClusterError
 
-        key = json.dumps(options, sort_keys=True, default=str)
-        cluster = self._running.pop(key, None)
-        if cluster is not None:
-            try:
-                cluster.heal(reset=True)
-                self._running[key] = cluster
-                return cluster
-            except ClusterError:  # for example it was upgraded, or its supervisor was killed
-                cluster.stop()
-        self.stop(keep=_RUNNING_MAX - 1)
-        cluster = _new(options, self._folders)
-        self._running[key] = cluster.__enter__()  # On failure it stops its processes.
+        if cluster is None:
+            return None
+        try:
+            cluster.heal(reset=True)
+        except ClusterError:  # for example it was upgraded, or its supervisor was killed
+            self._stop(cluster)
+            return None
         return cluster
 
     def stop(self, *, keep: int) -> None:
         """Stop the least recently used clusters until `keep` of them are left."""
-        while len(self._running) > keep:
-            self._running.pop(next(iter(self._running))).stop()
+        while len(self._idle) > keep:
+            self._stop(self._idle.pop(next(iter(self._idle))))
+
+    def _stop(self, cluster: Cluster) -> None:
+        cluster.stop()
+        if self._judges and (problem := _judge(cluster.evidence_dir)):
+            self.violations.append(problem)
+
+    def _new(self, options: Mapping[str, Any]) -> Cluster:
+        from bridgehead.cluster import Cluster  # imported only if a test uses a cluster
+
+        properties = {_FAULTS: "true", **options.get("properties", {})}
+        if self._keep is None:
+            folder = self._folders.mktemp("bridgehead")
+        else:
+            self._keep.mkdir(parents=True, exist_ok=True)
+            folder = Path(tempfile.mkdtemp(prefix="cluster-", dir=self._keep))
+        arguments = {"data_dir": folder, **options, "properties": properties}
+        return Cluster(**arguments)
 
 
-def _new(options: Mapping[str, Any], folders: pytest.TempPathFactory) -> Cluster:
-    from bridgehead.cluster import Cluster  # imported only if a test uses a cluster
+def _judge(evidence: Path) -> str:
+    """Judge a run; return the judge's output if a property is violated, else ""."""
+    from bridgehead.application import module_command, module_environment
+    from bridgehead.exit_codes import ExitCode
 
-    properties = {_FAULTS: "true", **options.get("properties", {})}
-    arguments = {**options, "properties": properties}
-    return Cluster(**{"data_dir": folders.mktemp("bridgehead"), **arguments})
+    done = subprocess.run(
+        module_command("judge", str(evidence)),
+        env=module_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout if done.returncode == ExitCode.FAILED else ""
 
 
 def cluster_options(defaults: Mapping[str, Any], markers: Sequence[pytest.Mark]) -> dict[str, Any]:

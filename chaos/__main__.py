@@ -13,12 +13,13 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
+from bridgehead.suggestions import did_you_mean
 from chaos.bugs import NAMES
 from chaos.local.run import run as run_locally
 from chaos.reproduction import scenario_with
 from chaos.result import Result, remove_files, write_files
 from chaos.scenario import LOCAL, SIMULATED, Scenario
-from chaos.scenarios import SCENARIOS
+from chaos.scenarios import SCENARIOS, THEMES, TO_START_WITH
 from chaos.simulated.run import Runner
 from chaos.simulated.run import run as run_simulated
 from chaos.simulated.shrinking import as_file, is_same_failure, shrink
@@ -35,8 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Execute one command; return the exit code."""
     options = _parser().parse_args(arguments)
     if options.command == "list":
-        _list()
-        return 0
+        return _list(options)
     scenarios = {scenario.name: scenario for scenario in SCENARIOS}
     in_tier = [scenario.name for scenario in SCENARIOS if options.tier in scenario.tiers]
     names = in_tier if _ALL in options.names else options.names
@@ -45,7 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         problem = "--seeds must be 1 or more."
         if unknown:
             list_shows = "`bridgehead chaos list` shows all scenarios"
-            problem = f"There is no scenario {unknown[0]!r}: {list_shows}."
+            hint = did_you_mean(unknown[0], scenarios)
+            problem = f"There is no scenario {unknown[0]!r}: {list_shows}.{hint}"
         print(problem, file=sys.stderr)
         return _USAGE
     if options.shrink and options.tier != SIMULATED:
@@ -79,7 +80,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="bridgehead chaos", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("list", help="list the scenarios")
+    listing = commands.add_parser("list", help="list the scenarios")
+    listing.add_argument("word", nargs="?", default="", help="a word of the name or the aim")
+    listing.add_argument("--theme", choices=list(THEMES))
+    listing.add_argument("--tier", choices=[LOCAL, SIMULATED])
+    listing.add_argument("--names", action="store_true", help="print only the names")
     runs = commands.add_parser("run", help="run scenarios")
     runs.add_argument("names", nargs="+", metavar="NAME", help=f"a scenario, or `{_ALL}`")
     runs.add_argument("--seed", type=int, default=1)
@@ -101,13 +106,45 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _list() -> None:
-    for scenario in SCENARIOS:
-        print(f"{scenario.name}  ({', '.join(scenario.tiers)})")
-        text = scenario.aim
-        if scenario.not_simulated:
-            text += f" (Not simulated: {scenario.not_simulated}.)"
-        print(textwrap.indent(textwrap.fill(text, _WIDTH - 4), "    "))
+def _list(options: argparse.Namespace) -> int:
+    """Print the scenarios that the options select, by theme; return the exit code."""
+    selected = {
+        theme: [scenario for scenario in scenarios if _is_selected(scenario, options)]
+        for theme, scenarios in THEMES.items()
+        if options.theme in (None, theme)
+    }
+    if options.names:
+        print("\n".join(scenario.name for of_theme in selected.values() for scenario in of_theme))
+        return 0
+    if not any(selected.values()):
+        print("No scenario has this word, theme and tier.", file=sys.stderr)
+        return _USAGE
+    if not (options.word or options.theme or options.tier):
+        print("To start with:\n")
+        for name, question in TO_START_WITH.items():
+            print(f"{name}\n    {question}")
+        print()
+    for theme, of_theme in selected.items():
+        if of_theme:
+            print(f"{theme}: {len(of_theme)}\n")
+        for scenario in of_theme:
+            _show_scenario(scenario)
+        if of_theme:
+            print()
+    return 0
+
+
+def _is_selected(scenario: Scenario, options: argparse.Namespace) -> bool:
+    text = f"{scenario.name} {scenario.aim}".lower()
+    return options.tier in (None, *scenario.tiers) and options.word.lower() in text
+
+
+def _show_scenario(scenario: Scenario) -> None:
+    print(f"{scenario.name}  ({', '.join(scenario.tiers)})")
+    text = scenario.aim
+    if scenario.not_simulated:
+        text += f" (Not simulated: {scenario.not_simulated}.)"
+    print(textwrap.indent(textwrap.fill(text, _WIDTH - 4), "    "))
 
 
 def _run(

@@ -17,7 +17,7 @@ from rich.table import Table
 from bridgehead.cluster import ClientHistory, Cluster, RunSettings
 from demo.clients import Load, admin, alter_config, create_topic
 from demo.console import DemoFailedError, expect, metrics_of, run_demo, running, title
-from demo.request_trace import last_write_of, read_events, steps_of
+from demo.request_trace import read_events, requests_of, steps_of
 from judge.evidence.run_lookup import read_run
 from judge.history import History
 from judge.properties import PROPERTY_SPECS
@@ -103,7 +103,8 @@ def _forward(console: Console, cluster: Cluster, receiver: int) -> None:
         (INCREMENTAL_ALTER_CONFIGS, f"IncrementalAlterConfigs: {TOPIC}, retention.ms=86400000"),
     ):
         table = Table("ms", "broker", "step", title=text, title_justify="left")
-        for step in steps_of(events, last_write_of(events, api_key)):
+        request = requests_of(events, api_key=api_key)[-1]
+        for step in steps_of(events, request["request_id"]):
             table.add_row(f"{step.at_ms:7.2f}", step.node, step.text)
         console.print(table)
 

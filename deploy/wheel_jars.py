@@ -1,7 +1,8 @@
 """A hatchling build hook that copies the jars of the embedded ZooKeeper into the wheel.
 
 The jars come from the PySpark in the build environment. requirements/dev.lock pins the version
-and digest of PySpark (docs/adr/0010-jars-in-the-wheel.md).
+and digest of PySpark (docs/adr/0010-jars-in-the-wheel.md). pyproject.toml names the same version
+for isolated builds, such as `pip install git+URL`.
 """
 
 from __future__ import annotations

@@ -458,6 +458,13 @@ class FaultHealed(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class RunEnding(Event):
+    """The harness begins to stop the nodes."""
+
+    running: int  # how many nodes still run
+
+
+@dataclass(frozen=True, slots=True)
 class ClientInvoked(Event):
     """A workload client invoked an operation on `elements`.
 

@@ -3,7 +3,7 @@
 Prints for each property its verdict, the number of rows judged, and the first violations. DIR is a
 cluster's data directory (its last run is judged) or the folder of one run. Exit code: 0 if all
 expected properties hold, 1 if one of them does not, 3 if the verdict is undecided (also if the
-judge itself fails), 4 if the seal key cannot be used.
+judge itself fails), 4 if the seal key cannot be used or the report cannot be written.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from judge.evidence.run_lookup import read_run
 from judge.exit_codes import CANNOT_RUN
 from judge.history import History
 from judge.properties import PROPERTY_SPECS
+from judge.report.page import page
 from judge.seals import Seal, SealError, seal_rules
 from judge.terminal import INDENT, complain, complain_of_crash, say, say_some, say_wrapped
 from judge.verdicts import Judgement, Verdict, exit_code, judge, worst
@@ -34,6 +35,10 @@ _ADVICE: Final = {
 }
 
 
+class _ReportError(Exception):
+    """The report cannot be written. The text is one sentence."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Judge one folder; return the exit code."""
     parser = argparse.ArgumentParser(prog="bridgehead judge", description=__doc__)
@@ -43,12 +48,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.add_argument("--seal-key", type=Path, help="the key that must have signed the manifest")
     parser.add_argument("--unsealed", action="store_true", help="trust a run that is not sealed")
+    parser.add_argument("--html", type=Path, help="write the report to this file, without Spark")
     options = parser.parse_args(arguments)
     try:
         verdict = _judge(options)
     except BrokenPipeError:  # The output is closed; the caller handles it.
         raise
-    except SealError as error:
+    except (SealError, _ReportError) as error:
         complain(error)
         return CANNOT_RUN
     except (EvidenceError, OSError) as error:
@@ -63,8 +69,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _judge(options: argparse.Namespace) -> Verdict:
     rules = seal_rules(options.seal_key, accept_unsealed=options.unsealed)
     evidence = read_run(options.folder, rules)
-    judgements = judge(History(evidence))
+    history = History(evidence)
+    judgements = judge(history)
     verdict = worst(judgement.row for judgement in judgements)
+    if options.html is not None:
+        try:
+            report = page(history, judgements, verdict, str(options.folder.resolve()))
+            options.html.write_text(report, encoding="utf-8")
+        except OSError as error:
+            raise _ReportError(f"{options.html} cannot be written: {error.strerror}.") from error
     if options.json:
         print(json.dumps(_document(judgements, verdict, evidence), indent=2))
     else:

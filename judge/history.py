@@ -158,7 +158,12 @@ class History:
 
     @cached_property
     def work_ended_ns(self) -> int:
-        """The time of the clients' last completion. After it, all nodes are stopped."""
+        """When the work of the run ends. After that, all nodes are stopped.
+
+        In a scenario, this is the clients' last completion; in other runs, the event `run_ending`.
+        """
+        if self.run.scenario is None:
+            return min((e["mono_ns"] for e in self.of_kind["run_ending"]), default=NEVER)
         return max((o.completed["mono_ns"] for o in self.operations if o.completed), default=0)
 
     @cached_property

@@ -12,7 +12,6 @@ class Runs(StrEnum):
 
     ALL = ""
     WITH_AUTHORIZER = "the run has no authorizer"
-    OF_SCENARIOS = "the run is not a scenario: no fault was injected"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

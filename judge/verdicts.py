@@ -6,8 +6,7 @@ property:
 1. CRASHED: the judge itself failed.
 2. NODATA: the property needs events of nodes or ZooKeeper's transaction logs, and the run does not
    have them. This rule ignores missing histories of clients.
-3. NODATA: the property does not apply to the run. A1 applies only to runs with an authorizer. L7
-   and T1 apply only to scenarios.
+3. NODATA: the property does not apply to the run. A1 applies only to runs with an authorizer.
 4. UNKNOWN: a violation was found, but a witness that the property needs has a gap, and
    `gap_blocks_fail` is true. The missing evidence could explain the violation.
 5. FAIL: a violation was found. A violation of L1 results in HANG instead. A violation of T1 results
@@ -81,11 +80,8 @@ class Count:
 
 def inapplicable(spec: PropertySpec, run: RunDescription) -> str:
     """Return why a property does not apply to a run; "" if it does."""
-    is_missing = {
-        Runs.WITH_AUTHORIZER: run.super_users is None,
-        Runs.OF_SCENARIOS: run.scenario is None,
-    }
-    return spec.applies_to.value if is_missing.get(spec.applies_to) else ""
+    lacks_authorizer = spec.applies_to is Runs.WITH_AUTHORIZER and run.super_users is None
+    return spec.applies_to.value if lacks_authorizer else ""
 
 
 def verdict_row(

@@ -12,7 +12,7 @@ The pages are README, the guides, policies and upgrade. Their code blocks are us
 A section about Java, Go or Node is skipped with a line NOT TESTED if the tools of that language are
 missing, or if the section's first block `sh`, which fetches packages, fails. No process may be left
 at the end of a page. `--reuse-venv` uses this checkout's packages instead of installing them again.
-A CI recipe always uses the clone's packages.
+A CI recipe installs the clone's committed state.
 """
 
 from __future__ import annotations
@@ -136,9 +136,8 @@ class Follower:
             workspace = Path(folder)
             shutil.copytree(self.clone / "tests", workspace / "tests", ignore=_all_but_the_example)
             for command in commands:
-                if (workspace / "bridgehead" / "Makefile").is_file():
-                    link_venv(self.clone, workspace / "bridgehead")
-                environment = {**clean_environment(), "BRIDGEHEAD_REPOSITORY": str(self.clone)}
+                repository = self.clone.as_uri()
+                environment = {**clean_environment(), "BRIDGEHEAD_REPOSITORY": repository}
                 if code := shell(command, workspace, environment):
                     raise PageFailedError(f"exit code {code} of the recipe's command\n{command}")
 
@@ -206,6 +205,9 @@ def link_venv(source: Path, target: Path) -> None:
     launcher.unlink()
     launcher.write_text(text, encoding="utf-8")
     launcher.chmod(0o755)
+    for package in (target / ".venv").glob("lib/python*/site-packages/bridgehead"):
+        package.unlink()
+        package.symlink_to(target / "bridgehead", target_is_directory=True)
     (target / ".venv" / ".setup-done").unlink(missing_ok=True)
     (target / ".venv" / ".setup-done").touch()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Annotated, Any
 
 import typer
@@ -50,6 +51,10 @@ DelayOption = Annotated[
     str | None,
     typer.Option(metavar="DURATION", help="With `delay`: how long, such as 5s, 500ms or 1m."),
 ]
+JitterOption = Annotated[
+    str | None,
+    typer.Option(metavar="DURATION", help="With `delay`: at most this much longer or shorter."),
+]
 SideOption = Annotated[
     str,
     typer.Option(metavar="SIDE", help="`client`, or `envelope` (between broker and controller)."),
@@ -62,7 +67,23 @@ NthOption = Annotated[
     int, typer.Option(metavar="N", min=1, help="Act from the N-th matching request on.")
 ]
 TimesOption = Annotated[
-    int, typer.Option(metavar="N", min=0, help="Act on N requests; 0 means all.")
+    int | None,
+    typer.Option(
+        metavar="N",
+        min=0,
+        help="Act on N requests; 0 means all.",
+        show_default="1, or 0 with --probability",
+    ),
+]
+CountOption = Annotated[
+    str,
+    typer.Option(
+        metavar="WHO", help="Who counts N: `broker` (each its own) or `cluster` (all together)."
+    ),
+]
+ProbabilityOption = Annotated[
+    float | None,
+    typer.Option(metavar="P", help="Act on each of these requests with probability P."),
 ]
 
 
@@ -78,10 +99,13 @@ def add(
     topic: TopicOption = None,
     error: ErrorOption = None,
     delay: DelayOption = None,
+    jitter: JitterOption = None,
     side: SideOption = "client",
     phase: PhaseOption = "request",
     nth: NthOption = 1,
-    times: TimesOption = 1,
+    times: TimesOption = None,
+    count: CountOption = "broker",
+    probability: ProbabilityOption = None,
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
 ) -> None:
     """Add a rule, and print its name.
@@ -99,10 +123,13 @@ def add(
         "topic": topic,
         "error": error,
         "delay_ms": None if delay is None else round(duration_seconds(delay) * 1000),
+        "jitter_ms": None if jitter is None else round(duration_seconds(jitter) * 1000),
+        "times": times,
+        "probability": probability,
     }
     fields = {name: value for name, value in settings.items() if value is not None}
     faults = Faults(ControlClient(data_dir))
-    say(faults.add(action, broker=broker, side=side, phase=phase, nth=nth, times=times, **fields))
+    say(faults.add(action, broker=broker, side=side, phase=phase, nth=nth, count=count, **fields))
 
 
 @app.command("list")
@@ -123,7 +150,7 @@ def list_rules(
             f"{listed_rule['name']} at broker {listed_rule['broker']}: {listed_rule['hits']} hits, "
             f"{listed_rule['matches']} matches"
         )
-        say(f"    {rule}"[:_WIDTH])
+        say(textwrap.fill(rule, _WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 4))
     if not rules:
         say("There are no fault rules.")
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from bridgehead.cli.options import (
+    DEFAULT_DATA_DIR,
     JsonOption,
     SealKeyOption,
     UnsealedOption,
@@ -37,6 +39,10 @@ def judge(
     *,
     seal_key: SealKeyOption = None,
     unsealed: UnsealedOption = False,
+    html: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a report with timelines to FILE, without Spark."),
+    ] = None,
     json_output: JsonOption = False,
 ) -> None:
     """Judge a cluster's last run.
@@ -48,7 +54,51 @@ def judge(
     if not evidence.is_dir():
         raise ClusterError(f"{evidence} is not a folder: give the --data-dir of the cluster.")
     options = seal_options(seal_key, unsealed=unsealed)
+    if html is not None:
+        options.append(f"--html={html}")
     run_module("judge", str(evidence), *options, *(["--json"] if json_output else []))
+
+
+def trace(
+    request: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[REQUEST]",
+            help="The request's id in the evidence; default: the last one that changes metadata.",
+        ),
+    ] = None,
+    *,
+    data_dir: Annotated[
+        Path,
+        typer.Option(
+            "--data-dir",
+            envvar="BRIDGEHEAD_DATA_DIR",
+            metavar="DIR",
+            help="The folder of a cluster, which may be running, or of one run.",
+        ),
+    ] = DEFAULT_DATA_DIR,
+    api: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The last request of this API.")
+    ] = None,
+    client_id: Annotated[
+        str | None, typer.Option(metavar="ID", help="The last request of this client id.")
+    ] = None,
+    last: Annotated[int, typer.Option(metavar="N", min=1, help="The last N such requests.")] = 1,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Show requests as they end, until Ctrl-C.")
+    ] = False,
+) -> None:
+    """Show the steps of a request, broker by broker.
+
+    Exit code 3: the run has no such request.
+    """
+    run_module(
+        *("demo.trace", "--folder", str(data_dir), "--last", str(last)),
+        *([] if request is None else [request]),
+        *([] if api is None else ["--api", api]),
+        *([] if client_id is None else [f"--client-id={client_id}"]),
+        *(["--follow"] if follow else []),
+    )
 
 
 @evidence_app.command()
@@ -221,14 +271,45 @@ def trends(
 
 
 @chaos_app.command("list")
-def list_scenarios() -> None:
-    """List the scenarios."""
-    run_module("chaos", "list")
+def list_scenarios(
+    word: Annotated[
+        str, typer.Argument(metavar="[WORD]", help="A word of the name or the aim; default: all.")
+    ] = "",
+    *,
+    theme: Annotated[
+        str | None,
+        typer.Option(
+            metavar="THEME", help="pauses, kills, links, zookeeper, clocks-and-disks or load."
+        ),
+    ] = None,
+    tier: Annotated[
+        str | None, typer.Option(metavar="TIER", help="`local` or `simulated`.")
+    ] = None,
+) -> None:
+    """List the scenarios by theme, and three to start with."""
+    of_theme = [] if theme is None else ["--theme", theme]
+    run_module("chaos", "list", word, *of_theme, *([] if tier is None else ["--tier", tier]))
+
+
+def _complete_scenarios(incomplete: str) -> list[str]:
+    """Return the names of the scenarios that begin with `incomplete`, for the shell."""
+    from bridgehead.application import module_command, module_environment
+
+    command = module_command("chaos", "list", "--names")
+    listed = subprocess.run(
+        command, env=module_environment(), capture_output=True, text=True, check=False
+    )
+    return [name for name in ["all", *listed.stdout.split()] if name.startswith(incomplete)]
 
 
 @chaos_app.command("run")
 def run_scenarios(
-    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Scenarios, or `all`.")],
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="NAME...", help="Scenarios, or `all`.", autocompletion=_complete_scenarios
+        ),
+    ],
     *,
     seed: Annotated[int, typer.Option(metavar="N", help="The first seed.")] = 1,
     seeds: Annotated[

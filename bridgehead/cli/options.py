@@ -32,12 +32,12 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for program
 
 DEFAULT_DATA_DIR = Path(".bridgehead")
 
-_DURATION_PATTERN = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m)?")
-_UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0}
+_DURATION_PATTERN = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)?")
+_UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def duration_seconds(text: str) -> float:
-    """Parse `5s`, `500ms`, `1m` or `5` (seconds); return seconds.
+    """Parse `5s`, `500ms`, `1m`, `2h` or `5` (seconds); return seconds.
 
     Raises:
         typer.BadParameter: the text has another form.

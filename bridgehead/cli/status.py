@@ -1,7 +1,8 @@
-"""`bridgehead status`, `down` and `logs`."""
+"""`bridgehead status`, `reset`, `down` and `logs`."""
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,23 +20,39 @@ from bridgehead.cli.options import (
 _FOLLOW_POLL_S = 0.2
 _COLUMNS = 80
 _SKIPPED_SHOWN = 5
+_WATCH_POLL_S = 1.0
+_CLEAR_SCREEN = "\x1b[H\x1b[2J"
 
 
-def status(*, data_dir: DataDirOption = DEFAULT_DATA_DIR, json_output: JsonOption = False) -> None:
+def status(
+    *,
+    data_dir: DataDirOption = DEFAULT_DATA_DIR,
+    watch: Annotated[
+        bool, typer.Option("--watch", "-w", help="Show the status every second, until Ctrl-C.")
+    ] = False,
+    json_output: JsonOption = False,
+) -> None:
     """Show brokers, controller and ZooKeeper."""
     from bridgehead.cluster.client import ControlClient
 
-    document = ControlClient(data_dir).status()
-    if json_output:
-        print_json(document)
-    else:
-        _show(document)
+    client = ControlClient(data_dir)
+    while True:
+        document = client.status()
+        if json_output:
+            print_json(document)
+        else:
+            if watch:
+                say(_CLEAR_SCREEN + time.strftime("%H:%M:%S") if sys.stdout.isatty() else "")
+            _show(document)
+        if not watch:
+            return
+        time.sleep(_WATCH_POLL_S)
 
 
 def _show(document: dict[str, Any]) -> None:
-    controller = document["controller_id"]
+    controller, epoch = document["controller_id"], document["controller_epoch"]
     say(f"phase       {document['phase']}")
-    say(f"controller  {'none' if controller is None else f'broker {controller}'}")
+    say(f"controller  {'none' if controller is None else f'broker {controller}, epoch {epoch}'}")
     say(f"ZooKeeper   {document['zookeeper_connect']}")
     if document["zookeeper_problem"]:
         say(f"problem     {document['zookeeper_problem']}")
@@ -75,6 +92,20 @@ def _znode_problems(brokers: list[dict[str, Any]]) -> list[str]:
             lines.append(f"skipped     {skipped['count']} invalid znodes; the first ones:")
             lines += [f"            {error}" for error in skipped["first"][:_SKIPPED_SHOWN]]
     return [line if len(line) <= _COLUMNS else f"{line[: _COLUMNS - 3]}..." for line in lines]
+
+
+def reset(*, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
+    """Make a running cluster like new.
+
+    It starts the brokers that are down. It removes fault rules, topics, dynamic broker configs,
+    client quotas, and the users and ACLs that clients created.
+    """
+    from bridgehead.cluster.client import ControlClient
+
+    started = ControlClient(data_dir).heal(reset=True)["started"]
+    if started:
+        say(f"Started again: broker {', '.join(map(str, started))}.")
+    say("The cluster is like new.")
 
 
 def down(*, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:

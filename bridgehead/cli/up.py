@@ -12,6 +12,7 @@ from bridgehead.cli.options import (
     DataDirOption,
     JsonOption,
     SealKeyOption,
+    duration_seconds,
     print_json,
     say,
     say_on_stderr,
@@ -59,6 +60,16 @@ AllowRemotePlaintextOption = Annotated[
         help="Allow listeners without authentication on addresses other than loopback.",
     ),
 ]
+StopWithPidOption = Annotated[
+    int | None, typer.Option(min=1, metavar="PID", help="Stop the cluster when process PID exits.")
+]
+TtlOption = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="Stop the cluster after this time, such as 30m or 2h."),
+]
+StrictOption = Annotated[
+    bool, typer.Option("--strict", help="Do not start if nothing reads one of the properties.")
+]
 DetachOption = Annotated[
     bool, typer.Option("--detach", help="Return when the cluster is ready; stop it with `down`.")
 ]
@@ -79,6 +90,9 @@ def up(
     zookeeper: ZooKeeperOption = None,
     allow_remote_plaintext: AllowRemotePlaintextOption = False,
     seal_key: SealKeyOption = None,
+    stop_with_pid: StopWithPidOption = None,
+    ttl: TtlOption = None,
+    strict: StrictOption = False,
     detach: DetachOption = False,
     ui: UiOption = False,
     json_output: JsonOption = False,
@@ -100,9 +114,25 @@ def up(
         zookeeper=zookeeper,
         allow_remote_plaintext=allow_remote_plaintext,
         seal_key=seal_key,
+        stop_with_pid=stop_with_pid,
+        ttl_s=None if ttl is None else duration_seconds(ttl),
     )
+    _check_properties(settings, strict=strict)
     with Page(data_dir if ui else None) as page:
         _start(settings, data_dir, page, detach=detach, json_output=json_output)
+
+
+def _check_properties(settings: ClusterSettings, *, strict: bool) -> None:
+    """Warn of properties that nothing reads; with `strict` raise ClusterError instead."""
+    from bridgehead.cluster.errors import ClusterError
+    from bridgehead.cluster.known_properties import unknown_properties
+
+    of_nodes = (name for node in settings.node_properties.values() for name in node)
+    sentences = unknown_properties(dict.fromkeys([*settings.properties, *of_nodes]))
+    if sentences and strict:
+        raise ClusterError(" ".join(sentences))
+    for sentence in sentences:
+        say_on_stderr(f"Warning: {sentence}")
 
 
 def _start(

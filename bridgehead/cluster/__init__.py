@@ -9,8 +9,8 @@ judge can check them.
 from __future__ import annotations
 
 from bridgehead.cluster.client_history import ClientHistory
-from bridgehead.cluster.cluster import Broker, Cluster
+from bridgehead.cluster.cluster import AsyncCluster, Broker, Cluster
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.settings import RunSettings
 
-__all__ = ["Broker", "ClientHistory", "Cluster", "ClusterError", "RunSettings"]
+__all__ = ["AsyncCluster", "Broker", "ClientHistory", "Cluster", "ClusterError", "RunSettings"]

@@ -9,8 +9,9 @@ from typing import Any
 
 from bridgehead.cluster.control_socket import ControlError, call
 from bridgehead.cluster.data_directory import DataDirectory
-from bridgehead.cluster.errors import ClusterError
+from bridgehead.cluster.errors import HIDE_FROM_PYTEST, ClusterError
 
+__tracebackhide__ = HIDE_FROM_PYTEST
 _DOWN_TIMEOUT_S = 60.0
 _COMMAND_TIMEOUT_S = 90.0
 _RESTART_TIMEOUT_S = 240.0
@@ -114,4 +115,4 @@ class ControlClient:
         try:
             return call(self.directory.control_socket, message, timeout_s=timeout_s)
         except ControlError as error:
-            raise ClusterError(str(error)) from error
+            raise ClusterError(str(error)) from None

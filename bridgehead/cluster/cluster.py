@@ -11,31 +11,36 @@ except `freeze_controller` blocks until its effect is complete.
 from __future__ import annotations
 
 import abc
+import asyncio
 import dataclasses
+import functools
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar
 
 from bridgehead.cluster.access_plan import AccessPlan
 from bridgehead.cluster.client import ControlClient
-from bridgehead.cluster.errors import ClusterError
+from bridgehead.cluster.errors import HIDE_FROM_PYTEST, ClusterError
 from bridgehead.cluster.faults import Faults
 from bridgehead.cluster.launch import launch
 from bridgehead.cluster.launcher import SupervisorProcess
 from bridgehead.cluster.settings import ClusterSettings, RunSettings, check_settings
 from bridgehead.cluster.upgrade import upgrade
 
+__tracebackhide__ = HIDE_FROM_PYTEST
 _POLL_S = 0.02
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Broker:
     """One broker. `listeners` maps names to `host:port`.
 
-    While the broker does not run, `pid` is 0, and `listeners` and `metrics_url` are empty.
+    While the broker does not run, `pid` is 0, and the addresses are those where it served last.
     """
 
     id: int
@@ -184,6 +189,11 @@ class Cluster(StartStop):
         return Faults(self._client)
 
     @property
+    def asynchronous(self) -> AsyncCluster:
+        """The same cluster with coroutines, which do not stop the event loop of a test."""
+        return AsyncCluster(self)
+
+    @property
     def brokers(self) -> dict[int, Broker]:
         """Every broker by its id, with its current pid."""
         status = self._client.status()
@@ -282,6 +292,54 @@ class Cluster(StartStop):
     def kill_node(self, broker_id: int) -> None:
         """Kill a broker (SIGKILL)."""
         self._client.kill_node(broker_id)
+
+
+def _coroutine(
+    method: Callable[Concatenate[Cluster, P], T],
+) -> Callable[Concatenate[AsyncCluster, P], Coroutine[Any, Any, T]]:
+    """Turn a method of `Cluster` into a coroutine method."""
+
+    @functools.wraps(method)
+    async def call(self: AsyncCluster, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await asyncio.to_thread(method, self.cluster, *args, **kwargs)
+
+    return call
+
+
+class AsyncCluster:
+    """The methods of a running `Cluster` as coroutines, for tests with asyncio.
+
+    A blocking method stops the event loop, and with it the client under test. Here it runs in a
+    thread.
+
+    cluster = bridgehead_cluster.asynchronous
+    killed = await cluster.kill_controller()
+    await cluster.wait_for_controller(other_than=killed)
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """`host:port,...`: the first listener of every broker."""
+        return self.cluster.bootstrap_servers
+
+    async def brokers(self) -> dict[int, Broker]:
+        """Return every broker by its id, with its current pid."""
+        return await asyncio.to_thread(lambda: self.cluster.brokers)
+
+    status = _coroutine(Cluster.status)
+    controller_id = _coroutine(Cluster.controller_id)
+    wait_for_controller = _coroutine(Cluster.wait_for_controller)
+    kill_controller = _coroutine(Cluster.kill_controller)
+    freeze_controller = _coroutine(Cluster.freeze_controller)
+    expire_controller = _coroutine(Cluster.expire_controller)
+    move_controller = _coroutine(Cluster.move_controller)
+    start_node = _coroutine(Cluster.start_node)
+    stop_node = _coroutine(Cluster.stop_node)
+    kill_node = _coroutine(Cluster.kill_node)
+    heal = _coroutine(Cluster.heal)
 
 
 def _with_policies(

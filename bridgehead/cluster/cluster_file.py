@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, Literal
 
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
 
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.properties import parse_properties
@@ -23,6 +24,7 @@ from bridgehead.cluster.settings import (
     check_settings,
     parse_overrides,
 )
+from bridgehead.suggestions import did_you_mean
 
 
 def _property_text(value: object) -> object:
@@ -150,6 +152,8 @@ def load_settings(
     zookeeper: str | None = None,
     allow_remote_plaintext: bool = False,
     seal_key: Path | None = None,
+    stop_with_pid: int | None = None,
+    ttl_s: float | None = None,
 ) -> ClusterSettings:
     """Return the settings of the command line and the `--config` file.
 
@@ -183,6 +187,8 @@ def load_settings(
         },
         access=file.access(properties),
         seal_key=seal_key,
+        stop_with_pid=stop_with_pid,
+        ttl_s=ttl_s,
     )
     check_settings(settings)
     return settings
@@ -197,9 +203,16 @@ def _yaml_sentence(error: yaml.YAMLError) -> str:
 
 def _validation_sentence(error: ValidationError) -> str:
     problems = [
-        f"`{'.'.join(str(part) for part in problem['loc'])}`: {problem['msg']}"
+        f"`{'.'.join(str(part) for part in problem['loc'])}`: {problem['msg']}."
+        f"{_suggestion(problem)}"
         for problem in error.errors(include_url=False)
     ]
     more = len(problems) - _PROBLEMS_SHOWN
-    shown = problems[:_PROBLEMS_SHOWN] + ([f"and {more} more"] if more > 0 else [])
-    return "; ".join(shown) + "."
+    return " ".join(problems[:_PROBLEMS_SHOWN] + ([f"And {more} more."] if more > 0 else []))
+
+
+def _suggestion(problem: ErrorDetails) -> str:
+    """Return ` Did you mean KEY?` for an unknown key at the top of the file, or else ""."""
+    if problem["type"] != "extra_forbidden" or len(problem["loc"]) > 1:
+        return ""
+    return did_you_mean(problem["loc"][0], ClusterFile.model_fields)

@@ -38,12 +38,16 @@ async def execute(cluster: RunningCluster, message: Message) -> Message:
 
 async def _status(cluster: RunningCluster, _: Message) -> Message:
     states = await cluster.node_states()
-    ready = {node.id: _ready(node) for node in cluster.nodes.values()}
+    for node in cluster.nodes.values():
+        _ready(node)  # notes the addresses
     controller = await cluster.active_controller() or {}
     zookeeper = cluster.zookeeper
-    problem = cluster.zookeeper_problem(states.values()) if cluster.phase == "ready" else None
+    phase, problem = cluster.phase, None
+    if phase == "ready":
+        problem = cluster.zookeeper_problem(states.values())
+        phase = "degraded" if problem else "ready" if controller else "no controller"
     return {
-        "phase": "degraded" if problem else cluster.phase,
+        "phase": phase,
         "data_dir": str(cluster.directory.root),
         "zookeeper_connect": cluster.settings.zookeeper_connect
         or (zookeeper.connect if zookeeper is not None else ""),
@@ -57,13 +61,14 @@ async def _status(cluster: RunningCluster, _: Message) -> Message:
                 "id": node.id,
                 "condition": node.condition,
                 "pid": node.pid,
-                "listeners": ready[node.id].get("listeners", {}),
-                "metrics_url": ready[node.id].get("metrics_url"),
+                **node.addresses,
                 "log": str(node.log),
                 "state": states[node.id],
             }
             for node in cluster.nodes.values()
         ],
+        "evidence_dir": str(cluster.record.folder),
+        "faults": list(cluster.record.faults),
     }
 
 
@@ -243,6 +248,7 @@ async def _controller_move(cluster: RunningCluster, message: Message) -> Message
 
     try:
         if moved:
+            cluster.record.fault_injected("move", current.id)
             await _pin(running, target.id)
             await current.command({"command": "resign"})
             await wait_until(is_active, _MOVE_TIMEOUT_S, late)
@@ -315,8 +321,13 @@ async def _faults_add(cluster: RunningCluster, message: Message) -> Message:
         nodes = [node for node in cluster.nodes.values() if node.is_running()]
     taken = {str(rule["name"]) for rule in (await _faults_list(cluster, {}))["rules"]}
     name = free_name(taken)
+    count_file = cluster.directory.fault_counts / name
+    count_file.parent.mkdir(exist_ok=True)
+    count_file.unlink(missing_ok=True)
+    count_file.touch()
+    added = {"rule": message.get("rule"), "name": name, "count_file": str(count_file)}
     for node in nodes:
-        await node.command({"command": "faults_add", "rule": message.get("rule"), "name": name})
+        await node.command({"command": "faults_add", **added})
     return {"name": name, "brokers": [node.id for node in nodes]}
 
 

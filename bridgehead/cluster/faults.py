@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from bridgehead.cluster.client import ControlClient
+from bridgehead.cluster.errors import HIDE_FROM_PYTEST
+
+__tracebackhide__ = HIDE_FROM_PYTEST
 
 
 class Faults:
@@ -24,8 +27,8 @@ class Faults:
         Args:
             action: error, delay, drop, close, duplicate or truncate.
             broker: the only broker that gets the rule; None: all brokers.
-            fields: side, phase, error, delay_ms, api, versions, client_id, principal, topic, nth,
-                times, as in docs/guides/fault-rules.md.
+            fields: side, phase, error, delay_ms, jitter_ms, api, versions, client_id, principal,
+                topic, nth, times, count, probability, as in docs/guides/fault-rules.md.
 
         Raises:
             ClusterError: the rule is invalid, or a broker does not allow fault rules.

@@ -41,6 +41,8 @@ class NodeProcess:
         self.condition = "stopped"
         """`running`, `frozen`, `stopped`, `killed`, or `ended` if it exited unexpectedly."""
         self.plan = plan
+        self.addresses: dict[str, Any] = {"listeners": {}, "metrics_url": None}
+        """Where the node serves, or served last."""
         self._command = list(command) or module_command("node")
         self._process: Child | None = None
         self._output_start = 0
@@ -114,6 +116,7 @@ class NodeProcess:
         document = read_json(self.folder / "ready.json")
         if document is None or self._process is None or document.get("pid") != self._process.pid:
             return None
+        self.addresses = {name: document.get(name) for name in self.addresses}
         return document
 
     def exit_reason(self, status: int) -> str:

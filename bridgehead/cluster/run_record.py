@@ -13,6 +13,7 @@ import json
 import platform
 import secrets
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -30,6 +31,7 @@ _ZOOKEEPERS = ("bridgehead.zookeeper.", "zookeeper.ssl.", "zookeeper.clientCnxnS
 # A dump of 300,000 znodes takes some seconds.
 _DUMP_TIMEOUT_S: Final = 60.0
 _SEAL_TIMEOUT_S: Final = 600.0
+_FAULTS_SHOWN_MAX: Final = 100
 
 
 class EndedNode(Protocol):
@@ -53,6 +55,8 @@ class RunRecord:
         self._announce = announce
         self._noted: set[tuple[int, str]] = set()
         self._lines: EventLines | None = None
+        self.faults: deque[dict[str, Any]] = deque(maxlen=_FAULTS_SHOWN_MAX)
+        """The latest faults that commands injected: `action`, `target` and `wall_ms`."""
 
     async def check_seal_key(self) -> None:
         """Check the file of the seal key, if there is one.
@@ -120,11 +124,17 @@ class RunRecord:
 
     def fault_injected(self, action: str, node_id: int) -> None:
         """Record that a fault is injected."""
+        now_ms = time.time_ns() // 1_000_000
+        self.faults.append({"action": action, "target": str(node_id), "wall_ms": now_ms})
         self._note("fault_injected", action=action, target=str(node_id))
 
     def fault_healed(self, action: str, node_id: int) -> None:
         """Record that a fault has ended."""
         self._note("fault_healed", action=action, target=str(node_id))
+
+    def ending(self, running: int) -> None:
+        """Record that the nodes are about to be stopped; `running` of them still run."""
+        self._note("run_ending", running=running)
 
     def note_ends(self, nodes: Iterable[EndedNode]) -> None:
         """Record the nodes that have exited since the last call.

@@ -187,6 +187,8 @@ class RunningCluster:
         """Stop the nodes, then ZooKeeper, and seal the evidence."""
         for task in self._thaws:
             task.cancel()
+        with contextlib.suppress(OSError):  # A full disk must not prevent the stop.
+            self.record.ending(sum(node.is_running() for node in self.nodes.values()))
         for node in self.nodes.values():
             node.request_stop()
         await asyncio.gather(*(asyncio.to_thread(node.stop) for node in self.nodes.values()))

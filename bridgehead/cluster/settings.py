@@ -53,6 +53,10 @@ class ClusterSettings:
     """The file of the key that signs the run's manifest."""
     access: AccessPlan = dataclasses.field(default_factory=AccessPlan)
     """The users, ACLs and certificates to create."""
+    stop_with_pid: int | None = None
+    """The cluster stops when this process exits."""
+    ttl_s: float | None = None
+    """The cluster stops this many seconds after its start."""
     node_command: tuple[str, ...] = ()
     """Replaces `python -m node`, in tests."""
 

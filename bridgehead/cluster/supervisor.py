@@ -60,6 +60,7 @@ class Supervisor:
         Raises:
             ClusterError: the cluster could not be started; nothing is left running.
         """
+        self._bind_to_process_and_time()
         lock = self._directory.claim()
         self._handle_signals()
         server: asyncio.Server | None = None
@@ -264,6 +265,39 @@ class Supervisor:
             loop.add_signal_handler(number, self._stopping.set)
         if self._parent_pipe is not None:
             loop.add_reader(self._parent_pipe, self._read_parent_pipe, self._parent_pipe)
+
+    def _bind_to_process_and_time(self) -> None:
+        """Stop when the process of the settings exits, and when their time is over.
+
+        Raises:
+            ClusterError: there is no such process.
+        """
+        loop, pid, ttl_s = (
+            asyncio.get_running_loop(),
+            self._settings.stop_with_pid,
+            self._settings.ttl_s,
+        )
+
+        def stop(reason: str) -> None:
+            if not self._stopping.is_set():
+                self._announce(f"The cluster stops: {reason}.")
+            self._stopping.set()
+
+        if ttl_s is not None:
+            loop.call_later(ttl_s, stop, f"its time of {ttl_s:g} s is over")
+        if pid is None:
+            return
+        try:
+            descriptor = os.pidfd_open(pid)
+        except (OSError, OverflowError):
+            raise ClusterError(f"--stop-with-pid: there is no process {pid}.") from None
+
+        def ended() -> None:
+            loop.remove_reader(descriptor)
+            os.close(descriptor)
+            stop(f"process {pid} has exited")
+
+        loop.add_reader(descriptor, ended)
 
     def _read_parent_pipe(self, pipe: int) -> None:
         if not os.read(pipe, 4096):

@@ -18,8 +18,8 @@ def _was_killed(history: History, fault: Event, _healed: Event | None) -> bool:
     )
 
 
-def _event_while_clients_worked(kind: str) -> Callable[[History, Event, Event | None], bool]:
-    """Return a check that the target has an event of this kind before the clients' work ended."""
+def _event_during_work(kind: str) -> Callable[[History, Event, Event | None], bool]:
+    """Return a check that the target has an event of this kind before the work of the run ended."""
 
     def check_kind(history: History, fault: Event, _healed: Event | None) -> bool:
         until = history.work_ended_ns
@@ -31,7 +31,7 @@ def _event_while_clients_worked(kind: str) -> Callable[[History, Event, Event | 
     return check_kind
 
 
-def _sql_of_event_while_clients_worked(kind: str) -> str:
+def _sql_of_event_during_work(kind: str) -> str:
     return f"""
   SELECT f.run, f.node, f.boot, f.seq
   FROM $faults f JOIN worked w ON f.run = w.run
@@ -92,15 +92,15 @@ EFFECTS: Final[tuple[Effect, ...]] = (
     Effect(
         name="process_stopped",
         actions=("stop",),
-        check=_event_while_clients_worked("stopped"),
-        sql=_sql_of_event_while_clients_worked("stopped"),
+        check=_event_during_work("stopped"),
+        sql=_sql_of_event_during_work("stopped"),
     ),
     # A deletion is not healed: `fault_healed` only shows how long the harness waited.
     Effect(
         name="controller_resigned",
-        actions=("delete_controller_znode",),
-        check=_event_while_clients_worked("resigned"),
-        sql=_sql_of_event_while_clients_worked("resigned"),
+        actions=("delete_controller_znode", "move"),
+        check=_event_during_work("resigned"),
+        sql=_sql_of_event_during_work("resigned"),
     ),
     Effect(
         name="process_was_silent",

@@ -11,7 +11,7 @@ SLOW_NS_MIN: Final = 200_000_000  # A commit is slow if its reply takes longer.
 
 
 def _session_ended(history: History, fault: Event, _healed: Event | None) -> bool:
-    """Return whether ZooKeeper closed a session of the target before the clients' work ended."""
+    """Return whether ZooKeeper closed a session of the target before the work of the run ended."""
     worked_ns = history.work_ended_ns - fault["mono_ns"]
     until_ms = fault["wall_ms"] + worked_ns // 1_000_000
     closed = {

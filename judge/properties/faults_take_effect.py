@@ -4,9 +4,11 @@ A fault without effect proves nothing, so a violation results in NODATA, not FAI
 injects the fault, so evidence other than its `fault_injected` must show the effect. `judge/effects`
 has the checks of effects.
 
-The effect of a kill, stop, expiry, cut from ZooKeeper or deletion of /controller must come after
-the fault. Except for a kill, it must also come before the last operation of the clients completes,
-because at the end of a run every node stops and every session ends.
+The effect of a kill, stop, move, expiry, cut from ZooKeeper or deletion of /controller must come
+after the fault. Except for a kill, it must also come before the work of the run ends, because then
+every node stops and every session ends. The work of a scenario ends with the last operation of the
+clients. In other runs, users inject faults by command; the work ends when the cluster begins to
+stop, and nothing is required of clients.
 """
 
 from __future__ import annotations
@@ -16,34 +18,33 @@ from typing import Final
 
 from judge import sql
 from judge.effects import EFFECT_OF, EFFECTS
-from judge.history import Event, History, place_of, row_of
-from judge.property import PropertySpec, Runs, Violation
+from judge.history import NEVER, Event, History, place_of, row_of
+from judge.property import PropertySpec, Violation
 
 SPEC: Final = PropertySpec(
     id="T1",
     name="faults_take_effect",
-    statement="each fault had an effect; each fault was healed, except kills, stops and "
-    "expired sessions, which need no healing; clients were active before, during and after the "
-    "faults",
+    statement="each fault had an effect; each fault was healed, except kills, stops, moves and "
+    "expired sessions, which need no healing; in a scenario, clients were active before, during "
+    "and after the faults",
     witnesses=("events", "clients"),
-    row="faults of a scenario",
+    row="faults",
     key="<node>/<boot>/<seq>",
     gap_blocks_fail=True,
     violated="NODATA",  # a fault without effect proves nothing
-    applies_to=Runs.OF_SCENARIOS,
 )
 
 # Faults that need no healing.
-NEVER_HEALED: Final = ("kill", "stop", "expire")
+NEVER_HEALED: Final = ("kill", "stop", "expire", "move")
 
 
 def check(history: History) -> Iterator[Violation | None]:
-    """Judge every fault of a scenario, and the clients' operations around the faults."""
+    """Judge every fault and, in a scenario, the clients' operations around the faults."""
     faults, healings = (history.of_kind[kind] for kind in ("fault_injected", "fault_healed"))
     for fault in faults:
         wrong = _wrong(history, fault, next((h for h in healings if _heals(h, fault)), None))
         yield SPEC.violation(place_of(fault), [row_of(fault)], wrong) if wrong else None
-    if faults:
+    if faults and history.run.scenario is not None:
         for sentence in _missing_work(history, faults, healings):
             yield SPEC.extra_violation(place_of(faults[0]), [row_of(faults[0])], sentence)
 
@@ -105,7 +106,7 @@ WITH scenario AS (SELECT run, greatest(operations_min, 1) AS required FROM runs
 injected AS (
   SELECT e.run, e.node, e.boot, e.seq, e.mono_ns, e.wall_ms, e.action, e.target,
     e.file, e.line_number
-  FROM events e JOIN scenario s ON e.run = s.run WHERE e.kind = 'fault_injected'),
+  FROM events e WHERE e.kind = 'fault_injected'),
 healings AS (SELECT run, action, target, mono_ns, wall_ms FROM events WHERE kind = 'fault_healed'),
 healed AS (
   SELECT f.run, f.node, f.boot, f.seq, min(h.mono_ns) AS healed_ns,
@@ -116,7 +117,13 @@ healed AS (
 faults AS (
   SELECT f.*, m.healed_ns, m.healed_ms FROM injected f LEFT JOIN healed m
     ON f.run = m.run AND f.node = m.node AND f.boot = m.boot AND f.seq = m.seq),
-worked AS (SELECT run, max(completed_ns) AS until FROM operations GROUP BY run),
+worked AS (
+  SELECT o.run, max(o.completed_ns) AS until
+  FROM operations o JOIN scenario s ON o.run = s.run GROUP BY o.run
+  UNION ALL
+  SELECT r.run, coalesce(min(e.mono_ns), {NEVER})
+  FROM runs r LEFT JOIN events e ON r.run = e.run AND e.kind = 'run_ending'
+  WHERE r.scenario IS NULL GROUP BY r.run),
 shown AS (SELECT DISTINCT run, node, boot, seq FROM ({_SHOWN})),
 judged AS (
   SELECT f.*, concat(f.action, ' of ', f.target) AS name,

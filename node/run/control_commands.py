@@ -26,7 +26,7 @@ from bridgehead.kafka_wire.headers import (
 from bridgehead.kafka_wire.primitives import WireError
 from broker_proxy.client_request import ClientConnectionInfo, ClientRequest
 from broker_proxy.requests.dispatch import Dispatcher
-from broker_proxy.requests.fault_injection import OWNER
+from broker_proxy.requests.fault_injection import OWNER, SharedCount
 from cluster_model.principal import KafkaPrincipal
 from cluster_model.scram import MECHANISM_NAMES
 from cluster_model.session_state import ConnectionLostError
@@ -70,7 +70,7 @@ class ControlCommands:
                 except ConnectionLostError as lost:
                     raise ControlError(f"The session cannot be expired: {lost}.") from None
             case {"command": "faults_add", "rule": dict() as rule}:
-                return self._add_fault(rule, message.get("name"))
+                return self._add_fault(rule, message.get("name"), message.get("count_file"))
             case {"command": "faults_list"}:
                 return {"rules": self._fault_rules().described()}
             case {"command": "faults_remove"}:
@@ -103,10 +103,13 @@ class ControlCommands:
             )
         return rules
 
-    def _add_fault(self, document: dict[str, Any], name: str | None) -> dict[str, Any]:
+    def _add_fault(
+        self, document: dict[str, Any], name: str | None, count_file: str | None
+    ) -> dict[str, Any]:
         rules = self._fault_rules()
+        shared = None if count_file is None else SharedCount(count_file)
         try:
-            return {"name": rules.add(parse_rule(document), name)}
+            return {"name": rules.add(parse_rule(document), name, shared)}
         except FaultRuleError as wrong:
             raise ControlError(str(wrong)) from None
 

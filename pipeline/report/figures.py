@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from judge.report.failovers import failovers
+from judge.report.names import api_name
 from judge.verdicts import worst
 from pipeline.report.collect import Content
-from pipeline.report.failovers import failovers
-from pipeline.report.names import api_name
 
 FIGURES: Final = "figures.json"
 SCHEMA_VERSION: Final = 1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from judge.report.html import cells, table
 from pipeline.report.collect import Content
-from pipeline.report.html import cells, table
 
 _ROWS_MAX: Final = 40  # All rows are in gold/kafka_… and gold/unfenced_writes.
 

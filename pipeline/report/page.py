@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from html import escape
-from typing import Any, Final
+from typing import Final
 
-from judge.verdicts import VerdictRow, worst
-from pipeline.report import charts
+from judge.report import charts, sections
+from judge.report.html import cells, document, mark, table
+from judge.report.names import api_name
+from judge.verdicts import worst
 from pipeline.report.collect import VIOLATIONS_SHOWN_MAX, Content
-from pipeline.report.failovers import failovers
-from pipeline.report.html import cells, document, mark, table
 from pipeline.report.kafka_part import kafka
-from pipeline.report.names import api_name
 
-_OPEN_AT_FIRST: Final = 5  # violations of each property; the others need a click
+_ALL_VIOLATIONS: Final = (
+    f"At most {VIOLATIONS_SHOWN_MAX} of each property; the table gold/violations (option "
+    "--tables) has all of them."
+)
 _HOPS: Final = (
     *("total", "broker to controller", "queue of the controller", "decision and commit"),
     *("broker to controller and back", "ZooKeeper"),
@@ -51,14 +52,16 @@ def _run(content: Content) -> str:
         "repeat with": f"bridgehead pipeline run --evidence {run.folder} --out DIR",
     }
     is_of_kafka = any(file.kind.startswith("kafka_") for file in run.manifest.files)
+    has_events = bool(content.rows["timeline"]) or not is_of_kafka
     cells = ([name, f"<code>{escape(value)}</code>"] for name, value in facts.items())
     return (
         f'<section id="{escape(run.id)}"><h1>{mark(worst(content.verdicts))} '
         f"run {escape(run.id)}</h1>"
         + table(("", ""), cells, raw=True)
-        + _verdicts(content)
-        + _violations(content)
-        + (_of_events(content) if content.rows["timeline"] or not is_of_kafka else "")
+        + (sections.over_time(content.rows) if has_events else "")
+        + sections.verdicts(content.verdicts)
+        + sections.violations(content.verdicts, content.rows["violations"], _ALL_VIOLATIONS)
+        + (_of_events(content) if has_events else "")
         + (kafka(content) if is_of_kafka else "")
         + _lines(content)
         + "</section>"
@@ -67,127 +70,11 @@ def _run(content: Content) -> str:
 
 def _of_events(content: Content) -> str:
     return (
-        _over_time(content)
-        + _hops(content)
-        + _failovers(content)
+        _hops(content)
+        + sections.failover(content.rows["terms"])
         + _effects(content)
         + _rejections(content)
         + _forwarding(content)
-    )
-
-
-def _verdicts(content: Content) -> str:
-    rows = "".join(
-        f"<tr{'' if row.decides else ' class=aside'}><td>{mark(row.verdict)}</td>"
-        f"<td>{row.property}</td><td>{escape(row.name.replace('_', ' '))}"
-        f"{f'<br><small>{escape(row.why)}</small>' if row.why else ''}</td>"
-        f"{_counts(row)}</tr>"
-        for row in content.verdicts
-    )
-    return (
-        "<h2>Properties</h2><table><tr><th>verdict</th><th></th><th>property</th>"
-        f"<th class=n>judged</th><th class=n>violations</th></tr>{rows}</table>"
-        "<p class=quiet>Pale rows do not count for the verdict on the run.</p>"
-    )
-
-
-def _counts(row: VerdictRow) -> str:
-    """Return the cells of the counts. For NODATA the counts mean nothing and are not shown."""
-    if row.verdict == "NODATA":
-        return "<td class=n>–</td><td class=n>–</td>"
-    return f"<td class=n>{row.judged:,}</td><td class=n>{row.violations:,}</td>"
-
-
-def _violations(content: Content) -> str:
-    violated = [row for row in content.verdicts if row.violations and row.verdict != "NODATA"]
-    parts = []
-    for verdict in violated:
-        items = [
-            f"<tr><td>{escape(row['sentence'])}<br>"
-            f"<small>{'<br>'.join(escape(text) for text in row['rows'])}</small></td></tr>"
-            for row in content.rows["violations"]
-            if row["property"] == verdict.property
-        ]
-        parts.append(
-            f"<h3>{verdict.property} {escape(verdict.name.replace('_', ' '))}: "
-            f"{verdict.violations:,}</h3><table>{''.join(items[:_OPEN_AT_FIRST])}</table>"
-        )
-        if items[_OPEN_AT_FIRST:]:
-            more = len(items) - _OPEN_AT_FIRST
-            parts.append(
-                f"<details><summary>{more} more</summary>"
-                f"<table>{''.join(items[_OPEN_AT_FIRST:])}</table></details>"
-            )
-    if not parts:
-        return ""
-    return (
-        f"<h2>Violations</h2><p class=quiet>At most {VIOLATIONS_SHOWN_MAX} of each property; "
-        f"the table gold/violations (option --tables) has all of them.</p>{''.join(parts)}"
-    )
-
-
-def _seconds(rows: Sequence[Mapping[str, Any]]) -> int:
-    return int(rows[0]["slice_ms"]) if rows else 0
-
-
-def _bands(content: Content, zero_ms: int, end_ms: int) -> list[charts.Band]:
-    """Return bands for the terms of controllers, and for the time between two terms."""
-    bands: list[charts.Band] = []
-    terms = [term for term in content.rows["terms"] if term["active_ms"] is not None]
-    for at, term in enumerate(terms):
-        following = terms[at + 1]["active_ms"] if at + 1 < len(terms) else end_ms
-        ended = min(term["ended_ms"] or following, following)
-        start, end = (term["active_ms"] - zero_ms) / 1000, (ended - zero_ms) / 1000
-        label = f"controller {term['node']}, epoch {term['epoch']}"
-        bands.append(charts.Band(start, end, label, "term-even" if at % 2 == 0 else "term-odd"))
-        if at + 1 < len(terms):
-            bands.append(charts.Band(end, (following - zero_ms) / 1000, "no controller", "gap"))
-    return bands
-
-
-def _over_time(content: Content) -> str:
-    rows = content.rows["timeline"]
-    if not rows:
-        return "<h2>Over time</h2><p>The run has no requests.</p>"
-    zero, width = _seconds(rows), max(int(rows[0]["width_ms"]), 1)
-    end_ms = int(rows[-1]["slice_ms"]) + width
-    by_slice = {int(row["slice_ms"]): row for row in rows}
-    slices = list(range(zero, end_ms, width))
-
-    def series(name: str, column: str, scale: float, empty: float | None) -> charts.Line:
-        points: list[tuple[float, float | None]] = []
-        for at in slices:
-            value = by_slice[at][column] if at in by_slice else None
-            points.append(((at - zero) / 1000, empty if value is None else value * scale))
-        return charts.Line(name, points)
-
-    bands = _bands(content, zero, end_ms)
-    rate = 1000 / width
-    began = datetime.fromtimestamp(zero / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
-    return (
-        f"<h2>Over time</h2><p class=quiet>Seconds since {began} UTC, in slices of {width} ms. "
-        "Shaded: the terms of controllers; red: no controller.</p><h3>Requests per second</h3>"
-        + charts.lines(
-            "Requests per second",
-            [
-                series("forwarded", "forwarded", rate, 0.0),
-                series("answered by the broker", "others", rate, 0.0),
-                series("resent", "resends", rate, 0.0),
-                series("unfinished", "unfinished", rate, 0.0),
-            ],
-            bands,
-            "per second",
-        )
-        + "<h3>Latency of forwarded requests</h3>"
-        + charts.lines(
-            "Latency of forwarded requests",
-            [
-                series("p50", "p50_us", 0.001, None),
-                series("p99", "p99_us", 0.001, None),
-            ],
-            bands,
-            "ms",
-        )
     )
 
 
@@ -233,20 +120,6 @@ def _hops(content: Content) -> str:
         + f"<details><summary>All APIs and hops (exact percentiles)</summary>{listed}</details>"
         + "<h3>From a commit to the image of each broker</h3>"
         + images
-    )
-
-
-def _failovers(content: Content) -> str:
-    rows = failovers(content.rows["terms"])
-    if not rows:
-        return "<h2>Failover</h2><p>The controller did not change.</p>"
-    shown = rows[:30]
-    left = f"<p class=quiet>{len(rows) - 30} more are not shown.</p>" if len(rows) > 30 else ""
-    return (
-        "<h2>Failover</h2><p class=quiet>From the end of one controller (its resignation, or the "
-        "last event of its process) to the first decision of the next.</p>"
-        + charts.stacks("Failover, by its parts", shown, "ms")
-        + left
     )
 
 

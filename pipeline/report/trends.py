@@ -9,10 +9,10 @@ from html import escape
 from pathlib import Path
 from typing import Final
 
+from judge.report import charts
+from judge.report.html import document, mark, table
 from pipeline.folders import OutputError
-from pipeline.report import charts
 from pipeline.report.figures import FIGURES, Figures, figures_from_json
-from pipeline.report.html import document, mark, table
 
 BEFORE: Final = 5  # the number of earlier runs with which a run is compared
 FACTOR: Final = 1.25

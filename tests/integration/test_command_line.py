@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -106,6 +106,46 @@ def test_controller_show_without_a_controller_is_not_a_success(cluster: Cluster)
     assert (shown.returncode, document.returncode) == (ExitCode.UNDECIDED, ExitCode.UNDECIDED)
     assert shown.stdout == "There is no active controller.\n"
     assert json.loads(document.stdout)["controller_id"] is None
+
+
+def test_status_without_a_controller_says_so_and_keeps_the_addresses(cluster: Cluster) -> None:
+    status = ("status", "--data-dir", str(cluster.data_dir))
+    address = cluster.bootstrap_servers
+    running = command(*status).stdout
+    epoch = cluster.status()["controller_epoch"]
+    assert f"controller  broker 1, epoch {epoch}\n" in running
+    assert "phase       ready\n" in running
+    cluster.kill_node(1)
+    try:
+        killed = command(*status).stdout
+        assert cluster.brokers[1].listeners == {"PLAINTEXT": address}
+    finally:
+        cluster.start_node(1)
+    assert "phase       no controller\n" in killed
+    assert "controller  none\n" in killed
+    assert f"killed     -    -     PLAINTEXT://{address}" in killed
+    faults = cluster.status()["faults"]
+    assert (faults[-1]["action"], faults[-1]["target"]) == ("kill", "1")
+
+
+def test_status_can_be_watched(cluster: Cluster) -> None:
+    watch = module_command("bridgehead", "status", "--watch", "--data-dir", str(cluster.data_dir))
+    with subprocess.Popen(
+        watch, env=module_environment(), stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        seen = list(_lines_until(process.stdout, "phase", 3))
+        process.terminate()
+    assert sum(line.startswith("controller  broker 1") for line in seen) == 2
+
+
+def _lines_until(lines: Iterable[str], start: str, count: int) -> Iterator[str]:
+    """Yield lines until `count` of them began with `start`."""
+    for line in lines:
+        yield line
+        count -= line.startswith(start)
+        if not count:
+            return
 
 
 def test_documents_have_a_schema_version(folder: Path, run_folder: Path) -> None:

@@ -68,6 +68,18 @@ async def test_an_error_replaces_the_execution_once(cluster: Cluster) -> None:
     assert [(event["action"], event["side"]) for event in acted] == [("error", "client")]
 
 
+async def test_brokers_count_their_matches_together(cluster: Cluster) -> None:
+    """With a count for each broker, the second creation would not fail."""
+    rule: dict[str, Any] = {"error": "NOT_CONTROLLER", "api": "CreateTopics", "count": "cluster"}
+    name = cluster.faults.add("error", **rule, nth=2, times=2)
+    codes = [await create(cluster, f"counted-{n}", broker=1 + n % 2) for n in range(4)]
+    assert codes == [0, ErrorCode.NOT_CONTROLLER, ErrorCode.NOT_CONTROLLER, 0]
+    assert cluster.faults.hits(name) == 2
+    cluster.faults.remove(name)
+    again = cluster.faults.add("error", **rule)  # gets the same name, and counts from 1
+    assert (again, await create(cluster, "counted-4")) == (name, ErrorCode.NOT_CONTROLLER)
+
+
 async def test_a_response_can_be_lost_after_the_execution(cluster: Cluster) -> None:
     cluster.faults.add("close", phase="response", api="CreateTopics", nth=2)
     assert await create(cluster, "kept-1") == ErrorCode.NONE

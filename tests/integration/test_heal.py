@@ -28,6 +28,7 @@ from bridgehead.cluster import Cluster, ClusterError
 from bridgehead.cluster.client import ControlClient
 from bridgehead.cluster.upgrade import LEVEL
 from bridgehead.raw_client.blocking import Connection
+from tests.integration.test_supervision import command
 
 ADMIN = ("admin", "admin-secret")
 OPTIONS: dict[str, Any] = {
@@ -191,6 +192,15 @@ def test_heal_restarts_a_killed_zookeeper(healed: Cluster) -> None:
     psutil.wait_procs([psutil.Process(pid)] if psutil.pid_exists(pid) else [], timeout=30)
     healed.heal()
     create(client(healed.bootstrap_servers), "after-zookeeper")
+
+
+def test_the_command_reset_makes_the_cluster_like_new(healed: Cluster) -> None:
+    create(client(healed.bootstrap_servers), "left-over")
+    healed.kill_node(2)
+    done = command("reset", "--data-dir", str(healed.data_dir))
+    assert done.stderr == ""
+    assert done.stdout == "Started again: broker 2.\nThe cluster is like new.\n"
+    assert client(healed.bootstrap_server(2)).list_topics().topics == {}
 
 
 def test_reset_fails_after_an_upgrade(healed: Cluster) -> None:

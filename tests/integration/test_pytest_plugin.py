@@ -80,6 +80,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("suite")
     (folder / "test_readme.py").write_text(example("README.md", "## In pytest"))
     (folder / "test_page.py").write_text(example("docs/testing.md", "## pytest"))
+    (folder / "test_aio.py").write_text(example("docs/testing.md", "### asyncio"))
     (folder / "test_guide.py").write_text(example("docs/guides/ci.md", "## The test"))
     (folder / "test_the_order.py").write_text(ORDER)  # runs after test_readme.py
     plugin = ("-p", "bridgehead.pytest_plugin", "-p", "no:cacheprovider")
@@ -118,6 +119,106 @@ def test_order_of_tests_does_not_matter(outcomes: dict[str, str]) -> None:
     """Every test checks that the damage by the previous test is repaired."""
     assert len(outcomes) == 10
     assert set(outcomes.values()) == {""}
+
+
+FAILING = """
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+
+pytestmark = pytest.mark.bridgehead(brokers=2, properties={"zookeeper.session.timeout.ms": "3000"})
+SEEN = {}
+
+
+@pytest.fixture
+def mine(bridgehead_cluster):
+    return bridgehead_cluster
+
+
+def test_fails_after_a_kill(mine):
+    rule = mine.faults.add("error", error="NOT_CONTROLLER", api="CreateTopics", times=0)
+    killed = mine.kill_controller()
+    assert killed == 77
+
+
+def test_adds_a_wrong_rule(mine):
+    mine.faults.add("error", error="NOT_CONTROLER", api="CreateTopics")
+
+
+class TestClass:
+    def test_first(self, bridgehead_class_cluster, bridgehead_module_cluster):
+        SEEN["class"], SEEN["module"] = bridgehead_class_cluster, bridgehead_module_cluster
+        assert len({c.data_dir for c in SEEN.values()}) == 2
+        for cluster in SEEN.values():
+            admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+            admin.create_topics([NewTopic("kept", 1, 2)])["kept"].result()
+
+    def test_second(self, bridgehead_class_cluster):
+        assert bridgehead_class_cluster is SEEN["class"]
+        assert "kept" in AdminClient(
+            {"bootstrap.servers": bridgehead_class_cluster.bootstrap_servers}
+        ).list_topics().topics
+
+
+class TestOtherClass:
+    def test_first(self, bridgehead_class_cluster, bridgehead_module_cluster):
+        assert bridgehead_module_cluster is SEEN["module"]
+        topics = [
+            AdminClient({"bootstrap.servers": c.bootstrap_servers}).list_topics().topics
+            for c in (bridgehead_class_cluster, bridgehead_module_cluster)
+        ]
+        assert ["kept" in names for names in topics] == [False, True]
+"""
+
+
+@pytest.fixture(scope="module")
+def failed(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """Run a suite in which two tests fail; return pytest's output and the folder that is kept."""
+    folder = tmp_path_factory.mktemp("failing")
+    (folder / "test_failing.py").write_text(FAILING)
+    kept = folder / "kept"
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "pytest", "-p", "no:cacheprovider"),
+            *("-p", "bridgehead.pytest_plugin", f"--bridgehead-keep={kept}", "--bridgehead-judge"),
+        ],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "80"},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    return done.stdout + done.stderr, kept
+
+
+def test_a_failed_test_shows_its_cluster(failed: tuple[str, Path]) -> None:
+    output, kept = failed
+    shown = output[output.index("- cluster of bridgehead_cluster -") :]
+    assert re.search(r"^phase       (no controller|ready)$", shown, re.MULTILINE)
+    assert re.search(r"^brokers     .*\d killed", shown, re.MULTILINE)
+    assert re.search(r"^fault       kill of broker \d, [\d.]+ s after the start$", shown, re.M)
+    assert re.search(r"^fault rule  rule-1: 0 hits, 0 matches$", shown, re.MULTILINE)
+    assert "error=NOT_CONTROLLER" in shown
+    assert re.search(r"^    \[\d{4}-.* INFO ", shown, re.MULTILINE)  # a line of a log
+    evidence = re.search(r"^judge it    bridgehead judge (\S+)$", shown, re.MULTILINE)
+    assert evidence is not None
+    assert kept in Path(evidence[1]).parents
+    assert (Path(evidence[1]) / "manifest.json").exists()  # kept, and sealed
+
+
+def test_a_wrong_rule_is_one_line_of_the_report(failed: tuple[str, Path]) -> None:
+    output, _ = failed
+    section = output[output.index("_ test_adds_a_wrong_rule _") :]
+    section = section[: section.index("- cluster of")]
+    (error,) = [line for line in section.splitlines() if line.startswith("E ")]
+    assert error.endswith("Did you mean NOT_CONTROLLER?")
+    assert "control_socket" not in section
+    assert "cluster/client.py" not in section
+
+
+def test_clusters_of_a_class_and_a_module_keep_their_state(failed: tuple[str, Path]) -> None:
+    output, _ = failed
+    assert "2 failed, 3 passed" in output
 
 
 def marker(*args: object, **kwargs: object) -> pytest.Mark:

@@ -123,6 +123,39 @@ def test_cluster_can_be_started_commanded_and_stopped(
     assert processes_of(folder) == []
 
 
+def test_a_cluster_stops_when_the_process_it_is_bound_to_exits(
+    tmp_path: Path, fake_up: Callable[..., subprocess.Popen[str]]
+) -> None:
+    with subprocess.Popen(["sleep", "600"]) as sleeper:
+        process = fake_up(brokers=1, stop_with_pid=sleeper.pid)
+        assert "ready" in first_line(process)
+        assert process.poll() is None
+        sleeper.kill()
+    assert process.wait(30) == 0
+    assert processes_of(tmp_path / "c") == []
+    log = (tmp_path / "c" / "supervisor.log").read_text()
+    assert f"The cluster stops: process {sleeper.pid} has exited." in log
+
+
+def test_a_cluster_cannot_be_bound_to_a_process_that_does_not_exist(
+    fake_up: Callable[..., subprocess.Popen[str]],
+) -> None:
+    with subprocess.Popen(["true"]) as ended:
+        ended.wait()
+    line = first_line(fake_up(brokers=1, stop_with_pid=ended.pid))
+    assert line == {"error": f"--stop-with-pid: there is no process {ended.pid}."}
+
+
+def test_a_cluster_stops_when_its_time_is_over(
+    tmp_path: Path, fake_up: Callable[..., subprocess.Popen[str]]
+) -> None:
+    process = fake_up(brokers=1, ttl_s=6.0)
+    assert "ready" in first_line(process)
+    assert process.wait(40) == 0
+    log = (tmp_path / "c" / "supervisor.log").read_text()
+    assert "The cluster stops: its time of 6 s is over." in log
+
+
 def test_paused_controller_resumes(
     tmp_path: Path, start_brokers: Callable[..., Cluster], fake_node_command: tuple[str, ...]
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import pytest
@@ -138,10 +139,71 @@ def test_a_rule_is_read_back_from_its_own_json(document: dict[str, Any]) -> None
         {"action": "duplicate"},
         {"action": "duplicate", "side": "envelope", "phase": "response"},
         {"action": "truncate"},
+        {"action": "close", "probability": 0},
+        {"action": "close", "probability": True},
+        {"action": "close", "count": "rack"},
+        {"action": "delay", "delay_ms": 100, "jitter_ms": 101},
+        {"action": "close", "jitter_ms": 5},
         {"action": [], "side": {}},
     ],
 )
 def test_an_invalid_rule_is_rejected_in_one_sentence(document: dict[str, Any]) -> None:
     with pytest.raises(FaultRuleError) as rejected:
         parse_rule(document)
-    assert str(rejected.value).endswith(".")
+    assert str(rejected.value).endswith((".", "?"))
+
+
+@pytest.mark.parametrize(
+    ("document", "name"),
+    [
+        ({"action": "eror"}, "error"),
+        ({"action": "error", "error": "not_controler"}, "NOT_CONTROLLER"),
+        ({"action": "close", "api": "create-topic"}, "CreateTopics"),
+        ({"action": "close", "clientid": "x"}, "client_id"),
+        ({"action": "close", "side": "envelop"}, "envelope"),
+    ],
+)
+def test_the_name_that_was_meant_is_suggested(document: dict[str, Any], name: str) -> None:
+    with pytest.raises(FaultRuleError, match=rf" Did you mean {name}\?$"):
+        parse_rule(document)
+
+
+def test_nothing_is_suggested_for_a_name_that_is_like_no_other() -> None:
+    with pytest.raises(FaultRuleError) as rejected:
+        parse_rule({"action": "close", "api": "Xyzzy"})
+    assert "Did you mean" not in str(rejected.value)
+
+
+def test_brokers_can_count_together() -> None:
+    numbers = iter(range(1, 100))
+    brokers = [FaultRules(), FaultRules()]
+    for rules in brokers:
+        rule = parse_rule({**ERROR, "count": "cluster", "nth": 3, "times": 2})
+        rules.add(rule, "shared", lambda: next(numbers))
+    acted = [brokers[n % 2].hit(Side.CLIENT, CREATION) is not None for n in range(6)]
+    assert acted == [False, False, True, True, False, False]
+    assert [rules.described()[0]["hits"] for rules in brokers] == [1, 1]
+
+
+def test_a_rule_of_one_broker_cannot_count_for_the_cluster() -> None:
+    with pytest.raises(FaultRuleError, match="added to the cluster"):
+        FaultRules().add(parse_rule({**ERROR, "count": "cluster"}))
+
+
+def test_a_rule_acts_on_a_share_of_its_matches() -> None:
+    rules = FaultRules(Random(7))
+    rules.add(parse_rule({**ERROR, "probability": 0.25}))
+    hits = sum(rules.hit(Side.CLIENT, CREATION) is not None for _ in range(1000))
+    assert 200 < hits < 300
+    assert rules.described()[0]["rule"]["times"] == 0  # without `times`, there is no limit
+
+
+def test_jitter_makes_delays_shorter_and_longer() -> None:
+    rules = FaultRules(Random(7))
+    delay = {"action": "delay", "delay_ms": 300, "jitter_ms": 200, "times": 0}
+    rules.add(parse_rule(delay))
+    hits = [rules.hit(Side.CLIENT, CREATION) for _ in range(200)]
+    delays = [hit[1].delay_ms for hit in hits if hit is not None]
+    assert 100 <= min(delays) < 150
+    assert 450 < max(delays) <= 500
+    assert rules.described()[0]["rule"] == {**delay, "nth": 1, "side": "client", "phase": "request"}

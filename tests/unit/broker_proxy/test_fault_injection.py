@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ from bridgehead.kafka_wire.messages.offset_fetch import (
     OffsetFetchRequestTopics,
 )
 from bridgehead.kafka_wire.messages.produce import ProduceRequest, TopicProduceData
-from broker_proxy.requests.fault_injection import topics_of
+from broker_proxy.requests.fault_injection import SharedCount, topics_of
 
 TOPIC_TYPE, BROKER_TYPE = 2, 4
 
@@ -57,3 +58,14 @@ def test_the_topics_of_a_request_are_found(request_: Any) -> None:
 )
 def test_a_request_without_topic_names_has_none(request_: Any) -> None:
     assert topics_of(request_) == frozenset()
+
+
+def test_brokers_count_in_one_file(tmp_path: Path) -> None:
+    file = tmp_path / "rule-1"
+    file.touch()
+    counts = [SharedCount(str(file)) for _ in range(3)]
+    assert [counts[n % 3]() for n in range(7)] == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_a_count_without_its_file_is_no_match(tmp_path: Path) -> None:
+    assert SharedCount(str(tmp_path / "removed"))() == 0

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from event_log.evidence import Manifest, ManifestFile, RunDescription, ZooKeeperEvidence
+from judge.report import charts
 from judge.verdicts import Verdict, VerdictRow
 from pipeline.evidence import Run
 from pipeline.places import local_place
-from pipeline.report import charts
 from pipeline.report.collect import QUERIES, Content
 from pipeline.report.page import page
 

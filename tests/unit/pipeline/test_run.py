@@ -127,7 +127,7 @@ def test_the_bar_fits_80_columns() -> None:
 
 
 def test_verdicts_fit_80_columns_with_the_whole_names_of_properties() -> None:
-    why = "the run is not a scenario: no fault was injected"
+    why = "the run has no authorizer, and its users have no rights"
     rows = [
         VerdictRow(
             property=spec.id,

@@ -40,7 +40,10 @@ def slower(run: Figures, factor: float) -> Figures:
 
 
 def term(epoch: int, **fields: Any) -> dict[str, Any]:
-    names = ("ended_ms", "active_ms", "loaded_ms", "closed_ms", "first_decision_ms")
+    names = (
+        *("ended_ms", "active_ms", "loaded_ms", "closed_ms"),
+        *("first_decision_ms", "first_received_ms"),
+    )
     return {"epoch": epoch, **dict.fromkeys(names), **fields}
 
 

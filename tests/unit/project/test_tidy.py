@@ -8,12 +8,16 @@ import graphlib
 import importlib.metadata
 import io
 import re
+import subprocess
 import tokenize
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import grimp
+
+from tools.first_hour import PAGES, blocks
 
 ROOT = Path(__file__).parents[3]
 GENERATED = ROOT / "envelope" / "_pb"
@@ -50,6 +54,15 @@ REGISTRY_HOSTS = re.compile(
 )
 
 
+# The files that a user creates who follows the pages, such as first_client.py.
+CREATED_BY_PAGES: Final = frozenset(
+    ROOT / block.file
+    for page in PAGES
+    for block in blocks((ROOT / page).read_text(encoding="utf-8"))
+    if block.file is not None
+)
+
+
 def files(folder: Path = ROOT) -> Iterator[Path]:
     """Yield all source files."""
     for path in sorted(folder.iterdir()):
@@ -57,7 +70,7 @@ def files(folder: Path = ROOT) -> Iterator[Path]:
             kept = not path.name.startswith(".") or path.name in SOURCE_DOT_FOLDERS
             if kept and path.name not in GENERATED_FOLDERS and path != GENERATED:
                 yield from files(path)
-        elif path.is_file() and (folder != ROOT or path.name != ".git"):
+        elif path.is_file() and path not in (ROOT / ".git", *CREATED_BY_PAGES):
             yield path
 
 
@@ -74,6 +87,20 @@ def tree(path: Path) -> ast.Module:
 
 def name(path: Path) -> str:
     return str(path.relative_to(ROOT))
+
+
+def test_a_checkout_in_which_readme_was_followed_is_tidy() -> None:
+    """`first_client.py` has no docstring; git, and so ruff, ignores it, and .bridgehead."""
+    created = ["first_client.py", "test_failover.py"]
+    assert {ROOT / file for file in created} <= CREATED_BY_PAGES
+    ignored = subprocess.run(
+        ["git", "check-ignore", ".bridgehead/cluster.json", *created],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert set(ignored.stdout.split()) == {".bridgehead/cluster.json", *created}
 
 
 def test_no_file_contains_a_conflict_of_a_merge() -> None:

@@ -58,7 +58,8 @@ def test_a_cluster_stops_completely_while_the_disk_is_full(
     said: list[str] = []
     cluster = RunningCluster(ClusterSettings(data_dir=tmp_path), said.append)
     cluster.record = started(tmp_path, said)
-    node, zookeeper = Mock(id=1, exit_status=lambda: -9), Mock(exits=dict, connect="")
+    node = Mock(id=1, exit_status=lambda: -9, is_running=bool)
+    zookeeper = Mock(exits=dict, connect="")
     cluster.nodes[1], cluster.zookeeper = node, zookeeper
     monkeypatch.setattr(cluster.record, "dump", _no_dump)
     cluster.directory.cluster_json.touch()

@@ -1,6 +1,7 @@
 """The parts of each failover: from the end of one controller to the first decision of the next.
 
-A controller ends with its resignation, or with the last event of its process.
+A controller ends with its resignation, or with the last event of its process. If no request waits
+when the next controller becomes active, the time until one arrives is idle and not a part.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ def failovers(terms: Sequence[Mapping[str, Any]]) -> list[tuple[str, Parts]]:
         parts.append(("election", max(active - start - loaded, 0.0)))
         parts.append(("loading the image", loaded))
         if after["first_decision_ms"] is not None:
-            first = float(after["first_decision_ms"] - active)
+            waits_from = max(active, after["first_received_ms"] or active)
+            first = float(after["first_decision_ms"] - waits_from)
             parts.append(("until the first decision", max(first, 0.0)))
         rows.append((f"epoch {before['epoch']} to {after['epoch']}", parts))
     return rows

@@ -5,7 +5,7 @@ Lengths are in units of a view box of width 760; the page scales it. Text is esc
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Final
@@ -24,6 +24,14 @@ class Band:
     end: float
     label: str
     shade: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A moment on the horizontal axis, such as a fault."""
+
+    at: float
+    label: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +81,19 @@ def _ticks(span: float, *, whole: bool) -> list[float]:
 
 
 def lines(
-    title: str, series: Sequence[Line], bands: Sequence[Band], unit: str, *, x_unit: str = "s"
+    title: str,
+    series: Sequence[Line],
+    bands: Sequence[Band],
+    unit: str,
+    *,
+    x_unit: str = "s",
+    marks: Sequence[Mark] = (),
 ) -> str:
-    """Draw series, with bands behind them. Without `x_unit`, the ticks of x are whole numbers."""
+    """Draw series, with bands and marks behind them.
+
+    Without `x_unit`, the ticks of x are whole numbers. A mark outside the series is drawn at their
+    edge.
+    """
     height = 240.0
     xs = [x for line in series for x, _ in line.points] or [0.0]
     ys = [y for line in series for _, y in line.points if y is not None] or [0.0]
@@ -86,18 +104,7 @@ def lines(
     def at(x: float, y: float) -> tuple[float, float]:
         return _LEFT + x / span * plot_width, _TOP + plot_height * (1 - y / top)
 
-    parts = []
-    for band in bands:
-        start, _ = at(max(0.0, band.start), 0)
-        end, _ = at(min(span, band.end), 0)
-        if end > start:
-            parts.append(
-                f'<rect x="{start:.1f}" y="{_TOP}" width="{end - start:.1f}" '
-                f'height="{plot_height:.1f}" class="{band.shade}">'
-                f"<title>{escape(band.label)}</title></rect>"
-            )
-            if end - start > _LETTER * len(band.label):
-                parts.append(_text(start + 4, _TOP + 12, band.label, "quiet"))
+    parts = [*_bands(bands, span, plot_height), *_marks(marks, span, plot_height, x_unit)]
     for tick in range(_TICKS + 1):
         x0, y = at(0, top * tick / _TICKS)
         parts.append(f'<path d="M{x0:.1f} {y:.1f}H{WIDTH - _RIGHT}" class="grid"/>')
@@ -117,6 +124,36 @@ def lines(
             )
     parts.append(_text(_LEFT, 10, unit, "quiet"))
     return _legend([line.name for line in series]) + _figure(height, parts, title)
+
+
+def _x_of(value: float, span: float) -> float:
+    """Return where a value is on the horizontal axis; values outside are at its ends."""
+    return _LEFT + min(max(value, 0.0), span) / span * (WIDTH - _LEFT - _RIGHT)
+
+
+def _bands(bands: Sequence[Band], span: float, plot_height: float) -> Iterator[str]:
+    for band in bands:
+        start, end = _x_of(band.start, span), _x_of(band.end, span)
+        if end > start:
+            yield (
+                f'<rect x="{start:.1f}" y="{_TOP}" width="{end - start:.1f}" '
+                f'height="{plot_height:.1f}" class="{band.shade}">'
+                f"<title>{escape(band.label)}</title></rect>"
+            )
+            if end - start > _LETTER * len(band.label):
+                yield _text(start + 4, _TOP + 12, band.label, "quiet")
+
+
+def _marks(marks: Sequence[Mark], span: float, plot_height: float, unit: str) -> Iterator[str]:
+    for mark in marks:
+        x = _x_of(mark.at, span)
+        yield (
+            f'<path d="M{x:.1f} {_TOP}v{plot_height:.1f}" class="mark">'
+            f"<title>{escape(mark.label)}, {number(mark.at)} {unit}</title></path>"
+        )
+        is_left = x > WIDTH - _RIGHT - _LETTER * len(mark.label)
+        side, anchor = (-3, "end") if is_left else (3, "start")
+        yield _text(x + side, _TOP + 26, mark.label, "", anchor)
 
 
 def _pieces(points: Sequence[tuple[float, float | None]]) -> list[list[tuple[float, float]]]:

@@ -1,0 +1,55 @@
+"""What `make setup` and `pip install git+URL` install."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hatchling.build import get_requires_for_build_wheel
+
+from deploy.link_package import ROOT, link
+
+
+def run_in(site: Path, *arguments: str) -> str:
+    """Run Python outside the checkout, with `site` on its path; return its output."""
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=site,
+        env={**os.environ, "PYTHONPATH": str(site)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+def test_setup_makes_the_package_importable_and_nothing_else(tmp_path: Path) -> None:
+    link(tmp_path)
+    link(tmp_path)  # `make setup` after a change
+    code = "import importlib.util as u, bridgehead.application as a; " + (
+        "print(a.application_root(), u.find_spec('judge'))"
+    )
+    assert run_in(tmp_path, "-c", code).split() == [str(ROOT), "None"]
+
+
+def test_setup_registers_the_pytest_plugin_and_the_command(tmp_path: Path) -> None:
+    link(tmp_path)
+    assert "--bridgehead-keep=DIR" in run_in(tmp_path, "-m", "pytest", "--help")
+    code = "import importlib.metadata as m; print([e.name for e in " + (
+        "m.distribution('bridgehead').entry_points])"
+    )
+    assert run_in(tmp_path, "-c", code) == "['bridgehead', 'bridgehead']\n"
+
+
+def test_an_isolated_build_gets_the_jars_of_the_pinned_pyspark(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(ROOT)
+    lock = (ROOT / "requirements" / "dev.lock").read_text(encoding="utf-8")
+    pinned = re.search(r"^pyspark==[\d.]+", lock, re.MULTILINE)
+    assert pinned is not None
+    assert pinned[0] in get_requires_for_build_wheel()
