@@ -24,6 +24,8 @@ from judge.exit_codes import CANNOT_RUN
 from judge.history import History
 from judge.properties import PROPERTY_SPECS
 from judge.seals import Seal, SealError, seal_rules
+from judge.spec.report import lines_of, report_on
+from judge.spec.tlc import TlcError
 from judge.verdicts import Judgement, Verdict, exit_code, judge, worst
 
 SCHEMA_VERSION = 1  # of the JSON document; bridgehead/schema_version.py says when to increment it
@@ -45,6 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.add_argument("--seal-key", type=Path, help="the key that must have signed the manifest")
     parser.add_argument("--unsealed", action="store_true", help="trust a run that is not sealed")
+    parser.add_argument(
+        "--spec", action="store_true", help="let TLC explain the run by spec/Forwarding.tla instead"
+    )
     options = parser.parse_args(arguments)
     try:
         rules = seal_rules(options.seal_key, accept_unsealed=options.unsealed)
@@ -55,6 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (EvidenceError, OSError) as error:
         print(error, file=sys.stderr)
         return exit_code(Verdict.NODATA)
+    if options.spec:
+        return _judge_by_specification(evidence, as_json=options.json)
     judgements = judge(History(evidence))
     verdict = worst(judgement.row for judgement in judgements)
     if options.json:
@@ -62,6 +69,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     else:
         _print(judgements, verdict, evidence)
     return exit_code(verdict)
+
+
+def _judge_by_specification(evidence: Evidence, *, as_json: bool) -> int:
+    try:
+        report = report_on(evidence)
+    except TlcError as error:
+        print(error, file=sys.stderr)
+        return CANNOT_RUN
+    if as_json:
+        document = {"schema_version": SCHEMA_VERSION, **asdict(report)}
+        for misfit in document["misfits"]:
+            misfit["slice"] = misfit["slice"]["name"]
+        print(json.dumps(document, indent=2))
+    else:
+        print("\n".join(lines_of(report)))
+    return exit_code(report.verdict)
 
 
 def _document(
