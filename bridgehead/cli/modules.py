@@ -32,6 +32,12 @@ pipeline_app = typer.Typer(
 )
 
 
+SpecOption = Annotated[
+    bool,
+    typer.Option("--spec", help="Check with TLC against the specification (docs/specification.md)."),
+]
+
+
 def judge(
     evidence: Annotated[
         Path, typer.Argument(metavar="DIR", help="The folder of a cluster or of one run.")
@@ -44,10 +50,12 @@ def judge(
         typer.Option(metavar="FILE", help="Write a report with timelines to FILE, without Spark."),
     ] = None,
     json_output: JsonOption = False,
+    spec: SpecOption = False,
 ) -> None:
     """Judge a cluster's last run.
 
-    Exit code 0: all expected properties hold. 1: one is violated. 3: undecided.
+    Exit code 0: all expected properties hold. 1: one is violated. 3: undecided. With --spec: 0: the
+    specification explains every forwarded request. 1: one is not explained. 4: TLC cannot run.
     """
     from bridgehead.cluster.errors import ClusterError
 
@@ -56,6 +64,7 @@ def judge(
     options = seal_options(seal_key, unsealed=unsealed)
     if html is not None:
         options.append(f"--html={html}")
+    options += ["--spec"] if spec else []
     run_module("judge", str(evidence), *options, *(["--json"] if json_output else []))
 
 
@@ -339,6 +348,7 @@ def run_scenarios(
             help="A property of all brokers, instead of the scenario's value; can be repeated.",
         ),
     ] = None,
+    spec: SpecOption = False,
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="The folder for evidence and results.")
     ] = Path(".chaos"),
@@ -352,4 +362,5 @@ def run_scenarios(
         *("--tier", tier, "--bugs", bugs, "--out", str(out)),
         *(argument for property_ in properties or [] for argument in ("--set", property_)),
         *(["--shrink"] if shrink else []),
+        *(["--spec"] if spec else []),
     )

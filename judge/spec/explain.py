@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from judge.spec.projection import Slice
-from judge.spec.tlc import Expression, run_tlc
+from judge.spec.tlc import Expression, literal, run_tlc
 
 # Slices per run of TLC. More slices make the module slow to parse, fewer waste starts of Java.
 _BATCH: Final = 400
@@ -45,24 +45,23 @@ class Misfit:
         return [*nodes[self.events : self.events + 1], *zookeeper[self.commits : self.commits + 1]]
 
 
-def explain(slices: Sequence[Slice]) -> list[Misfit]:
+def explain(slices: Sequence[Slice]) -> list[Slice]:
     """Return the slices that the specification does not explain. Raises TlcError."""
     by_shape: dict[object, list[Slice]] = defaultdict(list)
     for each in slices:
         by_shape[each.shape].append(each)
-    misfits = []
+    misfits: list[Slice] = []
     for alike in by_shape.values():
         for at in range(0, len(alike), _BATCH):
             batch = alike[at : at + _BATCH]
             output = _run(batch, "IsReported")
             explained = {int(number) for number in _EXPLAINED.findall(output)}
-            misfits += [
-                _misfit(slice_) for number, slice_ in enumerate(batch, 1) if number not in explained
-            ]
+            misfits += [slice_ for number, slice_ in enumerate(batch, 1) if number not in explained]
     return misfits
 
 
-def _misfit(slice_: Slice) -> Misfit:
+def locate(slice_: Slice) -> Misfit:
+    """Find how far the specification explains a slice. Raises TlcError."""
     places = _PLACE.findall(_run([slice_], "IsLocated"))
     events, commits = max(
         ((int(events), int(commits)) for _, events, commits in places), key=lambda p: (sum(p), p)
@@ -85,8 +84,17 @@ def _run(slices: Sequence[Slice], report: str) -> str:
         "Observed": True,
         "Deadlines": True,
         **{part: part not in _NOT_SHOWN for part in _PARTS},
-        "Slices": [{"events": list(s.events), "commits": list(s.commits)} for s in slices],
+        "Slices": Expression(_set_of(slices)),
     }
     return run_tlc(
         constants, base="Trace", specification="TraceSpec", invariants=[report], workers=1
     ).output
+
+
+def _set_of(slices: Sequence[Slice]) -> str:
+    """Return a set that TLC evaluates once: the slice is a part of each state."""
+    records = [
+        {"number": number, "events": list(each.events), "commits": list(each.commits)}
+        for number, each in enumerate(slices, 1)
+    ]
+    return "{" + ",\n".join(map(literal, records)) + "}"

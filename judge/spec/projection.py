@@ -377,7 +377,9 @@ class Projection:
             ):
                 ended_ns = self._run.ends.get((node, boot), next_ns)
                 if begin <= ended_ns <= self._last_ns:
-                    entry = {"kind": "restarted", "node": number}
+                    is_former = number == 1 and boot != self._identity[1]
+                    kind = "former_ended" if is_former else "restarted"
+                    entry = {"kind": kind, "node": number}
                     rows.append((ended_ns, 0, [(entry, f"node {node} ended")]))
         return rows
 

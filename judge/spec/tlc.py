@@ -108,6 +108,8 @@ def run_tlc(
     Raises:
         TlcError: TLC cannot run, found an error in a module, or found no states.
     """
+    if not (MODULES / f"{base}.tla").is_file():
+        raise TlcError(f"The specification is not part of this installation: {MODULES} is missing.")
     java, jar = _find_java(), find_jar()
     values = [f"Is{name} == {literal(value)}" for name, value in definitions.items()]
     module = ["---- MODULE Model ----", f"EXTENDS {base}", *values, "===="]

