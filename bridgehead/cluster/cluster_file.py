@@ -40,7 +40,7 @@ _MERGED_MAX: Final = 10_000  # keys of one mapping
 _PROBLEMS_SHOWN: Final = 10
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # PyYAML has no types
     """Bounds what merge keys (`<<`) produce; merges of merges would grow exponentially."""
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:

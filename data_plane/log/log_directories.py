@@ -68,9 +68,9 @@ class LogDirectories:
         """
         for path in self.paths:
             path.mkdir(parents=True, exist_ok=True)
-            for name in _FILES:
-                if os.path.lexists(path / name) and not (path / name).is_file():
-                    set_aside(path / name)
+            for file in _FILES:
+                if os.path.lexists(path / file) and not (path / file).is_file():
+                    set_aside(path / file)
             self._lock(path)
             marker = path / _CLEAN_STOP
             is_clean = marker.exists()

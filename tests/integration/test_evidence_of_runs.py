@@ -19,7 +19,8 @@ from bridgehead.application import module_command
 from bridgehead.cluster import ClientHistory, Cluster, RunSettings
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.exit_codes import ExitCode
-from judge.evidence.reading import Evidence, EvidenceError
+from judge.evidence.reading import Evidence
+from judge.evidence.run_files import EvidenceError
 from judge.evidence.run_lookup import find_runs, read_run
 from judge.history import History
 from judge.seals import SIGNATURE, Seal, SealRules, read_key

@@ -1,0 +1,24 @@
+"""All families of attacks: one line each. `make attack` runs them in this order."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.hostile.browser import attack_the_report
+from tests.hostile.damaged_logs import damage_the_logs
+from tests.hostile.evidence import plant_evidence
+from tests.hostile.family import Family
+from tests.hostile.full_disks import fill_the_disk
+from tests.hostile.many_topics import create_many_topics
+from tests.hostile.other_users import attack_as_another_user
+from tests.hostile.prepared_folders import prepare_folders
+
+FAMILIES: Final = (
+    Family("evidence", plant_evidence),
+    Family("prepared folders", prepare_folders),
+    Family("damaged logs", damage_the_logs),
+    Family("other users", attack_as_another_user),
+    Family("full disks", fill_the_disk),
+    Family("report in a browser", attack_the_report),
+    Family("many topics", create_many_topics),
+)
