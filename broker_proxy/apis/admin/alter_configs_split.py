@@ -205,8 +205,8 @@ class _Split:
                     validate_only=message.validate_only,
                 )
             )
-        answered = zip(message.resources, results, strict=True)
-        rest = [resource for resource, result in answered if result is None]
+        checked = zip(message.resources, results, strict=True)
+        rest = [resource for resource, result in checked if result is None]
         return results, replace(message, resources=rest) if rest else None
 
     def _is_logger(self, resource: Any) -> bool:
