@@ -11,7 +11,8 @@ import logging
 from collections.abc import Callable
 
 from bridgehead.kafka_wire.errors import ErrorCode
-from bridgehead.slices import in_thread, is_large
+from bridgehead.kafka_wire.schema import free_elements
+from bridgehead.slices import in_thread, is_large, sliced
 from controller.envelopes.open import OpenEnvelope, RejectedEnvelope, check_sender
 from controller.loop.loop import ControllerLoop
 from controller.requests.host_names import resolve_hosts
@@ -171,6 +172,16 @@ class EnvelopeHandler:
             return await asyncio.shield(pending.reply)
         finally:
             services.request_log.completed(pending, connection_id, received_s)
+            if pending.is_large and pending.reply.done():
+                await _free(pending)
+
+
+async def _free(pending: PendingRequest) -> None:
+    """Free the messages of a large request in slices."""
+    for message in (pending.request, pending.response):
+        if message is not None:
+            async for _ in sliced(free_elements(message)):
+                pass
 
 
 def _predates_envelopes(envelope: Envelope, sender: Sender) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import tracemalloc
 from collections.abc import Mapping
 
 import pytest
@@ -19,7 +20,11 @@ from broker_proxy.apis.admin.alter_configs_split import (
 )
 from broker_proxy.apis.admin.describe_configs import DescribeConfigs
 from broker_proxy.apis.admin.logger_levels import LoggerLevels
-from broker_proxy.client_request import ClientRequest, NeverRespondedError
+from broker_proxy.client_request import (
+    ClientRequest,
+    ClosedWithoutResponseError,
+    NeverRespondedError,
+)
 from cluster_model.configs.broker_configs import BrokerConfig, EffectiveBrokerConfig
 from cluster_model.configs.broker_configs.table import BROKER_CONFIGS
 from cluster_model.configs.operations import Operation, apply_operations
@@ -366,3 +371,18 @@ async def test_describing_loggers_does_not_search_the_list_of_requested_names() 
     (result,) = response.results
     assert [config.name for config in result.configs] == ["root"]
     assert CountedName.comparisons - before < 1000
+
+
+async def test_a_broker_that_is_named_often_does_not_fill_the_memory() -> None:
+    """100,000 times all configs of a broker would take 10 GB."""
+    ports = checks({"broker.id": "1"})
+    api = DescribeConfigs(
+        ports.current, Stored(), Stored(), ports.loggers, authorize_every_client(True)
+    )
+    resources = [describe.DescribeConfigsResource(4, "1", None)] * 10_000
+    tracemalloc.start()
+    with pytest.raises(ClosedWithoutResponseError, match="more than 1000000 elements"):
+        await api.handle(client_request(), describe.DescribeConfigsRequest(resources, True, True))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 500_000_000
