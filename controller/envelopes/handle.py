@@ -92,9 +92,6 @@ class EnvelopeHandler:
         self._running[envelope.identity] = reply
         try:
             return await self._open_and_execute(envelope, sender, loop, reply)
-        except BaseException:
-            reply.cancel()  # A resend may wait for it.
-            raise
         finally:
             self._running.pop(envelope.identity, None)
 
@@ -106,12 +103,16 @@ class EnvelopeHandler:
         reply: asyncio.Future[EnvelopeReply],
     ) -> EnvelopeReply:
         received_s = self._services.now_s()
-        large = is_large(envelope.request_data)
-        opened = await in_thread(large, self._open_envelope, envelope, sender)
-        if isinstance(opened, RejectedEnvelope):
-            reply.set_result(self._reject(envelope, opened))
-            return reply.result()
-        digest = await in_thread(large, body_sha256, opened.header.api_key, envelope.request_data)
+        large, data = is_large(envelope.request_data), envelope.request_data
+        try:
+            opened = await in_thread(large, self._open_envelope, envelope, sender)
+            if isinstance(opened, RejectedEnvelope):
+                reply.set_result(self._reject(envelope, opened))
+                return reply.result()
+            digest = await in_thread(large, body_sha256, opened.header.api_key, data)
+        except BaseException:
+            reply.cancel()  # A resend may wait for it.
+            raise
         pending = PendingRequest(
             identity=envelope.identity,
             request_id=envelope.request_id,
