@@ -19,6 +19,7 @@ from bench import (
     forwarding,
     growth,
     loading,
+    pauses,
     pipeline_start,
     policies,
     real_kafka,
@@ -43,6 +44,7 @@ BENCHMARKS: dict[str, Callable[[Plan], list[str]]] = {
     "records": records.run,
     "default-client": default_client.run,
     "policies": policies.run,
+    "pauses": pauses.run,
     "real-kafka": real_kafka.run,
 }
 

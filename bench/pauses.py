@@ -199,7 +199,7 @@ def _probe(addresses: list[str], control: Connection) -> None:
         control.send(done)
 
 
-async def _answer(address: str, payload: bytes) -> None:
+async def _exchange(address: str, payload: bytes) -> None:
     connection = await AsyncConnection.open(address)
     connection.send(payload)
     try:
@@ -241,7 +241,7 @@ def _measure(
         controller = cluster.wait_for_controller()
         target = next(broker for broker in sorted(cluster.brokers) if broker != controller)
         address = cluster.bootstrap_server(target)
-        asyncio.run(_answer(address, create_topics([_TOPIC], replication_factor=3)))
+        asyncio.run(_exchange(address, create_topics([_TOPIC], replication_factor=3)))
         probes = _Probes([cluster.bootstrap_server(broker) for broker in cluster.brokers])
         try:
             time.sleep(_IDLE_S)
@@ -251,7 +251,7 @@ def _measure(
                 payload = request.payload()
                 probes.take()
                 began = time.monotonic()
-                asyncio.run(_answer(address, payload))
+                asyncio.run(_exchange(address, payload))
                 during[request.name] = probes.take()
                 took_s = time.monotonic() - began
                 progress(f"{request.name}: {during[request.name]}, {took_s:.1f} s")

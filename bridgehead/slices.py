@@ -26,7 +26,7 @@ P = ParamSpec("P")
 # A computation in steps of less than a millisecond. It yields None after a step, or a pure function
 # that takes longer, and gets the result of that function.
 Steps = Generator[Callable[[], Any] | None, Any, T]
-SLICE_S: Final = 0.004
+SLICE_S: Final = 0.002
 # Smaller inputs are decoded, encoded and so on within a slice: a thread would take longer.
 LARGE_BYTES: Final = 16 * 1024
 # How long the thread may keep the interpreter. The event loop asks for it several times a turn.

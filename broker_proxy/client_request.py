@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from bridgehead.authorizer import Requester
 from bridgehead.kafka_wire.headers import RequestHeader
 from cluster_model.acls.authorization import Authorize
 from cluster_model.client import Client
+
+RESPONSE_ELEMENTS_MAX: Final = 1_000_000
 
 
 @dataclass(slots=True)
@@ -34,6 +36,25 @@ class NoResponseError(Exception):
 
 class ClosedWithoutResponseError(Exception):
     """Raised where Kafka closes the connection without a response. The text is logged."""
+
+
+class ResponseSize:
+    """Counts the elements of a response that may be much larger than its request.
+
+    A request may name one broker a hundred thousand times, and each time get all of its configs.
+    Kafka has no limit but its memory (docs/differences.md).
+    """
+
+    def __init__(self) -> None:
+        self._left = RESPONSE_ELEMENTS_MAX
+
+    def add(self, count: int) -> None:
+        """Count elements; raise ClosedWithoutResponseError if there are too many."""
+        self._left -= count
+        if self._left < 0:
+            raise ClosedWithoutResponseError(
+                f"a response of more than {RESPONSE_ELEMENTS_MAX} elements"
+            )
 
 
 @dataclass(slots=True)

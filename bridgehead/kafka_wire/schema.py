@@ -8,7 +8,7 @@ order. `generate` turns the table of one version into straight-line code.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -185,6 +185,19 @@ def has_more_elements(message: Any, limit: int) -> bool:
             if dataclasses.is_dataclass(elements[0]):
                 structs += elements
     return False
+
+
+def free_elements(message: Any) -> Iterator[None]:
+    """Remove the elements of a message's arrays one by one, with a yield after each.
+
+    A message that is dropped as a whole frees all of its elements at once. Arrays in elements are
+    left alone, because other messages may share them.
+    """
+    for name in _arrays_of(type(message)):
+        elements = getattr(message, name)
+        while type(elements) is list and elements:
+            elements.pop()
+            yield
 
 
 def _camel(name: str) -> str:

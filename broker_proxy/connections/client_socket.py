@@ -22,6 +22,8 @@ from typing import Final, Protocol, cast
 from bridgehead.kafka_wire.framing import frame
 from bridgehead.kafka_wire.headers import UnsupportedVersionError
 from bridgehead.kafka_wire.primitives import WireError
+from bridgehead.kafka_wire.schema import free_elements
+from bridgehead.slices import is_large, sliced
 from broker_proxy.authentication.authenticator import (
     Dispatch,
     Expired,
@@ -30,7 +32,7 @@ from broker_proxy.authentication.authenticator import (
     SendResponse,
 )
 from broker_proxy.authentication.listener_security import Listener, LoginRequirements
-from broker_proxy.client_request import ClientRequest
+from broker_proxy.client_request import ClientRequest, RequestProgress
 from broker_proxy.connections.connection import ClientConnection, is_produce
 from broker_proxy.connections.logins import Logins
 from broker_proxy.connections.overlapping_writes import OverlappingWrites
@@ -123,6 +125,7 @@ class ClientSocket(asyncio.Protocol):
         self._handshake: asyncio.Task[None] | None = None
         self._early: list[bytes] = []  # decrypted data that arrived before `start_tls` returned
         self._completed: list[ClientRequest] = []  # their responses are not written yet
+        self._large: list[RequestProgress] = []  # of large requests whose responses are written
         self._writable = asyncio.Event()
         self._writable.set()
         self._is_finishing = False
@@ -268,6 +271,7 @@ class ClientSocket(asyncio.Protocol):
                 responses.append(frame(result))
                 if throttle_ms or len(responses) >= RESPONSES_JOINED_MAX or connection.is_drained:
                     self._write(responses, transport)
+                    await self._free_large()
                     await self._writable.wait()
                     if throttle_ms > 0:
                         await self._mute(throttle_ms)
@@ -318,7 +322,17 @@ class ClientSocket(asyncio.Protocol):
             transport.write(b"".join(responses))
         responses.clear()
         self._services.request_log.completed(self._completed, began_ns)
+        self._large += [done.progress for done in self._completed if is_large(done.body)]
         self._completed.clear()
+
+    async def _free_large(self) -> None:
+        """Free the messages of large requests in slices."""
+        while self._large:
+            progress = self._large.pop()
+            for message in (progress.message, progress.response):
+                if message is not None and not isinstance(message, bytes):
+                    async for _ in sliced(free_elements(message)):
+                        pass
 
     async def _respond(
         self, connection: ClientConnection, data: bytes, ready: list[bytes]

@@ -17,6 +17,7 @@ from bridgehead.kafka_wire.apis import error_response
 from bridgehead.kafka_wire.codec import decode_request, encode_response
 from bridgehead.kafka_wire.headers import decode_request_header, encode_response_header
 from bridgehead.kafka_wire.primitives import WireError
+from bridgehead.slices import in_thread, is_large
 from broker_proxy.client_request import ClientRequest
 from broker_proxy.forwarding.manager import ControllerLink
 from broker_proxy.requests.dispatch import Dispatcher
@@ -96,7 +97,7 @@ class FaultyDispatcher(Dispatcher):
     async def handle(
         self, request: ClientRequest, earlier: asyncio.Future[Any] | None = None
     ) -> bytes | None:
-        hit = self._hit(request)
+        hit = await self._hit(request)
         if hit is None:
             return await super().handle(request, earlier)
         name, rule = hit
@@ -113,13 +114,14 @@ class FaultyDispatcher(Dispatcher):
         await asyncio.sleep(rule.delay_ms / _MILLISECONDS)
         return response
 
-    def _hit(self, request: ClientRequest) -> tuple[str, FaultRule] | None:
-        if request.connection.connection_id == OWNER:
+    async def _hit(self, request: ClientRequest) -> tuple[str, FaultRule] | None:
+        if request.connection.connection_id == OWNER or not self._rules.described():
             return None
         header, client = request.header, request.client
         try:
-            message = decode_request(
-                header.api_key, header.api_version, request.body, dialect=client.dialect
+            large, version = is_large(request.body), header.api_version
+            message = await in_thread(
+                large, decode_request, header.api_key, version, request.body, dialect=client.dialect
             )
         except WireError:  # The dispatcher closes the connection.
             return None
@@ -179,6 +181,8 @@ class FaultyLink:
         return asyncio.ensure_future(self._act(rule, envelope))
 
     def _hit(self, envelope: Envelope) -> tuple[str, FaultRule] | None:
+        if not self._rules.described():
+            return None
         header, _ = decode_request_header(envelope.request_header, envelope.dialect)
         message = decode_request(
             header.api_key, header.api_version, envelope.request_data, dialect=envelope.dialect

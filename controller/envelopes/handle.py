@@ -11,7 +11,8 @@ import logging
 from collections.abc import Callable
 
 from bridgehead.kafka_wire.errors import ErrorCode
-from bridgehead.slices import in_thread, is_large
+from bridgehead.kafka_wire.schema import free_elements
+from bridgehead.slices import in_thread, is_large, sliced
 from controller.envelopes.open import OpenEnvelope, RejectedEnvelope, check_sender
 from controller.loop.loop import ControllerLoop
 from controller.requests.host_names import resolve_hosts
@@ -91,9 +92,6 @@ class EnvelopeHandler:
         self._running[envelope.identity] = reply
         try:
             return await self._open_and_execute(envelope, sender, loop, reply)
-        except BaseException:
-            reply.cancel()  # A resend may wait for it.
-            raise
         finally:
             self._running.pop(envelope.identity, None)
 
@@ -105,12 +103,16 @@ class EnvelopeHandler:
         reply: asyncio.Future[EnvelopeReply],
     ) -> EnvelopeReply:
         received_s = self._services.now_s()
-        large = is_large(envelope.request_data)
-        opened = await in_thread(large, self._open_envelope, envelope, sender)
-        if isinstance(opened, RejectedEnvelope):
-            reply.set_result(self._reject(envelope, opened))
-            return reply.result()
-        digest = await in_thread(large, body_sha256, opened.header.api_key, envelope.request_data)
+        large, data = is_large(envelope.request_data), envelope.request_data
+        try:
+            opened = await in_thread(large, self._open_envelope, envelope, sender)
+            if isinstance(opened, RejectedEnvelope):
+                reply.set_result(self._reject(envelope, opened))
+                return reply.result()
+            digest = await in_thread(large, body_sha256, opened.header.api_key, data)
+        except BaseException:
+            reply.cancel()  # A resend may wait for it.
+            raise
         pending = PendingRequest(
             identity=envelope.identity,
             request_id=envelope.request_id,
@@ -171,6 +173,16 @@ class EnvelopeHandler:
             return await asyncio.shield(pending.reply)
         finally:
             services.request_log.completed(pending, connection_id, received_s)
+            if pending.is_large and pending.reply.done():
+                await _free(pending)
+
+
+async def _free(pending: PendingRequest) -> None:
+    """Free the messages of a large request in slices."""
+    for message in (pending.request, pending.response):
+        if message is not None:
+            async for _ in sliced(free_elements(message)):
+                pass
 
 
 def _predates_envelopes(envelope: Envelope, sender: Sender) -> bool:

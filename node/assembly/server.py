@@ -81,14 +81,18 @@ def build_server(parts: Parts) -> KafkaServer:
         now_ns=time.monotonic_ns,
     )
     shares = current_shares(len(broker.quotas.listeners))
-    broker.rates.kept_waiting_max = shares.waiting
-    admission = Admission(broker.quotas, broker.rates, time.monotonic, shares.waiting)
     return parts.new_server(
         services=services,
         request_prefix=prefix,
-        admission=admission,
+        admission=_build_admission(parts, shares.waiting),
         clients_max=shares.clients,
     )
+
+
+def _build_admission(parts: Parts, waiting_max: int) -> Admission:
+    quotas, rates = parts.broker.quotas, parts.broker.rates
+    rates.kept_waiting_max = waiting_max
+    return Admission(quotas, rates, time.monotonic, waiting_max)
 
 
 def _build_writes(parts: Parts) -> Writes:

@@ -461,7 +461,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         ("4.21", "4.25", "4.69"),
         "controller.requests.responses",
-        "ResponseEncoder.encode",
+        "_success",
         statement("_log_invalid_elements").removed(),
     ),
     Mutant(

@@ -22,7 +22,7 @@ from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.config_codes import AlterConfigOpType
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode, api_message
 from bridgehead.kafka_wire.messages import alter_configs, incremental_alter_configs
-from bridgehead.slices import sliced
+from bridgehead.slices import in_thread, sliced
 from broker_proxy.apis.admin.config_ports import ConfigReader
 from broker_proxy.apis.admin.logger_levels import LEVELS, ROOT, LoggerLevels
 from broker_proxy.client_request import AuthorizeFor, ClientRequest, NeverRespondedError
@@ -43,6 +43,7 @@ from cluster_model.quirks import ALTER_CONFIGS_DUPLICATE_HANGS, NO_QUIRKS, Quirk
 LocalResults = Sequence[ApiError | None]
 _DONE: Final = ApiError(ErrorCode.NONE)
 BROKER_LOGGER: Final = 8
+_SMALL: Final = 500  # configs of a resource that are checked within a slice
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +65,10 @@ class ConfigChecks:
                 config.config_operation if incremental else AlterConfigOpType.SET,
                 config.value,
             )
-            for config in resource.configs
+            async for config in sliced(resource.configs)
         ]
         try:
-            check_shape(operations)
+            await in_thread(len(operations) > _SMALL, check_shape, operations)
             match resource.resource_type:
                 case 2 | 16:  # TOPIC, CLIENT_METRICS
                     return None
@@ -95,12 +96,14 @@ class ConfigChecks:
                 )
         stored: Mapping[str, str] = {}
         if incremental:
-            check_operation_types(operations)
+            await in_thread(len(operations) > _SMALL, check_operation_types, operations)
             entity = str(broker_id) if resource.resource_name else "<default>"
             stored = await self.reader.read_config("brokers", entity)
-        wanted = apply_operations(stored, operations, BROKER_CONFIGS.get)
+        large, of_broker = len(operations) > _SMALL, bool(resource.resource_name)
+        key_of = BROKER_CONFIGS.get
+        wanted = await in_thread(large, apply_operations, stored, operations, key_of)
         try:
-            validate_dynamic_configs(wanted, current, of_broker=bool(resource.resource_name))
+            await in_thread(large, validate_dynamic_configs, wanted, current, of_broker=of_broker)
         except ConfigException as rejection:
             raise _invalid(rejection.message) from None
 
@@ -205,8 +208,8 @@ class _Split:
                     validate_only=message.validate_only,
                 )
             )
-        answered = zip(message.resources, results, strict=True)
-        rest = [resource for resource, result in answered if result is None]
+        checked = zip(message.resources, results, strict=True)
+        rest = [resource for resource, result in checked if result is None]
         return results, replace(message, resources=rest) if rest else None
 
     def _is_logger(self, resource: Any) -> bool:

@@ -27,7 +27,7 @@ from bridgehead.kafka_wire.messages.describe_configs import (
 from bridgehead.slices import sliced
 from broker_proxy.apis.admin.config_ports import ConfigReader, TopicNames
 from broker_proxy.apis.admin.logger_levels import LoggerLevels
-from broker_proxy.client_request import AuthorizeFor, ClientRequest
+from broker_proxy.client_request import AuthorizeFor, ClientRequest, ResponseSize
 from cluster_model.acls.authorization import Authorize
 from cluster_model.configs.broker_configs import CurrentConfig
 from cluster_model.configs.topic_configs import TopicDefaults, effective_topic_configs
@@ -61,7 +61,7 @@ class DescribeConfigs:
             if resource.resource_type not in types:
                 raise ApiError(ErrorCode.INVALID_REQUEST)
         results, denied = [], []
-        authorize = self.authorize_for(request)
+        authorize, size = self.authorize_for(request), ResponseSize()
         async for resource in sliced(message.resources):
             denial = _denial(authorize, resource)
             if denial is not ErrorCode.NONE:
@@ -70,6 +70,7 @@ class DescribeConfigs:
             try:
                 invalid: list[str] = []
                 rows = await self._rows(resource, message, invalid)
+                size.add(sum(1 + len(row.synonyms) for row in rows))
                 results.append(_result(resource, ErrorCode.NONE, _ignored(invalid), rows))
             except ApiError as rejection:
                 text = rejection.message if rejection.message is not None else ""

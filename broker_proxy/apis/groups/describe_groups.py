@@ -24,7 +24,7 @@ from bridgehead.kafka_wire.messages.describe_groups import (
 from bridgehead.slices import sliced
 from broker_proxy.apis.admin.authorized_operations import group_operations
 from broker_proxy.apis.groups.group_ports import StoredGroups
-from broker_proxy.client_request import AuthorizeFor, ClientRequest
+from broker_proxy.client_request import AuthorizeFor, ClientRequest, ResponseSize
 from data_plane.groups.group import Group, State
 
 
@@ -39,7 +39,7 @@ class DescribeGroups:
     async def handle(self, request: ClientRequest, message: DescribeGroupsRequest) -> Any:
         """Describe each group, in the order of the request."""
         authorize = self.authorize_for(request)
-        described = []
+        described, size = [], ResponseSize()
         async for group_id in sliced(message.groups):
             error, group = ErrorCode.GROUP_AUTHORIZATION_FAILED, None
             if authorize("DESCRIBE", "GROUP", group_id):
@@ -47,6 +47,7 @@ class DescribeGroups:
             described_group = DescribedGroup(error, group_id=group_id)
             if error is ErrorCode.NONE:
                 _fill(described_group, group)
+                size.add(len(described_group.members))
                 if message.include_authorized_operations:
                     described_group.authorized_operations = group_operations(authorize, group_id)
             described.append(described_group)

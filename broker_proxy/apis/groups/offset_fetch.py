@@ -36,7 +36,12 @@ from bridgehead.kafka_wire.messages.offset_fetch import (
 from bridgehead.slices import sliced
 from broker_proxy.apis.groups.coordinators import Coordinators
 from broker_proxy.apis.groups.group_ports import StoredGroups
-from broker_proxy.client_request import AuthorizeFor, ClientRequest, NeverRespondedError
+from broker_proxy.client_request import (
+    AuthorizeFor,
+    ClientRequest,
+    NeverRespondedError,
+    ResponseSize,
+)
 from cluster_model.acls.authorization import Authorize
 from cluster_model.quirks import NO_QUIRKS, OFFSET_FETCH_NO_GROUPS_HANGS, Quirks
 from cluster_model.topic_names import has_valid_path
@@ -66,12 +71,13 @@ class OffsetFetch:
             return await self._one_group(request, message)
         if not message.groups and OFFSET_FETCH_NO_GROUPS_HANGS in self.quirks:
             raise NeverRespondedError
-        groups = []
+        groups, size = [], ResponseSize()
         authorize = self.authorize_for(request)
         async for group in sliced(message.groups):
             error, topics = await self._look_up(
                 request, authorize, group.group_id, group.topics, stable=message.require_stable
             )
+            size.add(sum(len(results) for _, results in topics))
             rows = await _rows(topics, OffsetFetchResponseTopics, OffsetFetchResponsePartitions)
             groups.append(OffsetFetchResponseGroup(group.group_id, rows, error))
         return OffsetFetchResponse(groups=groups)

@@ -21,7 +21,7 @@ from bridgehead.kafka_wire.messages.describe_producers import (
     TopicResponse,
 )
 from bridgehead.slices import sliced
-from broker_proxy.client_request import AuthorizeFor, ClientRequest
+from broker_proxy.client_request import AuthorizeFor, ClientRequest, ResponseSize
 from broker_proxy.metadata.cache import MetadataCache
 from cluster_model.acls.authorization import Authorize
 from cluster_model.topic_names import check_topic_name
@@ -49,18 +49,20 @@ class DescribeProducers:
 
     async def handle(self, request: ClientRequest, message: DescribeProducersRequest) -> Any:
         """Return a result per partition, in the order of the request."""
-        authorize = self.authorize_for(request)
+        authorize, size = self.authorize_for(request), ResponseSize()
         topics = []
         async for topic in sliced(message.topics):
             rejected = self._topic_error(authorize, topic.name)
             partitions = [
-                self._partition(topic.name, number, rejected)
+                self._partition(topic.name, number, rejected, size)
                 async for number in sliced(topic.partition_indexes)
             ]
             topics.append(TopicResponse(name=topic.name, partitions=partitions))
         return DescribeProducersResponse(topics=topics)
 
-    def _partition(self, topic: str, number: int, rejected: ApiError | None) -> PartitionResponse:
+    def _partition(
+        self, topic: str, number: int, rejected: ApiError | None, size: ResponseSize
+    ) -> PartitionResponse:
         response = PartitionResponse(partition_index=number)
         try:
             if rejected is not None:
@@ -68,6 +70,7 @@ class DescribeProducers:
                 raise rejected
             self._check_partition(topic, number)
             response.active_producers = self.producers_of(topic, number)
+            size.add(len(response.active_producers))
         except ApiError as rejection:
             response.error_code = rejection.error
         return response

@@ -33,6 +33,7 @@ from bridgehead.kafka_wire.messages.create_topics import (
     CreateTopicsResponse,
 )
 from bridgehead.kafka_wire.messages.describe_cluster import (
+    DescribeClusterBroker,
     DescribeClusterRequest,
     DescribeClusterResponse,
 )
@@ -49,6 +50,7 @@ from broker_proxy.forwarding.manager import ForwardingManager, KnownController
 from broker_proxy.requests.dispatch import Dispatcher
 from broker_proxy.requests.relay import Relay
 from broker_proxy.requests.split import Writes
+from cluster_model.client import Client
 from envelope.messages import Envelope, EnvelopeReply
 from envelope.principal_serde import DefaultPrincipalSerde
 from event_log.events import Event, RequestReceived, Responded
@@ -135,6 +137,7 @@ class Broker:
     is_controller: bool = False
     forwarding_enabled: bool = True
     read_gate: Any = None
+    request_time: Any = None
     log: Memory = field(default_factory=Memory)
 
     def __post_init__(self) -> None:
@@ -170,6 +173,7 @@ class Broker:
             log=self.log,
             metrics=self.metrics,
             read_gate=self.read_gate,
+            request_time=self.request_time,
         )
 
     def last(self) -> Responded:
@@ -464,3 +468,29 @@ async def test_every_request_has_one_responded_event() -> None:
     await broker.dispatcher.handle(_request(10, 0, b""))
     kinds = [e.kind for e in broker.log.events]
     assert kinds.count("request_received") == kinds.count("responded") == 3
+
+
+class Charged:
+    """A quota that is never exceeded; `percent` lists what was charged."""
+
+    is_enabled = True
+
+    def __init__(self) -> None:
+        self.percent: list[float] = []
+
+    def charge(self, _client: Client, percent: float) -> int:
+        self.percent.append(percent)
+        return 0
+
+
+async def test_the_time_of_the_thread_is_charged_to_the_client() -> None:
+    """Large messages are encoded in a thread, outside the event loop's time."""
+    brokers = [DescribeClusterBroker(broker_id=number, host="h") for number in range(50_000)]
+    quota = Charged()
+    for count in (50_000, 3):
+        response = DescribeClusterResponse(brokers=brokers[:count])
+        broker = Broker(local=response, request_time=quota)
+        assert await broker.dispatcher.handle(_request(60, 0, DESCRIBE_CLUSTER)) is not None
+    large, small = quota.percent
+    assert large > 1.0  # percent of a second, so 10 ms
+    assert large > 10 * small

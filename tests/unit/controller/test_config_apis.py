@@ -12,6 +12,7 @@ from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.messages import alter_configs as legacy
 from bridgehead.kafka_wire.messages import describe_configs as describe
 from bridgehead.kafka_wire.messages import incremental_alter_configs as incremental
+from broker_proxy import client_request as requests
 from broker_proxy.apis.admin.alter_configs_split import (
     AlterConfigsSplit,
     ConfigChecks,
@@ -19,7 +20,11 @@ from broker_proxy.apis.admin.alter_configs_split import (
 )
 from broker_proxy.apis.admin.describe_configs import DescribeConfigs
 from broker_proxy.apis.admin.logger_levels import LoggerLevels
-from broker_proxy.client_request import ClientRequest, NeverRespondedError
+from broker_proxy.client_request import (
+    ClientRequest,
+    ClosedWithoutResponseError,
+    NeverRespondedError,
+)
 from cluster_model.configs.broker_configs import BrokerConfig, EffectiveBrokerConfig
 from cluster_model.configs.broker_configs.table import BROKER_CONFIGS
 from cluster_model.configs.operations import Operation, apply_operations
@@ -365,3 +370,20 @@ async def test_describing_loggers_does_not_search_the_list_of_requested_names() 
     (result,) = response.results
     assert [config.name for config in result.configs] == ["root"]
     assert CountedName.comparisons - before < 1000
+
+
+async def test_a_broker_that_is_named_often_does_not_fill_the_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """100,000 times all configs of a broker would take 10 GB."""
+    monkeypatch.setattr(requests, "RESPONSE_ELEMENTS_MAX", 10_000)
+    ports = checks({"broker.id": "1"})
+    api = DescribeConfigs(
+        ports.current, Stored(), Stored(), ports.loggers, authorize_every_client(True)
+    )
+    resource = describe.DescribeConfigsResource(4, "1", None)
+    twice = describe.DescribeConfigsRequest([resource] * 2, False, False)
+    assert len((await api.handle(client_request(), twice)).results) == 2
+    often = describe.DescribeConfigsRequest([resource] * 100, False, False)
+    with pytest.raises(ClosedWithoutResponseError, match="more than 10000 elements"):
+        await api.handle(client_request(), often)

@@ -24,7 +24,7 @@ class Coordinator:
         self.membership = Membership(self.table, lambda: f"{next(ids):08}")
 
     def join(self, group_id: str, member_id: str = "", **fields: object) -> list[Joined]:
-        """Send a JoinGroup; return the answers to all requests that are answered now."""
+        """Send a JoinGroup; return the responses to all requests that have one now."""
         values: dict[str, object] = {
             "client_id": "app",
             "client_host": "/127.0.0.1",
@@ -45,8 +45,8 @@ def test_ids_that_never_join_are_forgotten_with_their_groups() -> None:
     coordinator = Coordinator()
     count = membership.PENDING_MAX
     for number in range(3 * count):
-        (answer,) = coordinator.join(f"g{number}")
-        assert answer.error is ErrorCode.MEMBER_ID_REQUIRED
+        (joined,) = coordinator.join(f"g{number}")
+        assert joined.error is ErrorCode.MEMBER_ID_REQUIRED
     assert len(coordinator.table.groups) == count
     assert "g0" not in coordinator.table.groups
     assert len(coordinator.table.timers._deadlines) == count
@@ -58,29 +58,29 @@ def test_a_forgotten_id_is_unknown_and_a_new_one_joins() -> None:
     (first,) = coordinator.join("g", client_id="old")
     for _ in range(membership.PENDING_MAX):
         (latest,) = coordinator.join("g")
-    (answer,) = coordinator.join("g", first.member_id)
-    assert answer.error is ErrorCode.UNKNOWN_MEMBER_ID
+    (joined,) = coordinator.join("g", first.member_id)
+    assert joined.error is ErrorCode.UNKNOWN_MEMBER_ID
     assert coordinator.join("g", latest.member_id) == []
     assert latest.member_id in coordinator.table.groups["g"].members
 
 
 def test_members_stay_when_ids_are_forgotten() -> None:
     coordinator = Coordinator()
-    (own,) = coordinator.join("g")
-    coordinator.join("g", own.member_id)
+    (first,) = coordinator.join("g")
+    coordinator.join("g", first.member_id)
     for number in range(2 * membership.PENDING_MAX):
         coordinator.join(f"other-{number % 7}")
-    assert list(coordinator.table.groups["g"].members) == [own.member_id]
+    assert list(coordinator.table.groups["g"].members) == [first.member_id]
 
 
 def test_a_member_has_a_limited_number_of_protocols() -> None:
     """Each join compares the protocols of all members."""
     coordinator = Coordinator()
     many = tuple((f"p{number}", b"") for number in range(PROTOCOLS_MAX + 1))
-    (answer,) = coordinator.join("g", protocols=many)
-    assert answer.error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    (answer,) = coordinator.join("g", protocols=many[1:])
-    assert answer.error is ErrorCode.MEMBER_ID_REQUIRED
+    (joined,) = coordinator.join("g", protocols=many)
+    assert joined.error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    (joined,) = coordinator.join("g", protocols=many[1:])
+    assert joined.error is ErrorCode.MEMBER_ID_REQUIRED
 
 
 def test_forgotten_deadlines_leave_the_heap_and_the_others_are_kept() -> None:
