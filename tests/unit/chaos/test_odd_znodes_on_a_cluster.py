@@ -17,11 +17,13 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
     CreateTopicsRequest,
 )
+from bridgehead.kafka_wire.messages.delete_topics import DeleteTopicsRequest
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest
 from bridgehead.raw_client.asynchronous import ClusterClient
 from chaos.simulated.network import NetworkLoop
@@ -150,6 +152,47 @@ def test_a_cluster_skips_odd_znodes_and_its_status_names_them(
     for path in odd:
         assert any(error.startswith(f"{path}: ") for error in skipped["first"]), path
         assert f"skipping an invalid znode: {path}: " in caplog.text
+
+
+def test_outcomes_that_cannot_be_deleted_end_no_term(caplog: pytest.LogCaptureFixture) -> None:
+    """The controller prunes the outcomes of finished requests every second."""
+    run({f"/bridgehead/outcomes/{commit:010}/foreign": b"" for commit in range(1, 9)}, caplog)
+    assert "a znode stays, because another program has changed it: /bridgehead/" in caplog.text
+
+
+class Deletion(Simulation):
+    """A topic is deleted while a znode of another program is below one of its znodes."""
+
+    async def _play(self, odd: Mapping[str, bytes | None]) -> dict[str, Any]:
+        await self.cluster.start()
+        await self._until_complete()
+        client = ClusterClient({n: self.cluster.address(n) for n in self.cluster.nodes}, "test")
+        assert await self._create(client, 1, "gone") == 0
+        await self._write(odd)
+        before = len(self._service.model.log)
+        request = DeleteTopicsRequest(topic_names=["gone"], timeout_ms=1_000)
+        response = await client.call(2, ApiKey.DELETE_TOPICS, 4, request)
+        assert response.responses[0].error_code == ErrorCode.REQUEST_TIMED_OUT
+        await asyncio.sleep(WATCHED_S)
+        status = await self._until_complete()
+        status["transactions"] = len(self._service.model.log) - before
+        client.close()
+        await self.cluster.stop()
+        return status
+
+
+FOLDERS = ("brokers/topics/gone", "config/topics/gone", "brokers/topics/gone/partitions/0")
+
+
+@pytest.mark.parametrize("folder", [*FOLDERS, "admin/delete_topics/gone"])
+def test_a_topic_that_cannot_be_deleted_does_not_keep_the_controller_busy(
+    folder: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.clear()
+    with tempfile.TemporaryDirectory() as data:
+        status = Deletion(Path(data)).play({f"/{folder}/foreign": b""})
+    assert status["transactions"] < 20
+    assert f"/{folder} failed with ZooKeeper's error -111" in caplog.text
 
 
 @settings(
