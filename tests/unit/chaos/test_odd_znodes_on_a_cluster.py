@@ -160,6 +160,41 @@ def test_outcomes_that_cannot_be_deleted_end_no_term(caplog: pytest.LogCaptureFi
     assert "a znode stays, because another program has changed it: /bridgehead/" in caplog.text
 
 
+class LastEpoch(Simulation):
+    """No controller can be elected after the last epoch. An operator repairs the znode."""
+
+    async def _play(self, odd: Mapping[str, bytes | None]) -> dict[str, Any]:
+        await self.cluster.start()
+        before = await self._until_complete()
+        repaired = dict.fromkeys(odd, b"%d" % before["controller_epoch"])
+        await self._write(odd)
+        await self.cluster.nodes[before["id"]].expire_controller()
+        await asyncio.sleep(WATCHED_S)
+        nodes = [node.node for node in self.cluster.nodes.values() if node.node is not None]
+        states = [node.status() for node in nodes]
+        began = len(self._service.model.log)
+        await asyncio.sleep(WATCHED_S)
+        transactions = len(self._service.model.log) - began
+        await self._write(repaired)
+        after = await self._until_complete()
+        assert after["controller_epoch"] == before["controller_epoch"] + 1
+        await self.cluster.stop()
+        return {
+            "transactions": transactions,
+            "problems": [state["election_problem"] for state in states],
+        }
+
+
+@pytest.mark.parametrize("epoch", [b"2147483647", b"%d" % 2**40, b"9" * 5_000, b'{"a":1}'])
+def test_the_last_epoch_is_named_and_no_node_claims_it(epoch: bytes) -> None:
+    with tempfile.TemporaryDirectory() as data:
+        seen = LastEpoch(Path(data)).play({"/controller_epoch": epoch})
+    assert seen["transactions"] <= 30  # each attempt opens and closes a session
+    for problem in seen["problems"]:
+        assert "/controller_epoch" in problem
+        assert "write a number from 0 to 2147483646" in problem
+
+
 class Deletion(Simulation):
     """A topic is deleted while a znode of another program is below one of its znodes."""
 
