@@ -171,7 +171,7 @@ class LastEpoch(Simulation):
         await self.cluster.nodes[before["id"]].expire_controller()
         await asyncio.sleep(WATCHED_S)
         nodes = [node.node for node in self.cluster.nodes.values() if node.node is not None]
-        states = [node.status() for node in nodes]
+        problems = [node.status()["election_problem"] for node in nodes]
         began = len(self._service.model.log)
         await asyncio.sleep(WATCHED_S)
         transactions = len(self._service.model.log) - began
