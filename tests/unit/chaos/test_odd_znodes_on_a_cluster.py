@@ -179,10 +179,7 @@ class LastEpoch(Simulation):
         after = await self._until_complete()
         assert after["controller_epoch"] == before["controller_epoch"] + 1
         await self.cluster.stop()
-        return {
-            "transactions": transactions,
-            "problems": [state["election_problem"] for state in states],
-        }
+        return {"transactions": transactions, "problems": problems}
 
 
 @pytest.mark.parametrize("epoch", [b"2147483647", b"%d" % 2**40, b"9" * 5_000, b'{"a":1}'])
