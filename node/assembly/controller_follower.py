@@ -239,9 +239,9 @@ class ControllerFollower:
 
     def _election_failed(self, error: Exception) -> None:
         """Log the cause, unless the previous election failed for the same cause."""
-        cause = f"{type(error).__name__}: {error}"
+        is_expected = isinstance(error, ConnectionLostError | ZnodeContentError)
+        cause = str(error) if is_expected else f"{type(error).__name__}: {error}"
         if cause != self._last_failure:
-            is_expected = isinstance(error, ConnectionLostError | ZnodeContentError)
             text = "could not take part in the controller election: %s"
             _log.warning(text, cause, exc_info=None if is_expected else error)
         self._last_failure = cause

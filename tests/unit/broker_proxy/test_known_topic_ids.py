@@ -40,3 +40,11 @@ def test_a_topic_that_gets_its_first_id_was_not_deleted(no_id: bytes) -> None:
     topic_ids.deleted(topics(a=no_id), None)
     assert topic_ids.deleted(topics(a=NEW), ["a"]) == set()
     assert topic_ids.deleted(topics(), ["a"]) == {"a"}
+
+
+def test_an_unreadable_topic_is_not_deleted_until_it_is_missing_without_being_unreadable() -> None:
+    """Otherwise the offsets that groups committed for it would be deleted."""
+    ids = KnownTopicIds()
+    ids.deleted(topics(a=OLD), None)
+    assert ids.deleted({}, None, {"a"}) == set()
+    assert ids.deleted({}, None) == {"a"}

@@ -30,8 +30,9 @@ from chaos.simulated.network import NetworkLoop
 from chaos.simulated.nodes import SimulatedCluster
 from chaos.simulated.virtual_time import virtual_host
 from chaos.simulated.zookeeper_session import SimulatedSession, ZooKeeperService
-from cluster_model.znodes.operations import Create, SetData
+from cluster_model.znodes.operations import Create, Delete, SetData
 from tests.unit.controller.odd_znodes import VALID, as_bytes, odd_trees
+from zookeeper_client.wire import ReadData
 
 BROKERS: Final = 3
 ACTIVE_WITHIN_S: Final = 30.0
@@ -190,6 +191,41 @@ def test_the_last_epoch_is_named_and_no_node_claims_it(epoch: bytes) -> None:
     for problem in seen["problems"]:
         assert "/controller_epoch" in problem
         assert "write a number from 0 to 2147483646" in problem
+
+
+class Wiped(Simulation):
+    """Somebody deletes all znodes, for example the chroot of this cluster."""
+
+    async def _play(self, odd: Mapping[str, bytes | None]) -> dict[str, Any]:
+        await self.cluster.start()
+        await self._until_complete()
+        session = SimulatedSession(
+            self._service, session_timeout_ms=60_000, on_state=lambda _state: None
+        )
+        await session.open(60)
+        for path in sorted(self._service.model.paths(), key=lambda path: -path.count("/")):
+            await session.multi([session.encode(Delete(path))])
+        began = len(self._service.model.log)
+        await asyncio.sleep(60)
+        nodes = [node.node for node in self.cluster.nodes.values() if node.node is not None]
+        problems = [node.status()["election_problem"] for node in nodes]
+        epoch = self._service.model.read([ReadData("/controller_epoch")])
+        transactions = len(self._service.model.log) - began
+        await self.cluster.stop()
+        return {"epoch": epoch, "transactions": transactions, "problems": problems}
+
+
+def test_no_node_claims_an_empty_zookeeper_and_the_problem_is_named(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A controller without topics would make brokers delete their logs."""
+    caplog.clear()
+    with tempfile.TemporaryDirectory() as data:
+        seen = Wiped(Path(data)).play({})
+    assert seen["epoch"] == [None], "a controller was elected"
+    assert seen["transactions"] < 200
+    assert all("restore its data" in problem for problem in seen["problems"])
+    assert "Traceback" not in caplog.text
 
 
 class Deletion(Simulation):

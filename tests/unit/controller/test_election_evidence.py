@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from cluster_model.session_state import SessionState
+from cluster_model.znodes.layout import ControllerZnode
 from controller.store.zookeeper import ZooKeeperStore
 
 
@@ -33,8 +34,8 @@ class _Session:
     async def open(self, _timeout_s: float) -> None:
         pass
 
-    async def exists(self, _path: str) -> None:
-        return None
+    async def exists(self, path: str) -> object:
+        return None if path == ControllerZnode.path else object()
 
     def encode(self, _operation: Any) -> bytes:
         return b""
