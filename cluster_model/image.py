@@ -113,6 +113,8 @@ class MetadataImage:
     # The clients below each user that has a `clients` znode; names as stored.
     user_clients: Map[str, frozenset[str]] = field(default_factory=Map)
     deletions: frozenset[str] = frozenset()  # topics marked for deletion
+    # Topics whose znodes are invalid. They are not in `topics`, but brokers must keep their logs.
+    unreadable: frozenset[str] = frozenset()
     # The mutation quotas in `configs`. Every creation and deletion of a topic needs them.
     mutation_rates: Map[ConfigResource, float] = field(default_factory=Map)
     acls: AclSet = NO_ACLS

@@ -1,7 +1,8 @@
 """Encodes images as Kafka's UpdateMetadata requests, version 8, for the brokers.
 
-Every request has all live brokers and some topics. In a deleted topic, every partition has the
-leader -2 (docs/kafka/election-and-epoch.md#what-brokers-receive,
+Every request has all live brokers and some topics. A topic without partitions is unreadable: its
+znode is invalid, so that nothing is known about it, but it was not deleted. In a deleted topic,
+every partition has the leader -2 (docs/kafka/election-and-epoch.md#what-brokers-receive,
 docs/kafka/election-and-epoch.md#checks-at-the-receiving-broker).
 """
 
@@ -36,7 +37,7 @@ def full_parts(image: MetadataImage, controller_id: int) -> Iterator[UpdateMetad
 
 def all_names(image: MetadataImage) -> dict[str, None]:
     """Return the names of all topics, for `take_part`, which begins with the last one."""
-    return dict.fromkeys(sorted(image.topics))
+    return dict.fromkeys(sorted({*image.topics, *image.unreadable}))
 
 
 def take_part(
@@ -47,6 +48,10 @@ def take_part(
     size = 0
     while unsent and size < PARTITIONS_PER_MESSAGE_MAX:
         name, _ = unsent.popitem()
+        if name not in image.topics:
+            states.append(UpdateMetadataTopicState(topic_name=name))
+            size += 1
+            continue
         state = _topic(image.topics[name], image)
         if state.partition_states:
             states.append(state)
@@ -64,7 +69,7 @@ def changed_parts(
             topic = after.topics.get(name)
             if topic is None:
                 gone = before.topics.get(name)
-                if gone is not None:
+                if gone is not None and name not in after.unreadable:
                     yield _deleted(gone, after)
             else:
                 old = before.topics.get(name)

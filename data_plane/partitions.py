@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from enum import Enum, auto
 from typing import ClassVar, NamedTuple, Protocol
 
@@ -96,9 +96,15 @@ class Partitions:
 
     # --- Roles ---------------------------------------------------------------------------
 
-    def apply(self, topics: Mapping[str, TopicView], changed: Iterable[str] | None) -> None:
+    def apply(
+        self,
+        topics: Mapping[str, TopicView],
+        changed: Iterable[str] | None,
+        unreadable: Container[str] = (),
+    ) -> None:
         """Apply a metadata image. `changed` names the changed topics; None: compare all topics.
 
+        The logs of `unreadable` topics stay, although the image does not have these topics.
         If the disk fails for a topic, the next call tries the topic again.
         """
         self._known = lambda topic, number: topic in topics and number in topics[topic].partitions
@@ -108,6 +114,8 @@ class Partitions:
             names = {*changed, *self._failed}
         self._failed = set()
         for name in sorted(names):
+            if name not in topics and name in unreadable:
+                continue
             try:
                 self._apply_topic(name, topics.get(name))
             except OSError:

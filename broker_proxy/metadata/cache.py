@@ -8,6 +8,7 @@ it is also applied to the earlier image. Encoded responses are cached until the 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
@@ -69,6 +70,7 @@ class _Content:
     topics: dict[str, CachedTopic] = field(default_factory=dict)
     names: dict[bytes, str] = field(default_factory=dict)
     brokers: dict[int, CachedBroker] = field(default_factory=dict)
+    unreadable: set[str] = field(default_factory=set)
 
 
 class MetadataCache:
@@ -125,6 +127,11 @@ class MetadataCache:
     def topics(self) -> Mapping[str, CachedTopic]:
         """Every topic by name."""
         return self._content.topics
+
+    @property
+    def unreadable(self) -> Container[str]:
+        """Topics of which the controller knows nothing. They may be missing in `topics`."""
+        return self._content.unreadable
 
     @property
     def brokers(self) -> Mapping[int, CachedBroker]:
@@ -191,6 +198,10 @@ def _merge(content: _Content, message: UpdateMetadataRequest) -> None:
     lists: dict[Replicas, Replicas] = {}
     for state in message.topic_states:
         name = state.topic_name
+        if not state.partition_states:
+            content.unreadable.add(name)
+            continue
+        content.unreadable.discard(name)
         topic = content.topics.get(name)
         if topic is None or topic.topic_id != state.topic_id:
             if topic is not None:
@@ -232,7 +243,12 @@ class KnownTopicIds:
     def __init__(self) -> None:
         self._ids: dict[str, bytes] = {}
 
-    def deleted(self, topics: Mapping[str, CachedTopic], changed: Iterable[str] | None) -> set[str]:
+    def deleted(
+        self,
+        topics: Mapping[str, CachedTopic],
+        changed: Iterable[str] | None,
+        unreadable: Container[str] = (),
+    ) -> set[str]:
         """Return the names of the topics of the last call that are gone or have another id now.
 
         `changed` has the names that an update may have changed; None: any topic may have changed.
@@ -241,6 +257,8 @@ class KnownTopicIds:
         gone = set()
         for name in names:
             known_id, topic = self._ids.get(name), topics.get(name)
+            if topic is None and name in unreadable:
+                continue
             # A topic of an old Kafka has no id (empty or zero) until the controller gives it one.
             if known_id is not None and (
                 topic is None or (any(known_id) and topic.topic_id != known_id)

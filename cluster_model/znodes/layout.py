@@ -31,6 +31,7 @@ from cluster_model.znodes.values import (
     INT32_MAX,
     INT64_MAX,
     TEXT_BYTES_MAX,
+    ZnodeContentError,
     decimal,
     decoding,
     int32,
@@ -123,8 +124,13 @@ class ControllerEpochZnode:
     @staticmethod
     def decode(data: bytes | None) -> int:
         """Return the epoch. No controller can be elected after a higher one."""
-        with decoding(ControllerEpochZnode.path):
+        try:
             return decimal(data or b"", CONTROLLER_EPOCH_MAX)
+        except ValueError:
+            raise ZnodeContentError(
+                f"{ControllerEpochZnode.path} is invalid, so no controller can be elected: write a "
+                f"number from 0 to {CONTROLLER_EPOCH_MAX}, not below the last epoch"
+            ) from None
 
 
 class CommitZnode:

@@ -470,8 +470,13 @@ class ControllerLoop:
 
     async def _commit_planned(self, multis: Iterable[Sequence[Operation]]) -> Committed:
         """Commit in order; return the last commit. Raises the first conflict."""
-        last = Committed(0, self.image.zxid)
-        effects = ([self._store.encode(operation) for operation in multi] for multi in multis)
-        async for committed in self._commit(effects):
-            last = committed
+        last, done = Committed(0, self.image.zxid), 0
+        planned = [list(multi) for multi in multis]
+        effects = ([self._store.encode(operation) for operation in multi] for multi in planned)
+        try:
+            async for committed in self._commit(effects):
+                last, done = committed, done + 1
+        except ContentConflictError as conflict:
+            path = planned[done][conflict.index].path
+            raise ContentConflictError(conflict.index, conflict.code, path) from None
         return last

@@ -22,6 +22,7 @@ from cluster_model.client_quotas import damaged_quotas
 from cluster_model.image import BrokerRegistration, MetadataImage, Topic, index_collisions
 from cluster_model.mutation_rates import mutation_rate
 from cluster_model.records import NO_STATE, ConfigResource, PartitionState, ProducerIds
+from cluster_model.topic_names import is_legal
 from cluster_model.znodes.acls import AclChangeZnode
 from cluster_model.znodes.layout import (
     CONFIG_TYPES,
@@ -126,6 +127,7 @@ async def load(
         config_versions=Map(stored_configs.versions),
         user_clients=Map(stored_configs.clients),
         deletions=frozenset(markers) & frozenset(topics),
+        unreadable=frozenset(filter(is_legal, topic_names)) - frozenset(topics),
         acls=stored_acls.acls,
         acl_versions=stored_acls.versions,
         mutation_rates=Map(_mutation_rates(stored_configs.configs)),

@@ -21,12 +21,15 @@ class ContentConflictError(Exception):
     """ZooKeeper differs from the image. Definite: nothing was written.
 
     `index`: the number of the effect that failed, counted from 0. `code`: ZooKeeper's error code.
+    `path`: the znode of the effect, if it is known.
     """
 
-    def __init__(self, index: int, code: int) -> None:
-        super().__init__(f"operation {index} failed with ZooKeeper's error {code}")
+    def __init__(self, index: int, code: int, path: str = "") -> None:
+        what = path or f"operation {index}"
+        super().__init__(f"{what} failed with ZooKeeper's error {code}")
         self.index = index
         self.code = code
+        self.path = path
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from cluster_model.znodes.layout import (
     OutcomeZnode,
 )
 from cluster_model.znodes.operations import Check, Create, Operation, SetData
+from cluster_model.znodes.values import ZnodeContentError
 from controller.store.port import (
     Committed,
     ContentConflictError,
@@ -149,9 +150,18 @@ class ZooKeeperStore:
 
         Raises:
             ConnectionLostError: the connection broke before the election was decided.
+            ZnodeContentError: no controller could work with what ZooKeeper contains.
         """
-        if await self._session.exists(ControllerZnode.path) is not None:
+        controller, outcomes = await asyncio.gather(
+            self._session.exists(ControllerZnode.path), self._session.exists(OutcomeZnode.parent)
+        )
+        if controller is not None:
             return None
+        if outcomes is None:
+            raise ZnodeContentError(
+                f"{OutcomeZnode.parent} is missing, so ZooKeeper has lost metadata: restore its "
+                "data. A node that starts would create all paths again, without topics"
+            )
         epoch, version = await self._read_epoch()
         self._log.append(ClaimSent(epoch=epoch + 1))
         # If this process is killed after the claim, the evidence still shows which node made it.

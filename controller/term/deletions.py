@@ -33,8 +33,7 @@ class Deletions:
             try:
                 await loop.commit_operations(multi)
             except ContentConflictError as conflict:
-                path = multi[conflict.index].path
-                self._refused.add(path)
-                _log.error("%s was changed by another program, so it stays: %s", path, conflict)
+                self._refused.add(multi[conflict.index].path)
+                _log.error("a znode stays, because another program has changed it: %s", conflict)
                 return False
         return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -41,6 +42,9 @@ _log = logging.getLogger(__name__)
 _PRUNE_EVERY_S: Final = 1.0
 _PURGE_EVERY_S: Final = 60.0
 _RETRY_S: Final = 0.1
+# If each start of the topic jobs ends with a conflict, the next one waits for up to this long.
+_JOB_REST_MAX_S: Final = 16.0
+_LASTING_S: Final = 60.0
 # Reading and comparing the states of this many partitions takes some 10 ms.
 _COMPARED_PER_STEP: Final = 2_000
 
@@ -70,6 +74,8 @@ class Term:
         self._stores_records = settings.stores_records
         self._restarted: set[int] = set()  # restarted brokers, not yet treated as stopped
         self._refresh_is_queued = False
+        self._reloaded_s = -math.inf
+        self._job_rest_s = 0.0
         self._has_ended = False
         self._not_compared = [] if loaded.states_are_read else sorted(loaded.image.topics)
         self.loop = ControllerLoop(
@@ -200,7 +206,28 @@ class Term:
         if self._stores_records:
             self._restarted |= _restarted(loop.image.brokers, image.brokers)
         loop.replace_image(image)
-        self._start_topic_jobs()
+        self._restart_topic_jobs()
+
+    def _restart_topic_jobs(self) -> None:
+        """Start the topic jobs after a reload: at once, or after a rest that doubles each time.
+
+        A job may conflict with the same znode for ever. For example, a topic cannot be deleted
+        while another program's znode is below its own.
+        """
+        now_s = asyncio.get_running_loop().time()
+        if now_s - self._reloaded_s > _LASTING_S:
+            self._job_rest_s = 0.0
+        self._reloaded_s, rest_s = now_s, self._job_rest_s
+        self._job_rest_s = min(max(2 * rest_s, _RETRY_S), _JOB_REST_MAX_S)
+        if rest_s == 0.0:
+            self._start_topic_jobs()
+            return
+
+        def start() -> None:
+            if not self._has_ended:
+                self._start_topic_jobs()
+
+        asyncio.get_running_loop().call_later(rest_s, start)
 
     def _start_topic_jobs(self) -> None:
         """Restart, for all topics, the jobs that depend on the live brokers."""

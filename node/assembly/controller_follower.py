@@ -30,7 +30,9 @@ from node.assembly.current_state import BrokerState
 
 _log = logging.getLogger(__name__)
 _NEXT_ELECTION_S: Final = 0.2
+# After the first error, and after many. A repair by hand takes effect after the longest pause.
 _AFTER_ERROR_S: Final = 0.5
+_AFTER_ERROR_MAX_S: Final = 3.0
 _RECONNECT_S: Final = 0.1
 
 
@@ -210,6 +212,7 @@ class ControllerFollower:
             self._start(self._elect())
 
     async def _elect(self) -> None:
+        pause_s = _AFTER_ERROR_S
         try:
             while self._known is None and not self._is_withdrawn:
                 try:
@@ -220,9 +223,10 @@ class ControllerFollower:
                             await self._check_election()
                 except Exception as error:  # For example, /controller_epoch has invalid content.
                     self._election_failed(error)
-                    await asyncio.sleep(_AFTER_ERROR_S)
+                    await asyncio.sleep(pause_s)
+                    pause_s = min(2 * pause_s, _AFTER_ERROR_MAX_S)
                 else:
-                    self._last_failure = ""
+                    self._last_failure, pause_s = "", _AFTER_ERROR_S
                 # The watch reports the winner. Until it has, try again: the winner may have failed.
                 await asyncio.sleep(_NEXT_ELECTION_S)
         finally:
@@ -235,9 +239,9 @@ class ControllerFollower:
 
     def _election_failed(self, error: Exception) -> None:
         """Log the cause, unless the previous election failed for the same cause."""
-        cause = f"{type(error).__name__}: {error}"
+        is_expected = isinstance(error, ConnectionLostError | ZnodeContentError)
+        cause = str(error) if is_expected else f"{type(error).__name__}: {error}"
         if cause != self._last_failure:
-            is_expected = isinstance(error, ConnectionLostError | ZnodeContentError)
             text = "could not take part in the controller election: %s"
             _log.warning(text, cause, exc_info=None if is_expected else error)
         self._last_failure = cause

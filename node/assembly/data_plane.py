@@ -116,10 +116,10 @@ class DataPlane:
         """Make replicas leaders or followers, after an update of the metadata cache."""
         if self._is_loaded:
             cache = self._cache
-            self.partitions.apply(cache.topics, cache.changed)
+            self.partitions.apply(cache.topics, cache.changed, cache.unreadable)
             self._replication.metadata_changed(cache.brokers)
             self.deletion.brokers_changed()
-            if deleted := self._topic_ids.deleted(cache.topics, cache.changed):
+            if deleted := self._topic_ids.deleted(cache.topics, cache.changed, cache.unreadable):
                 self.groups.topics_deleted(deleted)
 
     def config_changed(self, resource: ConfigResource, configs: Mapping[str, str]) -> None:

@@ -94,3 +94,11 @@ async def test_the_time_to_check_missing_partitions_grows_linearly() -> None:
     missing = [(number, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) for number in range(1, 1000)]
     assert await checked.merged({}) == [("t", missing)]
     assert Partition.comparisons < 10_000
+
+
+def test_an_unreadable_topic_is_not_deleted_until_it_is_missing_without_being_unreadable() -> None:
+    """Otherwise the offsets that groups committed for it would be deleted."""
+    ids = KnownTopicIds()
+    ids.deleted(topics(a=OLD), None)
+    assert ids.deleted({}, None, {"a"}) == set()
+    assert ids.deleted({}, None) == {"a"}

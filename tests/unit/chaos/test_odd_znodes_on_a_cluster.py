@@ -17,19 +17,22 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
     CreateTopicsRequest,
 )
+from bridgehead.kafka_wire.messages.delete_topics import DeleteTopicsRequest
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest
 from bridgehead.raw_client.asynchronous import ClusterClient
 from chaos.simulated.network import NetworkLoop
 from chaos.simulated.nodes import SimulatedCluster
 from chaos.simulated.virtual_time import virtual_host
 from chaos.simulated.zookeeper_session import SimulatedSession, ZooKeeperService
-from cluster_model.znodes.operations import Create, SetData
+from cluster_model.znodes.operations import Create, Delete, SetData
 from tests.unit.controller.odd_znodes import VALID, as_bytes, odd_trees
+from zookeeper_client.wire import ReadData
 
 BROKERS: Final = 3
 ACTIVE_WITHIN_S: Final = 30.0
@@ -150,6 +153,114 @@ def test_a_cluster_skips_odd_znodes_and_its_status_names_them(
     for path in odd:
         assert any(error.startswith(f"{path}: ") for error in skipped["first"]), path
         assert f"skipping an invalid znode: {path}: " in caplog.text
+
+
+def test_outcomes_that_cannot_be_deleted_end_no_term(caplog: pytest.LogCaptureFixture) -> None:
+    """The controller prunes the outcomes of finished requests every second."""
+    run({f"/bridgehead/outcomes/{commit:010}/foreign": b"" for commit in range(1, 9)}, caplog)
+    assert "a znode stays, because another program has changed it: /bridgehead/" in caplog.text
+
+
+class LastEpoch(Simulation):
+    """No controller can be elected after the last epoch. An operator repairs the znode."""
+
+    async def _play(self, odd: Mapping[str, bytes | None]) -> dict[str, Any]:
+        await self.cluster.start()
+        before = await self._until_complete()
+        repaired = dict.fromkeys(odd, b"%d" % before["controller_epoch"])
+        await self._write(odd)
+        await self.cluster.nodes[before["id"]].expire_controller()
+        await asyncio.sleep(WATCHED_S)
+        nodes = [node.node for node in self.cluster.nodes.values() if node.node is not None]
+        problems = [node.status()["election_problem"] for node in nodes]
+        began = len(self._service.model.log)
+        await asyncio.sleep(WATCHED_S)
+        transactions = len(self._service.model.log) - began
+        await self._write(repaired)
+        after = await self._until_complete()
+        assert after["controller_epoch"] == before["controller_epoch"] + 1
+        await self.cluster.stop()
+        return {"transactions": transactions, "problems": problems}
+
+
+@pytest.mark.parametrize("epoch", [b"2147483647", b"%d" % 2**40, b"9" * 5_000, b'{"a":1}'])
+def test_the_last_epoch_is_named_and_no_node_claims_it(epoch: bytes) -> None:
+    with tempfile.TemporaryDirectory() as data:
+        seen = LastEpoch(Path(data)).play({"/controller_epoch": epoch})
+    assert seen["transactions"] <= 30  # each attempt opens and closes a session
+    for problem in seen["problems"]:
+        assert "/controller_epoch" in problem
+        assert "write a number from 0 to 2147483646" in problem
+
+
+class Wiped(Simulation):
+    """Somebody deletes all znodes, for example the chroot of this cluster."""
+
+    async def _play(self, odd: Mapping[str, bytes | None]) -> dict[str, Any]:
+        await self.cluster.start()
+        await self._until_complete()
+        session = SimulatedSession(
+            self._service, session_timeout_ms=60_000, on_state=lambda _state: None
+        )
+        await session.open(60)
+        for path in sorted(self._service.model.paths(), key=lambda path: -path.count("/")):
+            await session.multi([session.encode(Delete(path))])
+        began = len(self._service.model.log)
+        await asyncio.sleep(60)
+        nodes = [node.node for node in self.cluster.nodes.values() if node.node is not None]
+        problems = [node.status()["election_problem"] for node in nodes]
+        epoch = self._service.model.read([ReadData("/controller_epoch")])
+        transactions = len(self._service.model.log) - began
+        await self.cluster.stop()
+        return {"epoch": epoch, "transactions": transactions, "problems": problems}
+
+
+def test_no_node_claims_an_empty_zookeeper_and_the_problem_is_named(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A controller without topics would make brokers delete their logs."""
+    caplog.clear()
+    with tempfile.TemporaryDirectory() as data:
+        seen = Wiped(Path(data)).play({})
+    assert seen["epoch"] == [None], "a controller was elected"
+    assert seen["transactions"] < 200
+    assert all("restore its data" in problem for problem in seen["problems"])
+    assert "Traceback" not in caplog.text
+
+
+class Deletion(Simulation):
+    """A topic is deleted while a znode of another program is below one of its znodes."""
+
+    async def _play(self, odd: Mapping[str, bytes | None]) -> dict[str, Any]:
+        await self.cluster.start()
+        await self._until_complete()
+        client = ClusterClient({n: self.cluster.address(n) for n in self.cluster.nodes}, "test")
+        assert await self._create(client, 1, "gone") == 0
+        await self._write(odd)
+        before = len(self._service.model.log)
+        request = DeleteTopicsRequest(topic_names=["gone"], timeout_ms=1_000)
+        response = await client.call(2, ApiKey.DELETE_TOPICS, 4, request)
+        assert response.responses[0].error_code == ErrorCode.REQUEST_TIMED_OUT
+        await asyncio.sleep(WATCHED_S)
+        status = await self._until_complete()
+        status["transactions"] = len(self._service.model.log) - before
+        client.close()
+        await self.cluster.stop()
+        return status
+
+
+FOLDERS = ("brokers/topics/gone", "config/topics/gone", "brokers/topics/gone/partitions/0")
+
+
+@pytest.mark.parametrize("folder", [*FOLDERS, "admin/delete_topics/gone"])
+def test_a_topic_that_cannot_be_deleted_does_not_keep_the_controller_busy(
+    folder: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.clear()
+    with tempfile.TemporaryDirectory() as data:
+        status = Deletion(Path(data)).play({f"/{folder}/foreign": b""})
+    assert status["transactions"] < 20
+    assert f"/{folder} failed with ZooKeeper's error -111" in caplog.text
 
 
 @settings(

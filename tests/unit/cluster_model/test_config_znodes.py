@@ -205,7 +205,12 @@ async def test_invalid_configs_count_as_no_configs_and_can_be_replaced() -> None
     assert operation == SetData(ConfigZnode.path(resource), ConfigZnode.encode(record.configs), 7)
 
 
-@pytest.mark.parametrize("data", [None, b"", b"x", b"-5", b"1_0", b" 1", "\u0661".encode()])
+LAST = b"%d" % (2**31 - 1)  # the next epoch would not fit into a message
+
+
+@pytest.mark.parametrize(
+    "data", [None, b"", b"x", b"-5", b"1_0", b" 1", "\u0661".encode(), LAST, b"9" * 10**6]
+)
 def test_a_controller_epoch_that_is_not_a_decimal_number_is_rejected(data: bytes | None) -> None:
     with pytest.raises(ZnodeContentError, match="/controller_epoch"):
         ControllerEpochZnode.decode(data)

@@ -10,6 +10,7 @@ import pytest
 
 from cluster_model.session_state import ConnectionLostError, SessionLostError, SessionState
 from cluster_model.znodes.access import OPEN_ACCESS
+from cluster_model.znodes.layout import ControllerZnode
 from controller.direct.session import DirectSession
 from controller.store.port import Fence, UnknownOutcomeError
 from controller.store.zookeeper import ZooKeeperStore
@@ -28,8 +29,8 @@ class _Session:
     def encode(self, _operation: Any) -> bytes:
         return b""
 
-    async def exists(self, _path: str) -> None:
-        return None
+    async def exists(self, path: str) -> object:
+        return None if path == ControllerZnode.path else object()
 
     async def get(self, _path: str) -> Any:
         raise SessionLostError if self._is_closed else ConnectionLostError

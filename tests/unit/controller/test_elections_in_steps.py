@@ -97,8 +97,8 @@ class _Session:
     async def open(self, _timeout_s: float) -> None:
         pass
 
-    async def exists(self, _path: str) -> None:
-        return None
+    async def exists(self, path: str) -> object:
+        return None if path == ControllerZnode.path else object()
 
     def encode(self, _operation: Any) -> bytes:
         return b""

@@ -219,6 +219,13 @@ def test_valid_znodes_are_all_loaded() -> None:
     assert check({}).invalid == ()
 
 
+@pytest.mark.parametrize("content", [None, b"{", b'{"partitions":{"0":[]}}'])
+def test_a_topic_with_an_invalid_znode_is_unreadable_but_not_deleted(content: bytes | None) -> None:
+    image = check({"/brokers/topics/odd": content, "/brokers/topics/a b": b"{"}).image
+    assert image.unreadable == {"odd"}
+    assert "odd" not in image.topics
+
+
 LONG = "x" * 40_000
 REGISTRATION, STATE_PATH = VALID["/brokers/ids/77"], "/brokers/topics/odd/partitions/0/state"
 ODD = [

@@ -264,3 +264,24 @@ def test_a_publication_that_fails_while_a_broker_connects_leaves_no_broker_out()
     cluster.activate()
     assert [peer.cache.controller_epoch for peer in cluster.peers] == [NEW, NEW]
     cluster.finish()
+
+
+def test_a_topic_that_becomes_unreadable_is_not_deleted_at_any_broker() -> None:
+    """Another program damaged its znode. A deletion would make the brokers delete their logs."""
+    with patch.object(update_metadata, "PARTITIONS_PER_MESSAGE_MAX", 1):
+        cluster = Cluster("a", "b", "c")
+        cluster.activate()
+        before = cluster.image
+        cluster.replay(TopicRemovalRecord("b"))
+        cluster.image = replace(cluster.image, unreadable=frozenset({"b"}))
+        cluster.publisher.publish(cluster.image, frozenset(NAMES))
+        assert cluster.own_peer.shown("b") == of_image(before, "b")  # what it knew
+        late = cluster.connect()
+        while cluster.publisher.push_part():
+            pass
+        assert (late.shown("b"), "b" in late.cache.unreadable) == (None, True)
+        assert "a" not in late.cache.unreadable
+        cluster.image = replace(before, zxid=cluster.image.zxid + 1)  # the znode is repaired
+        cluster.publisher.publish(cluster.image, frozenset({"b"}))
+        cluster.finish()
+        assert "b" not in late.cache.unreadable

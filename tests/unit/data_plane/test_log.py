@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 
@@ -396,3 +397,14 @@ def test_a_leader_whose_epoch_cannot_be_stored_tries_again_at_the_next_update(
     assert partition.high_watermark == 2
     stored = directories(tmp_path).logs["topic", 0].epochs.entries
     assert stored == [EpochStart(0, 0), EpochStart(2, 1)]
+
+
+def test_the_logs_of_an_unreadable_topic_stay(tmp_path: Path) -> None:
+    """Its znode is damaged, so a full image does not have it. A deleted topic's logs go."""
+    here = directories(tmp_path)
+    for name in ("damaged", "deleted"):
+        here.get_or_create(name, 0, TOPIC_ID).append(batch(b"kept"), 3, NOW)
+    replicas = Partitions(1, here, cast(SettingsCache, Mock()), lambda: NOW, Isrs())
+    replicas.apply({}, None, {"damaged"})
+    assert list(here.logs) == [("damaged", 0)]
+    assert directories(tmp_path).logs["damaged", 0].end_offset == 1
