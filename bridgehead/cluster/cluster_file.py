@@ -148,10 +148,7 @@ def load_settings(
         shared["bridgehead.allow.remote.plaintext"] = "true"
     properties = file.merge_into({**file.properties, **shared})
     connect = zookeeper or file.zookeeper.connect
-    if connect is None and (adopt or read_only):
-        raise ClusterError("--adopt and --read-only need --zookeeper HOST:PORT/chroot.")
-    if adopt and read_only:
-        raise ClusterError("--adopt and --read-only exclude each other: give one of them.")
+    _check_use(connect, adopt=adopt, read_only=read_only)
     file_port = file.ports if isinstance(file.ports, int) else None
     settings = ClusterSettings(
         data_dir=data_dir,
@@ -176,6 +173,13 @@ def load_settings(
     )
     check_settings(settings)
     return settings
+
+
+def _check_use(connect: str | None, *, adopt: bool, read_only: bool) -> None:
+    if connect is None and (adopt or read_only):
+        raise ClusterError("--adopt and --read-only need --zookeeper HOST:PORT/chroot.")
+    if adopt and read_only:
+        raise ClusterError("--adopt and --read-only exclude each other: give one of them.")
 
 
 def _yaml_sentence(error: yaml.YAMLError) -> str:

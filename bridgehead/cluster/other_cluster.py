@@ -14,7 +14,7 @@ from bridgehead.cluster.settings import ZOOKEEPER_ACCESS, ClusterSettings
 _TIMEOUT_S: Final = 120.0
 
 
-def refusal(
+def rejection(
     connect: str, contents: Mapping[str, Any], *, own_id: str | None, adopt: bool
 ) -> str | None:
     """Return why a cluster must not use a ZooKeeper with these contents; None if it may.

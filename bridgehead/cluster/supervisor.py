@@ -228,7 +228,7 @@ class Supervisor:
             return
         contents = await other_cluster.look(connect, with_credentials(self._settings))
         owned = read_json(self._directory.owned) or {}
-        reason = other_cluster.refusal(
+        reason = other_cluster.rejection(
             connect, contents, own_id=owned.get("cluster_id"), adopt=self._settings.adopt
         )
         if reason is not None:

@@ -1,4 +1,4 @@
-"""`up --zookeeper` on another cluster's ZooKeeper: refused, copied, or adopted."""
+"""`up --zookeeper` on another cluster's ZooKeeper: rejected, copied, or adopted."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def znodes(connect: str) -> dict[str, bytes]:
         return {path: client.get(path)[0] for path in paths}
 
 
-def test_metadata_of_another_cluster_are_refused_copied_and_adopted(
+def test_metadata_of_another_cluster_are_rejected_copied_and_adopted(
     new_chroot: Callable[[], str],
     tmp_path: Path,
     up: Callable[..., subprocess.CompletedProcess[str]],
@@ -70,9 +70,9 @@ def test_metadata_of_another_cluster_are_refused_copied_and_adopted(
     again = up("copy", "--zookeeper", connect, "--read-only")  # the copy of the first start
     assert topics(again) == {"orders", "of-the-copy"}
 
-    refused = up("mine", "--zookeeper", connect)
-    assert refused.returncode == ExitCode.CANNOT_RUN
-    assert "(1 topics): --adopt" in refused.stderr
+    rejected = up("mine", "--zookeeper", connect)
+    assert rejected.returncode == ExitCode.CANNOT_RUN
+    assert "(1 topics): --adopt" in rejected.stderr
     assert topics(up("mine", "--zookeeper", connect, "--adopt")) == {"orders"}
     command("down", "--data-dir", str(tmp_path / "mine"))
     assert topics(up("mine", "--zookeeper", connect)) == {"orders"}  # It is the owner now.

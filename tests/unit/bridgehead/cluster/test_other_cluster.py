@@ -1,4 +1,4 @@
-"""When `up --zookeeper` refuses the ZooKeeper of another cluster."""
+"""When `up --zookeeper` rejects the ZooKeeper of another cluster."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from bridgehead.cluster.cluster_file import load_settings
 from bridgehead.cluster.errors import ClusterError
-from bridgehead.cluster.other_cluster import refusal
+from bridgehead.cluster.other_cluster import rejection
 
 EMPTY: dict[str, Any] = {"cluster_id": None, "brokers": [], "topics": 0}
 ALIVE: dict[str, Any] = {"cluster_id": "theirs", "brokers": ["101", "102"], "topics": 7}
@@ -32,7 +32,7 @@ STOPPED = {**ALIVE, "brokers": []}
 def test_only_the_owner_or_an_adopter_of_stopped_brokers_may_use_a_zookeeper(
     contents: dict[str, Any], own_id: str | None, adopt: bool, reason: str | None
 ) -> None:
-    text = refusal("z:2181/k", contents, own_id=own_id, adopt=adopt)
+    text = rejection("z:2181/k", contents, own_id=own_id, adopt=adopt)
     if reason is None:
         assert text is None
     else:
