@@ -18,6 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
+from judge.evidence.kafka_logs import HEALTHY_KAFKA
 from judge.evidence.reading import Evidence, EvidenceError
 from judge.evidence.run_lookup import read_run
 from judge.exit_codes import CANNOT_RUN
@@ -119,6 +120,8 @@ def _print(judgements: Sequence[Judgement], verdict: Verdict, evidence: Evidence
         _print_some(sentences, _INDENT)
     for witness, gaps in evidence.gaps.items():
         _print_some(gaps, f"evidence: {witness}: ")
+    if any(file.kind.startswith("kafka_") for file in evidence.manifest.files):
+        _print_wrapped(HEALTHY_KAFKA, "evidence: ")
     cut = sum(account.cut for account in evidence.accounts)
     if cut:
         print(f"evidence: the last line of {cut} files is incomplete, because a process was killed")

@@ -101,10 +101,11 @@ async def copy(connect: str, target: str, access: ZooKeeperAccess) -> dict[str, 
     Raises:
         DumpError: the source has no cluster, or TARGET is not empty.
     """
-    async with _session(connect, access) as source:
-        if await source.exists("/cluster/id") is None:
+    hosts, slash, chroot = connect.partition("/")
+    async with _session(hosts, access) as source:
+        if await source.exists(f"{slash}{chroot}/cluster/id") is None:
             raise DumpError("There is no /cluster/id: this is not a Kafka cluster's ZooKeeper.")
-        znodes = await _persistent(source)
+        znodes = await _persistent(source, slash + chroot)
     async with _session(target, ZooKeeperAccess()) as session:
         for batch in _batches(znodes):
             operations = [session.encode(Create(path, data)) for path, data in batch.items()]
@@ -115,19 +116,19 @@ async def copy(connect: str, target: str, access: ZooKeeperAccess) -> dict[str, 
     return {"znodes": len(znodes)}
 
 
-async def _persistent(session: ZooKeeperSession) -> dict[str, bytes | None]:
+async def _persistent(session: ZooKeeperSession, chroot: str) -> dict[str, bytes | None]:
     """Return the data of the persistent znodes by path, parents before children."""
     znodes: dict[str, bytes | None] = {}
     parents = [""]
     while parents:
-        lists = await session.read([ReadChildren(parent or "/") for parent in parents])
+        lists = await session.read([ReadChildren(chroot + parent or "/") for parent in parents])
         paths = sorted(
             path
             for parent, children in zip(parents, lists, strict=True)
             for child in cast(Sequence[str], children or ())
             if (path := f"{parent}/{child}") not in _NOT_COPIED
         )
-        results = await session.read([ReadData(path) for path in paths])
+        results = await session.read([ReadData(chroot + path) for path in paths])
         for path, znode in zip(paths, results, strict=True):
             if znode is not None and not cast(ZnodeData, znode).stat.ephemeral_owner:
                 znodes[path] = cast(ZnodeData, znode).data

@@ -34,6 +34,7 @@ from rich.table import Table as Shown
 
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.exit_codes import ExitCode
+from judge.evidence.kafka_logs import HEALTHY_KAFKA, RUN_ID
 from judge.seals import SealError, seal_rules
 from judge.verdicts import VerdictRow, worst
 
@@ -294,6 +295,8 @@ def show_verdicts(console: Console, run: str, rows: Sequence[VerdictRow]) -> Non
             reasons.setdefault((row.verdict, row.why), []).append(row.property)
     for (verdict, why), properties in reasons.items():
         console.print(f"{', '.join(properties)}: {verdict}: {why}", markup=False)
+    if run == RUN_ID and any(row.property == "W2" and row.violations for row in rows):
+        console.print(HEALTHY_KAFKA, markup=False)
     console.print(f"[bold]{worst(rows)}[/]")
 
 
