@@ -22,7 +22,7 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]  # no confi
         sys.path.insert(0, self.root)
         try:
             from bridgehead.cluster.errors import ClusterError
-            from bridgehead.cluster.zookeeper import class_path
+            from bridgehead.cluster.java import class_path
 
             jars = class_path().split(":")
         except (ImportError, ClusterError) as error:

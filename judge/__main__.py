@@ -17,6 +17,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
+from judge.evidence.kafka_logs import HEALTHY_KAFKA
 from judge.evidence.reading import Evidence
 from judge.evidence.run_files import EvidenceError
 from judge.evidence.run_lookup import read_run
@@ -150,6 +151,8 @@ def _print(judgements: Sequence[Judgement], verdict: Verdict, evidence: Evidence
         say_some(sentences, INDENT)
     for witness, gaps in evidence.gaps.items():
         say_some(gaps, f"evidence: {witness}: ")
+    if any(file.kind.startswith("kafka_") for file in evidence.manifest.files):
+        say_wrapped(HEALTHY_KAFKA, "evidence: ")
     cut = sum(account.cut for account in evidence.accounts)
     if cut:
         say(f"evidence: the last line of {cut} files is incomplete, because a process was killed")

@@ -34,6 +34,7 @@ from rich.table import Table as Shown
 
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.exit_codes import ExitCode
+from judge.evidence.kafka_logs import HEALTHY_KAFKA, RUN_ID
 from judge.seals import SealError, seal_rules
 from judge.terminal import complain_of_crash, printable
 from judge.verdicts import VerdictRow, worst
@@ -303,6 +304,8 @@ def show_verdicts(console: Console, run: str, rows: Sequence[VerdictRow]) -> Non
     for (verdict, why), properties in reasons.items():
         reason = printable(f"{', '.join(properties)}: {verdict}: {why}")
         console.print(reason, markup=False)
+    if run == RUN_ID and any(row.property == "W2" and row.violations for row in rows):
+        console.print(HEALTHY_KAFKA, markup=False)
     console.print(f"[bold]{worst(rows)}[/]")
 
 

@@ -53,6 +53,18 @@ ZooKeeperOption = Annotated[
         help="Use a running ZooKeeper instead of the embedded one.",
     ),
 ]
+AdoptOption = Annotated[
+    bool,
+    typer.Option(
+        "--adopt", help="With --zookeeper: own and change the metadata of another cluster."
+    ),
+]
+ReadOnlyOption = Annotated[
+    bool,
+    typer.Option(
+        "--read-only", help="With --zookeeper: use a copy of its metadata, and only read it."
+    ),
+]
 AllowRemotePlaintextOption = Annotated[
     bool,
     typer.Option(
@@ -88,6 +100,8 @@ def up(
     ports: PortsOption = None,
     controller: ControllerOption = None,
     zookeeper: ZooKeeperOption = None,
+    adopt: AdoptOption = False,
+    read_only: ReadOnlyOption = False,
     allow_remote_plaintext: AllowRemotePlaintextOption = False,
     seal_key: SealKeyOption = None,
     stop_with_pid: StopWithPidOption = None,
@@ -116,6 +130,8 @@ def up(
         seal_key=seal_key,
         stop_with_pid=stop_with_pid,
         ttl_s=None if ttl is None else duration_seconds(ttl),
+        adopt=adopt,
+        read_only=read_only,
     )
     _check_properties(settings, strict=strict)
     with Page(data_dir if ui else None) as page:

@@ -58,8 +58,8 @@ def run(
     from bridgehead.cluster import zookeeper_alone
     from bridgehead.cluster.data_directory import make_private
     from bridgehead.cluster.errors import ClusterError
-    from bridgehead.cluster.java import find_java
-    from bridgehead.cluster.zookeeper import JUTE_BUFFER_BYTES_MAX, MAIN_CLASS, class_path
+    from bridgehead.cluster.java import class_path, find_java
+    from bridgehead.cluster.zookeeper import JUTE_BUFFER_BYTES_MAX, MAIN_CLASS
 
     configuration = zookeeper_alone.server_configuration(os.environ)
     member = zookeeper_alone.my_id(os.environ)

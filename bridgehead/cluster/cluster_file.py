@@ -154,6 +154,8 @@ def load_settings(
     seal_key: Path | None = None,
     stop_with_pid: int | None = None,
     ttl_s: float | None = None,
+    adopt: bool = False,
+    read_only: bool = False,
 ) -> ClusterSettings:
     """Return the settings of the command line and the `--config` file.
 
@@ -170,6 +172,8 @@ def load_settings(
     if allow_remote_plaintext:
         shared["bridgehead.allow.remote.plaintext"] = "true"
     properties = file.merge_into({**file.properties, **shared})
+    connect = zookeeper or file.zookeeper.connect
+    _check_use(connect, adopt=adopt, read_only=read_only)
     file_port = file.ports if isinstance(file.ports, int) else None
     settings = ClusterSettings(
         data_dir=data_dir,
@@ -177,7 +181,9 @@ def load_settings(
         base_port=base_port if base_port is not None else (None if ports_auto else file_port),
         ports_auto=ports_auto or (base_port is None and file.ports == "auto"),
         controller=controller if controller is not None else file.controller,
-        zookeeper_connect=zookeeper or file.zookeeper.connect,
+        zookeeper_connect=None if read_only else connect,
+        adopt=adopt,
+        copied_zookeeper=connect if read_only else None,
         zookeeper_members=file.zookeeper.members,
         zookeeper_heap_mib=file.zookeeper.heap_mib,
         properties=properties,
@@ -192,6 +198,13 @@ def load_settings(
     )
     check_settings(settings)
     return settings
+
+
+def _check_use(connect: str | None, *, adopt: bool, read_only: bool) -> None:
+    if connect is None and (adopt or read_only):
+        raise ClusterError("--adopt and --read-only need --zookeeper HOST:PORT/chroot.")
+    if adopt and read_only:
+        raise ClusterError("--adopt and --read-only exclude each other: give one of them.")
 
 
 def _yaml_sentence(error: yaml.YAMLError) -> str:

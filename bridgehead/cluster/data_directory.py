@@ -31,7 +31,7 @@ from bridgehead.cluster.errors import ClusterError
 
 _ENTRIES = (
     *("cluster.json", "supervisor.pid", "supervisor.log", "control.sock"),
-    *("nodes", "evidence", "tls", "channel", "zookeeper", "fault-counts"),
+    *("nodes", "evidence", "tls", "channel", "zookeeper", "fault-counts", "owned.json"),
 )
 _OPENING = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _JSON_BYTES_MAX = 1 << 28
@@ -50,6 +50,8 @@ class DataDirectory:
         self.control_socket = self.root / "control.sock"
         self.zookeeper = self.root / "zookeeper"
         self.tls = self.root / "tls"
+        self.owned = self.root / "owned.json"
+        """The id of the cluster that this folder ran last."""
         self.fault_counts = self.root / "fault-counts"
         """A file for each fault rule; the brokers count in it together."""
 

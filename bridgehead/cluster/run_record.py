@@ -22,12 +22,10 @@ import bridgehead
 from bridgehead.application import module_command, module_environment
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.event_lines import SCHEMA_VERSION, EventLines, host_boot_id
-from bridgehead.cluster.settings import ClusterSettings
+from bridgehead.cluster.settings import ZOOKEEPER_ACCESS, ClusterSettings
 from bridgehead.cluster.zookeeper_credentials import with_credentials
 
 _HARNESS: Final = "supervisor"
-# Prefixes of the properties for access to ZooKeeper.
-_ZOOKEEPERS = ("bridgehead.zookeeper.", "zookeeper.ssl.", "zookeeper.clientCnxnSocket")
 # A dump of 300,000 znodes takes some seconds.
 _DUMP_TIMEOUT_S: Final = 60.0
 _SEAL_TIMEOUT_S: Final = 600.0
@@ -163,7 +161,7 @@ class RunRecord:
     async def dump(self, connect: str, name: str) -> None:
         """Dump every znode. If this fails, announce the reason."""
         properties = with_credentials(self._settings).properties
-        access = {n: v for n, v in properties.items() if n.startswith(_ZOOKEEPERS)}
+        access = {n: v for n, v in properties.items() if n.startswith(ZOOKEEPER_ACCESS)}
         error = await _run(
             "node.znode_dump", connect, str(self.folder), name, secret=json.dumps(access)
         )

@@ -14,6 +14,9 @@ from typing import Any, Final
 from bridgehead.cluster.access_plan import AccessPlan
 from bridgehead.cluster.errors import ClusterError
 
+# Prefixes of the properties for access to ZooKeeper.
+ZOOKEEPER_ACCESS: Final = ("bridgehead.zookeeper.", "zookeeper.ssl.", "zookeeper.clientCnxnSocket")
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RunSettings:
@@ -39,6 +42,10 @@ class ClusterSettings:
     controller: int | None = None
     zookeeper_connect: str | None = None
     """An external ZooKeeper, `HOST:PORT[,HOST:PORT]...[/chroot]`; None: the embedded one."""
+    adopt: bool | None = None
+    """Whether the external ZooKeeper may have another cluster's metadata. None: do not look."""
+    copied_zookeeper: str | None = None
+    """A ZooKeeper whose metadata is copied into a new embedded one; it is only read."""
     zookeeper_members: int = 1
     zookeeper_heap_mib: int = 1024
     properties: dict[str, str] = dataclasses.field(default_factory=dict)
@@ -97,6 +104,11 @@ def check_settings(settings: ClusterSettings) -> None:
     """
     if settings.seal_key is not None and not settings.keep_evidence:
         raise ClusterError("seal_key needs a data_dir: a temporary folder is never sealed.")
+    access = sorted(n for n in settings.properties if n.startswith(ZOOKEEPER_ACCESS))
+    if settings.copied_zookeeper is not None and access:
+        raise ClusterError(
+            f"--read-only reads a ZooKeeper without TLS and credentials: remove `{access[0]}`."
+        )
     if settings.brokers < 1:
         raise ClusterError("A cluster needs at least one broker: --brokers 1 or more.")
     named = set(settings.node_properties)

@@ -14,9 +14,10 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
-from bridgehead.cluster import control_commands
+from bridgehead.cluster import control_commands, other_cluster
 from bridgehead.cluster.broker_certificates import ensure_cluster_certificates
 from bridgehead.cluster.control_socket import ControlError, serve
+from bridgehead.cluster.data_directory import read_json, write_json
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.fork_server import ForkServer, fork_server
 from bridgehead.cluster.initial_access import apply_access, with_certificates
@@ -148,6 +149,11 @@ class Supervisor:
             await self._wait_until_serving(embedded)
         else:
             await self._check_reachable(external or "")
+            await self._check_owner(external or "")
+        source = self._settings.copied_zookeeper
+        if source is not None and not self._directory.owned.exists():
+            await self._copy(source)
+            is_new = False
         await self._begin_record(is_new)
         await certificates
         if server is not None:
@@ -159,6 +165,7 @@ class Supervisor:
         await wait_until(self._is_ready, _READY_TIMEOUT_S, self._describe_late)
         cluster.salts = await apply_access(list(cluster.nodes.values()), self._settings.access)
         await cluster.write_document()
+        write_json(self._directory.owned, {"cluster_id": cluster.document["cluster_id"]})
 
     async def _begin_record(self, is_new: bool) -> None:
         """Begin the evidence, with a dump of what ZooKeeper contains before this run."""
@@ -214,6 +221,29 @@ class Supervisor:
             f"No ZooKeeper answers at {connect}: start it, correct --zookeeper, or omit the "
             "option to start the embedded one."
         )
+
+    async def _check_owner(self, connect: str) -> None:
+        """Raise ClusterError if the external ZooKeeper belongs to another cluster."""
+        if self._settings.adopt is None:
+            return
+        contents = await other_cluster.look(connect, with_credentials(self._settings))
+        owned = read_json(self._directory.owned) or {}
+        reason = other_cluster.rejection(
+            connect, contents, own_id=owned.get("cluster_id"), adopt=self._settings.adopt
+        )
+        if reason is not None:
+            raise ClusterError(reason)
+
+    async def _copy(self, source: str) -> None:
+        """Copy the metadata of another cluster into the new embedded ZooKeeper."""
+        await self._check_reachable(source)
+        target = self._cluster.zookeeper_connect
+        try:
+            count = await other_cluster.copy(source, target, self._settings)
+        except ClusterError as error:
+            folder = self._directory.root
+            raise ClusterError(f"{error} Remove {folder} before you try again.") from None
+        self._announce(f"{count} znodes were copied from {source}, which is only read.")
 
     async def _is_ready(self) -> bool:
         # Check every node: a node that is late must not hide a node that has exited.

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import dataclasses
 import errno
-import importlib.util
 import os
 import shlex
 import shutil
@@ -33,24 +32,13 @@ from bridgehead.cluster.child_process import (
 )
 from bridgehead.cluster.data_directory import write_private
 from bridgehead.cluster.errors import ClusterError
+from bridgehead.cluster.java import class_path
 from bridgehead.cluster.ports import LOOPBACK
 
 TICK_TIME_MS = 500
 _FREE_BYTES_MIN = 1 << 20  # with less, the disk counts as full
 JUTE_BUFFER_BYTES_MAX = 4 << 20
 MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
-_WHEEL_JARS = Path(__file__).resolve().parent.parent / "_zookeeper"
-# The server, its metrics, snapshot compression and logging.
-_JARS = (
-    "zookeeper-3.*.jar",
-    "zookeeper-jute-3.*.jar",
-    "metrics-core-*.jar",
-    "snappy-java-*.jar",
-    "slf4j-api-*.jar",
-    "log4j-slf4j2-impl-*.jar",
-    "log4j-api-2*.jar",
-    "log4j-core-*.jar",
-)
 _LOGGING = """\
 status = error
 appender.file.type = File
@@ -72,39 +60,6 @@ class Member:
     port: int
     quorum_port: int = 0
     election_port: int = 0
-
-
-def class_path(jars: Path | None = None) -> str:
-    """Return the server's class path, from `jars` or BRIDGEHEAD_ZOOKEEPER_JARS if given.
-
-    Raises:
-        ClusterError: a jar is missing.
-    """
-    named = os.environ.get("BRIDGEHEAD_ZOOKEEPER_JARS")
-    folder = jars or (Path(named) if named else _installed_jars())
-    jars_of_patterns = [sorted(folder.glob(pattern)) for pattern in _JARS]
-    if not all(jars_of_patterns):
-        missing = next(
-            pattern for pattern, paths in zip(_JARS, jars_of_patterns, strict=True) if not paths
-        )
-        raise ClusterError(
-            f"{folder} contains no {missing}: install bridgehead again, correct "
-            "BRIDGEHEAD_ZOOKEEPER_JARS, or use --zookeeper HOST:PORT."
-        )
-    return ":".join(str(path) for paths in jars_of_patterns for path in paths)
-
-
-def _installed_jars() -> Path:
-    """Return the folder of the jars: the one in the wheel or, in a checkout, PySpark's."""
-    if _WHEEL_JARS.is_dir():
-        return _WHEEL_JARS
-    spec = importlib.util.find_spec("pyspark")  # importing it would take a second
-    if spec is None or spec.origin is None:
-        raise ClusterError(
-            "ZooKeeper's jars are missing: run `make setup` in a checkout, or use "
-            "--zookeeper HOST:PORT."
-        )
-    return Path(spec.origin).parent / "jars"
 
 
 def jvm_flags() -> list[str]:

@@ -14,9 +14,9 @@ from kazoo.client import KazooClient
 
 from bridgehead.cluster.child_process import pid_is_ours, stop_stray
 from bridgehead.cluster.errors import ClusterError
-from bridgehead.cluster.java import find_java
+from bridgehead.cluster.java import class_path, find_java
 from bridgehead.cluster.ports import Ports
-from bridgehead.cluster.zookeeper import EmbeddedZooKeeper, class_path, server_mode
+from bridgehead.cluster.zookeeper import EmbeddedZooKeeper, server_mode
 from tests.integration.processes import wait_until
 
 

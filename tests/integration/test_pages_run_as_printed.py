@@ -23,6 +23,7 @@ FOLLOWED: Final[Mapping[str, tuple[str, ...]]] = {
     "docs/guides/moving-controller.md": tuple(TOOLS),
     "docs/guides/secure-client.md": (),
     "docs/guides/troubleshooting.md": (),
+    "docs/guides/your-metadata.md": (),
     "docs/policies.md": (),
     "docs/security.md": (),
     "docs/upgrade.md": (),

@@ -18,9 +18,9 @@ from cryptography.hazmat.primitives.serialization import (
 from kazoo.client import KazooClient
 
 from bridgehead.cluster.child_process import die_with_parent, start_child, stop_child
-from bridgehead.cluster.java import find_java
+from bridgehead.cluster.java import class_path, find_java
 from bridgehead.cluster.ports import Ports
-from bridgehead.cluster.zookeeper import MAIN_CLASS, class_path
+from bridgehead.cluster.zookeeper import MAIN_CLASS
 
 _NETTY: Final = (
     *("handler", "transport", "buffer", "common", "codec-base", "resolver"),

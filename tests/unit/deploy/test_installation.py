@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hatchling.build import get_requires_for_build_wheel
 
+from bridgehead.cluster.java import class_path
 from deploy.link_package import ROOT, link
 
 
@@ -53,3 +54,21 @@ def test_an_isolated_build_gets_the_jars_of_the_pinned_pyspark(
     pinned = re.search(r"^pyspark==[\d.]+", lock, re.MULTILINE)
     assert pinned is not None
     assert pinned[0] in get_requires_for_build_wheel()
+
+
+def test_the_build_finds_the_jars_without_other_packages() -> None:
+    """An isolated build has only hatchling and PySpark. -S hides every installed package."""
+    code = "from bridgehead.cluster.java import class_path; print(class_path())"
+    jars = class_path()
+    environment = {
+        "PYTHONPATH": str(ROOT),
+        "BRIDGEHEAD_ZOOKEEPER_JARS": str(Path(jars.split(":")[0]).parent),
+    }
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", code],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == jars

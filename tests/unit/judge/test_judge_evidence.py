@@ -26,6 +26,7 @@ from judge.__main__ import main
 from judge.evidence.__main__ import main as evidence_main
 from judge.evidence.commit_lines import commit_line
 from judge.evidence.gaps import out_of_reach
+from judge.evidence.kafka_logs import gather_kafka
 from judge.evidence.lines import parse_object
 from judge.evidence.merge import merge
 from judge.evidence.reading import read_sealed
@@ -366,3 +367,23 @@ def test_invalid_manifest_is_rejected(change: dict[str, Any], tmp_path: Path) ->
     (tmp_path / MANIFEST).write_text(json.dumps({**document, **change}))
     with pytest.raises(EvidenceError, match=r"manifest\.json"):
         read_sealed(tmp_path)
+
+
+def test_what_a_healthy_kafka_violates_is_said_where_its_run_is_imported_and_judged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logs = [f"1={tmp_path / 'logs'}"]
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "kafka-request.log").write_text("a line\n")
+    imported = gather_kafka(tmp_path / "runs", logs, [])
+    main([str(tmp_path / "runs")])
+    for text in (imported, " ".join(capsys.readouterr().out.split())):
+        assert "A healthy Kafka violates W2 (every_write_is_fenced)" in text
+
+
+def test_the_run_of_a_cluster_says_nothing_of_kafka(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = golden_histories.expand(golden_histories.load("forwarded_creation"), tmp_path / "run=x")
+    main([str(run)])
+    assert "healthy Kafka" not in capsys.readouterr().out
