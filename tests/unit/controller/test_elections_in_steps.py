@@ -10,6 +10,7 @@ import pytest
 from cluster_model.image import MetadataImage
 from cluster_model.records import PartitionRecord, PartitionState, Record, TopicRecord
 from cluster_model.session_state import SessionState
+from cluster_model.znodes.layout import ControllerZnode
 from controller.loop.background_jobs import Elections, elect_leaders
 from controller.store.zookeeper import ZooKeeperStore
 from tests.unit.controller.topic_decisions import image
