@@ -28,7 +28,7 @@ def _print_version(wanted: bool) -> None:
 
 
 COMMANDS = (
-    *(up.up, status.status, status.down, status.logs, upgrade.upgrade, modules.judge),
+    *(up.up, status.status, status.heal, status.down, status.logs, upgrade.upgrade, modules.judge),
     version,
 )
 GROUPS = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -21,7 +22,14 @@ if TYPE_CHECKING:
     from bridgehead.cluster.settings import ClusterSettings
 
 BrokersOption = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="Number of brokers.", show_default="3")
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        envvar="BRIDGEHEAD_BROKERS",
+        help="Number of brokers.",
+        show_default="3",
+    ),
 ]
 ConfigOption = Annotated[
     Path | None, typer.Option(metavar="FILE", help="cluster.yaml, or Kafka's server.properties.")
@@ -35,7 +43,12 @@ OverrideOption = Annotated[
 BasePortOption = Annotated[
     int | None,
     typer.Option(
-        min=1, max=65535, metavar="PORT", help="First broker's port.", show_default="9092"
+        min=1,
+        max=65535,
+        metavar="PORT",
+        envvar="BRIDGEHEAD_BASE_PORT",
+        help="First broker's port.",
+        show_default="9092",
     ),
 ]
 PortsOption = Annotated[
@@ -58,6 +71,30 @@ AllowRemotePlaintextOption = Annotated[
         help="Allow listeners without authentication on addresses other than loopback.",
     ),
 ]
+ControlOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="[HOST:]PORT",
+        envvar="BRIDGEHEAD_CONTROL",
+        help="Serve the control API (docs/control-api.md); port 0 means a free port.",
+    ),
+]
+AdvertisedOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST:PORT,...",
+        envvar="BRIDGEHEAD_ADVERTISED",
+        help="The address of each broker for clients; `late`: wait until the control API gets "
+        "them.",
+    ),
+]
+EnvironmentOption = Annotated[
+    bool, typer.Option("--environment", help="Also read properties from KAFKA_* variables.")
+]
+UntilEofOption = Annotated[
+    bool,
+    typer.Option("--until-eof", help="Stop at the end of standard input, too (a child process)."),
+]
 DetachOption = Annotated[
     bool, typer.Option("--detach", help="Return when the cluster is ready; stop it with `down`.")
 ]
@@ -75,12 +112,22 @@ def up(
     zookeeper: ZooKeeperOption = None,
     allow_remote_plaintext: AllowRemotePlaintextOption = False,
     seal_key: SealKeyOption = None,
+    control: ControlOption = None,
+    advertised: AdvertisedOption = None,
+    environment: EnvironmentOption = False,
     detach: DetachOption = False,
+    until_eof: UntilEofOption = False,
     json_output: JsonOption = False,
 ) -> None:
-    """Start ZooKeeper and brokers; Ctrl-C stops them."""
-    from bridgehead.cluster.cluster_file import load_settings
+    """Start ZooKeeper and brokers; Ctrl-C stops them.
 
+    The cluster is ready when every broker answers Metadata with all brokers and the controller.
+    """
+    from bridgehead.cluster.cluster_file import load_settings
+    from bridgehead.cluster.up_environment import broker_properties, cluster_document, control_at
+
+    if detach and until_eof:
+        raise typer.BadParameter("--detach and --until-eof exclude each other: give one of them.")
     settings = load_settings(
         data_dir,
         config=config,
@@ -92,11 +139,22 @@ def up(
         zookeeper=zookeeper,
         allow_remote_plaintext=allow_remote_plaintext,
         seal_key=seal_key,
+        document=cluster_document(),
+        environment=broker_properties() if environment else {},
+        control=None if control is None else control_at(control),
+        advertised=advertised,
     )
-    _start(settings, data_dir, detach=detach, json_output=json_output)
+    _start(settings, data_dir, detach=detach, until_eof=until_eof, json_output=json_output)
 
 
-def _start(settings: ClusterSettings, data_dir: Path, *, detach: bool, json_output: bool) -> None:
+def _start(
+    settings: ClusterSettings,
+    data_dir: Path,
+    *,
+    detach: bool,
+    until_eof: bool,
+    json_output: bool,
+) -> None:
     say_on_stderr(f"Starting {settings.brokers} brokers in {data_dir.resolve()} ...")
     if detach:
         from bridgehead.cluster.launch import launch
@@ -112,6 +170,7 @@ def _start(settings: ClusterSettings, data_dir: Path, *, detach: bool, json_outp
         on_ready=lambda document: _show(
             document, data_dir, json_output=json_output, detached=False
         ),
+        parent_pipe=sys.stdin.fileno() if until_eof else None,
     )
     say_on_stderr("Stopped.")
 
@@ -127,5 +186,8 @@ def _show(document: dict[str, Any], data_dir: Path, *, json_output: bool, detach
     say(f"  bootstrap servers  {document['bootstrap_servers']}")
     say(f"  ZooKeeper          {document['zookeeper_connect']}")
     say(f"  evidence           {document['evidence_dir']}")
+    if document["control_url"]:
+        say(f"  control API        {document['control_url']}")
+        say(f"    its token is in  {document['control_token_file']}")
     option = "" if data_dir == DEFAULT_DATA_DIR else f" --data-dir {data_dir}"
     say(f"`bridgehead down{option}` stops it." if detached else "Ctrl-C stops it.")

@@ -14,7 +14,6 @@ import abc
 import dataclasses
 import shutil
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -27,8 +26,6 @@ from bridgehead.cluster.launch import launch
 from bridgehead.cluster.launcher import SupervisorProcess
 from bridgehead.cluster.settings import ClusterSettings, RunSettings, check_settings
 from bridgehead.cluster.upgrade import upgrade
-
-_POLL_S = 0.02
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -220,14 +217,8 @@ class Cluster(StartStop):
         Raises:
             ClusterError: this took longer than `timeout_s`.
         """
-        deadline = time.monotonic() + timeout_s
-        while True:
-            controller_id = self.controller_id()
-            if controller_id is not None and controller_id != other_than:
-                return controller_id
-            if time.monotonic() > deadline:
-                raise ClusterError(f"No controller became active within {timeout_s:g} s.")
-            time.sleep(_POLL_S)
+        answer = self._client.wait_for_controller(other_than=other_than, timeout_s=timeout_s)
+        return int(answer["controller_id"])
 
     def kill_controller(self) -> int:
         """Kill the controller's process (SIGKILL); return the broker's id."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -20,9 +20,13 @@ from bridgehead.cluster.security_sections import SecuritySections
 from bridgehead.cluster.settings import (
     CHOSEN_BY_UP,
     ClusterSettings,
+    ControlSettings,
     check_settings,
     parse_overrides,
 )
+
+DOCUMENT_VARIABLE: Final = "BRIDGEHEAD_CLUSTER"
+LATE: Final = "late"
 
 
 def _property_text(value: object) -> object:
@@ -64,19 +68,30 @@ def load_cluster_file(path: Path) -> ClusterFile:
     """
     if path.suffix == ".properties":
         return ClusterFile(properties=load_properties_file(path))
-    text = _read(path)
+    return _cluster_file(_read(path), str(path))
+
+
+def _cluster_file(text: str, source: str) -> ClusterFile:
     try:
         document = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise ClusterError(f"{path} is not YAML: {_yaml_sentence(error)}.") from None
+        raise ClusterError(f"{source} is not YAML: {_yaml_sentence(error)}.") from None
     if document is not None and not isinstance(document, dict):
         raise ClusterError(
-            f"{path} must contain keys such as `brokers: 3`, not a list or a string."
+            f"{source} must contain keys such as `brokers: 3`, not a list or a string."
         )
     try:
         return ClusterFile.model_validate(document or {})
     except ValidationError as error:
-        raise ClusterError(f"{path}: {_validation_sentence(error)}") from error
+        raise ClusterError(f"{source}: {_validation_sentence(error)}") from error
+
+
+def _with_document(file: ClusterFile, text: str) -> ClusterFile:
+    """Return `file` with the keys of the YAML `text`; both sets of `properties` are merged."""
+    own = _cluster_file(text, DOCUMENT_VARIABLE)
+    changes = {name: getattr(own, name) for name in own.model_fields_set}
+    changes["properties"] = {**file.properties, **own.properties}
+    return file.model_copy(update=changes)
 
 
 def read_sections(document: Mapping[str, Any]) -> SecuritySections:
@@ -125,8 +140,16 @@ def load_settings(
     zookeeper: str | None = None,
     allow_remote_plaintext: bool = False,
     seal_key: Path | None = None,
+    document: str = "",
+    environment: Mapping[str, str] | None = None,
+    control: ControlSettings | None = None,
+    advertised: str | None = None,
 ) -> ClusterSettings:
-    """Return the settings of the command line and the `--config` file.
+    """Return the settings of the command line, the environment and the `--config` file.
+
+    `document` is YAML in the form of the file, and takes precedence over it. `environment` has the
+    properties of variables: they take precedence over both. `advertised` is `late`, or one
+    `host:port` for each broker.
 
     Raises:
         ClusterError: the file or an override is wrong, or two options contradict each other.
@@ -134,13 +157,15 @@ def load_settings(
     if base_port is not None and ports_auto:
         raise ClusterError("--base-port and --ports auto exclude each other: give one of them.")
     file = load_cluster_file(config) if config is not None else ClusterFile()
+    if document:
+        file = _with_document(file, document)
     for node, own in file.nodes.items():
         for key in sorted(own.keys() & CHOSEN_BY_UP.keys()):
             raise ClusterError(f"{config}: `nodes.{node}` cannot set `{key}`: {CHOSEN_BY_UP[key]}.")
     shared, per_node = parse_overrides(overrides)
     if allow_remote_plaintext:
         shared["bridgehead.allow.remote.plaintext"] = "true"
-    properties = file.merge_into({**file.properties, **shared})
+    properties = file.merge_into({**file.properties, **(environment or {}), **shared})
     file_port = file.ports if isinstance(file.ports, int) else None
     settings = ClusterSettings(
         data_dir=data_dir,
@@ -158,9 +183,16 @@ def load_settings(
         },
         access=file.access(properties),
         seal_key=seal_key,
+        control=control,
+        advertised=() if advertised in (None, LATE) else _addresses(advertised or ""),
+        advertised_late=advertised == LATE,
     )
     check_settings(settings)
     return settings
+
+
+def _addresses(text: str) -> tuple[str, ...]:
+    return tuple(address.strip() for address in text.split(",") if address.strip())
 
 
 def _yaml_sentence(error: yaml.YAMLError) -> str:

@@ -6,6 +6,7 @@ because ZooKeeper's log contains SCRAM keys, and properties contain passwords.
 
     cluster.json            while the cluster is ready
     supervisor.pid  supervisor.log  control.sock
+    control.token           while the control API serves
     nodes/ID/               node.properties node.log node.out node.pid ready.json control.sock
     evidence/run=…/         the evidence of one run (docs/evidence.md)
     tls/                    ca.pem brokers.pem users/NAME.pem, if generated
@@ -26,7 +27,7 @@ from typing import Any
 from bridgehead.cluster.errors import ClusterError
 
 _ENTRIES = (
-    *("cluster.json", "supervisor.pid", "supervisor.log", "control.sock"),
+    *("cluster.json", "supervisor.pid", "supervisor.log", "control.sock", "control.token"),
     *("nodes", "evidence", "tls", "channel", "zookeeper"),
 )
 _LOCK_ATTEMPTS = 10
@@ -42,6 +43,7 @@ class DataDirectory:
         self.supervisor_pid = self.root / "supervisor.pid"
         self.supervisor_log = self.root / "supervisor.log"
         self.control_socket = self.root / "control.sock"
+        self.control_token = self.root / "control.token"
         self.zookeeper = self.root / "zookeeper"
         self.tls = self.root / "tls"
 

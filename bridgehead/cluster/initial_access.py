@@ -63,8 +63,12 @@ class CommandedNode(Protocol):
         ...
 
 
-def with_certificates(settings: ClusterSettings, folder: Path) -> ClusterSettings:
+def with_certificates(
+    settings: ClusterSettings, folder: Path, addresses: Sequence[str] = ()
+) -> ClusterSettings:
     """Generate the planned certificates in `folder`; return the settings that refer to them.
+
+    The brokers' certificate also covers the hosts of `addresses`, `host:port` each.
 
     Raises:
         ClusterError: existing certificates cannot be used.
@@ -77,7 +81,12 @@ def with_certificates(settings: ClusterSettings, folder: Path) -> ClusterSetting
 
     try:
         authority = Authority(folder)
-        brokers = authority.issue_brokers(certificate_hosts(settings.properties))
+        brokers = authority.issue_brokers(
+            [
+                *certificate_hosts(settings.properties),
+                *(address.rpartition(":")[0].strip("[]") for address in addresses),
+            ]
+        )
         for name in names:
             authority.issue_user(name)
     except ValueError as error:

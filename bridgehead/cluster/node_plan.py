@@ -112,6 +112,23 @@ def plan_nodes(
     )
 
 
+def with_advertised(plans: Sequence[NodePlan], addresses: Sequence[str]) -> tuple[NodePlan, ...]:
+    """Return the plans with `host:port` of `addresses` for the first listener of each broker."""
+    changed = []
+    for plan, address in zip(plans, addresses, strict=True):
+        bound = parse_listeners(plan.properties["listeners"])
+        advertised = plan.properties.get("advertised.listeners", "")
+        others = [
+            str(listener)
+            for listener in (parse_listeners(advertised) if advertised else bound)
+            if listener.name != bound[0].name
+        ]
+        value = ",".join([f"{bound[0].name}://{address}", *others])
+        properties = {**plan.properties, "advertised.listeners": value}
+        changed.append(NodePlan(plan.id, properties))
+    return tuple(changed)
+
+
 def _certificates(folder: Path, broker_id: int) -> dict[str, str]:
     files = files_of(folder, broker_id)
     return {

@@ -7,12 +7,15 @@ properties.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from bridgehead.cluster.access_plan import AccessPlan
 from bridgehead.cluster.errors import ClusterError
+
+_ADDRESS: Final = re.compile(r"([A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]+\]):(\d{1,5})")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +29,16 @@ class RunSettings:
     """Ids of the properties that decide the verdict (docs/properties.md); None: all that apply."""
     operations_min: int = 0
     """How many operations must succeed before the first fault, and again after the last one."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ControlSettings:
+    """The address of the control API (docs/control-api.md). Port 0: a free port."""
+
+    host: str
+    port: int
+    token: str | None = dataclasses.field(default=None, repr=False)
+    """What each request must contain; None: a random token, in the file control.token."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +66,12 @@ class ClusterSettings:
     """The file of the key that signs the run's manifest."""
     access: AccessPlan = dataclasses.field(default_factory=AccessPlan)
     """The users, ACLs and certificates to create."""
+    control: ControlSettings | None = None
+    """None: no control API; the control socket works all the same."""
+    advertised: tuple[str, ...] = ()
+    """`host:port` that each broker advertises for its first listener; empty: derived from it."""
+    advertised_late: bool = False
+    """Whether the brokers start only after the control API has received their addresses."""
     node_command: tuple[str, ...] = ()
     """Replaces `python -m node`, in tests."""
 
@@ -75,6 +94,9 @@ def settings_from_json(document: Mapping[str, Any]) -> ClusterSettings:
     values["node_properties"] = {int(node): dict(given) for node, given in per_node.items()}
     values["access"] = AccessPlan.from_json(values.get("access", {}))
     values["node_command"] = tuple(values.get("node_command", ()))
+    if values.get("control") is not None:
+        values["control"] = ControlSettings(**values["control"])
+    values["advertised"] = tuple(values.get("advertised", ()))
     run = dict(values.get("run", {}))
     if run.get("expected") is not None:
         run["expected"] = tuple(run["expected"])
@@ -93,6 +115,10 @@ def check_settings(settings: ClusterSettings) -> None:
         raise ClusterError("seal_key needs a data_dir: a temporary folder is never sealed.")
     if settings.brokers < 1:
         raise ClusterError("A cluster needs at least one broker: --brokers 1 or more.")
+    if settings.advertised:
+        check_addresses(settings.advertised, settings.brokers)
+    if settings.advertised_late and settings.control is None:
+        raise ClusterError("Late addresses arrive at the control API: give --control, too.")
     named = set(settings.node_properties)
     if settings.controller is not None:
         named.add(settings.controller)
@@ -108,6 +134,23 @@ def check_settings(settings: ClusterSettings) -> None:
                 f"The properties of broker {node} cannot set `broker.id`: "
                 f"{CHOSEN_BY_UP['broker.id']}."
             )
+
+
+def check_addresses(addresses: Sequence[str], brokers: int) -> None:
+    """Check that there is one `host:port` for each broker.
+
+    Raises:
+        ClusterError: the number is wrong, or an address is malformed.
+    """
+    if len(addresses) != brokers:
+        raise ClusterError(
+            f"{brokers} brokers advertise {brokers} addresses, HOST:PORT of each, not "
+            f"{len(addresses)}."
+        )
+    for address in addresses:
+        match = _ADDRESS.fullmatch(address)
+        if match is None or not 0 < int(match[2]) <= 65535:
+            raise ClusterError(f"{address!r} is not an address that clients can use: HOST:PORT.")
 
 
 # Every server.properties has these, so `up` ignores them there. With --override, and for one broker
