@@ -24,7 +24,12 @@ from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.faults import Faults
 from bridgehead.cluster.launch import launch
 from bridgehead.cluster.launcher import SupervisorProcess
-from bridgehead.cluster.settings import ClusterSettings, RunSettings, check_settings
+from bridgehead.cluster.settings import (
+    ClusterSettings,
+    ControlSettings,
+    RunSettings,
+    check_settings,
+)
 from bridgehead.cluster.upgrade import upgrade
 
 
@@ -81,6 +86,7 @@ class Cluster(StartStop):
         zookeeper_members: the number of embedded ZooKeeper servers, 1 or 3.
         run: the run's scenario, seed and expected properties.
         seal_key: the file of the key that signs the run's manifest; needs `data_dir`.
+        control: the address of the control API (docs/control-api.md). None: there is none.
         node_command: the command that replaces `python -m node` in tests.
     """
 
@@ -101,6 +107,7 @@ class Cluster(StartStop):
         zookeeper_members: int = 1,
         run: RunSettings | None = None,
         seal_key: str | Path | None = None,
+        control: ControlSettings | None = None,
         node_command: Sequence[str] = (),
     ) -> None:
         self._temporary = data_dir is None
@@ -118,6 +125,7 @@ class Cluster(StartStop):
             zookeeper_members=zookeeper_members,
             properties=wanted,
             node_properties={node: dict(own) for node, own in (node_properties or {}).items()},
+            control=control,
             node_command=tuple(node_command),
             run=run or RunSettings(),
             access=access,
