@@ -186,11 +186,12 @@ up: setup ## start ZooKeeper and three brokers in the background (DATA_DIR=.brid
 down: setup ## stop the cluster of `make up`
 	@$(BIN)/bridgehead down --data-dir $(DATA_DIR)
 
-IMAGES = node zookeeper cluster tools
+IMAGES = bridgehead node zookeeper tools
 
 image: ## build the images from a registry's Python image
 	@for target in $(IMAGES); do \
-		docker build $(IMAGE_ARGS) --target $$target --tag bridgehead-$$target:latest . || exit 1; \
+		name=bridgehead; [ $$target = bridgehead ] || name=bridgehead-$$target; \
+		docker build $(IMAGE_ARGS) --target $$target --tag $$name:latest . || exit 1; \
 	done
 
 image-offline: prerequisites setup ## build the images without a registry, from Debian and Python packages

@@ -32,7 +32,12 @@ BrokersOption = Annotated[
     ),
 ]
 ConfigOption = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="cluster.yaml, or Kafka's server.properties.")
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        envvar="BRIDGEHEAD_CONFIG",
+        help="cluster.yaml, or Kafka's server.properties.",
+    ),
 ]
 OverrideOption = Annotated[
     list[str] | None,
@@ -82,10 +87,10 @@ ControlOption = Annotated[
 AdvertisedOption = Annotated[
     str | None,
     typer.Option(
-        metavar="HOST:PORT,...",
+        metavar="HOST[:PORT,...]",
         envvar="BRIDGEHEAD_ADVERTISED",
-        help="The address of each broker for clients; `late`: wait until the control API gets "
-        "them.",
+        help="The host of all brokers for clients, or HOST:PORT of each; `late`: wait until the "
+        "control API gets them.",
     ),
 ]
 EnvironmentOption = Annotated[

@@ -53,7 +53,7 @@ async def execute(cluster: RunningCluster, message: Message) -> Message:
 
 _READING: Final = {"status", "health", "controller_show", "controller_wait", "logs"}
 _ALWAYS: Final[Mapping[str, Set[str]]] = {
-    "starting": _READING,
+    "starting": {*_READING, "advertise"},
     "waiting": {*_READING, "advertise"},
     "sealed": {"status", "health", "logs", "evidence_seal", "judge", "evidence"},
     "stopping": _READING,
@@ -92,6 +92,10 @@ async def _client(cluster: RunningCluster, _: Message) -> Message:
 
 async def _advertise(cluster: RunningCluster, message: Message) -> Message:
     """Give a waiting cluster the addresses of its brokers; return when it is ready."""
+    if not cluster.settings.advertised_late or cluster.has_addresses.is_set():
+        raise ClusterError(
+            "The cluster does not wait for addresses: start it with BRIDGEHEAD_ADVERTISED=late."
+        )
     given = {str(broker): str(address) for broker, address in message["addresses"].items()}
     expected = [str(number) for number in range(1, cluster.settings.brokers + 1)]
     if set(given) != set(expected):

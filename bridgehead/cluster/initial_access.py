@@ -12,6 +12,7 @@ import asyncio
 import base64
 import dataclasses
 import hashlib
+import re
 import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -68,7 +69,7 @@ def with_certificates(
 ) -> ClusterSettings:
     """Generate the planned certificates in `folder`; return the settings that refer to them.
 
-    The brokers' certificate also covers the hosts of `addresses`, `host:port` each.
+    The brokers' certificate also covers the hosts of `addresses`, `host[:port]` each.
 
     Raises:
         ClusterError: existing certificates cannot be used.
@@ -84,7 +85,7 @@ def with_certificates(
         brokers = authority.issue_brokers(
             [
                 *certificate_hosts(settings.properties),
-                *(address.rpartition(":")[0].strip("[]") for address in addresses),
+                *(re.sub(r":\d+$", "", address).strip("[]") for address in addresses),
             ]
         )
         for name in names:

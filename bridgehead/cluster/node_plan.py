@@ -113,10 +113,17 @@ def plan_nodes(
 
 
 def with_advertised(plans: Sequence[NodePlan], addresses: Sequence[str]) -> tuple[NodePlan, ...]:
-    """Return the plans with `host:port` of `addresses` for the first listener of each broker."""
+    """Return the plans with these advertised addresses for the first listener of each broker.
+
+    `addresses` are `host:port` of each broker, or one host for all; the ports are then the
+    listeners' own.
+    """
     changed = []
-    for plan, address in zip(plans, addresses, strict=True):
+    for number, plan in enumerate(plans):
         bound = parse_listeners(plan.properties["listeners"])
+        address = addresses[number % len(addresses)]
+        if len(addresses) == 1 and not re.search(r":\d+$", address):
+            address = f"{address}:{bound[0].port}"
         advertised = plan.properties.get("advertised.listeners", "")
         others = [
             str(listener)

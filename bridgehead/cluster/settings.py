@@ -15,7 +15,8 @@ from typing import Any, Final
 from bridgehead.cluster.access_plan import AccessPlan
 from bridgehead.cluster.errors import ClusterError
 
-_ADDRESS: Final = re.compile(r"([A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]+\]):(\d{1,5})")
+_HOST: Final = re.compile(r"[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]+\]")
+_ADDRESS: Final = re.compile(rf"({_HOST.pattern}):(\d{{1,5}})")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +70,8 @@ class ClusterSettings:
     control: ControlSettings | None = None
     """None: no control API; the control socket works all the same."""
     advertised: tuple[str, ...] = ()
-    """`host:port` that each broker advertises for its first listener; empty: derived from it."""
+    """`host:port` that each broker advertises for its first listener, or one host for all; empty:
+    derived from the listener."""
     advertised_late: bool = False
     """Whether the brokers start only after the control API has received their addresses."""
     node_command: tuple[str, ...] = ()
@@ -137,11 +139,13 @@ def check_settings(settings: ClusterSettings) -> None:
 
 
 def check_addresses(addresses: Sequence[str], brokers: int) -> None:
-    """Check that there is one `host:port` for each broker.
+    """Check that there is one `host:port` for each broker, or one host for all of them.
 
     Raises:
         ClusterError: the number is wrong, or an address is malformed.
     """
+    if len(addresses) == 1 and _HOST.fullmatch(addresses[0]):
+        return
     if len(addresses) != brokers:
         raise ClusterError(
             f"{brokers} brokers advertise {brokers} addresses, HOST:PORT of each, not "

@@ -235,7 +235,8 @@ def test_every_operation_acts_on_the_cluster(cluster: Cluster) -> None:
         f"No controller other than broker {killed} became active within 0.2 s.",
     )
     assert api.rejection("/judge") == (409, "The run is not sealed: POST /evidence/seal seals it.")
-    assert api.rejection("/advertise", addresses={})[0] == 409
+    addresses = {str(broker): f"localhost:{broker}" for broker in (1, 2, 3)}
+    assert "does not wait for addresses" in api.rejection("/advertise", addresses=addresses)[1]
 
 
 def test_sealed_run_is_judged_and_fetched(tmp_path: Path, new_chroot: Callable[[], str]) -> None:
@@ -288,6 +289,7 @@ def test_late_addresses_are_advertised(tmp_path: Path, new_chroot: Callable[[], 
         addresses = {"1": "localhost:19871", "2": "other.example:19872"}
         ready = api.post("/advertise", addresses=addresses)
         assert ready["bootstrap_servers"] == "localhost:19871,other.example:19872"
+        assert "does not wait" in api.rejection("/advertise", addresses=addresses)[1]
         up.stdin.close()
         document = json.loads(up.stdout.read())
         assert up.wait(timeout=60) == 0
