@@ -47,9 +47,7 @@ public class BridgeheadContainer extends GenericContainer<BridgeheadContainer>
 
   @Override
   protected void containerIsStopping(InspectContainerResponse information) {
-    if (isReady) {
-      evidence = control.judge();
-    }
+    if (isReady) evidence = control.judge();
   }
 
   @Override

@@ -28,9 +28,7 @@ public class BridgeheadProcess implements Bridgehead<BridgeheadProcess>, AutoClo
     var document = new StringBuilder();
     for (var lines = process.inputReader(); document.indexOf("\n}") < 0; document.append('\n')) {
       var line = lines.readLine();
-      if (line == null) {
-        throw new IllegalStateException(Files.readString(log).strip());
-      }
+      if (line == null) throw new IllegalStateException(Files.readString(log).strip());
       document.append(line);
     }
     control.url = Control.GSON.fromJson(document.toString(), JsonObject.class).get("control_url").getAsString();

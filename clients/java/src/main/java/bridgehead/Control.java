@@ -36,31 +36,28 @@ public final class Control {
 
   /** Returns the response of a GET, such as {@code get("/status")}. */
   public JsonObject get(String path) {
-    return GSON.fromJson(new String(send(request(path).GET())), JsonObject.class);
+    return GSON.fromJson(new String(send(path, HttpRequest.newBuilder().GET())), JsonObject.class);
   }
 
   /** Returns the response of a POST, such as {@code post("/node/kill", Map.of("id", 2))}. */
   public JsonObject post(String path, Map<String, ?> fields) {
     var body = HttpRequest.BodyPublishers.ofString(GSON.toJson(fields));
-    return GSON.fromJson(new String(send(request(path).POST(body))), JsonObject.class);
+    return GSON.fromJson(new String(send(path, HttpRequest.newBuilder().POST(body))), JsonObject.class);
   }
 
   /** Seals and judges the run; returns the evidence, an archive. */
   byte[] judge() {
     post("/evidence/seal", Map.of());
     verdict = post("/judge", Map.of()).get("verdict").getAsString();
-    return send(request("/evidence").GET());
+    return send("/evidence", HttpRequest.newBuilder().GET());
   }
 
-  private HttpRequest.Builder request(String path) {
-    return HttpRequest.newBuilder(URI.create(url + path)).header("Authorization", "Bearer " + token);
-  }
-
-  private byte[] send(HttpRequest.Builder request) {
+  private byte[] send(String path, HttpRequest.Builder request) {
     try {
+      request.uri(URI.create(url + path)).header("Authorization", "Bearer " + token);
       var response = http.send(request.build(), BodyHandlers.ofByteArray());
       if (response.statusCode() != 200) {
-        throw new IllegalStateException(response.uri().getPath() + ": " + new String(response.body()).strip());
+        throw new IllegalStateException(path + ": " + new String(response.body()).strip());
       }
       return response.body();
     } catch (IOException | InterruptedException error) {

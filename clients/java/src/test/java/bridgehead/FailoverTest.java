@@ -23,6 +23,12 @@ class FailoverTest {
     Assumptions.assumeTrue(DockerClientFactory.instance().isDockerAvailable(), "NOT TESTED: no Docker engine answers");
   }
 
+  /** Sessions end after 2 s; a response to a write is sent when every broker has applied the write. */
+  private static <T extends Bridgehead<T>> T configured(T cluster) {
+    return cluster.withProperty("zookeeper.session.timeout.ms", "2000")
+        .withProperty("bridgehead.metadata.blocking", "cluster");
+  }
+
   private static void failOver(Bridgehead<?> cluster) throws Exception {
     try (var admin = Admin.create(cluster.clientConfig())) {
       assertEquals(3, admin.describeCluster().nodes().get().size());
@@ -44,7 +50,7 @@ class FailoverTest {
   @Test
   void inAContainerThroughMappedPorts() throws Exception {
     needsDocker();
-    var cluster = new BridgeheadContainer("bridgehead:latest").withProperty("zookeeper.session.timeout.ms", "2000");
+    var cluster = configured(new BridgeheadContainer("bridgehead:latest"));
     try (cluster) {
       cluster.start();
       failOver(cluster);
@@ -56,7 +62,7 @@ class FailoverTest {
   @Test
   void inAContainerWithLoginsOverTls() throws Exception {
     needsDocker();
-    var cluster = new BridgeheadContainer("bridgehead:latest").withSaslSsl().withProperty("zookeeper.session.timeout.ms", "2000");
+    var cluster = configured(new BridgeheadContainer("bridgehead:latest").withSaslSsl());
     try (cluster) {
       cluster.start();
       assertEquals("SASL_SSL", cluster.clientConfig().get("security.protocol"));
@@ -68,8 +74,7 @@ class FailoverTest {
   @Test
   void asAChildProcess() throws Exception {
     var command = System.getenv().getOrDefault("BRIDGEHEAD_COMMAND", "bridgehead");
-    var cluster = new BridgeheadProcess(command, folder.resolve("cluster"))
-        .withProperty("zookeeper.session.timeout.ms", "2000");
+    var cluster = configured(new BridgeheadProcess(command, folder.resolve("cluster")));
     try (cluster) {
       failOver(cluster.start());
     }
