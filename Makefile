@@ -98,6 +98,10 @@ test-on-debian: ## run make test with the Python of another Debian release (RELE
 test-docker: setup ## tests in containers; needs a Docker engine
 	@$(BIN)/python -m pytest tests/docker -m "docker and not long" $(ARGS)
 
+.PHONY: test-clients
+test-clients: setup ## test the modules of clients/ for Java, Go and Node, in their languages (docs/clients.md)
+	@$(BIN)/python -m pytest tests/docker/test_clients.py $(ARGS)
+
 chaos-docker: setup ## kill, pause and disconnect brokers and ZooKeeper members; both judges judge each run
 	@$(BIN)/python -m pytest tests/docker -m "docker and long" $(ARGS)
 
