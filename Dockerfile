@@ -1,5 +1,6 @@
-# Images: `node` (a broker; neither Java nor Spark), `zookeeper` (one server), `cluster` (both, as
-# one container) and `tools` (everything: the judge, the pipeline on Spark, the command line).
+# Images: `bridgehead` (a whole cluster in one container), `node` (a broker; neither Java nor Spark),
+# `zookeeper` (one server) and `tools` (everything: the judge, the pipeline on Spark, the command
+# line).
 # `make image` uses a registry's Python image, `make image-offline` a base and wheels built on this
 # machine. BuildKit is not needed. Each image has its bill of materials in /opt/sbom.cdx.json.
 ARG BASE_IMAGE=python:3.11-slim-bookworm
@@ -14,6 +15,11 @@ RUN python3 -m venv /opt/bridgehead \
  && if [ -d /wheels ]; then cp /wheels/*.lock /locks; from="--no-index --find-links /wheels"; fi \
  && /opt/bridgehead/bin/pip install --no-cache-dir --disable-pip-version-check $from \
       --require-hashes -r /locks/node.lock
+
+# pip is not needed at run time.
+FROM node-packages AS node-runtime
+LABEL bridgehead.stage=packages
+RUN /opt/bridgehead/bin/python -m pip uninstall --yes --quiet setuptools pip
 
 FROM node-packages AS tools-packages
 RUN if [ -d /wheels ]; then from="--no-index --find-links /wheels"; fi \
@@ -45,7 +51,7 @@ USER bridgehead
 WORKDIR /var/lib/bridgehead
 
 FROM base AS node
-COPY --from=node-packages /opt/bridgehead /opt/bridgehead
+COPY --from=node-runtime /opt/bridgehead /opt/bridgehead
 COPY --from=application /opt/app /opt/app
 USER root
 RUN ["python3", "/opt/app/deploy/sbom.py"]
@@ -57,7 +63,7 @@ HEALTHCHECK --interval=1s --timeout=3s --start-period=30s --retries=10 \
 CMD ["bridgehead", "node", "run", "--environment"]
 
 FROM base AS zookeeper
-COPY --from=node-packages /opt/bridgehead /opt/bridgehead
+COPY --from=node-runtime /opt/bridgehead /opt/bridgehead
 COPY --from=tools-packages /opt/zookeeper /opt/zookeeper
 COPY --from=tools-packages /opt/java/ /opt/java/
 COPY --from=application /opt/app /opt/app
@@ -71,11 +77,25 @@ HEALTHCHECK --interval=1s --timeout=3s --start-period=30s --retries=10 \
     CMD ["/opt/bridgehead/bin/python", "-S", "/opt/app/deploy/healthcheck.py", "zookeeper"]
 CMD ["bridgehead", "zookeeper", "run"]
 
-# ZooKeeper and brokers in one container, for test suites: bridgehead.testing.BridgeheadContainer.
-FROM zookeeper AS cluster
-EXPOSE 9092
-CMD ["bridgehead", "up", "--override=listeners=PLAINTEXT://0.0.0.0:0", \
-     "--override=bridgehead.allow.remote.plaintext=true"]
+# ZooKeeper, three brokers and the judge in one container. Environment variables configure it
+# (docs/container.md). It writes only to its volume, so the root filesystem may be read-only.
+FROM base AS bridgehead
+COPY --from=node-runtime /opt/bridgehead /opt/bridgehead
+COPY --from=tools-packages /opt/zookeeper /opt/zookeeper
+COPY --from=tools-packages /opt/java/ /opt/java/
+COPY --from=application /opt/app /opt/app
+USER root
+RUN ["python3", "/opt/app/deploy/sbom.py"]
+USER bridgehead
+ENV JAVA_HOME=/opt/java BRIDGEHEAD_ZOOKEEPER_JARS=/opt/zookeeper \
+    BRIDGEHEAD_CONFIG=/opt/app/deploy/container.yaml BRIDGEHEAD_CONTROL=0.0.0.0:9091 \
+    BRIDGEHEAD_ADVERTISED=localhost
+VOLUME /var/lib/bridgehead
+EXPOSE 9091 9092 9093 9094
+# Healthy: every broker answers Metadata with all brokers and the active controller.
+HEALTHCHECK --interval=1s --timeout=3s --start-period=30s --retries=3 \
+    CMD ["/opt/bridgehead/bin/python", "-S", "/opt/app/deploy/healthcheck.py", "cluster"]
+CMD ["bridgehead", "up", "--environment"]
 
 FROM base AS tools
 COPY --from=tools-packages /opt/bridgehead /opt/bridgehead

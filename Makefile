@@ -108,6 +108,10 @@ test-on-debian: ## run make test with the Python of another Debian release (RELE
 test-docker: setup ## tests in containers; needs a Docker engine
 	@$(BIN)/python -m pytest tests/docker -m "docker and not long" $(ARGS)
 
+.PHONY: test-clients
+test-clients: setup ## test the modules of clients/ for Java, Go and Node, in their languages (docs/clients.md)
+	@$(BIN)/python -m pytest tests/docker/test_clients.py $(ARGS)
+
 chaos-docker: setup ## kill, pause and disconnect brokers and ZooKeeper members; both judges judge each run
 	@$(BIN)/python -m pytest tests/docker -m "docker and long" $(ARGS)
 
@@ -209,11 +213,12 @@ up: setup ## [Start] start ZooKeeper and three brokers in the background
 down: setup ## [Start] stop the cluster of `make up`
 	@$(BIN)/bridgehead down --data-dir $(DATA_DIR)
 
-IMAGES = node zookeeper cluster tools
+IMAGES = bridgehead node zookeeper tools
 
 image: ## build the images from a registry's Python image
 	@for target in $(IMAGES); do \
-		docker build $(IMAGE_ARGS) --target $$target --tag bridgehead-$$target:latest . || exit 1; \
+		name=bridgehead; [ $$target = bridgehead ] || name=bridgehead-$$target; \
+		docker build $(IMAGE_ARGS) --target $$target --tag $$name:latest . || exit 1; \
 	done
 
 image-offline: prerequisites setup ## [Read and ship] build the images without a registry

@@ -1,7 +1,8 @@
 """The health check of a container: exits with 0 if the service works, else with 1 and the reason.
 
 A node is healthy if it knows the active controller. A ZooKeeper server is healthy if it serves
-requests. The check runs every second, so it imports little.
+requests. A cluster is healthy if it is ready (docs/container.md#when-is-a-cluster-ready). The check
+runs every second, so it imports little.
 """
 
 from __future__ import annotations
@@ -25,7 +26,15 @@ def query(port: int, request: bytes) -> bytes:
 
 def is_healthy_node() -> tuple[bool, str]:
     """Check the response to GET /health on the metrics port."""
-    listener = os.environ.get("KAFKA_BRIDGEHEAD_METRICS_LISTENER", "127.0.0.1:9404")
+    return _get_health(os.environ.get("KAFKA_BRIDGEHEAD_METRICS_LISTENER", "127.0.0.1:9404"))
+
+
+def is_ready_cluster() -> tuple[bool, str]:
+    """Check the response to GET /health of the control API."""
+    return _get_health(os.environ.get("BRIDGEHEAD_CONTROL", "127.0.0.1:9091"))
+
+
+def _get_health(listener: str) -> tuple[bool, str]:
     response = query(int(listener.rpartition(":")[2]), b"GET /health HTTP/1.0\r\n\r\n")
     head, _, body = response.partition(b"\r\n\r\n")
     return b" 200 " in head[:20], body.decode().strip()
@@ -42,8 +51,8 @@ def is_healthy_zookeeper() -> tuple[bool, str]:
 def main() -> int:
     """Print the result; return the exit status."""
     try:
-        check = is_healthy_zookeeper if sys.argv[1:] == ["zookeeper"] else is_healthy_node
-        healthy, report = check()
+        checks = {"zookeeper": is_healthy_zookeeper, "cluster": is_ready_cluster}
+        healthy, report = checks.get("".join(sys.argv[1:]), is_healthy_node)()
     except OSError as error:
         healthy, report = False, str(error)
     sys.stdout.write(report + "\n")

@@ -10,7 +10,10 @@ existing property, that property is set. Otherwise the variable is ambiguous, wh
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import sys
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -89,3 +92,17 @@ def _exists(name: str, listeners: frozenset[str]) -> bool:
 def _listener_names(properties: Mapping[str, str]) -> frozenset[str]:
     text = ",".join((properties.get("listeners", ""), properties.get("advertised.listeners", "")))
     return frozenset(part.partition("://")[0].strip().lower() for part in text.split(",") if part)
+
+
+def main() -> int:
+    """Print the properties of this process's environment as JSON, for `bridgehead up`."""
+    try:
+        sys.stdout.write(json.dumps(properties_from(os.environ)))
+    except AmbiguousVariableError as ambiguous:
+        sys.stderr.write(f"{ambiguous}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

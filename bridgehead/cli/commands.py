@@ -28,8 +28,8 @@ def _print_version(wanted: bool) -> None:
 
 
 COMMANDS = (
-    *(up.up, status.status, status.reset, status.down, status.logs, upgrade.upgrade),
-    *(modules.judge, modules.trace, ui.ui, ui.diagram),
+    *(up.up, status.status, status.heal, status.reset, status.down, status.logs),
+    *(upgrade.upgrade, modules.judge, modules.trace, ui.ui, ui.diagram),
     version,
 )
 GROUPS = (

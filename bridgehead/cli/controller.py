@@ -1,4 +1,4 @@
-"""`bridgehead controller show | move | kill | freeze | expire`."""
+"""`bridgehead controller show | wait | move | kill | freeze | expire`."""
 
 from __future__ import annotations
 
@@ -37,6 +37,27 @@ def show(*, data_dir: DataDirOption = DEFAULT_DATA_DIR, json_output: JsonOption 
         say(f"Broker {broker} is controller, epoch {epoch}.")
     if response["controller_id"] is None:
         raise typer.Exit(ExitCode.UNDECIDED)
+
+
+@app.command()
+def wait(
+    *,
+    other_than: Annotated[
+        int | None,
+        typer.Option(metavar="ID", help="A broker that does not count.", show_default=False),
+    ] = None,
+    timeout: Annotated[
+        str, typer.Option(metavar="TIME", help="How long to wait, such as 30s or 1m.")
+    ] = "30s",
+    data_dir: DataDirOption = DEFAULT_DATA_DIR,
+) -> None:
+    """Wait until every broker that answers names the same active controller; print its id."""
+    from bridgehead.cluster.client import ControlClient
+
+    response = ControlClient(data_dir).wait_for_controller(
+        other_than=other_than, timeout_s=duration_seconds(timeout)
+    )
+    say(str(response["controller_id"]))
 
 
 @app.command()

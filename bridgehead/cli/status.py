@@ -1,4 +1,4 @@
-"""`bridgehead status`, `reset`, `down` and `logs`."""
+"""`bridgehead status`, `heal`, `reset`, `down` and `logs`."""
 
 from __future__ import annotations
 
@@ -108,6 +108,19 @@ def reset(*, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
     say("The cluster is like new.")
 
 
+def heal(*, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
+    """Undo faults: start and resume all processes, and remove fault rules.
+
+    The command returns when every broker serves and knows all others. `bridgehead reset` also
+    removes what clients have written.
+    """
+    from bridgehead.cluster.client import ControlClient
+
+    started = ControlClient(data_dir).heal(reset=False)["started"]
+    which = f"Started: {', '.join(map(str, started))}." if started else "All brokers were running."
+    say(which)
+
+
 def down(*, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
     """Stop the cluster and keep its data."""
     from bridgehead.cluster.client import ControlClient
@@ -130,29 +143,18 @@ def logs(
     ] = False,
 ) -> None:
     """Print the logs of running and stopped brokers."""
-    from bridgehead.cluster.errors import ClusterError
+    from bridgehead.cluster.node_logs import last_lines, log_files
 
-    folder = data_dir.resolve() / "nodes"
-    paths = sorted(folder.glob("*/node.log"), key=lambda path: int(path.parent.name))
-    chosen = [path for path in paths if broker is None or path.parent.name == str(broker)]
-    if not chosen:
-        which = "any broker" if broker is None else f"broker {broker}"
-        raise ClusterError(f"{folder} has no log of {which}: check --data-dir.")
-    ends = {path: _print_last(path, lines, prefix=len(chosen) > 1, whole=follow) for path in chosen}
+    chosen = [path for _, path in log_files(data_dir.resolve(), broker)]
+    ends = {}
+    for path in chosen:
+        shown, ends[path] = last_lines(path, lines, whole=follow)
+        for line in shown:
+            say(f"[{path.parent.name}] {line}" if len(chosen) > 1 else line)
     while follow:
         for path in chosen:
             ends[path] = _print_new(path, ends[path], prefix=len(chosen) > 1)
         time.sleep(_FOLLOW_POLL_S)
-
-
-def _print_last(path: Path, count: int, *, prefix: bool, whole: bool) -> int:
-    """Print the last lines (with `whole`, only complete lines); return the offset of their end."""
-    data = path.read_bytes()
-    if whole:
-        data = data[: data.rfind(b"\n") + 1]
-    for line in data.decode("utf-8", "replace").splitlines()[-count:] if count else []:
-        say(f"[{path.parent.name}] {line}" if prefix else line)
-    return len(data)
 
 
 def _print_new(path: Path, start: int, *, prefix: bool) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -23,10 +24,22 @@ if TYPE_CHECKING:
     from bridgehead.cluster.settings import ClusterSettings
 
 BrokersOption = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="Number of brokers.", show_default="3")
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        envvar="BRIDGEHEAD_BROKERS",
+        help="Number of brokers.",
+        show_default="3",
+    ),
 ]
 ConfigOption = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="cluster.yaml, or Kafka's server.properties.")
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        envvar="BRIDGEHEAD_CONFIG",
+        help="cluster.yaml, or Kafka's server.properties.",
+    ),
 ]
 OverrideOption = Annotated[
     list[str] | None,
@@ -37,7 +50,12 @@ OverrideOption = Annotated[
 BasePortOption = Annotated[
     int | None,
     typer.Option(
-        min=1, max=65535, metavar="PORT", help="First broker's port.", show_default="9092"
+        min=1,
+        max=65535,
+        metavar="PORT",
+        envvar="BRIDGEHEAD_BASE_PORT",
+        help="First broker's port.",
+        show_default="9092",
     ),
 ]
 PortsOption = Annotated[
@@ -82,6 +100,30 @@ TtlOption = Annotated[
 StrictOption = Annotated[
     bool, typer.Option("--strict", help="Do not start if nothing reads one of the properties.")
 ]
+ControlOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="[HOST:]PORT",
+        envvar="BRIDGEHEAD_CONTROL",
+        help="Serve the control API (docs/control-api.md); port 0 means a free port.",
+    ),
+]
+AdvertisedOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST[:PORT,...]",
+        envvar="BRIDGEHEAD_ADVERTISED",
+        help="The host of all brokers for clients, or HOST:PORT of each; `late`: wait until the "
+        "control API gets them.",
+    ),
+]
+EnvironmentOption = Annotated[
+    bool, typer.Option("--environment", help="Also read properties from KAFKA_* variables.")
+]
+UntilEofOption = Annotated[
+    bool,
+    typer.Option("--until-eof", help="Stop at the end of standard input, too (a child process)."),
+]
 DetachOption = Annotated[
     bool, typer.Option("--detach", help="Return when the cluster is ready; stop it with `down`.")
 ]
@@ -107,16 +149,26 @@ def up(
     stop_with_pid: StopWithPidOption = None,
     ttl: TtlOption = None,
     strict: StrictOption = False,
+    control: ControlOption = None,
+    advertised: AdvertisedOption = None,
+    environment: EnvironmentOption = False,
     detach: DetachOption = False,
     ui: UiOption = False,
+    until_eof: UntilEofOption = False,
     json_output: JsonOption = False,
 ) -> None:
-    """Start ZooKeeper and brokers; Ctrl-C stops them."""
+    """Start ZooKeeper and brokers; Ctrl-C stops them.
+
+    The cluster is ready when every broker answers Metadata with all brokers and the controller.
+    """
     from bridgehead.cluster.cluster_file import load_settings
     from bridgehead.cluster.errors import ClusterError
+    from bridgehead.cluster.up_environment import broker_properties, cluster_document, control_at
 
     if ui and detach:
         raise ClusterError("--ui ends with the command: after --detach, run `bridgehead ui`.")
+    if detach and until_eof:
+        raise typer.BadParameter("--detach and --until-eof exclude each other: give one of them.")
     settings = load_settings(
         data_dir,
         config=config,
@@ -132,10 +184,16 @@ def up(
         ttl_s=None if ttl is None else duration_seconds(ttl),
         adopt=adopt,
         read_only=read_only,
+        document=cluster_document(),
+        environment=broker_properties() if environment else {},
+        control=None if control is None else control_at(control),
+        advertised=advertised,
     )
     _check_properties(settings, strict=strict)
     with Page(data_dir if ui else None) as page:
-        _start(settings, data_dir, page, detach=detach, json_output=json_output)
+        _start(
+            settings, data_dir, page, detach=detach, until_eof=until_eof, json_output=json_output
+        )
 
 
 def _check_properties(settings: ClusterSettings, *, strict: bool) -> None:
@@ -152,7 +210,13 @@ def _check_properties(settings: ClusterSettings, *, strict: bool) -> None:
 
 
 def _start(
-    settings: ClusterSettings, data_dir: Path, page: Page, *, detach: bool, json_output: bool
+    settings: ClusterSettings,
+    data_dir: Path,
+    page: Page,
+    *,
+    detach: bool,
+    until_eof: bool,
+    json_output: bool,
 ) -> None:
     say_on_stderr(f"Starting {settings.brokers} brokers in {data_dir.resolve()} ...")
     if detach:
@@ -167,7 +231,12 @@ def _start(
         _show(document, data_dir, json_output=json_output, detached=False)
         page.start(say_on_stderr)
 
-    supervise(settings, announce=say_on_stderr, on_ready=on_ready)
+    supervise(
+        settings,
+        announce=say_on_stderr,
+        on_ready=on_ready,
+        parent_pipe=sys.stdin.fileno() if until_eof else None,
+    )
     say_on_stderr("Stopped.")
 
 
@@ -182,5 +251,8 @@ def _show(document: dict[str, Any], data_dir: Path, *, json_output: bool, detach
     say(f"  bootstrap servers  {document['bootstrap_servers']}")
     say(f"  ZooKeeper          {document['zookeeper_connect']}")
     say(f"  evidence           {document['evidence_dir']}")
+    if document["control_url"]:
+        say(f"  control API        {document['control_url']}")
+        say(f"    its token is in  {document['control_token_file']}")
     option = "" if data_dir == DEFAULT_DATA_DIR else f" --data-dir {data_dir}"
     say(f"`bridgehead down{option}` stops it." if detached else "Ctrl-C stops it.")

@@ -76,6 +76,16 @@ class ControlClient:
         """Return `controller_id`, `controller_epoch`, `state`; all None without a controller."""
         return self._command({"command": "controller_show"})
 
+    def wait_for_controller(
+        self, *, other_than: int | None = None, timeout_s: float = 30.0
+    ) -> dict[str, Any]:
+        """Return the `controller_id` once every broker that answers names the same controller.
+
+        The broker `other_than` does not count as a controller.
+        """
+        message = {"command": "controller_wait", "other_than": other_than, "timeout_s": timeout_s}
+        return self._command(message, timeout_s=timeout_s + _COMMAND_TIMEOUT_S)
+
     def move_controller(self, node_id: int) -> dict[str, Any]:
         """Make a broker the controller; return when every broker knows the new controller."""
         return self._command({"command": "controller_move", "id": node_id})

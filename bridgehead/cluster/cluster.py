@@ -16,7 +16,6 @@ import dataclasses
 import functools
 import shutil
 import tempfile
-import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar
@@ -27,11 +26,15 @@ from bridgehead.cluster.errors import HIDE_FROM_PYTEST, ClusterError
 from bridgehead.cluster.faults import Faults
 from bridgehead.cluster.launch import launch
 from bridgehead.cluster.launcher import SupervisorProcess
-from bridgehead.cluster.settings import ClusterSettings, RunSettings, check_settings
+from bridgehead.cluster.settings import (
+    ClusterSettings,
+    ControlSettings,
+    RunSettings,
+    check_settings,
+)
 from bridgehead.cluster.upgrade import upgrade
 
 __tracebackhide__ = HIDE_FROM_PYTEST
-_POLL_S = 0.02
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -89,6 +92,7 @@ class Cluster(StartStop):
         zookeeper_members: the number of embedded ZooKeeper servers, 1 or 3.
         run: the run's scenario, seed and expected properties.
         seal_key: the file of the key that signs the run's manifest; needs `data_dir`.
+        control: the address of the control API (docs/control-api.md). None: there is none.
         node_command: the command that replaces `python -m node` in tests.
     """
 
@@ -109,6 +113,7 @@ class Cluster(StartStop):
         zookeeper_members: int = 1,
         run: RunSettings | None = None,
         seal_key: str | Path | None = None,
+        control: ControlSettings | None = None,
         node_command: Sequence[str] = (),
     ) -> None:
         self._temporary = data_dir is None
@@ -129,6 +134,7 @@ class Cluster(StartStop):
                 node: dict(properties_of_node)
                 for node, properties_of_node in (node_properties or {}).items()
             },
+            control=control,
             node_command=tuple(node_command),
             run=run or RunSettings(),
             access=access,
@@ -233,14 +239,8 @@ class Cluster(StartStop):
         Raises:
             ClusterError: this took longer than `timeout_s`.
         """
-        deadline = time.monotonic() + timeout_s
-        while True:
-            controller_id = self.controller_id()
-            if controller_id is not None and controller_id != other_than:
-                return controller_id
-            if time.monotonic() > deadline:
-                raise ClusterError(f"No controller became active within {timeout_s:g} s.")
-            time.sleep(_POLL_S)
+        response = self._client.wait_for_controller(other_than=other_than, timeout_s=timeout_s)
+        return int(response["controller_id"])
 
     def kill_controller(self) -> int:
         """Kill the controller's process (SIGKILL); return the broker's id."""

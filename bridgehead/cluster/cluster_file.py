@@ -21,10 +21,14 @@ from bridgehead.cluster.security_sections import SecuritySections
 from bridgehead.cluster.settings import (
     CHOSEN_BY_UP,
     ClusterSettings,
+    ControlSettings,
     check_settings,
     parse_overrides,
 )
 from bridgehead.suggestions import did_you_mean
+
+DOCUMENT_VARIABLE: Final = "BRIDGEHEAD_CLUSTER"
+LATE: Final = "late"
 
 
 def _property_text(value: object) -> object:
@@ -81,25 +85,36 @@ def load_cluster_file(path: Path) -> ClusterFile:
     """
     if path.suffix == ".properties":
         return ClusterFile(properties=load_properties_file(path))
-    text = _read(path)
+    return _cluster_file(_read(path), str(path))
+
+
+def _cluster_file(text: str, source: str) -> ClusterFile:
     try:
         document = yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader
     except yaml.YAMLError as error:
-        raise ClusterError(f"{path} is not YAML: {_yaml_sentence(error)}.") from None
+        raise ClusterError(f"{source} is not YAML: {_yaml_sentence(error)}.") from None
     except RecursionError:
-        raise ClusterError(f"{path} cannot be read: it is nested too deeply.") from None
+        raise ClusterError(f"{source} cannot be read: it is nested too deeply.") from None
     except ValueError:  # a date such as 2026-99-99, or an integer of more than 4,300 digits
         raise ClusterError(
-            f"{path} cannot be read: a number or a date in it is invalid. Put texts in quotes."
+            f"{source} cannot be read: a number or a date in it is invalid. Put texts in quotes."
         ) from None
     if document is not None and not isinstance(document, dict):
         raise ClusterError(
-            f"{path} must contain keys such as `brokers: 3`, not a list or a string."
+            f"{source} must contain keys such as `brokers: 3`, not a list or a string."
         )
     try:
         return ClusterFile.model_validate(document or {})
     except ValidationError as error:
-        raise ClusterError(f"{path}: {_validation_sentence(error)}") from error
+        raise ClusterError(f"{source}: {_validation_sentence(error)}") from error
+
+
+def _with_document(file: ClusterFile, text: str) -> ClusterFile:
+    """Return `file` with the keys of the YAML `text`; both sets of `properties` are merged."""
+    cluster_file = _cluster_file(text, DOCUMENT_VARIABLE)
+    changes = {name: getattr(cluster_file, name) for name in cluster_file.model_fields_set}
+    changes["properties"] = {**file.properties, **cluster_file.properties}
+    return file.model_copy(update=changes)
 
 
 def read_sections(document: Mapping[str, Any]) -> SecuritySections:
@@ -156,8 +171,16 @@ def load_settings(
     ttl_s: float | None = None,
     adopt: bool = False,
     read_only: bool = False,
+    document: str = "",
+    environment: Mapping[str, str] | None = None,
+    control: ControlSettings | None = None,
+    advertised: str | None = None,
 ) -> ClusterSettings:
-    """Return the settings of the command line and the `--config` file.
+    """Return the settings of the command line, the environment and the `--config` file.
+
+    `document` is YAML in the form of the file, and takes precedence over it. `environment` has the
+    properties of variables: they take precedence over both. `advertised` is `late`, or one
+    `host:port` for each broker.
 
     Raises:
         ClusterError: the file or an override is wrong, or two options contradict each other.
@@ -165,13 +188,15 @@ def load_settings(
     if base_port is not None and ports_auto:
         raise ClusterError("--base-port and --ports auto exclude each other: give one of them.")
     file = load_cluster_file(config) if config is not None else ClusterFile()
+    if document:
+        file = _with_document(file, document)
     for node, properties_of_node in file.nodes.items():
         for key in sorted(properties_of_node.keys() & CHOSEN_BY_UP.keys()):
             raise ClusterError(f"{config}: `nodes.{node}` cannot set `{key}`: {CHOSEN_BY_UP[key]}.")
     shared, per_node = parse_overrides(overrides)
     if allow_remote_plaintext:
         shared["bridgehead.allow.remote.plaintext"] = "true"
-    properties = file.merge_into({**file.properties, **shared})
+    properties = file.merge_into({**file.properties, **(environment or {}), **shared})
     connect = zookeeper or file.zookeeper.connect
     _check_use(connect, adopt=adopt, read_only=read_only)
     file_port = file.ports if isinstance(file.ports, int) else None
@@ -195,6 +220,9 @@ def load_settings(
         seal_key=seal_key,
         stop_with_pid=stop_with_pid,
         ttl_s=ttl_s,
+        control=control,
+        advertised=() if advertised in (None, LATE) else _addresses(advertised or ""),
+        advertised_late=advertised == LATE,
     )
     check_settings(settings)
     return settings
@@ -205,6 +233,10 @@ def _check_use(connect: str | None, *, adopt: bool, read_only: bool) -> None:
         raise ClusterError("--adopt and --read-only need --zookeeper HOST:PORT/chroot.")
     if adopt and read_only:
         raise ClusterError("--adopt and --read-only exclude each other: give one of them.")
+
+
+def _addresses(text: str) -> tuple[str, ...]:
+    return tuple(address.strip() for address in text.split(",") if address.strip())
 
 
 def _yaml_sentence(error: yaml.YAMLError) -> str:

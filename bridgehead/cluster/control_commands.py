@@ -1,19 +1,27 @@
-"""The commands of the supervisor's control socket, one function each.
+"""The commands of the supervisor, one function each: for its control socket and for HTTP.
 
 A message is `{"command": NAME, ...}`; the result is an object. Errors are one sentence. To add a
-command, add a function here, a line in COMMANDS, and a method of `ClusterClient`.
+command, add a function here, a line in COMMANDS, a method of `ClusterClient`, and its operation to
+`bridgehead.control_api.operations`.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Any
+import json
+import tarfile
+import tempfile
+from collections.abc import Awaitable, Callable, Mapping, Set
+from pathlib import Path
+from typing import Any, Final
 
+from bridgehead.application import module_command, module_environment
 from bridgehead.cluster.errors import ClusterError
+from bridgehead.cluster.node_logs import last_lines, log_files
 from bridgehead.cluster.node_process import NodeProcess
 from bridgehead.cluster.reset import reset
-from bridgehead.cluster.running_cluster import RunningCluster, wait_until
+from bridgehead.cluster.running_cluster import RunningCluster, advertised_listeners, wait_until
+from bridgehead.cluster.settings import check_addresses
 from bridgehead.cluster.upgrade import ENVELOPE, LEVEL
 from bridgehead.fault_rules import free_name
 
@@ -21,6 +29,7 @@ Message = dict[str, Any]
 
 _MOVE_TIMEOUT_S = 30.0
 _START_TIMEOUT_S = 60.0
+_JUDGE_TIMEOUT_S = 300.0
 
 
 async def execute(cluster: RunningCluster, message: Message) -> Message:
@@ -33,7 +42,139 @@ async def execute(cluster: RunningCluster, message: Message) -> Message:
     command = COMMANDS.get(str(message.get("command")))
     if command is None:
         raise ClusterError(f"The command {message.get('command')!r} is unknown.")
+    if message["command"] not in _ALWAYS.get(cluster.phase, COMMANDS):
+        raise ClusterError(
+            "The run is sealed: only judging it and `down` are possible."
+            if cluster.phase == "sealed"
+            else f"The cluster is {cluster.phase}: try again when it is ready."
+        )
     return await command(cluster, message)
+
+
+_READING: Final = {"status", "health", "controller_show", "controller_wait", "logs"}
+_ALWAYS: Final[Mapping[str, Set[str]]] = {
+    "starting": {*_READING, "advertise"},
+    "waiting": {*_READING, "advertise"},
+    "sealed": {"status", "health", "logs", "evidence_seal", "judge", "evidence"},
+    "stopping": _READING,
+}
+"""The commands that are possible in each phase; in other phases all are."""
+
+
+async def _health(cluster: RunningCluster, _: Message) -> Message:
+    """Check the contract of `up`: see docs/container.md#when-is-a-cluster-ready."""
+    is_ready = cluster.phase == "ready" and await cluster.is_complete()
+    controller = await cluster.active_controller() or {}
+    return {"ready": is_ready, "phase": cluster.phase, "controller_id": controller.get("id")}
+
+
+async def _client(cluster: RunningCluster, _: Message) -> Message:
+    """Return what a client needs to connect to the first listener of each broker."""
+    properties = next(iter(cluster.nodes.values())).plan.properties
+    name = next(iter(cluster.document["brokers"][0]["listeners"]))
+    protocols = properties.get("listener.security.protocol.map", "")
+    named = dict(each.strip().split(":") for each in protocols.split(",") if each.strip())
+    protocol = named.get(name, name)
+    mechanisms = properties.get(
+        f"listener.name.{name.lower()}.sasl.enabled.mechanisms",
+        properties.get("sasl.enabled.mechanisms", "GSSAPI"),
+    )
+    has_authority = cluster.settings.access.certificates is not None
+    return {
+        "bootstrap_servers": cluster.document["bootstrap_servers"],
+        "security_protocol": protocol,
+        "sasl_mechanisms": mechanisms.split(",") if protocol.startswith("SASL") else [],
+        "certificate_authority": (cluster.directory.tls / "ca.pem").read_text("ascii")
+        if has_authority
+        else None,
+    }
+
+
+async def _advertise(cluster: RunningCluster, message: Message) -> Message:
+    """Give a waiting cluster the addresses of its brokers; return when it is ready."""
+    if not cluster.settings.advertised_late or cluster.has_addresses.is_set():
+        raise ClusterError(
+            "The cluster does not wait for addresses: start it with BRIDGEHEAD_ADVERTISED=late."
+        )
+    given = {str(broker): str(address) for broker, address in message["addresses"].items()}
+    expected = [str(number) for number in range(1, cluster.settings.brokers + 1)]
+    if set(given) != set(expected):
+        raise ClusterError(f"`addresses` has one member for each broker: {', '.join(expected)}.")
+    addresses = [given[broker] for broker in expected]
+    check_addresses(addresses, cluster.settings.brokers)
+    cluster.late_addresses = addresses
+    cluster.has_addresses.set()
+    try:
+        async with asyncio.timeout(_START_TIMEOUT_S):
+            await cluster.has_started.wait()
+    except TimeoutError:
+        raise ClusterError(
+            f"The cluster was not ready within {_START_TIMEOUT_S:.0f} s: see "
+            f"{cluster.directory.root / 'nodes'}."
+        ) from None
+    return {"bootstrap_servers": cluster.document["bootstrap_servers"]}
+
+
+async def _logs(cluster: RunningCluster, message: Message) -> Message:
+    """Return the last lines of the nodes' logs."""
+    paths = log_files(cluster.directory.root, message.get("broker"))
+    count = int(message.get("lines", 20))
+    lines = {broker: await asyncio.to_thread(last_lines, path, count) for broker, path in paths}
+    return {"logs": {str(broker): text for broker, (text, _) in lines.items()}}
+
+
+async def _evidence_seal(cluster: RunningCluster, _: Message) -> Message:
+    """Stop the processes and seal the run; the supervisor stays, to judge it."""
+    if not cluster.settings.keep_evidence:
+        raise ClusterError("The evidence of a cluster in a temporary folder is not kept.")
+    cluster.phase = "sealed"
+    await cluster.stop()
+    return {"folder": str(_sealed_run(cluster))}
+
+
+async def _judge(cluster: RunningCluster, _: Message) -> Message:
+    """Run the judge on the sealed run; return its document."""
+    key = cluster.settings.seal_key  # Only its path: a process list shows the arguments.
+    options = [] if key is None else [f"--seal-key={key}"]
+    process = await asyncio.create_subprocess_exec(
+        *module_command("judge", str(_sealed_run(cluster)), "--json", *options),
+        env=module_environment(),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        async with asyncio.timeout(_JUDGE_TIMEOUT_S):
+            output, errors = await process.communicate()
+    except TimeoutError:
+        process.kill()
+        raise ClusterError(f"The judge took more than {_JUDGE_TIMEOUT_S:.0f} s.") from None
+    if not output:
+        lines = errors.decode("utf-8", "replace").strip().splitlines()
+        raise ClusterError(lines[-1] if lines else "The judge returned no verdict.")
+    return dict(json.loads(output))
+
+
+async def _evidence(cluster: RunningCluster, _: Message) -> Message:
+    """Write the sealed run to an archive, which the caller deletes; return its path."""
+    folder = _sealed_run(cluster)
+    descriptor, name = tempfile.mkstemp(suffix=".tar.gz", dir=cluster.directory.root)
+
+    def write() -> None:
+        with open(descriptor, "wb") as file, tarfile.open(fileobj=file, mode="w:gz") as archive:
+            archive.add(folder, arcname=f"evidence/{folder.name}")
+
+    await asyncio.to_thread(write)
+    return {"file": name}
+
+
+def _sealed_run(cluster: RunningCluster) -> Path:
+    folder = cluster.record.folder
+    if cluster.phase != "sealed":
+        raise ClusterError("The run is not sealed: POST /evidence/seal seals it.")
+    if not (folder / "manifest.json").is_file():
+        raise ClusterError(f"{folder} is not sealed: see the supervisor's output.")
+    return folder
 
 
 async def _status(cluster: RunningCluster, _: Message) -> Message:
@@ -62,6 +203,7 @@ async def _status(cluster: RunningCluster, _: Message) -> Message:
                 "condition": node.condition,
                 "pid": node.pid,
                 **node.addresses,
+                "listeners": advertised_listeners(node.plan, node.addresses["listeners"]),
                 "log": str(node.log),
                 "state": states[node.id],
             }
@@ -208,6 +350,26 @@ async def _controller_show(cluster: RunningCluster, _: Message) -> Message:
         "controller_epoch": fields.get("controller_epoch"),
         "state": controller,
     }
+
+
+async def _controller_wait(cluster: RunningCluster, message: Message) -> Message:
+    """Wait until every broker that answers names the same active controller."""
+    timeout_s, other_than = float(message.get("timeout_s", 30.0)), message.get("other_than")
+
+    awaited: list[int] = []
+
+    async def is_active() -> bool:
+        controller = await cluster.active_controller()
+        if controller is not None and controller["id"] != other_than:
+            awaited.append(controller["id"])
+        return bool(awaited)
+
+    async def late() -> str:
+        other = "" if other_than is None else f" other than broker {other_than}"
+        return f"No controller{other} became active within {timeout_s:g} s."
+
+    await wait_until(is_active, timeout_s, late)
+    return {"controller_id": awaited[-1]}
 
 
 async def _controller_freeze(cluster: RunningCluster, message: Message) -> Message:
@@ -358,6 +520,14 @@ async def _faults_remove(cluster: RunningCluster, message: Message) -> Message:
 
 COMMANDS: dict[str, Callable[[RunningCluster, Message], Awaitable[Message]]] = {
     "status": _status,
+    "health": _health,
+    "client": _client,
+    "advertise": _advertise,
+    "logs": _logs,
+    "evidence_seal": _evidence_seal,
+    "judge": _judge,
+    "evidence": _evidence,
+    "controller_wait": _controller_wait,
     "node_start": _node_start,
     "node_restart": _node_restart,
     "node_stop": _node_stop,

@@ -1,6 +1,6 @@
 """The unix socket that controls a supervisor or a node: one JSON object per line, both ways.
 
-Some commands can also be sent over HTTP; see `control_http`.
+The same commands can be sent over HTTP, on the same socket or on a TCP port (`control_api`).
 
 The path of a unix socket has at most 107 bytes (103 on macOS). Paths in a data directory may be
 longer; the sockets are then bound and connected through a short symbolic link. They have mode 0600,
@@ -18,8 +18,6 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
-
-from bridgehead.cluster import control_http
 
 Message = dict[str, Any]
 Handler = Callable[[Message], Awaitable[Message]]
@@ -78,10 +76,11 @@ async def serve(path: Path, handler: Handler) -> asyncio.Server:
         # `readline` raises ValueError if a line is longer than the limit; this ends the connection.
         with suppress(ConnectionError, ValueError, EOFError):
             while line := await reader.readline():
-                if control_http.is_http(line):
-                    writer.write(await _respond_http(line, reader, handler))
-                    await writer.drain()
-                    break
+                if line.rstrip().endswith((b"HTTP/1.0", b"HTTP/1.1")):
+                    from bridgehead.control_api import http  # few connections need it
+
+                    await http.response_to(reader, writer, _without_errors(handler), received=line)
+                    return
                 writer.write(_encode(await _respond(line, handler)))
                 await writer.drain()
         writer.close()
@@ -98,18 +97,30 @@ async def _respond(line: bytes, handler: Handler) -> Message:
         return {"error": "A command is one JSON object on one line."}
     if not isinstance(message, dict):
         return {"error": "A command is one JSON object on one line."}
-    try:
-        return await handler(message)
-    except ControlError as error:
-        return {"error": str(error)}
+    return await _without_errors(handler)(message)
 
 
-async def _respond_http(line: bytes, reader: asyncio.StreamReader, handler: Handler) -> bytes:
-    try:
-        message = await control_http.read_command(line, reader)
-        return control_http.response(None if message is None else await handler(message))
-    except (ValueError, RecursionError, ControlError) as error:
-        return control_http.response({"error": str(error)})
+def _without_errors(handler: Handler) -> Handler:
+    """Return a handler that returns `{"error": ...}` where `handler` raises ControlError."""
+
+    async def handle(message: Message) -> Message:
+        try:
+            return await handler(message)
+        except ControlError as error:
+            return {"error": str(error)}
+
+    return handle
+
+
+async def serve_http(host: str, port: int, token: str, handler: Handler) -> asyncio.Server:
+    """Serve the operations of `control_api` at a TCP port to those who have the token.
+
+    Raises:
+        OSError: the port cannot be opened.
+    """
+    from bridgehead.control_api.http import Connections
+
+    return await asyncio.start_server(Connections(token, _without_errors(handler)), host, port)
 
 
 def call(path: Path, message: Message, *, timeout_s: float = 10.0) -> Message:

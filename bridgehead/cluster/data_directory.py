@@ -7,6 +7,7 @@ have prepared the folder: no link in it is followed, and nothing of other users 
 
     cluster.json            while the cluster is ready
     supervisor.pid  supervisor.log  control.sock
+    control.token           while the control API serves
     nodes/ID/               node.properties node.log node.out node.pid ready.json control.sock
     evidence/run=…/         the evidence of one run (docs/evidence.md)
     tls/                    ca.pem brokers.pem users/NAME.pem, if generated
@@ -30,7 +31,7 @@ from typing import Any
 from bridgehead.cluster.errors import ClusterError
 
 _ENTRIES = (
-    *("cluster.json", "supervisor.pid", "supervisor.log", "control.sock"),
+    *("cluster.json", "supervisor.pid", "supervisor.log", "control.sock", "control.token"),
     *("nodes", "evidence", "tls", "channel", "zookeeper", "fault-counts", "owned.json"),
 )
 _OPENING = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -48,6 +49,7 @@ class DataDirectory:
         self.supervisor_pid = self.root / "supervisor.pid"
         self.supervisor_log = self.root / "supervisor.log"
         self.control_socket = self.root / "control.sock"
+        self.control_token = self.root / "control.token"
         self.zookeeper = self.root / "zookeeper"
         self.tls = self.root / "tls"
         self.owned = self.root / "owned.json"

@@ -12,6 +12,7 @@ import asyncio
 import base64
 import dataclasses
 import hashlib
+import re
 import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -63,8 +64,12 @@ class CommandedNode(Protocol):
         ...
 
 
-def with_certificates(settings: ClusterSettings, folder: Path) -> ClusterSettings:
+def with_certificates(
+    settings: ClusterSettings, folder: Path, addresses: Sequence[str] = ()
+) -> ClusterSettings:
     """Generate the planned certificates in `folder`; return the settings that refer to them.
+
+    The brokers' certificate also covers the hosts of `addresses`, `host[:port]` each.
 
     Raises:
         ClusterError: existing certificates cannot be used.
@@ -77,7 +82,12 @@ def with_certificates(settings: ClusterSettings, folder: Path) -> ClusterSetting
 
     try:
         authority = Authority(folder)
-        brokers = authority.issue_brokers(certificate_hosts(settings.properties))
+        brokers = authority.issue_brokers(
+            [
+                *certificate_hosts(settings.properties),
+                *(re.sub(r":\d+$", "", address).strip("[]") for address in addresses),
+            ]
+        )
         for name in names:
             authority.issue_user(name)
     except ValueError as error:

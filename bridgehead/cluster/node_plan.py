@@ -112,6 +112,30 @@ def plan_nodes(
     )
 
 
+def with_advertised(plans: Sequence[NodePlan], addresses: Sequence[str]) -> tuple[NodePlan, ...]:
+    """Return the plans with these advertised addresses for the first listener of each broker.
+
+    `addresses` are `host:port` of each broker, or one host for all; the ports are then the
+    listeners' own.
+    """
+    changed = []
+    for number, plan in enumerate(plans):
+        bound = parse_listeners(plan.properties["listeners"])
+        address = addresses[number % len(addresses)]
+        if len(addresses) == 1 and not re.search(r":\d+$", address):
+            address = f"{address}:{bound[0].port}"
+        advertised = plan.properties.get("advertised.listeners", "")
+        others = [
+            str(listener)
+            for listener in (parse_listeners(advertised) if advertised else bound)
+            if listener.name != bound[0].name
+        ]
+        value = ",".join([f"{bound[0].name}://{address}", *others])
+        properties = {**plan.properties, "advertised.listeners": value}
+        changed.append(NodePlan(plan.id, properties))
+    return tuple(changed)
+
+
 def _certificates(folder: Path, broker_id: int) -> dict[str, str]:
     files = files_of(folder, broker_id)
     return {

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from bridgehead.cluster.data_directory import DataDirectory, write_json
 from bridgehead.cluster.errors import ClusterError
+from bridgehead.cluster.node_plan import NodePlan, parse_listeners
 from bridgehead.cluster.node_process import NodeProcess
 from bridgehead.cluster.run_record import RunRecord
 from bridgehead.cluster.settings import ClusterSettings
@@ -35,6 +36,21 @@ async def wait_until(
         await asyncio.sleep(_POLL_S)
 
 
+def advertised_listeners(plan: NodePlan, bound: Mapping[str, str]) -> dict[str, str]:
+    """Return the address of each listener for clients: the advertised one if there is one.
+
+    `bound` has the `host:port` of each listener.
+    """
+    value = plan.properties.get("advertised.listeners", "")
+    advertised = {listener.name: listener for listener in parse_listeners(value)} if value else {}
+    result = {}
+    for name, address in bound.items():
+        host, _, port = address.rpartition(":")
+        shown = advertised.get(name)
+        result[name] = address if shown is None else f"{shown.host or host}:{shown.port or port}"
+    return result
+
+
 class RunningCluster:
     """The processes of one cluster, from the first start on."""
 
@@ -49,11 +65,20 @@ class RunningCluster:
         self.pinned = settings.controller
         """The broker that is controller whenever it runs; None: any broker."""
         self.phase = "starting"
+        """starting, waiting (for addresses), ready, sealed or stopping."""
         self.document: dict[str, Any] = {}
         """The contents of cluster.json; empty until the cluster is ready."""
         self.salts: Mapping[str, Mapping[str, str]] = {}
         """The salts of the planned SCRAM users, by user name and mechanism."""
         self.was_upgraded = False
+        self.control_url: str | None = None
+        """The URL of the control API; None if it is not served."""
+        self.late_addresses: Sequence[str] = ()
+        """What `advertise` sent: the addresses of the brokers, in the order of their ids."""
+        self.has_addresses = asyncio.Event()
+        self.has_started = asyncio.Event()
+        self._stopping = asyncio.Lock()
+        self._is_stopped = False
         self._thaws: dict[asyncio.Task[None], NodeProcess] = {}
 
     @property
@@ -117,8 +142,16 @@ class RunningCluster:
         for node in self.nodes.values():
             ready = node.ready() if node.is_running() else None
             if ready is not None:
-                addresses = {key: ready[key] for key in ("listeners", "metrics_url")}
-                brokers.append({"id": node.id, "pid": node.pid, **addresses})
+                listeners = advertised_listeners(node.plan, ready["listeners"])
+                metrics_url = ready["metrics_url"]
+                brokers.append(
+                    {
+                        "id": node.id,
+                        "pid": node.pid,
+                        "listeners": listeners,
+                        "metrics_url": metrics_url,
+                    }
+                )
         cluster_ids = [state["cluster_id"] for state in states if state.get("cluster_id")]
         self.document = {
             "schema_version": SCHEMA_VERSION,
@@ -129,6 +162,8 @@ class RunningCluster:
             "zookeeper_connect": self.zookeeper_connect,
             "controller_id": controller["id"] if controller is not None else None,
             "evidence_dir": str(self.record.folder),
+            "control_url": self.control_url,
+            "control_token_file": str(self.directory.control_token) if self.control_url else None,
             "brokers": brokers,
             "zookeeper": self._zookeeper_document(),
         }
@@ -184,7 +219,13 @@ class RunningCluster:
         node.start()
 
     async def stop(self) -> None:
-        """Stop the nodes, then ZooKeeper, and seal the evidence."""
+        """Stop the nodes, then ZooKeeper, and seal the evidence. Later calls do nothing."""
+        async with self._stopping:
+            if not self._is_stopped:
+                self._is_stopped = True
+                await self._stop()
+
+    async def _stop(self) -> None:
         for task in self._thaws:
             task.cancel()
         with contextlib.suppress(OSError):  # A full disk must not prevent the stop.

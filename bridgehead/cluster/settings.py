@@ -7,6 +7,7 @@ properties.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +17,9 @@ from bridgehead.cluster.errors import ClusterError
 
 # Prefixes of the properties for access to ZooKeeper.
 ZOOKEEPER_ACCESS: Final = ("bridgehead.zookeeper.", "zookeeper.ssl.", "zookeeper.clientCnxnSocket")
+
+_HOST: Final = re.compile(r"[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]+\]")
+_ADDRESS: Final = re.compile(rf"({_HOST.pattern}):(\d{{1,5}})")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +33,16 @@ class RunSettings:
     """Ids of the properties that decide the verdict (docs/properties.md); None: all that apply."""
     operations_min: int = 0
     """How many operations must succeed before the first fault, and again after the last one."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ControlSettings:
+    """The address of the control API (docs/control-api.md). Port 0: a free port."""
+
+    host: str
+    port: int
+    token: str | None = dataclasses.field(default=None, repr=False)
+    """What each request must contain; None: a random token, in the file control.token."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +78,13 @@ class ClusterSettings:
     """The cluster stops when this process exits."""
     ttl_s: float | None = None
     """The cluster stops this many seconds after its start."""
+    control: ControlSettings | None = None
+    """None: no control API; the control socket works all the same."""
+    advertised: tuple[str, ...] = ()
+    """`host:port` that each broker advertises for its first listener, or one host for all; empty:
+    derived from the listener."""
+    advertised_late: bool = False
+    """Whether the brokers start only after the control API has received their addresses."""
     node_command: tuple[str, ...] = ()
     """Replaces `python -m node`, in tests."""
 
@@ -88,6 +109,9 @@ def settings_from_json(document: Mapping[str, Any]) -> ClusterSettings:
     }
     values["access"] = AccessPlan.from_json(values.get("access", {}))
     values["node_command"] = tuple(values.get("node_command", ()))
+    if values.get("control") is not None:
+        values["control"] = ControlSettings(**values["control"])
+    values["advertised"] = tuple(values.get("advertised", ()))
     run = dict(values.get("run", {}))
     if run.get("expected") is not None:
         run["expected"] = tuple(run["expected"])
@@ -111,6 +135,10 @@ def check_settings(settings: ClusterSettings) -> None:
         )
     if settings.brokers < 1:
         raise ClusterError("A cluster needs at least one broker: --brokers 1 or more.")
+    if settings.advertised:
+        check_addresses(settings.advertised, settings.brokers)
+    if settings.advertised_late and settings.control is None:
+        raise ClusterError("Late addresses arrive at the control API: give --control, too.")
     named = set(settings.node_properties)
     if settings.controller is not None:
         named.add(settings.controller)
@@ -126,6 +154,25 @@ def check_settings(settings: ClusterSettings) -> None:
                 f"The properties of broker {node} cannot set `broker.id`: "
                 f"{CHOSEN_BY_UP['broker.id']}."
             )
+
+
+def check_addresses(addresses: Sequence[str], brokers: int) -> None:
+    """Check that there is one `host:port` for each broker, or one host for all of them.
+
+    Raises:
+        ClusterError: the number is wrong, or an address is malformed.
+    """
+    if len(addresses) == 1 and _HOST.fullmatch(addresses[0]):
+        return
+    if len(addresses) != brokers:
+        raise ClusterError(
+            f"{brokers} brokers advertise {brokers} addresses, HOST:PORT of each, not "
+            f"{len(addresses)}."
+        )
+    for address in addresses:
+        match = _ADDRESS.fullmatch(address)
+        if match is None or not 0 < int(match[2]) <= 65535:
+            raise ClusterError(f"{address!r} is not an address that clients can use: HOST:PORT.")
 
 
 # Every server.properties has these, so `up` ignores them there. With --override, and for one broker

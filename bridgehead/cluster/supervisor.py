@@ -10,28 +10,30 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import secrets
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from bridgehead.cluster import control_commands, other_cluster
 from bridgehead.cluster.broker_certificates import ensure_cluster_certificates
-from bridgehead.cluster.control_socket import ControlError, serve
-from bridgehead.cluster.data_directory import read_json, write_json
+from bridgehead.cluster.control_socket import ControlError, serve, serve_http
+from bridgehead.cluster.data_directory import read_json, write_json, write_private
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.fork_server import ForkServer, fork_server
 from bridgehead.cluster.initial_access import apply_access, with_certificates
 from bridgehead.cluster.java import find_java
-from bridgehead.cluster.node_plan import DEFAULT_ZOOKEEPER_PORT, plan_nodes
+from bridgehead.cluster.node_plan import DEFAULT_ZOOKEEPER_PORT, plan_nodes, with_advertised
 from bridgehead.cluster.node_process import NodeProcess, clear_stray_node, node_environment
 from bridgehead.cluster.ports import LOOPBACK, Ports
 from bridgehead.cluster.running_cluster import Announce, RunningCluster, wait_until
-from bridgehead.cluster.settings import ClusterSettings
+from bridgehead.cluster.settings import ClusterSettings, ControlSettings
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper, stop_stray_zookeeper
 from bridgehead.cluster.zookeeper_credentials import embedded_chroot, with_credentials
 
 _ZOOKEEPER_TIMEOUT_S = 30.0
 _READY_TIMEOUT_S = 60.0
+_ADDRESSES_TIMEOUT_S = 300.0
 _WATCH_S = 0.2
 
 
@@ -64,12 +66,15 @@ class Supervisor:
         self._bind_to_process_and_time()
         lock = self._directory.claim()
         self._handle_signals()
-        server: asyncio.Server | None = None
+        servers: list[asyncio.Server] = []
         watcher: asyncio.Task[None] | None = None
         try:
-            server = await serve(self._directory.control_socket, self._execute)
+            servers.append(await serve(self._directory.control_socket, self._execute))
+            if self._settings.control is not None:
+                servers.append(await self._serve_http(self._settings.control))
             if await self._start_unless_stopped():
                 self._cluster.phase = "ready"
+                self._cluster.has_started.set()
                 on_ready(self._cluster.document)
                 watcher = asyncio.create_task(self._watch())
                 await self._stopping.wait()
@@ -86,10 +91,32 @@ class Supervisor:
                 watcher.cancel()
             await self._cluster.stop()
             self._ports.close()
-            if server is not None:
+            for server in servers:
                 server.close()
             self._directory.control_socket.unlink(missing_ok=True)
+            self._directory.control_token.unlink(missing_ok=True)
             os.close(lock)
+
+    async def _serve_http(self, control: ControlSettings) -> asyncio.Server:
+        """Serve the control API; its token is in a file that only this user can read.
+
+        Raises:
+            ClusterError: the address cannot be used.
+        """
+        token = control.token or secrets.token_urlsafe(32)
+        write_private(self._directory.control_token, token.encode() + b"\n")
+        host = control.host.strip("[]")
+        try:
+            server = await serve_http(host, control.port, token, self._execute)
+        except OSError as error:
+            raise ClusterError(
+                f"The control API cannot listen at {control.host}:{control.port} "
+                f"({error.strerror or error}): choose another address with --control."
+            ) from error
+        port = server.sockets[0].getsockname()[1]
+        shown = LOOPBACK if host in ("0.0.0.0", "::") else control.host  # noqa: S104 - never bound
+        self._cluster.control_url = f"http://{shown}:{port}"
+        return server
 
     async def _start_unless_stopped(self) -> bool:
         start = asyncio.create_task(self._start())
@@ -158,6 +185,10 @@ class Supervisor:
         await certificates
         if server is not None:
             await asyncio.to_thread(server.wait_until_ready)
+        if addresses := await self._addresses():
+            plans = with_advertised(plans, addresses)
+            # The certificate must have the hosts that clients connect to.
+            with_certificates(self._settings, self._directory.tls, addresses)
         for plan in plans:
             node = NodeProcess(plan, self._directory.node(plan.id), self._settings.node_command)
             cluster.nodes[plan.id] = node
@@ -166,6 +197,23 @@ class Supervisor:
         cluster.salts = await apply_access(list(cluster.nodes.values()), self._settings.access)
         await cluster.write_document()
         write_json(self._directory.owned, {"cluster_id": cluster.document["cluster_id"]})
+
+    async def _addresses(self) -> Sequence[str]:
+        """Return the addresses that brokers advertise; wait for them if they are late."""
+        cluster = self._cluster
+        if not self._settings.advertised_late:
+            return self._settings.advertised
+        cluster.phase = "waiting"
+        self._announce(f"Waiting for the brokers' addresses: POST {cluster.control_url}/advertise")
+        try:
+            async with asyncio.timeout(_ADDRESSES_TIMEOUT_S):
+                await cluster.has_addresses.wait()
+        except TimeoutError:
+            raise ClusterError(
+                f"No addresses arrived at the control API within {_ADDRESSES_TIMEOUT_S:.0f} s."
+            ) from None
+        cluster.phase = "starting"
+        return cluster.late_addresses
 
     async def _begin_record(self, is_new: bool) -> None:
         """Begin the evidence, with a dump of what ZooKeeper contains before this run."""
@@ -267,6 +315,8 @@ class Supervisor:
         """Announce each process that exits unexpectedly; the cluster keeps running."""
         problem: str | None = None
         while True:
+            if self._cluster.phase == "sealed":
+                return
             with contextlib.suppress(OSError):  # If the disk is full, the next pass tries again.
                 self._cluster.record.note_ends(self._cluster.nodes.values())
             for node in self._cluster.nodes.values():

@@ -13,7 +13,7 @@ from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.ports import LOOPBACK, Ports
 from bridgehead.testing.engine import prepare, publish
 
-IMAGE = "bridgehead-cluster:latest"
+IMAGE = "bridgehead:latest"
 READY = "Ready: "
 READY_WITHIN_S = 60
 _POLL_S = 0.2
@@ -53,22 +53,10 @@ class BridgeheadContainer(DockerContainer):
         self._first_port = self._free.choose_row(self._brokers)
         for port in range(self._first_port, self._first_port + self._brokers):
             publish(self, port, port)
-        properties = {
-            "listeners": "PLAINTEXT://0.0.0.0:0",
-            "bridgehead.allow.remote.plaintext": "true",
-            **self._properties,
-        }
-        overrides = [f"--override={name}={value}" for name, value in properties.items()]
-        self.with_command(
-            [
-                "bridgehead",
-                "up",
-                f"--brokers={self._brokers}",
-                f"--base-port={self._first_port}",
-                *overrides,
-            ]
-        )
-        self.with_kwargs(init=True)
+        self.with_env("BRIDGEHEAD_BROKERS", str(self._brokers))
+        self.with_env("BRIDGEHEAD_BASE_PORT", str(self._first_port))
+        self.with_env("BRIDGEHEAD_ADVERTISED", LOOPBACK)
+        self.with_env("BRIDGEHEAD_CLUSTER", json.dumps({"properties": self._properties}))
         self.waiting_for(LogMessageWaitStrategy(READY).with_startup_timeout(READY_WITHIN_S))
         super().start()
         return self

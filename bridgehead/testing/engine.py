@@ -44,7 +44,9 @@ def prepare(*images: str) -> None:
     try:
         engine = DockerClient().client
         for image in images:
-            if image.startswith("bridgehead-"):  # testcontainers pulls any other image
+            if image.startswith(
+                ("bridgehead:", "bridgehead-")
+            ):  # testcontainers pulls any other image
                 engine.images.get(image)
     except ImageNotFound:
         raise ClusterError(

@@ -156,12 +156,13 @@ def http_request(path: Path, method: str, target: str, body: str = "") -> tuple[
 def test_rules_are_served_over_http_on_the_control_socket(cluster: Cluster) -> None:
     node = cluster.data_dir / "nodes" / "2" / "control.sock"
     rule = json.dumps({"action": "close", "api": "DeleteTopics"})
-    assert http_request(node, "POST", "/faults", rule) == (200, {"name": "rule-1"})
-    status, listed = http_request(node, "GET", "/faults")
+    assert http_request(node, "POST", "/faults/add", rule) == (200, {"name": "rule-1"})
+    status, listed = http_request(node, "GET", "/faults/list")
     assert (status, listed["rules"][0]["rule"]["api"]) == (200, "DeleteTopics")
-    assert http_request(node, "DELETE", "/faults/rule-1") == (200, {"removed": 1})
-    assert http_request(node, "DELETE", "/faults/rule-1")[0] == 400
-    assert http_request(node, "POST", "/faults", "{")[0] == 400
+    named = json.dumps({"name": "rule-1"})
+    assert http_request(node, "POST", "/faults/remove", named) == (200, {"removed": 1})
+    assert http_request(node, "POST", "/faults/remove", named)[0] == 409
+    assert http_request(node, "POST", "/faults/add", "{")[0] == 400
     assert http_request(node, "GET", "/secrets")[0] == 404
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
+from tests.integration.kazoo_clients import kazoo_client
 
 from bridgehead.cluster import Cluster
 from bridgehead.exit_codes import ExitCode
-from tests.integration.kazoo_clients import kazoo_client
 from tests.integration.test_supervision import command
 
 

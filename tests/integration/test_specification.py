@@ -203,7 +203,9 @@ CORRUPTIONS: dict[str, Callable[[Corruption], None]] = {
 
 def resent_request(evidence: Evidence) -> str:
     """Return a request with two attempts that was executed once, and committed."""
-    attempts = {e["request_id"] for e in evidence.events if e["kind"] == p.SENT and e["attempt"] == 2}
+    attempts = {
+        e["request_id"] for e in evidence.events if e["kind"] == p.SENT and e["attempt"] == 2
+    }
     committed = [o.request_id for line in evidence.commits for o in line.outcomes]
     started = [e["request_id"] for e in evidence.events if e["kind"] == p.STARTED]
     return min(r for r in attempts if committed.count(r) == started.count(r) == 1)

@@ -1,0 +1,164 @@
+"""The image `bridgehead` as a service of a CI job: no command, no mounts; ports and variables only."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
+
+from tests.docker.compose import wait_until
+
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(300)]
+IMAGE = "bridgehead:latest"
+TOKEN = "the-token-of-this-test"
+HARDENED = ("--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges", "--memory=1g")
+
+
+def docker(*arguments: str) -> str:
+    done = subprocess.run(["docker", *arguments], capture_output=True, check=False, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@contextmanager
+def service(*options: str, **variables: str) -> Iterator[str]:
+    """Run the image; yield the container's id, and remove the container."""
+    environment = [f"--env={name}={value}" for name, value in variables.items()]
+    container = docker("run", "--detach", *HARDENED, *options, *environment, IMAGE)
+    try:
+        yield container
+    finally:
+        docker("rm", "--force", "--volumes", container)
+
+
+def health(container: str) -> str:
+    return docker("inspect", "--format={{.State.Health.Status}}", container)
+
+
+def mapped(container: str, port: int) -> int:
+    return int(docker("port", container, f"{port}/tcp").splitlines()[0].rpartition(":")[2])
+
+
+def post(port: int, path: str, **fields: Any) -> Any:
+    body, headers = json.dumps(fields).encode(), {"Authorization": f"Bearer {TOKEN}"}
+    call = urllib.request.Request(f"http://127.0.0.1:{port}{path}", body, headers)
+    with urllib.request.urlopen(call, timeout=90) as response:
+        return json.loads(response.read())
+
+
+def admin(servers: str, **config: object) -> AdminClient:
+    fresh = {"topic.metadata.refresh.interval.ms": 1000}  # docs/tools.md#clients
+    return AdminClient({"bootstrap.servers": servers, **fresh, **config})
+
+
+def test_image_needs_no_command_and_no_mount(images: None) -> None:
+    """The ports are mapped to themselves, as `services:` of GitHub Actions does."""
+    ports = [f"--publish=127.0.0.1:{port}:{port}" for port in (9092, 9093, 9094)]
+    began = time.monotonic()
+    with service(
+        *ports, KAFKA_NUM_PARTITIONS="7", KAFKA_ZOOKEEPER_SESSION_TIMEOUT_MS="2000"
+    ) as container:
+        wait_until(lambda: health(container) == "healthy", "a healthy container")
+        print(f"healthy after {time.monotonic() - began:.1f} s")
+        client = admin("localhost:9093")
+        addresses = {
+            f"{node.host}:{node.port}" for node in client.describe_cluster().result().nodes
+        }
+        assert addresses == {"localhost:9092", "localhost:9093", "localhost:9094"}
+        resource = ConfigResource(ConfigResource.Type.BROKER, "2")
+        configs = client.describe_configs([resource])[resource].result()
+        assert configs["num.partitions"].value == "7"
+        docker("exec", container, "bridgehead", "controller", "kill")
+        wait_until(lambda: health(container) == "unhealthy", "an unhealthy container")
+        docker("exec", container, "bridgehead", "heal")
+        wait_until(lambda: health(container) == "healthy", "a healthy container")
+        client.create_topics([NewTopic("orders", 2, 3)])["orders"].result()
+        log = docker("logs", container)
+        assert "Ready: 3 brokers" in log
+        docker("stop", "--time=30", container)
+        assert docker("inspect", "--format={{.State.ExitCode}}", container) == "0"
+
+
+def test_late_addresses_logins_and_the_verdict(images: None) -> None:
+    """What the modules for testcontainers do: mapped ports that are known only after the start."""
+    cluster = {
+        "listeners": {"CLIENT": {"protocol": "SASL_SSL", "host": "0.0.0.0"}},
+        "users": {"carol": {"password": "carols-secret", "super": True}},
+    }
+    with service(
+        *(f"--publish=127.0.0.1::{port}" for port in (9091, 9092, 9093)),
+        BRIDGEHEAD_BROKERS="2",
+        BRIDGEHEAD_ADVERTISED="late",
+        BRIDGEHEAD_CONTROL_TOKEN=TOKEN,
+        BRIDGEHEAD_CLUSTER=json.dumps(cluster),
+    ) as container:
+        control = mapped(container, 9091)
+        wait_until(lambda: _phase(control) == "waiting", "a waiting cluster")
+        assert health(container) != "healthy"
+        addresses = {
+            str(broker): f"127.0.0.1:{mapped(container, 9091 + broker)}" for broker in (1, 2)
+        }
+        servers = post(control, "/advertise", addresses=addresses)["bootstrap_servers"]
+        assert servers == ",".join(addresses.values())
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{control}/client", headers={"Authorization": f"Bearer {TOKEN}"}
+        )
+        with urllib.request.urlopen(request) as response:
+            described = json.load(response)
+        login = {
+            "security.protocol": described["security_protocol"],
+            "sasl.mechanism": "SCRAM-SHA-512",
+            "sasl.username": "carol",
+            "sasl.password": "carols-secret",
+            "ssl.ca.pem": described["certificate_authority"],
+        }
+        client = admin(servers, **login)
+        client.create_topics([NewTopic("orders", 2, 2)])["orders"].result()
+        log = docker("logs", container)
+        assert "carols-secret" not in log
+        assert TOKEN not in log
+        processes = docker("exec", container, "sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '")
+        assert "carols-secret" not in processes
+        post(control, "/evidence/seal")
+        assert post(control, "/judge")["verdict"] == "PASS"
+
+
+def _phase(control: int) -> str:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{control}/health", timeout=2) as response:
+            return str(json.load(response)["phase"])
+    except urllib.error.HTTPError as not_ready:
+        with closing(not_ready):
+            return str(json.load(not_ready)["phase"])
+    except OSError:
+        return "closed"
+
+
+@pytest.mark.parametrize(
+    ("variables", "sentence"),
+    [
+        ({"BRIDGEHEAD_CONTROL_TOKEN": "short"}, "BRIDGEHEAD_CONTROL_TOKEN is too weak"),
+        ({"BRIDGEHEAD_CLUSTER": "brokers: many"}, "BRIDGEHEAD_CLUSTER: `brokers`"),
+        ({"BRIDGEHEAD_ADVERTISED": "a:1,b:2"}, "3 brokers advertise 3 addresses"),
+        ({"KAFKA_BROKER_ID": "4"}, "KAFKA_* variables cannot set `broker.id`"),
+    ],
+)
+def test_wrong_variable_ends_the_container_with_a_sentence(
+    images: None, variables: dict[str, str], sentence: str
+) -> None:
+    environment = [f"--env={name}={value}" for name, value in variables.items()]
+    done = subprocess.run(
+        ["docker", "run", "--rm", *HARDENED, *environment, IMAGE],
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    assert (done.returncode, sentence in done.stderr) == (4, True), done.stderr
