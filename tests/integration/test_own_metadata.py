@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
-from tests.integration.kazoo_clients import kazoo_client
+from tests.integration.zookeeper_peers import kazoo_client
 
 from bridgehead.cluster import Cluster
 from bridgehead.exit_codes import ExitCode
