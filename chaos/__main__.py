@@ -23,7 +23,7 @@ from chaos.scenarios import SCENARIOS, THEMES, TO_START_WITH
 from chaos.simulated.run import Runner
 from chaos.simulated.run import run as run_simulated
 from chaos.simulated.shrinking import as_file, is_same_failure, shrink
-from judge.evidence.reading import EvidenceError
+from judge.evidence.run_files import EvidenceError
 from judge.evidence.run_lookup import read_run
 from judge.spec.report import lines_of, report_on
 from judge.spec.tlc import TlcError

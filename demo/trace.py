@@ -22,7 +22,7 @@ from bridgehead.kafka_wire.apis import API_SPECS
 from bridgehead.suggestions import did_you_mean
 from demo.console import table_of
 from demo.request_trace import Event, api_name, printable, read_events, requests_of, steps_of
-from judge.evidence.reading import EvidenceError
+from judge.evidence.run_files import EvidenceError
 from judge.evidence.run_lookup import find_runs
 
 _POLL_S: Final = 0.5

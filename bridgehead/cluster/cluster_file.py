@@ -253,7 +253,7 @@ def _validation_sentence(error: ValidationError) -> str:
         for problem in error.errors(include_url=False)
     ]
     more = len(problems) - _PROBLEMS_SHOWN
-    return " ".join(problems[:_PROBLEMS_SHOWN] + ([f"And {more} more."] if more > 0 else []))
+    return " ".join(problems[:_PROBLEMS_SHOWN] + ([f"and {more} more."] if more > 0 else []))
 
 
 def _suggestion(problem: ErrorDetails) -> str:

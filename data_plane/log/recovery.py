@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Final
 
 from cluster_model.topic_names import is_valid_topic_name
-from cluster_model.znodes.layout import ZnodeContentError, decode_uuid
+from cluster_model.znodes.layout import decode_uuid
+from cluster_model.znodes.values import ZnodeContentError
 from data_plane.log.checkpoints import (
     INT_MAX,
     LEADER_EPOCHS,
