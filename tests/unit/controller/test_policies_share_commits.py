@@ -225,9 +225,9 @@ def decisions(monkeypatch: pytest.MonkeyPatch) -> Callable[[Term], list[str]]:
         decided: list[str] = []
         propose = term.loop._propose
 
-        def record(pending: PendingRequest, before: MetadataImage) -> Decision:
+        async def record(pending: PendingRequest, before: MetadataImage) -> Decision:
             decided.append(pending.request_id)
-            return propose(pending, before)
+            return await propose(pending, before)
 
         monkeypatch.setattr(term.loop._policies, "_decide", record)
         return decided
