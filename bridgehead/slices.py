@@ -35,7 +35,7 @@ _SWITCH_INTERVAL_S: Final = 0.001
 _line_of_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, deque[asyncio.Future[None]]] = (
     WeakKeyDictionary()
 )
-_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="large-requests")
+THREAD: Final = ThreadPoolExecutor(max_workers=1, thread_name_prefix="large-requests")
 _thread_ns: ContextVar[list[int] | None] = ContextVar("_thread_ns", default=None)
 
 
@@ -102,7 +102,7 @@ async def in_thread(
         except Exception as error:
             return None, error, time.thread_time_ns() - began_ns
 
-    result, error, took_ns = await asyncio.get_running_loop().run_in_executor(_thread, timed)
+    result, error, took_ns = await asyncio.get_running_loop().run_in_executor(THREAD, timed)
     if (counted := _thread_ns.get()) is not None:
         counted[0] += took_ns
     if error is not None:

@@ -96,8 +96,9 @@ class KafkaServer:
         for server in self._servers:
             await server.start_serving()
             for bound in server.sockets:  # asyncio uses one number for both purposes
-                with socket.socket(fileno=os.dup(bound.fileno())) as same:
-                    same.listen(_BACKLOG)
+                if bound.fileno() >= 0:
+                    with socket.socket(fileno=os.dup(bound.fileno())) as same:
+                        same.listen(_BACKLOG)
         self._close_idle()
 
     async def stop(self, grace_s: float) -> None:

@@ -240,6 +240,10 @@ class SimulatedListener:
         """Return host and port."""
         return LOOPBACK, self.port
 
+    def fileno(self) -> int:
+        """Return -1: there is no real socket."""
+        return -1
+
     async def start_serving(self) -> None:
         """Accept connections."""
         self.is_serving = True

@@ -17,8 +17,10 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from heapq import heappop, heappush
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 from unittest.mock import patch
+
+from bridgehead import slices
 
 _NS: Final = 1_000_000_000
 # Each callback takes this long, so that events in sequence have different times.
@@ -191,9 +193,15 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def _process_events(self, event_list: object) -> None:
         """Do nothing: there is no I/O."""
 
-    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> NoReturn:  # type: ignore[override]
-        """Refuse: threads are not deterministic."""
-        raise NotImplementedError(f"the simulation has no threads for {func!r}")
+    def run_in_executor(  # type: ignore[override]
+        self, executor: Any, func: Any, *args: Any
+    ) -> asyncio.Future[Any]:
+        """Call functions of `slices` here; refuse others, because threads are not deterministic."""
+        if executor is not slices.THREAD:
+            raise NotImplementedError(f"the simulation has no threads for {func!r}")
+        future: asyncio.Future[Any] = self.create_future()
+        future.set_result(func(*args))
+        return future
 
 
 def current_process() -> Process | None:
@@ -214,6 +222,7 @@ def virtual_host(loop: SimulatedLoop, seed: int) -> Iterator[None]:
     replacements: dict[tuple[Any, str], Callable[..., Any]] = {
         (time, "monotonic"): loop.time,
         (time, "monotonic_ns"): loop.time_ns,
+        (time, "thread_time_ns"): loop.time_ns,
         (time, "time"): lambda: wall_ns() / _NS,
         (time, "time_ns"): wall_ns,
         (secrets, "token_bytes"): lambda size=32: source.randbytes(size),

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from bridgehead.kafka_wire.messages.alter_client_quotas import AlterClientQuotasRequest
+from bridgehead.slices import in_thread
 from cluster_model.acls.authorization import CLUSTER_NAME, BindAuthorize
 from cluster_model.acls.bindings import AclSet
 from controller.apis.alter_client_quotas import host_names
@@ -28,7 +29,9 @@ async def resolve_hosts(
 ) -> None:
     """Set `pending.resolvable`, unless the client lacks the right to alter quotas."""
     request = pending.request
-    names = host_names(request) if isinstance(request, AlterClientQuotasRequest) else []
+    if not isinstance(request, AlterClientQuotasRequest):
+        return
+    names = await in_thread(pending.is_large, host_names, request)
     if not names:
         return
     key, version, *_ = pending.header
