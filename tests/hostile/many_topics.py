@@ -75,7 +75,9 @@ def create_many_topics(folder: Path, report: Report) -> None:
             addresses = [next(iter(node["listeners"].values())) for node in document["brokers"]]
             pids = {node["id"]: node["pid"] for node in document["brokers"]}
             before = {broker: _memory(pid) for broker, pid in pids.items()}
-            admin = AdminClient({"bootstrap.servers": document["bootstrap_servers"]})
+            admin = AdminClient(
+                {"bootstrap.servers": document["bootstrap_servers"], "log_level": 0}
+            )
             with Crowd(addresses, count) as crowd:
                 began = time.monotonic()
                 created = _create(admin, began + 60 * MINUTES)
