@@ -54,7 +54,7 @@ def run_files(folder: Path) -> dict[str, int]:
                     continue
                 sizes[name] = status.st_size
                 if status.st_blocks * _BLOCK_BYTES < status.st_size:
-                    _check_holes(folder, name)  # A compressed file has few blocks, too.
+                    _check_sparse(folder, name)  # A compressed file has few blocks, too.
     return dict(sorted(sizes.items()))
 
 
@@ -65,7 +65,7 @@ def _check_entry(name: str, mode: int) -> None:
         raise EvidenceError(f"{name!r} does not belong to a run: remove it from the folder.")
 
 
-def _check_holes(folder: Path, name: str) -> None:
+def _check_sparse(folder: Path, name: str) -> None:
     with suppress(FileNotFoundError), open_file(folder, name) as opened:
         size = os.fstat(opened.fileno()).st_size
         if size and os.lseek(opened.fileno(), 0, os.SEEK_HOLE) < size:

@@ -204,7 +204,7 @@ def test_a_file_is_not_read_if_its_size_has_changed(
 
 
 @pytest.mark.parametrize("is_sealed", [True, False])
-def test_a_file_with_a_hole_is_rejected(
+def test_a_sparse_file_is_rejected(
     is_sealed: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It may be larger than any disk, so hashing or copying it takes for ever."""
