@@ -19,8 +19,8 @@ import pytest
 from event_log.evidence import MANIFEST, RUN
 from judge import __main__ as judging
 from judge.__main__ import main
-from judge.evidence import reading
 from judge.evidence.__main__ import main as evidence_main
+from judge.evidence.run_files import open_file
 from judge.transaction_log import TornLogError, read_log
 from pipeline.evidence import PipelineEvidenceError, find_runs
 from pipeline.watch.increments import Increments
@@ -189,13 +189,13 @@ def test_a_file_is_not_read_if_its_size_has_changed(
     run = _run(tmp_path)
     with _events(run).open("ab") as events:
         events.write(b"more")
-    opened, open_file = [], reading.open_file
+    opened = []
 
     def record(folder: Path, name: str) -> Any:
         opened.append(name)
         return open_file(folder, name)
 
-    monkeypatch.setattr(reading, "open_file", record)
+    monkeypatch.setattr("judge.evidence.reading.open_file", record)
     assert main([str(run)]) == 3
     assert "bytes since it was sealed" in capsys.readouterr().err
     assert _events(run).relative_to(run).as_posix() not in opened
