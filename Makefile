@@ -144,7 +144,7 @@ read-after-write: setup ## count stale reads during failovers (ARGS="--seeds N -
 	@$(BIN)/bridgehead chaos run reads_in_failover $(ARGS)
 
 .PHONY: attack
-attack: setup ## attack a cluster from outside with a million frames (ARGS="--frames N --seed N")
+attack: setup ## attack a cluster with a million frames, then its files, disks, users (ARGS="--frames N --only FAMILY,FAMILY")
 	@$(BIN)/python -m tests.hostile $(ARGS)
 
 .PHONY: prove-kips

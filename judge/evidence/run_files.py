@@ -1,7 +1,8 @@
 """Reads and writes the files of a run's folder. A stranger may have made the folder.
 
 A run consists of folders and regular files. Anything else is an error: a symbolic link leads out of
-the folder, a pipe blocks its reader, and a device has no end. Files are opened from the run's
+the folder, a pipe blocks its reader, and a device has no end. A file with a hole can be larger than
+any disk; what nodes and judges write has none. Files are opened from the run's
 folder downwards, so an entry that is replaced by a link after the check is not followed either.
 """
 
@@ -19,6 +20,7 @@ from typing import BinaryIO, Final
 from event_log.evidence import RUN_PATH
 
 DEPTH_MAX: Final = 4  # zookeeper/member=1/log.1 has three parts
+_BLOCK_BYTES: Final = 512  # of st_blocks, on every file system
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _READING: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _CREATING: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -32,7 +34,8 @@ def run_files(folder: Path) -> dict[str, int]:
     """Return the size in bytes of every file of a run, by its path below the run's folder.
 
     Raises:
-        EvidenceError: an entry is neither a regular file nor a folder, or no run has its name.
+        EvidenceError: an entry is neither a regular file nor a folder, no run has its name, or a
+            file has a hole.
     """
     sizes: dict[str, int] = {}
     folders = [""]
@@ -48,8 +51,10 @@ def run_files(folder: Path) -> dict[str, int]:
                 _check_entry(name, status.st_mode)
                 if stat.S_ISDIR(status.st_mode):
                     folders.append(f"{name}/")
-                else:
-                    sizes[name] = status.st_size
+                    continue
+                sizes[name] = status.st_size
+                if status.st_blocks * _BLOCK_BYTES < status.st_size:
+                    _check_sparse(folder, name)  # A compressed file has few blocks, too.
     return dict(sorted(sizes.items()))
 
 
@@ -58,6 +63,13 @@ def _check_entry(name: str, mode: int) -> None:
         raise EvidenceError(_not_regular(name, mode))
     if not RUN_PATH.fullmatch(name) or name.count("/") >= DEPTH_MAX:
         raise EvidenceError(f"{name!r} does not belong to a run: remove it from the folder.")
+
+
+def _check_sparse(folder: Path, name: str) -> None:
+    with suppress(FileNotFoundError), open_file(folder, name) as opened:
+        size = os.fstat(opened.fileno()).st_size
+        if size and os.lseek(opened.fileno(), 0, os.SEEK_HOLE) < size:
+            raise EvidenceError(f"{name!r} has a hole; no file of a run has one: remove it.")
 
 
 def _not_regular(name: str, mode: int) -> str:

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any, Final
 
-from tests.hostile.evidence import RUN, write_run
+from tests.hostile.evidence import DEEP, RUN, write_run
 from tests.hostile.family import Report
 from tests.hostile.target import bridgehead
 
@@ -44,6 +44,8 @@ def attack_the_report(folder: Path, report: Report) -> None:
         run = written.rename(folder / "runs" / f"run=r{number}")
         for path in (run / "run.json", *run.glob("node=*/*.jsonl")):
             path.write_text(path.read_text().replace('"run_id": "r"', f'"run_id": "r{number}"'))
+        with (run / "node=1" / "events-z-0000.jsonl").open("w") as lines:
+            lines.write(f"{DEEP}\n{payload}\n")
     out = folder / "out"
     pipeline = bridgehead(
         *("pipeline", "run", "--unsealed", "--memory", "1g"),

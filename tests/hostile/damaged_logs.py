@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -47,7 +46,7 @@ DAMAGES: Final = (
     Damage("epochs-huge", _epochs(b"0\n1\n4294967296 7\n"), EPOCHS),
     Damage("id", _damage_id, PARTITION),
     Damage("folder", lambda folder: (folder / "stray.log").mkdir(), "stray.log"),
-    Damage("pipe", lambda folder: os.mkfifo(folder / INDEX), INDEX),
+    Damage("index", lambda folder: (folder / INDEX).mkdir(), INDEX),
     Damage("absurd", lambda folder: (folder / f"{'9' * 26}.log").touch(), "9" * 26),
     Damage("beyond", lambda folder: (folder / f"{'9' * 20}.log").touch(), "9" * 20),
     Damage("snapshot", lambda folder: (folder / "x.snapshot").touch(), "x.snapshot"),
@@ -62,11 +61,11 @@ def damage_the_logs(folder: Path, report: Report) -> None:
     options = ("--brokers=1", "--override", "offsets.topic.num.partitions=1")
     with cluster(data, *options) as document:
         servers = str(document["bootstrap_servers"])
-        admin = AdminClient({"bootstrap.servers": servers})
+        admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
         topics = [NewTopic(damage.topic, 1, 1) for damage in DAMAGES]
         for created in admin.create_topics(topics).values():
             created.result(timeout=60)
-        producer = Producer({"bootstrap.servers": servers, "acks": "all"})
+        producer = Producer({"bootstrap.servers": servers, "acks": "all", "log_level": 0})
         for number in range(RECORDS):
             for damage in DAMAGES:
                 producer.produce(damage.topic, b"%d" % number, partition=0)

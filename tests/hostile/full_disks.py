@@ -109,7 +109,7 @@ def fill_the_disk(folder: Path, report: Report) -> None:
         with cluster(data, *options) as document:
             servers = str(document["bootstrap_servers"])
             pids = {broker["id"]: broker["pid"] for broker in document["brokers"]}
-            admin = AdminClient({"bootstrap.servers": servers})
+            admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
             admin.create_topics([NewTopic("load", PARTITIONS, 3)])["load"].result(timeout=60)
             with Load(servers) as load:
                 for number in range(ROUNDS):

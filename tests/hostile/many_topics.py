@@ -32,7 +32,7 @@ class Crowd:
     def __init__(self, addresses: list[str], count: int) -> None:
         with ThreadPoolExecutor(16) as pool:
             self.wires = list(pool.map(lambda n: Wire(addresses[n % len(addresses)]), range(count)))
-        self.answered = 0
+        self.responded = 0
         self.closed = 0
         self.longest_s = 0.0
         self._stop = threading.Event()
@@ -57,7 +57,7 @@ class Crowd:
                     return
                 began = time.monotonic()
                 if isinstance(wire.call(request), bytes):
-                    self.answered += 1
+                    self.responded += 1
                 else:
                     self.closed += 1
                     alive.remove(wire)
@@ -75,7 +75,9 @@ def create_many_topics(folder: Path, report: Report) -> None:
             addresses = [next(iter(node["listeners"].values())) for node in document["brokers"]]
             pids = {node["id"]: node["pid"] for node in document["brokers"]}
             before = {broker: _memory(pid) for broker, pid in pids.items()}
-            admin = AdminClient({"bootstrap.servers": document["bootstrap_servers"]})
+            admin = AdminClient(
+                {"bootstrap.servers": document["bootstrap_servers"], "log_level": 0}
+            )
             with Crowd(addresses, count) as crowd:
                 began = time.monotonic()
                 created = _create(admin, began + 60 * MINUTES)
@@ -92,7 +94,7 @@ def create_many_topics(folder: Path, report: Report) -> None:
             report.figures += [
                 f"many topics: {created:,} of {TOPICS:,} in {seconds:.0f} s with {count:,} "
                 f"connections ({created / seconds:.0f} topics/s)",
-                f"many topics: {crowd.answered:,} requests of the connections answered, the "
+                f"many topics: {crowd.responded:,} requests of the connections answered, the "
                 f"longest wait was {crowd.longest_s:.1f} s",
                 f"many topics: a broker grew by {grown / 1e6:.0f} MB, {per_topic / 1e3:.1f} kB "
                 "for each topic",

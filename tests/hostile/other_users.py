@@ -32,8 +32,8 @@ def attack_as_another_user(folder: Path, report: Report) -> None:
     file.write_text(CONFIGURATION)
     with cluster(data, "--config", str(file)) as document:
         data.chmod(0o755)  # The parent may be open: each entry must protect itself.
-        for found in _as_nobody(data, [node["pid"] for node in document["brokers"]]):
-            report.expect(False, found)
+        for leak in _as_nobody(data, [node["pid"] for node in document["brokers"]]):
+            report.expect(False, leak)
         report.tries += sum(1 for _ in data.rglob("*"))
     _run_as_nobody(folder, report)
 
@@ -47,49 +47,49 @@ def _as_nobody(data: Path, pids: list[int]) -> list[str]:
             os.setgroups([])
             os.setgid(NOBODY)
             os.setuid(NOBODY)
-            found = [*_reachable(data), *_seen_of(pids)]
+            leaks = [*_reachable(data), *_seen_of(pids)]
         except BaseException as error:
-            found = [f"the attack raised {error!r}"]
-        os.write(writer, json.dumps(found).encode()[:60_000])
+            leaks = [f"the attack raised {error!r}"]
+        os.write(writer, json.dumps(leaks).encode()[:60_000])
         os._exit(0)
     os.close(writer)
-    with os.fdopen(reader, "rb") as answer:
-        text = answer.read()
+    with os.fdopen(reader, "rb") as pipe:
+        text = pipe.read()
     os.waitpid(child, 0)
     reachable: list[str] = json.loads(text)
     return reachable
 
 
 def _reachable(data: Path) -> list[str]:
-    found = []
+    leaks = []
     entries = {str(path) for path in data.iterdir()}
     names = ("supervisor.pid", "cluster.json", "control.sock", "nodes/1/node.properties")
     for path in sorted(entries | {str(data / name) for name in names}):
         for mode, word in ((os.R_OK, "read"), (os.W_OK, "write")):
             if os.access(path, mode):
-                found.append(f"nobody can {word} {path}")
+                leaks.append(f"nobody can {word} {path}")
     for name in ("control.sock", "nodes/1/control.sock"):
         with socket.socket(socket.AF_UNIX) as client:
             try:
                 client.connect(str(data / name))
-                found.append(f"nobody can connect to {name}")
+                leaks.append(f"nobody can connect to {name}")
             except OSError:
                 pass
-    return found
+    return leaks
 
 
 def _seen_of(pids: list[int]) -> list[str]:
     """Return what nobody sees of the processes: the environment, or a secret in the arguments."""
-    found = []
+    leaks = []
     for pid in pids:
         if SECRET.encode() in Path(f"/proc/{pid}/cmdline").read_bytes():
-            found.append("a secret is in a process list")
+            leaks.append("a secret is in a process list")
         try:
             Path(f"/proc/{pid}/environ").read_bytes()
-            found.append("nobody can read the environment of a node")
+            leaks.append("nobody can read the environment of a node")
         except OSError:
             pass
-    return found
+    return leaks
 
 
 def _run_as_nobody(folder: Path, report: Report) -> None:

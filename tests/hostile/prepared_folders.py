@@ -41,7 +41,7 @@ def prepare_folders(folder: Path, report: Report) -> None:
             victim, data = place / "victim", place / "data"
             _plant(data / name, victim, is_folder=name in FOLDERS)
             data.chmod(mode)
-            _refused(report, data, f"a link at {name} in a folder of mode {mode:o}")
+            _rejected(report, data, f"a link at {name} in a folder of mode {mode:o}")
             kept = victim / "kept" if victim.is_dir() else victim
             report.expect(kept.read_text() == "thesis", f"{name}: the linked file was changed")
             inside = sorted(path.name for path in victim.rglob("*"))
@@ -51,15 +51,15 @@ def prepare_folders(folder: Path, report: Report) -> None:
     shared.mkdir()
     (shared / "notes").touch()
     shared.chmod(0o777)
-    _refused(report, shared, "a folder with other files that everyone can write")
+    _rejected(report, shared, "a folder with other files that everyone can write")
     piped = folder / "piped"
     piped.mkdir()
     os.mkfifo(piped / "supervisor.pid")
-    _refused(report, piped, "a pipe")
+    _rejected(report, piped, "a pipe")
     for number, (name, text) in enumerate(CONFIGURATIONS.items()):
         file = folder / f"{number}.yaml"
         file.write_text(text, encoding="utf-8", errors="surrogateescape")
-        _refused(report, folder / f"c{number}", name, "--config", str(file))
+        _rejected(report, folder / f"c{number}", name, "--config", str(file))
     report.expect(not (folder / "owned").exists(), "YAML executed a command")
 
 
@@ -74,7 +74,7 @@ def _plant(path: Path, victim: Path, *, is_folder: bool) -> None:
     path.symlink_to(victim)
 
 
-def _refused(report: Report, data: Path, what: str, *options: str) -> None:
+def _rejected(report: Report, data: Path, what: str, *options: str) -> None:
     up = ("up", "--detach", "--brokers=1", "--ports=auto", *options, "--data-dir", str(data))
     status, output = limited(*up, timeout_s=90, memory_gib=64, cwd=data.parent)
     report.expect(status == CANNOT_RUN, f"up: {what}: exit code {status}: {output[-300:]!r}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import struct
 import zlib
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from event_log.evidence import MANIFEST, RUN
 from judge import __main__ as judging
 from judge.__main__ import main
 from judge.evidence.__main__ import main as evidence_main
+from judge.evidence.run_files import open_file
 from judge.transaction_log import TornLogError, read_log
 from pipeline.evidence import PipelineEvidenceError, find_runs
 from pipeline.watch.increments import Increments
@@ -181,42 +183,56 @@ def test_only_logs_of_the_own_cluster_are_copied(through: str, tmp_path: Path) -
     assert len(list(run.rglob("log.1"))) == 1  # A person named the folder.
 
 
-def test_a_file_is_not_read_beyond_its_sealed_size(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_file_is_not_read_if_its_size_has_changed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = _run(tmp_path)
     with _events(run).open("ab") as events:
-        events.truncate(1 << 42)
+        events.write(b"more")
+    opened = []
+
+    def record(folder: Path, name: str) -> Any:
+        opened.append(name)
+        return open_file(folder, name)
+
+    monkeypatch.setattr("judge.evidence.reading.open_file", record)
     assert main([str(run)]) == 3
-    assert f"to {1 << 42} bytes since it was sealed" in capsys.readouterr().err
+    assert "bytes since it was sealed" in capsys.readouterr().err
+    assert _events(run).relative_to(run).as_posix() not in opened
     with pytest.raises(PipelineEvidenceError, match="since it was sealed"):
         find_runs(run)
 
 
-def test_a_run_that_needs_more_space_than_there_is_is_not_copied(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("is_sealed", [True, False])
+def test_a_sparse_file_is_rejected(
+    is_sealed: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = _unsealed(tmp_path)
+    """It may be larger than any disk, so hashing or copying it takes for ever."""
+    run = _run(tmp_path) if is_sealed else _unsealed(tmp_path)
     with _events(run).open("ab") as events:
         events.truncate(1 << 42)
     assert main([str(run)]) == 3
+    assert evidence_main(["seal", str(run)]) == 4
+    count = 1 if is_sealed else 2  # A sealed copy without run.json cannot be sealed again.
+    assert capsys.readouterr().err.count("has a hole; no file of a run has one") == count
+    with pytest.raises(PipelineEvidenceError, match="has a hole"):
+        find_runs(run, copies=tmp_path / "copies")
+
+
+def test_a_run_that_needs_more_space_than_there_is_is_not_copied(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = shutil.disk_usage(tmp_path)._replace(free=100)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+    assert main([str(_unsealed(tmp_path))]) == 3
     assert "cannot be copied" in capsys.readouterr().err
 
 
 def test_a_run_larger_than_the_memory_is_left_to_the_pipeline(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run, size = _run(tmp_path), 1 << 42
-    with _events(run).open("ab") as events:
-        events.truncate(size)
-    name = _events(run).relative_to(run).as_posix()
-
-    def enlarge(document: Any) -> None:
-        (file,) = (file for file in document["files"] if file["path"] == name)
-        file["bytes"] = size
-
-    _changed(run, enlarge)
-    assert main([str(run)]) == 3
+    monkeypatch.setattr(os, "sysconf", lambda _: 9)
+    assert main([str(_run(tmp_path))]) == 3
     assert "judge it with `bridgehead pipeline run`" in capsys.readouterr().err
 
 

@@ -197,6 +197,7 @@ OUTDATED_NAMES = {
 ALLOWED_NAMES = {
     "ConnectionRefusedError": "Python's name",
     "freeze": "the command `bridgehead controller freeze`",
+    "SEEK_HOLE": "the name in POSIX",
     "freeze_controller": "the method behind this command, which users call",
     "_controller_freeze": "the command's handler; its name is the command's on the control socket",
 }
