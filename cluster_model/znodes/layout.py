@@ -432,7 +432,7 @@ class ConfigZnode:
             return {}
         configs = json_object(data, path).get("config")
         with decoding(path):
-            return {key: string(value) for key, value in object_of(configs).items()}
+            return {key: _config_text(value) for key, value in object_of(configs).items()}
 
     @staticmethod
     def name_error(resource: ConfigResource) -> str | None:
@@ -440,6 +440,11 @@ class ConfigZnode:
         if len(resource.entity_name.encode()) > TEXT_BYTES_MAX:
             return f"{shortened(ConfigZnode.path(resource))}: the name is too long"
         return None
+
+
+def _config_text(value: Any) -> str:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return str(value) if is_number else string(value)
 
 
 def notification_number(name: str, word: str) -> int | None:
