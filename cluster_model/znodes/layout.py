@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from cluster_model.image import BrokerRegistration, Endpoint
+from cluster_model.image import PROTOCOL_CODES, BrokerRegistration, Endpoint
 from cluster_model.records import (
     NO_LEADER,
     PRODUCER_IDS_PER_BLOCK,
@@ -26,7 +26,6 @@ from cluster_model.records import (
     Replicas,
 )
 from cluster_model.topic_names import has_valid_path, is_legal
-from cluster_model.update_metadata import PROTOCOL_CODES
 from cluster_model.znodes.values import (
     INT32_MAX,
     INT64_MAX,

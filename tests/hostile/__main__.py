@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tests.hostile.campaign import run, table
 from tests.hostile.target import started
+from tests.hostile.zookeeper import attack_zookeeper
 
 
 def main() -> int:
@@ -28,8 +29,13 @@ def main() -> int:
         folder.mkdir(parents=True, exist_ok=True)
         with started(folder) as target:
             result = run(target, args.frames, args.seed)
-    print(table(result))
-    return 1 if result.findings else 0
+        print(table(result), flush=True)
+        families, findings = attack_zookeeper(folder / "zookeeper")
+    print(f"attacks on ZooKeeper: {', '.join(families)}")
+    for finding in findings:
+        print(f"FINDING {finding}")
+    print(f"{len(findings)} findings")
+    return 1 if result.findings or findings else 0
 
 
 if __name__ == "__main__":
