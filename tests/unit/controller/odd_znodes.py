@@ -140,7 +140,8 @@ def _places(value: Any, *place: Any) -> list[tuple[Any, ...]]:
     """Return the place of every value in a JSON value."""
     parts = value.items() if isinstance(value, dict) else enumerate(value)
     below = (_places(part, *place, key) for key, part in parts if isinstance(part, dict | list))
-    return [(*place, key) for key in _keys(value)] + [nested for places in below for nested in places]
+    here: list[tuple[Any, ...]] = [(*place, key) for key in _keys(value)]
+    return here + [nested for places in below for nested in places]
 
 
 def _keys(value: Any) -> list[Any]:
