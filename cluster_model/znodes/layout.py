@@ -151,7 +151,7 @@ class OutcomeZnode:
     @staticmethod
     def commit_of(name: str) -> int | None:
         """Return the commit of a znode's name; None if no commit has this name."""
-        return int(name) if re.fullmatch("[0-9]{10}", name) else None
+        return int(name) if re.fullmatch("[0-9]{10}|[1-9][0-9]{10,14}", name) else None
 
 
 class FloorZnode:
