@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeVar, assert_never
+from typing import Final, TypeVar, assert_never
 
 from immutables import Map
 
@@ -50,6 +50,8 @@ from cluster_model.topic_names import collision_key
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
+# Kafka's numbers of the security protocols.
+PROTOCOL_CODES: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class Endpoint:
     """One advertised listener of a broker."""
 
     listener_name: str
-    security_protocol: str  # PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL
+    security_protocol: str  # a key of PROTOCOL_CODES
     host: str
     port: int
 

@@ -18,13 +18,12 @@ from bridgehead.kafka_wire.messages.update_metadata import (
     UpdateMetadataRequest,
     UpdateMetadataTopicState,
 )
-from cluster_model.image import MetadataImage, Topic
+from cluster_model.image import PROTOCOL_CODES, MetadataImage, Topic
 from cluster_model.records import Replicas
 
 LEADER_DURING_DELETE: Final = -2
 # Encoding or decoding a message of this size takes about 20 ms, which does not delay heartbeats.
 PARTITIONS_PER_MESSAGE_MAX: Final = 5_000
-PROTOCOL_CODES: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
 
 def full_parts(image: MetadataImage, controller_id: int) -> Iterator[UpdateMetadataRequest]:
@@ -112,7 +111,7 @@ def _brokers(image: MetadataImage) -> list[UpdateMetadataBroker]:
                     port=endpoint.port,
                     host=endpoint.host,
                     listener=endpoint.listener_name,
-                    security_protocol=PROTOCOL_CODES.get(endpoint.security_protocol, 0),
+                    security_protocol=PROTOCOL_CODES[endpoint.security_protocol],
                 )
                 for endpoint in broker.endpoints
             ],

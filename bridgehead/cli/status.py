@@ -108,15 +108,20 @@ def reset(*, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
     say("The cluster is like new.")
 
 
-def heal(*, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
+def heal(
+    *,
+    reset: Annotated[
+        bool, typer.Option("--reset", help="Also remove what clients have written.")
+    ] = False,
+    data_dir: DataDirOption = DEFAULT_DATA_DIR,
+) -> None:
     """Undo faults: start and resume all processes, and remove fault rules.
 
-    The command returns when every broker serves and knows all others. `bridgehead reset` also
-    removes what clients have written.
+    The command returns when every broker serves and knows all others.
     """
     from bridgehead.cluster.client import ControlClient
 
-    started = ControlClient(data_dir).heal(reset=False)["started"]
+    started = ControlClient(data_dir).heal(reset=reset)["started"]
     which = f"Started: {', '.join(map(str, started))}." if started else "All brokers were running."
     say(which)
 

@@ -86,11 +86,11 @@ class ConfigFollower:
             [ReadChildren("/brokers/topics"), ReadChildren("/brokers/ids")]
         )
         # The configs of topics and brokers are also read elsewhere, when a broker starts.
-        known = self._known | {
+        resources = self._known | {
             *(ConfigResource("topics", str(name)) for name in topics or ()),
             *(ConfigResource("brokers", str(name)) for name in (*(brokers or ()), DEFAULT_ENTITY)),
         }
-        for resource in sorted(known):
+        for resource in sorted(resources):
             self._changed(resource, stored.configs.get(resource, {}))
         self._known = set(stored.configs)
 

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from cluster_model.image import BrokerRegistration, Endpoint
+from cluster_model.image import PROTOCOL_CODES, BrokerRegistration, Endpoint
 from cluster_model.records import (
     NO_LEADER,
     PRODUCER_IDS_PER_BLOCK,
@@ -26,7 +26,6 @@ from cluster_model.records import (
     Replicas,
 )
 from cluster_model.topic_names import has_valid_path, is_legal
-from cluster_model.update_metadata import PROTOCOL_CODES
 from cluster_model.znodes.values import (
     INT32_MAX,
     INT64_MAX,
@@ -152,7 +151,7 @@ class OutcomeZnode:
     @staticmethod
     def commit_of(name: str) -> int | None:
         """Return the commit of a znode's name; None if no commit has this name."""
-        return int(name) if re.fullmatch("[0-9]{10}", name) else None
+        return int(name) if re.fullmatch("[0-9]{10}|[1-9][0-9]{10,14}", name) else None
 
 
 class FloorZnode:
@@ -432,7 +431,7 @@ class ConfigZnode:
             return {}
         configs = json_object(data, path).get("config")
         with decoding(path):
-            return {key: string(value) for key, value in object_of(configs).items()}
+            return {key: _config_text(value) for key, value in object_of(configs).items()}
 
     @staticmethod
     def name_error(resource: ConfigResource) -> str | None:
@@ -440,6 +439,11 @@ class ConfigZnode:
         if len(resource.entity_name.encode()) > TEXT_BYTES_MAX:
             return f"{shortened(ConfigZnode.path(resource))}: the name is too long"
         return None
+
+
+def _config_text(value: Any) -> str:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return str(value) if is_number else string(value)
 
 
 def notification_number(name: str, word: str) -> int | None:

@@ -54,7 +54,7 @@ from controller.requests.pending_request import NOT_CONTROLLER, PendingRequest
 from controller.requests.responses import ResponseEncoder
 from controller.store.outcomes import OutcomeIndex, encode_outcomes
 from controller.store.plan import plan_multis, plan_operations
-from controller.store.port import Committed, ContentConflictError, Fence
+from controller.store.port import Committed, ContentConflictError, ControllerMovedError, Fence
 from envelope.messages import EnvelopeReply
 from event_log.events import ImageAdvanced
 from event_log.writer import EventLog
@@ -178,7 +178,8 @@ class ControllerLoop:
         """Serve until this controller is no longer active.
 
         Raises:
-            ControllerMovedError, UnknownOutcomeError: another controller is or may be active.
+            ControllerMovedError, UnknownOutcomeError: another controller is or may be active, or
+                the next one must choose other commit numbers.
         """
         while True:
             await self._wake.wait()
@@ -348,6 +349,9 @@ class ControllerLoop:
                 self._committed(multis[done], committed)
                 done += 1
         except ContentConflictError as conflict:
+            if conflict.index == 0:
+                path = OutcomeZnode.path(first + done)
+                raise ControllerMovedError(f"another program has created {path}") from None
             return done, conflict
         return done, None
 

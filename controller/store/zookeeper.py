@@ -210,7 +210,8 @@ class ZooKeeperStore:
         From now on only this session commits.
 
         Normally the number is the version of the commit counter. If the counter was deleted by
-        hand, it is created again, and the numbers continue after the newest outcomes.
+        hand, it is created again, and the numbers continue after the newest outcomes. Numbers that
+        another program has used are skipped.
         """
         try:
             counter = await self._session.get(CommitZnode.path)
@@ -221,6 +222,9 @@ class ZooKeeperStore:
         commits = (OutcomeZnode.commit_of(name) for name in names)
         newest = max((commit for commit in commits if commit is not None), default=0)
         self._commit_number = max(counter.version, newest)
+        taken = {f"{OutcomeZnode.parent}/{name}" for name in names}
+        while OutcomeZnode.path(self._commit_number + 1) in taken:
+            self._commit_number += 1
         self._commit_lead = self._commit_number - counter.version
         return counter.stat.mzxid
 

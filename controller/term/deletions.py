@@ -19,7 +19,7 @@ class Deletions:
     """
 
     def __init__(self) -> None:
-        self._refused: set[str] = set()
+        self._kept: set[str] = set()
 
     async def commit(self, loop: ControllerLoop, operations: Sequence[Operation]) -> bool:
         """Commit the operations; return False if one of them failed. Later calls leave it out.
@@ -27,13 +27,13 @@ class Deletions:
         Raises:
             ConnectionLostError: the connection broke.
         """
-        wanted = [operation for operation in operations if operation.path not in self._refused]
+        wanted = [operation for operation in operations if operation.path not in self._kept]
         for at in range(0, len(wanted), OPERATIONS_PER_MULTI):
             multi = wanted[at : at + OPERATIONS_PER_MULTI]
             try:
                 await loop.commit_operations(multi)
             except ContentConflictError as conflict:
-                self._refused.add(multi[conflict.index].path)
+                self._kept.add(multi[conflict.index].path)
                 _log.error("a znode stays, because another program has changed it: %s", conflict)
                 return False
         return True

@@ -12,6 +12,7 @@ from tests.hostile.full_disks import fill_the_disk
 from tests.hostile.many_topics import create_many_topics
 from tests.hostile.other_users import attack_as_another_user
 from tests.hostile.prepared_folders import prepare_folders
+from tests.hostile.zookeeper import attack_zookeeper
 
 FAMILIES: Final = (
     Family("evidence", plant_evidence),
@@ -20,5 +21,6 @@ FAMILIES: Final = (
     Family("other users", attack_as_another_user),
     Family("full disks", fill_the_disk),
     Family("report in a browser", attack_the_report),
+    Family("ZooKeeper", attack_zookeeper),
     Family("many topics", create_many_topics),
 )

@@ -12,6 +12,7 @@ import pytest
 from tests.hostile.campaign import ALLOWED, Result, catalogue, forbidden_changes, run, table
 from tests.hostile.mutations import Mutator
 from tests.hostile.target import started
+from tests.hostile.zookeeper import FAMILIES, attack_zookeeper
 
 FOLDER = Path(__file__).parent
 pytestmark = pytest.mark.filterwarnings("ignore:ssl.TLSVersion")  # the attacker offers TLS 1.1
@@ -52,6 +53,14 @@ def test_the_attack_reports_topics_that_are_open_to_everyone(tmp_path: Path) -> 
     assert "rights, a stranger at the controller: CreateTopics: 0, not 29" in text
     assert "written without rights: " in text
     assert "CreateAcls" not in text
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+def test_the_attack_on_zookeeper_has_no_finding(tmp_path: Path) -> None:
+    families, findings = attack_zookeeper(tmp_path)
+    assert findings == []
+    assert families == [family.__name__ for family in FAMILIES]
 
 
 def test_a_new_notification_is_a_finding_and_a_purged_one_is_not() -> None:

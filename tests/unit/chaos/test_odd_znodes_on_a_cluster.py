@@ -9,7 +9,7 @@ import asyncio
 import logging
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -159,6 +159,38 @@ def test_outcomes_that_cannot_be_deleted_end_no_term(caplog: pytest.LogCaptureFi
     """The controller prunes the outcomes of finished requests every second."""
     run({f"/bridgehead/outcomes/{commit:010}/foreign": b"" for commit in range(1, 9)}, caplog)
     assert "a znode stays, because another program has changed it: /bridgehead/" in caplog.text
+
+
+class TakenNumbers(Simulation):
+    """Another program creates outcomes with the numbers of the next commits."""
+
+    async def _play(self, odd: Mapping[str, bytes | None]) -> dict[str, Any]:
+        await self.cluster.start()
+        before = await self._until_complete()
+        client = ClusterClient({n: self.cluster.address(n) for n in self.cluster.nodes}, "test")
+        await self._write(odd)
+        codes = [await self._create(client, broker, f"t-{broker}") for broker in self.cluster.nodes]
+        for move in (1, 2):  # The next controllers continue after the highest number.
+            after = await self._until_complete()
+            await self.cluster.nodes[after["id"]].expire_controller()
+            await asyncio.sleep(1)
+            codes.append(await self._create(client, 1, f"moved-{move}"))
+        after = await self._until_complete()
+        client.close()
+        await self.cluster.stop()
+        elections = after["controller_epoch"] - before["controller_epoch"]
+        return {"codes": codes, "elections": elections}
+
+
+@pytest.mark.parametrize("numbers", [range(20), range(100, 200), [10**10 - 1], [10**15 - 1]])
+def test_writes_continue_after_another_program_took_numbers_of_commits(
+    numbers: Sequence[int],
+) -> None:
+    with tempfile.TemporaryDirectory() as data:
+        odd = {f"/bridgehead/outcomes/{number:010}": b"{}" for number in numbers}
+        seen = TakenNumbers(Path(data)).play(odd)
+    assert seen["codes"] == [0] * 5
+    assert seen["elections"] <= 3
 
 
 class LastEpoch(Simulation):

@@ -140,7 +140,8 @@ def _places(value: Any, *place: Any) -> list[tuple[Any, ...]]:
     """Return the place of every value in a JSON value."""
     parts = value.items() if isinstance(value, dict) else enumerate(value)
     below = (_places(part, *place, key) for key, part in parts if isinstance(part, dict | list))
-    return [(*place, key) for key in _keys(value)] + [found for places in below for found in places]
+    here: list[tuple[Any, ...]] = [(*place, key) for key in _keys(value)]
+    return here + [nested for places in below for nested in places]
 
 
 def _keys(value: Any) -> list[Any]:
@@ -179,4 +180,4 @@ def odd_trees() -> st.SearchStrategy[dict[str, bytes | None]]:
     every = st.fixed_dictionaries({path: contents(path) for path in VALID})
     paths = st.builds("{}/{}".format, st.sampled_from(FOLDERS), NAMES)
     named = st.dictionaries(paths, st.sampled_from(sorted(VALID)).flatmap(contents), max_size=3)
-    return st.builds(lambda known, more: known | more, every, named)
+    return st.builds(lambda valid, more: valid | more, every, named)

@@ -85,7 +85,7 @@ async def test_a_znode_is_named_while_it_is_invalid() -> None:
     term, znodes = Term(), Znodes(**WRITTEN)
     path = ConfigZnode.path(DEFAULTS)
     skipped, external = SkippedZnodes([f"{path}s: another znode"]), ExternalWrites()
-    content = b'{"version":1,"config":{"log.cleaner.threads":2}}'
+    content = b'{"version":1,"config":{"log.cleaner.threads":[2]}}'
 
     async def read(reads: Sequence[Read]) -> list[ReadResult]:
         return [ZnodeData(content, bytes(68))] if content else await znodes.read(reads)
@@ -94,7 +94,7 @@ async def test_a_znode_is_named_while_it_is_invalid() -> None:
     running = asyncio.create_task(term.loop.run())
     external.config_seen(DEFAULTS, WRITTEN)
     await external.caught_up()
-    assert skipped.errors == (f"{path}: a number instead of a string", f"{path}s: another znode")
+    assert skipped.errors == (f"{path}: an array instead of a string", f"{path}s: another znode")
     content = b""
     external.config_seen(DEFAULTS, WRITTEN)
     await external.caught_up()

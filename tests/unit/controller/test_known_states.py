@@ -139,7 +139,7 @@ async def test_a_state_that_another_program_deleted_is_found() -> None:
 
 
 def cache_with(*states: PartitionState) -> MetadataCache:
-    image = Mock(controller_epoch=7, brokers={})
+    image = Mock(controller_epoch=7, brokers={}, unreadable=())
     image.topics = {NAME: Topic(NAME, ID, (REPLICAS,) * len(states), states, {}, {})}
     (message,) = full_parts(image, 1)
     body = encode_request(ApiKey.UPDATE_METADATA, 8, message)
