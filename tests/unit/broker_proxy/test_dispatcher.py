@@ -14,7 +14,12 @@ from prometheus_client import CollectorRegistry
 
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.apis import API_SPECS, Route
-from bridgehead.kafka_wire.codec import decode_response, encode_request, encode_response
+from bridgehead.kafka_wire.codec import (
+    decode_request,
+    decode_response,
+    encode_request,
+    encode_response,
+)
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.headers import (
     decode_response_header,
@@ -209,6 +214,32 @@ async def test_the_inner_response_is_relayed_unchanged() -> None:
     assert (broker.last().zxid, broker.last().error, broker.last().route) == (1234, None, "FORWARD")
     assert broker.counts()["num_messages_redirected_count"] == 1
     assert broker.counts()["num_client_forwarding_to_controller_count"] == 0
+
+
+async def test_a_connection_counts_while_it_waits_for_the_controller() -> None:
+    """Two requests of one connection; the controller's own broker waits for no other node."""
+    for is_controller, waiting, forwarded in ((False, 1, 2), (True, 0, 0)):
+        broker = Broker(is_controller=is_controller)
+        replies: list[asyncio.Future[EnvelopeReply]] = []
+
+        def send(
+            envelope: Envelope, replies: list[asyncio.Future[EnvelopeReply]] = replies
+        ) -> asyncio.Future[EnvelopeReply]:
+            replies.append(asyncio.get_running_loop().create_future())
+            return replies[-1]
+
+        broker.link.send = send  # type: ignore[method-assign]
+        handled = [asyncio.create_task(broker.dispatcher.handle(_create())) for _ in range(2)]
+        while len(replies) < 2:
+            await asyncio.sleep(0)
+        counts = broker.counts()
+        assert counts["num_client_forwarding_to_controller_count"] == waiting
+        assert counts["bridgehead_client_requests_forwarded_total"] == forwarded
+        assert (counts["num_client_forwarding_to_controller_rate"] > 0) is not is_controller
+        for reply in replies:
+            reply.set_result(EnvelopeReply(31, None, 0))
+        await asyncio.gather(*handled)
+        assert broker.counts()["num_client_forwarding_to_controller_count"] == 0
 
 
 async def test_a_response_is_recorded_after_the_previous_response() -> None:
@@ -424,6 +455,28 @@ async def test_a_drafted_listener_splits_off_only_changes_of_loggers(key: int) -
     reply = await broker.dispatcher.handle(request)
     assert reply == encode_response_header(key, 1, 9) + b"not read"
     assert [envelope.request_data for envelope in broker.link.sent] == [body]
+
+
+async def test_a_broker_that_writes_itself_splits_requests_of_a_drafted_listener_too() -> None:
+    """It is below the bridge release, so nothing is forwarded."""
+    written: list[list[str]] = []
+
+    async def write(request: ClientRequest, rest: Any) -> tuple[Any, int]:
+        written.append([resource.resource_name for resource in rest.resources])
+        rows = [AlterConfigsResourceResponse(0, None, 2, r.resource_name) for r in rest.resources]
+        return AlterConfigsResponse(responses=rows), 77
+
+    relay: Any = None
+    writes = Writes(relay, {33: KeepsFirst()}, image_zxid=lambda: 42, write_directly=write)
+    sent = _alter("a", "b")
+    drafted = replace(sent, client=replace(sent.client, dialect="drafted"))
+    message = decode_request(33, 1, sent.body)
+    done = await writes.execute(drafted, message, Route.DIRECT)
+    assert written == [["b"]]
+    assert done.zxid == 77
+    assert done.body is not None
+    merged = decode_response(33, 1, done.body).responses
+    assert [(row.resource_name, row.error_code) for row in merged] == [("a", 42), ("b", 0)]
 
 
 async def test_a_split_request_with_only_local_resources_is_not_forwarded() -> None:
