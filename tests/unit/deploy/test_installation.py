@@ -13,6 +13,7 @@ from hatchling.build import get_requires_for_build_wheel
 
 from bridgehead.cluster.java import class_path
 from deploy.link_package import ROOT, link
+from deploy.wheel_jars import wrong_digests
 
 
 def run_in(site: Path, *arguments: str) -> str:
@@ -72,3 +73,13 @@ def test_the_build_finds_the_jars_without_other_packages() -> None:
         check=True,
     )
     assert done.stdout.strip() == jars
+
+
+def test_a_jar_that_we_do_not_ship_is_named(tmp_path: Path) -> None:
+    jars = [Path(jar) for jar in class_path().split(":")]
+    assert wrong_digests(jars) == []
+    changed = tmp_path / jars[0].name
+    changed.write_bytes(jars[0].read_bytes() + b"x")
+    unknown = tmp_path / "other.jar"
+    unknown.touch()
+    assert wrong_digests([changed, *jars[1:], unknown]) == [changed.name, "other.jar"]
