@@ -185,9 +185,8 @@ class RunningCluster:
 
     async def stop(self) -> None:
         """Stop the nodes, then ZooKeeper, and seal the evidence."""
-        for task in self._thaws:
-            task.cancel()
         with contextlib.suppress(OSError):  # A full disk must not prevent the stop.
+            self.thaw_now()
             self.record.ending(sum(node.is_running() for node in self.nodes.values()))
         for node in self.nodes.values():
             node.request_stop()

@@ -70,5 +70,26 @@ def test_a_cluster_stops_completely_while_the_disk_is_full(
     assert said == [f"{cluster.record.folder} is not sealed: No space left on device"]
 
 
+def test_a_pause_ends_before_the_run_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the judge would find a fault that was not healed."""
+    cluster = RunningCluster(ClusterSettings(data_dir=tmp_path, keep_evidence=False), print)
+    cluster.record = started(tmp_path, [])
+    node = Mock(id=1, exit_status=lambda: 0, is_running=lambda: True)
+    cluster.nodes[1] = node
+
+    async def freeze_and_stop() -> None:
+        cluster.record.fault_injected("pause", 1)
+        cluster.thaw_later(node, 3600)
+        await cluster.stop()
+
+    asyncio.run(freeze_and_stop())
+    node.thaw.assert_called_once_with()
+    (file,) = (cluster.record.folder / "harness=supervisor").iterdir()
+    events = [json.loads(line) for line in file.read_text().splitlines()]
+    kinds = [event["kind"] for event in events]
+    assert kinds == ["started", "fault_injected", "fault_healed", "run_ending", "node_ended"]
+    assert events[3]["running"] == 1
+
+
 async def _no_dump(_connect: str, _name: str) -> None:
     """Dump nothing: there is no ZooKeeper."""
