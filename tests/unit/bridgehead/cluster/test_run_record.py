@@ -91,5 +91,28 @@ def test_a_pause_ends_before_the_run_does(tmp_path: Path, monkeypatch: pytest.Mo
     assert events[3]["running"] == 1
 
 
+def test_the_end_of_a_pause_is_recorded_before_the_node_can_write(tmp_path: Path) -> None:
+    """An event of the node before `fault_healed` would deny the pause."""
+    cluster = RunningCluster(ClusterSettings(data_dir=tmp_path), lambda _sentence: None)
+    cluster.record = started(tmp_path, [])
+    order: list[str] = []
+    node = Mock(id=1, thaw=lambda: order.append(f"thawed after {kinds()[-1]}"))
+
+    def kinds() -> list[str]:
+        (file,) = (cluster.record.folder / "harness=supervisor").iterdir()
+        return [json.loads(line)["kind"] for line in file.read_text().splitlines()]
+
+    async def pause_twice() -> None:
+        cluster.thaw_later(node, 0)
+        while not order:
+            await asyncio.sleep(0)
+        cluster.record.fault_injected("pause", 1)
+        cluster.thaw_later(node, 3600)
+        cluster.thaw_now()
+
+    asyncio.run(pause_twice())
+    assert order == ["thawed after fault_healed"] * 2
+
+
 async def _no_dump(_connect: str, _name: str) -> None:
     """Dump nothing: there is no ZooKeeper."""
