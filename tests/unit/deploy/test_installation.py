@@ -40,11 +40,12 @@ def test_setup_makes_the_package_importable_and_nothing_else(tmp_path: Path) -> 
 
 def test_setup_registers_the_pytest_plugin_and_the_command(tmp_path: Path) -> None:
     link(tmp_path)
-    assert "--bridgehead-keep=DIR" in run_in(tmp_path, "-m", "pytest", "--help")
+    for named in ((), ("-p", "bridgehead.pytest_plugin")):
+        assert "--bridgehead-keep=DIR" in run_in(tmp_path, "-m", "pytest", *named, "--help")
     code = "import importlib.metadata as m; print([e.name for e in " + (
         "m.distribution('bridgehead').entry_points])"
     )
-    assert run_in(tmp_path, "-c", code) == "['bridgehead', 'bridgehead']\n"
+    assert run_in(tmp_path, "-c", code) == "['bridgehead', 'bridgehead.pytest_plugin']\n"
 
 
 def test_an_isolated_build_gets_the_jars_of_the_pinned_pyspark(
