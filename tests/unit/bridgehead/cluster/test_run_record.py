@@ -77,12 +77,12 @@ def test_a_pause_ends_before_the_run_does(tmp_path: Path, monkeypatch: pytest.Mo
     node = Mock(id=1, exit_status=lambda: 0, is_running=lambda: True)
     cluster.nodes[1] = node
 
-    async def freeze_and_stop() -> None:
+    async def pause_and_stop() -> None:
         cluster.record.fault_injected("pause", 1)
         cluster.thaw_later(node, 3600)
         await cluster.stop()
 
-    asyncio.run(freeze_and_stop())
+    asyncio.run(pause_and_stop())
     node.thaw.assert_called_once_with()
     (file,) = (cluster.record.folder / "harness=supervisor").iterdir()
     events = [json.loads(line) for line in file.read_text().splitlines()]
