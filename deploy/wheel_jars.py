@@ -1,17 +1,33 @@
 """A hatchling build hook that copies the jars of the embedded ZooKeeper into the wheel.
 
-The jars come from the PySpark in the build environment. requirements/dev.lock pins the version
-and digest of PySpark (docs/adr/0010-jars-in-the-wheel.md). pyproject.toml names the same version
-for isolated builds, such as `pip install git+URL`.
+The jars come from the PySpark in the build environment (docs/adr/0010-jars-in-the-wheel.md).
+requirements/dev.lock pins its version and digest, pyproject.toml the version for isolated builds,
+such as `pip install git+URL`. In every build the jars must have the digests in
+zookeeper_jars.sha256; after an update of PySpark, `sha256sum` writes them again.
 """
 
 from __future__ import annotations
 
+import hashlib
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+DIGESTS: Final = Path(__file__).with_name("zookeeper_jars.sha256")
+
+
+def wrong_digests(jars: Iterable[Path]) -> list[str]:
+    """Return the names of the jars whose SHA-256 is not in `DIGESTS`."""
+    lines = DIGESTS.read_text(encoding="utf-8").splitlines()
+    digests = {name: digest for digest, name in (line.split() for line in lines)}
+    return [
+        jar.name
+        for jar in jars
+        if digests.get(jar.name) != hashlib.sha256(jar.read_bytes()).hexdigest()
+    ]
 
 
 class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]  # no configuration of its own
@@ -32,5 +48,8 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]  # no confi
             ) from error
         finally:
             sys.path.remove(self.root)
+        wrong = wrong_digests(map(Path, jars))
+        if wrong:
+            raise RuntimeError(f"These jars are not the ones that we ship: {', '.join(wrong)}.")
         for jar in map(Path, jars):
             build_data["force_include"][str(jar)] = f"bridgehead/_zookeeper/{jar.name}"

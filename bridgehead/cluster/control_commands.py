@@ -262,9 +262,9 @@ async def _node_restart(cluster: RunningCluster, message: Message) -> Message:
 async def _node_stop(cluster: RunningCluster, message: Message) -> Message:
     node = _running_node(cluster, message)
     pid = node.pid
+    cluster.end_pause(node)
     cluster.record.fault_injected("stop", node.id)
     await asyncio.to_thread(node.stop)
-    cluster.end_pause(node)
     return {"id": node.id, "pid": pid}
 
 
@@ -278,9 +278,9 @@ async def _controller_kill(cluster: RunningCluster, _: Message) -> Message:
 
 def _kill(cluster: RunningCluster, node: NodeProcess) -> Message:
     pid = node.pid
+    cluster.end_pause(node)
     cluster.record.fault_injected("kill", node.id)
     node.kill()
-    cluster.end_pause(node)
     return {"id": node.id, "pid": pid}
 
 

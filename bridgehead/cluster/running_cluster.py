@@ -190,8 +190,10 @@ class RunningCluster:
 
         async def thaw() -> None:
             await asyncio.sleep(seconds)
-            node.thaw()
-            self.record.fault_healed("pause", node.id)
+            try:  # Recorded first: the judge knows by it which events came after the pause.
+                self.record.fault_healed("pause", node.id)
+            finally:
+                node.thaw()
             self.announce(f"Broker {node.id} resumes after {seconds:g} s.")
 
         task = asyncio.create_task(thaw())
@@ -201,11 +203,13 @@ class RunningCluster:
     def thaw_now(self) -> None:
         """Resume every frozen node."""
         for node in set(self._thaws.values()):
-            node.thaw()
-            self.end_pause(node)
+            try:
+                self.end_pause(node)
+            finally:
+                node.thaw()
 
     def end_pause(self, node: NodeProcess) -> None:
-        """Record that a frozen node has resumed or ended, and cancel its timer."""
+        """Record that a frozen node is about to resume or end, and cancel its timer."""
         for task, frozen in list(self._thaws.items()):
             if frozen is node:
                 task.cancel()
@@ -226,9 +230,8 @@ class RunningCluster:
                 await self._stop()
 
     async def _stop(self) -> None:
-        for task in self._thaws:
-            task.cancel()
         with contextlib.suppress(OSError):  # A full disk must not prevent the stop.
+            self.thaw_now()
             self.record.ending(sum(node.is_running() for node in self.nodes.values()))
         for node in self.nodes.values():
             node.request_stop()

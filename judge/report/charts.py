@@ -91,13 +91,13 @@ def lines(
 ) -> str:
     """Draw series, with bands and marks behind them.
 
-    Without `x_unit`, the ticks of x are whole numbers. A mark outside the series is drawn at their
-    edge.
+    Without `x_unit`, the ticks of x are whole numbers. The axis begins at 0 and ends at the last
+    point or mark.
     """
     height = 240.0
     xs = [x for line in series for x, _ in line.points] or [0.0]
     ys = [y for line in series for _, y in line.points if y is not None] or [0.0]
-    span = max(max(xs), 1e-9)
+    span = max([*xs, *(mark.at for mark in marks), 1e-9])
     top = _top_of(max(ys))
     plot_width, plot_height = WIDTH - _LEFT - _RIGHT, height - _TOP - _BOTTOM
 

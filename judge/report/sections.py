@@ -37,7 +37,8 @@ def over_time(tables: Mapping[str, Rows]) -> str:
             points.append(((at - zero) / 1000, empty if value is None else value * scale))
         return charts.Line(name, points)
 
-    bands = _bands(tables["terms"], zero, end_ms)
+    last_ms = max([end_ms, *(int(fault["wall_ms"]) for fault in tables["faults"])])
+    bands = _bands(tables["terms"], zero, last_ms)
     marks = [
         charts.Mark((fault["wall_ms"] - zero) / 1000, f"{fault['action']} {fault['target']}")
         for fault in tables["faults"]

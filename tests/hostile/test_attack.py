@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.hostile.campaign import ALLOWED, Result, catalogue, forbidden_changes, run, table
+from tests.hostile.family import Report
 from tests.hostile.mutations import Mutator
 from tests.hostile.target import started
 from tests.hostile.zookeeper import FAMILIES, attack_zookeeper
@@ -58,9 +59,10 @@ def test_the_attack_reports_topics_that_are_open_to_everyone(tmp_path: Path) -> 
 @pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_the_attack_on_zookeeper_has_no_finding(tmp_path: Path) -> None:
-    families, findings = attack_zookeeper(tmp_path)
-    assert findings == []
-    assert families == [family.__name__ for family in FAMILIES]
+    report = Report()
+    attack_zookeeper(tmp_path, report)
+    assert report.findings == []
+    assert report.figures == [f"ran: {', '.join(family.__name__ for family in FAMILIES)}"]
 
 
 def test_a_new_notification_is_a_finding_and_a_purged_one_is_not() -> None:

@@ -13,6 +13,7 @@ from hatchling.build import get_requires_for_build_wheel
 
 from bridgehead.cluster.java import class_path
 from deploy.link_package import ROOT, link
+from deploy.wheel_jars import wrong_digests
 
 
 def run_in(site: Path, *arguments: str) -> str:
@@ -39,11 +40,12 @@ def test_setup_makes_the_package_importable_and_nothing_else(tmp_path: Path) -> 
 
 def test_setup_registers_the_pytest_plugin_and_the_command(tmp_path: Path) -> None:
     link(tmp_path)
-    assert "--bridgehead-keep=DIR" in run_in(tmp_path, "-m", "pytest", "--help")
+    for named in ((), ("-p", "bridgehead.pytest_plugin")):
+        assert "--bridgehead-keep=DIR" in run_in(tmp_path, "-m", "pytest", *named, "--help")
     code = "import importlib.metadata as m; print([e.name for e in " + (
         "m.distribution('bridgehead').entry_points])"
     )
-    assert run_in(tmp_path, "-c", code) == "['bridgehead', 'bridgehead']\n"
+    assert run_in(tmp_path, "-c", code) == "['bridgehead', 'bridgehead.pytest_plugin']\n"
 
 
 def test_an_isolated_build_gets_the_jars_of_the_pinned_pyspark(
@@ -72,3 +74,13 @@ def test_the_build_finds_the_jars_without_other_packages() -> None:
         check=True,
     )
     assert done.stdout.strip() == jars
+
+
+def test_a_jar_that_we_do_not_ship_is_named(tmp_path: Path) -> None:
+    jars = [Path(jar) for jar in class_path().split(":")]
+    assert wrong_digests(jars) == []
+    changed = tmp_path / jars[0].name
+    changed.write_bytes(jars[0].read_bytes() + b"x")
+    unknown = tmp_path / "other.jar"
+    unknown.touch()
+    assert wrong_digests([changed, *jars[1:], unknown]) == [changed.name, "other.jar"]

@@ -9,6 +9,7 @@ import pytest
 from judge.__main__ import main
 from judge.evidence.reading import read_sealed
 from judge.history import History
+from judge.report import charts
 from judge.report.failovers import failovers
 from judge.report.page import _percentile, terms, timeline
 from tests import golden_histories
@@ -43,6 +44,14 @@ def test_faults_are_marks_on_the_timelines(
     timelines = html[html.index("<h2>Over time") : html.index("<h2>Failover")]
     assert timelines.count('class="mark"') == 2  # in the chart of requests and that of latencies
     assert timelines.count(">kill 2<") == 2
+
+
+def test_the_axis_reaches_to_a_fault_after_the_last_request() -> None:
+    line = charts.Line("a", [(0.0, 1.0), (2.0, 1.0)])
+    drawn = charts.lines("t", [line], [], "ms", marks=[charts.Mark(40.0, "kill 7")])
+    assert ">40 s<" in drawn
+    right = charts.WIDTH - 12
+    assert f'd="M{right:.1f} ' in drawn
 
 
 def test_the_rows_are_those_of_the_evidence(tmp_path: Path) -> None:

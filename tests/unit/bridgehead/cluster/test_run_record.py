@@ -70,5 +70,49 @@ def test_a_cluster_stops_completely_while_the_disk_is_full(
     assert said == [f"{cluster.record.folder} is not sealed: No space left on device"]
 
 
+def test_a_pause_ends_before_the_run_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the judge would find a fault that was not healed."""
+    cluster = RunningCluster(ClusterSettings(data_dir=tmp_path, keep_evidence=False), print)
+    cluster.record = started(tmp_path, [])
+    node = Mock(id=1, exit_status=lambda: 0, is_running=lambda: True)
+    cluster.nodes[1] = node
+
+    async def pause_and_stop() -> None:
+        cluster.record.fault_injected("pause", 1)
+        cluster.thaw_later(node, 3600)
+        await cluster.stop()
+
+    asyncio.run(pause_and_stop())
+    node.thaw.assert_called_once_with()
+    (file,) = (cluster.record.folder / "harness=supervisor").iterdir()
+    events = [json.loads(line) for line in file.read_text().splitlines()]
+    kinds = [event["kind"] for event in events]
+    assert kinds == ["started", "fault_injected", "fault_healed", "run_ending", "node_ended"]
+    assert events[3]["running"] == 1
+
+
+def test_the_end_of_a_pause_is_recorded_before_the_node_can_write(tmp_path: Path) -> None:
+    """An event of the node before `fault_healed` would deny the pause."""
+    cluster = RunningCluster(ClusterSettings(data_dir=tmp_path), lambda _sentence: None)
+    cluster.record = started(tmp_path, [])
+    order: list[str] = []
+    node = Mock(id=1, thaw=lambda: order.append(f"thawed after {kinds()[-1]}"))
+
+    def kinds() -> list[str]:
+        (file,) = (cluster.record.folder / "harness=supervisor").iterdir()
+        return [json.loads(line)["kind"] for line in file.read_text().splitlines()]
+
+    async def pause_twice() -> None:
+        cluster.thaw_later(node, 0)
+        while not order:
+            await asyncio.sleep(0)
+        cluster.record.fault_injected("pause", 1)
+        cluster.thaw_later(node, 3600)
+        cluster.thaw_now()
+
+    asyncio.run(pause_twice())
+    assert order == ["thawed after fault_healed"] * 2
+
+
 async def _no_dump(_connect: str, _name: str) -> None:
     """Dump nothing: there is no ZooKeeper."""
