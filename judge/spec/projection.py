@@ -102,6 +102,9 @@ class Run:
             for e in evidence.events
             if e["kind"] == "node_ended"
         }
+        self.stopped = {
+            (e["node"], e["boot"]) for e in evidence.events if e["kind"] == "stopped"
+        }
         self.boots: dict[str, list[tuple[int, str]]] = defaultdict(list)
         self.of_request: dict[str, list[Event]] = defaultdict(list)
         self.of_boot: dict[tuple[str, str], list[Event]] = defaultdict(list)
@@ -377,11 +380,60 @@ class Projection:
             ):
                 ended_ns = self._run.ends.get((node, boot), next_ns)
                 if begin <= ended_ns <= self._last_ns:
+                    if (node, boot) not in self._run.stopped:
+                        rows += self._lost_with(node, boot)
                     is_former = number == 1 and boot != self._identity[1]
                     kind = "former_ended" if is_former else "restarted"
                     entry = {"kind": kind, "node": number}
                     rows.append((ended_ns, 0, [(entry, f"node {node} ended")]))
         return rows
+
+    def _lost_with(self, node: str, boot: str) -> list[tuple[int, int, list[_Entry]]]:
+        """Return the entries of executions that a killed process had not written yet.
+
+        ZooKeeper's log shows that the process committed elements of the request.
+        """
+        logged = self._run.of_boot[node, boot]
+        numbers = {e["number"] for e in logged if e["kind"] == COMMIT_SENT}
+        lost = [
+            (commit, term)
+            for commit in self._commits
+            for term in self._terms
+            if term.session == commit.session
+            and (term.node, term.boot) == (node, boot)
+            and commit.number not in numbers
+        ]
+        if not lost:
+            return []
+        last_ns = logged[-1]["mono_ns"] if logged else 0
+        entries: list[_Entry] = []
+        commit, term = lost[0]
+        entry = {"node": self._nodes[node], "epoch": term.epoch - self._base}
+        text = f"lost with node {node}: "
+        if not any(e["kind"] == STARTED and e["request_id"] == self._id for e in logged):
+            received = {
+                e["attempt"] for e in self._own if e["kind"] == RECEIVED and e["boot"] == boot
+            }
+            sent = [
+                e for e in self._own if e["kind"] == SENT and str(e["controller_id"]) == node
+            ]
+            arrived = next((e for e in sent if e["attempt"] not in received), None)
+            if arrived is not None:
+                last_ns = max(last_ns, arrived["mono_ns"])
+                arrival = entry | {"kind": RECEIVED, "attempt": arrived["attempt"]}
+                entries.append((arrival, f"{text}{RECEIVED}"))
+            states = {topic: {False, True} for topic in self._representative}
+            informed = entry | {"kind": "informed", "num": commit.number - 1, "may": states}
+            entries.append((informed, f"{text}the image of {STARTED}"))
+            errors = dict.fromkeys(self._representative, _FREE)
+            entries.append((entry | {"kind": STARTED, "errors": errors}, f"{text}{STARTED}"))
+        for commit, _ in lost:
+            topics = {self._class_of[e] for e in commit.elements[self._identity]}
+            multi = {"num": commit.number, "isApplied": True, "topics": topics}
+            entries.append(
+                (entry | multi | {"kind": COMMIT_SENT}, f"{text}{COMMIT_SENT} {commit.number}")
+            )
+        return [(last_ns, 1 << 62, entries)]
 
     def _entries(
         self, event: Event, execution: tuple[list[Event], Event | None] | None

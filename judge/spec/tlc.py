@@ -124,7 +124,9 @@ def run_tlc(
             shutil.copy(path, folder)
         Path(folder, "Model.tla").write_text("\n".join(module) + "\n")
         Path(folder, "Model.cfg").write_text("\n".join(config) + "\n")
-        command = [java, _MEMORY, *_QUICK_START, "-cp", str(jar), "tlc2.TLC", "-deadlock"]
+        # TLC unpacks its own modules into the folder for temporary files.
+        command = [java, _MEMORY, *_QUICK_START, f"-Djava.io.tmpdir={folder}", "-cp", str(jar)]
+        command += ["tlc2.TLC", "-deadlock", "-nowarning"]
         command += ["-workers", str(workers or os.cpu_count() or 1), "-metadir", f"{folder}/states"]
         command += [*options, "Model.tla"]
         try:
