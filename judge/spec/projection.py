@@ -72,6 +72,7 @@ class _Term:
     epoch: int
     session: str
     zxid: int  # of the election
+    version: int  # of /controller_epoch
     node: str = ""
     boot: str = ""
     claimed_ns: int = 0
@@ -84,6 +85,7 @@ class _Commit:
     number: int
     zxid: int
     session: str
+    fence: int  # the version of /controller_epoch that operation 0 checked; -1: none
     elements: dict[Identity, set[str]] = field(default_factory=dict)
 
 
@@ -139,7 +141,7 @@ class Run:
             paths = {o.path: o for o in line.operations if o.kind in ("create", "set", "delete")}
             epoch = paths.get(_EPOCH)
             if epoch is not None and epoch.kind == "set":
-                term = _Term(int(epoch.data or 0), line.session, line.zxid)
+                term = _Term(int(epoch.data or 0), line.session, line.zxid, epoch.version)
                 if paths.get(_CONTROLLER) is None or paths[_CONTROLLER].kind != "create":
                     term.session = "no election"  # The epoch must be set by the claim.
                 terms.append(term)
@@ -217,7 +219,8 @@ def _commit_of(line: CommitLine) -> _Commit | None:
     )
     if number is None:
         return None
-    commit = _Commit(number, line.zxid, line.session)
+    fence = next((o.version for o in line.operations if o.kind == "check" and o.path == _EPOCH), -1)
+    commit = _Commit(number, line.zxid, line.session, fence)
     for outcome in line.outcomes:
         identity = outcome.broker_id, outcome.incarnation, outcome.sequence
         commit.elements.setdefault(identity, set()).add(outcome.element)
@@ -591,6 +594,8 @@ class Projection:
         }
         if term is None:
             entry["kind"] = "foreign"
+        elif commit.fence != term.version:
+            entry["kind"] = "not_fenced"
         skipped = {"kind": "skipped", "num": commit.number - 1}
         text = f"commit {commit.number}, zxid {commit.zxid}"
         return [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +23,7 @@ from judge.spec.tlc import TlcError, find_jar
 from judge.verdicts import Verdict
 from spec.__main__ import check
 from spec.models import CONTROLS, MODELS
+from tests.kill_matrix.not_explained import NOT_EXPLAINED
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -244,21 +245,7 @@ def test_a_run_without_forwarded_requests_is_nodata(evidence: Evidence) -> None:
 
 # --- Faulty nodes --------------------------------------------------------------------------------
 
-# Seeded bugs of the exactly-once and fencing kind, and where they act.
-REJECTED: Sequence[tuple[str, ...]] = (
-    ("controller_pause_past_session", "fence_off", "retry_across_sessions"),
-    ("controller_killed", "unfenced_configs"),
-    ("session_stolen_in_large_request", "deletes_successors_znode"),
-    ("sessions_flap", "acts_after_resigning"),
-    ("sessions_flap", "reuses_image"),
-    ("sessions_flap", "relays_not_controller"),
-    ("sessions_flap", "counts_operations"),
-    ("reply_of_commit_lost", "naive_retry"),
-    ("request_of_commit_lost", "assumes_commit"),
-)
-
-
-@pytest.mark.parametrize("case", REJECTED, ids="-".join)
+@pytest.mark.parametrize("case", NOT_EXPLAINED, ids="-".join)
 def test_the_run_of_a_faulty_node_is_not_explained(case: tuple[str, ...], tmp_path: Path) -> None:
     scenario, *bugs = case
     slices, _ = slices_of(simulated(tmp_path / "run", scenario, *bugs))
