@@ -32,7 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     names = options.names
     try:
         if options.long:
-            return 0 if all([_simulate(each) for each in MODELS if _named(names, each.name)]) else 1
+            held = [_simulate(each) for each in MODELS if _named(names, each.name)]
+            return 0 if all(held) else 1
         models = [_check(each) for each in MODELS if _named(names, each.name)]
         controls = [
             _refute(each, prints_trace=not options.quiet)

@@ -32,7 +32,9 @@ pipeline_app = typer.Typer(
 
 SpecOption = Annotated[
     bool,
-    typer.Option("--spec", help="Check with TLC against the specification (docs/specification.md)."),
+    typer.Option(
+        "--spec", help="Check with TLC against the specification (docs/specification.md)."
+    ),
 ]
 
 

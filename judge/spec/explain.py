@@ -56,9 +56,7 @@ def explain(slices: Sequence[Slice]) -> list[Slice]:
             batch = alike[at : at + _BATCH]
             output = _run(batch, "IsReported")
             explained = {int(number) for number in _EXPLAINED.findall(output)}
-            misfits += [
-                slice_ for number, slice_ in enumerate(batch, 1) if number not in explained
-            ]
+            misfits += [slice_ for number, slice_ in enumerate(batch, 1) if number not in explained]
     return misfits
 
 

@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final
 
 from event_log.commits import CommitLine
@@ -104,13 +105,16 @@ class Run:
             for e in evidence.events
             if e["kind"] == "node_ended"
         }
-        self.stopped = {
-            (e["node"], e["boot"]) for e in evidence.events if e["kind"] == "stopped"
-        }
+        self.stopped = {(e["node"], e["boot"]) for e in evidence.events if e["kind"] == "stopped"}
         self.boots: dict[str, list[tuple[int, str]]] = defaultdict(list)
         self.of_request: dict[str, list[Event]] = defaultdict(list)
         self.of_boot: dict[tuple[str, str], list[Event]] = defaultdict(list)
         self._join_events(evidence.events)
+        self.seqs = {boot: [e["seq"] for e in events] for boot, events in self.of_boot.items()}
+        self.offices = {
+            boot: [e for e in events if e["kind"] in (ACTIVE, RESIGNED)]
+            for boot, events in self.of_boot.items()
+        }
         self.commits = [c for line in self.lines if (c := _commit_of(line)) is not None]
         self.by_number = {(c.session, c.number): c for c in self.commits}
         self.by_identity: dict[Identity, list[_Commit]] = defaultdict(list)
@@ -148,9 +152,8 @@ class Run:
                 by_session[line.session] = owner = term
             elif line.kind == "close_session" and line.session in by_session:
                 by_session[line.session].ended = line.zxid, "ended"
-            elif _CONTROLLER in paths and paths[_CONTROLLER].kind == "delete" and owner:
-                if owner.ended is None and line.session != owner.session:
-                    owner.ended = line.zxid, "deleted"
+            elif owner and _is_deletion_by_another(line, owner):
+                owner.ended = line.zxid, "deleted"
         self._find_nodes(terms)
         return terms
 
@@ -225,6 +228,14 @@ def _commit_of(line: CommitLine) -> _Commit | None:
         identity = outcome.broker_id, outcome.incarnation, outcome.sequence
         commit.elements.setdefault(identity, set()).add(outcome.element)
     return commit
+
+
+def _is_deletion_by_another(line: CommitLine, owner: _Term) -> bool:
+    return (
+        owner.ended is None
+        and line.session != owner.session
+        and any(o.kind == "delete" and o.path == _CONTROLLER for o in line.operations)
+    )
 
 
 class Projection:
@@ -324,15 +335,15 @@ class Projection:
 
     def _window(self, started: Event) -> tuple[Event, list[Event], Event | None]:
         """Return an execution, the commit events after it that matter, and its decision."""
-        boot = self._run.of_boot[started["node"], started["boot"]]
-        keys = [e["seq"] for e in boot]
-        at = bisect_right(keys, started["seq"])
+        life = started["node"], started["boot"]
+        boot = self._run.of_boot[life]
+        at = bisect_right(self._run.seqs[life], started["seq"])
         decided = None
         later: list[Event] = []
         term = self._term(started["epoch"])
         numbers = {c.number for c in self._commits if term and c.session == term.session}
         last = max(numbers, default=-1)
-        for event in boot[at:]:
+        for event in islice(boot, at, None):
             kind = event["kind"]
             if kind == RESIGNED:
                 break
@@ -362,14 +373,14 @@ class Projection:
             started[_key(event)] = commits, decided
             chosen |= {_key(e): e for e in commits}
         for term in self._terms:
-            for event in self._run.of_boot.get((term.node, term.boot), ()):
-                is_term = event["kind"] in (ACTIVE, RESIGNED) and event["epoch"] == term.epoch
-                if is_term and event["mono_ns"] <= self._last_ns:
+            for event in self._run.offices.get((term.node, term.boot), ()):
+                if event["epoch"] == term.epoch and event["mono_ns"] <= self._last_ns:
                     chosen[_key(event)] = event
         rows: list[tuple[int, int, list[_Entry]]] = [
             (e["mono_ns"], e["seq"], self._entries(e, started.get(key)))
             for key, e in chosen.items()
         ]
+        rows += self._lost_attempts()
         rows += self._restarts()
         rows.sort(key=lambda row: row[:2])
         return [entry for _, _, entries in rows for entry in entries]
@@ -390,6 +401,27 @@ class Projection:
                     entry = {"kind": kind, "node": number}
                     rows.append((ended_ns, 0, [(entry, f"node {node} ended")]))
         return rows
+
+    def _lost_attempts(self) -> list[tuple[int, int, list[_Entry]]]:
+        """Return the attempts that a killed broker had not written yet, but that arrived."""
+        broker_id, boot, _ = self._identity
+        if (str(broker_id), boot) in self._run.stopped:
+            return []
+        sent = {e["attempt"] for e in self._own if e["kind"] == SENT}
+        arrived = [e for e in self._own if e["kind"] == RECEIVED and e["attempt"] not in sent]
+        return [
+            (
+                event["mono_ns"] - 1,
+                0,
+                [
+                    (
+                        {"kind": SENT, "node": 1, "attempt": event["attempt"]},
+                        f"lost with node {broker_id}: {SENT}, {self._id}",
+                    )
+                ],
+            )
+            for event in arrived[:1]
+        ]
 
     def _lost_with(self, node: str, boot: str) -> list[tuple[int, int, list[_Entry]]]:
         """Return the entries of executions that a killed process had not written yet.
@@ -417,9 +449,7 @@ class Projection:
             received = {
                 e["attempt"] for e in self._own if e["kind"] == RECEIVED and e["boot"] == boot
             }
-            sent = [
-                e for e in self._own if e["kind"] == SENT and str(e["controller_id"]) == node
-            ]
+            sent = [e for e in self._own if e["kind"] == SENT and str(e["controller_id"]) == node]
             arrived = next((e for e in sent if e["attempt"] not in received), None)
             if arrived is not None:
                 last_ns = max(last_ns, arrived["mono_ns"])
@@ -488,8 +518,10 @@ class Projection:
             and (e["node"], e["boot"]) == (event["node"], event["boot"])
             and e["seq"] < event["seq"]
         ]
-        return bool(before) and before[-1]["kind"] == STARTED and (
-            before[-1]["epoch"] == event["epoch"]
+        return (
+            bool(before)
+            and before[-1]["kind"] == STARTED
+            and (before[-1]["epoch"] == event["epoch"])
         )
 
     def _commit_entry(self, event: Event) -> dict[str, Any]:
@@ -649,5 +681,3 @@ def slices_of(evidence: Evidence) -> tuple[list[Slice], list[str]]:
         else:
             slices.append(slice_)
     return slices, too_large
-
-

@@ -52,9 +52,7 @@ def report_on(evidence: Evidence) -> SpecReport:
 
 
 def _undecided(verdict: Verdict, why: str) -> SpecReport:
-    return SpecReport(
-        verdict=verdict, requests=0, misfits=(), unexplained=0, too_large=(), why=why
-    )
+    return SpecReport(verdict=verdict, requests=0, misfits=(), unexplained=0, too_large=(), why=why)
 
 
 def lines_of(report: SpecReport) -> Sequence[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -71,10 +71,14 @@ class Corruption:
     evidence: Evidence
     request_id: str
 
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        return cast(list[dict[str, Any]], self.evidence.events)
+
     def own(self, kind: str) -> list[dict[str, Any]]:
         return [
             event
-            for event in self.evidence.events
+            for event in self.events
             if event["kind"] == kind and event.get("request_id") == self.request_id
         ]
 
@@ -93,20 +97,20 @@ class Corruption:
         (started,) = self.own(p.STARTED)
         acknowledged = next(
             event
-            for event in self.evidence.events
+            for event in self.events
             if event["kind"] == p.COMMIT_DONE
             and event["zxid"] == self.evidence.commits[self.commit_at].zxid
         )
         return next(
             event
-            for event in self.evidence.events
+            for event in self.events
             if event["kind"] == kind
             and event["number"] == acknowledged["number"]
             and (event["node"], event["boot"]) == (started["node"], started["boot"])
         )
 
     def drop(self, event: dict[str, Any]) -> None:
-        self.evidence.events.remove(event)
+        self.events.remove(event)
 
 
 def dropped(kind: str, at: int = 0) -> Callable[[Corruption], None]:
@@ -157,7 +161,7 @@ def executed_before_the_term(c: Corruption) -> None:
     (started,) = c.own(p.STARTED)
     active = next(
         event
-        for event in c.evidence.events
+        for event in c.events
         if event["kind"] == p.ACTIVE and event["epoch"] == started["epoch"]
     )
     active["mono_ns"] = started["mono_ns"] + 1
@@ -168,7 +172,7 @@ def term_never_began(c: Corruption) -> None:
     c.drop(
         next(
             event
-            for event in c.evidence.events
+            for event in c.events
             if event["kind"] == p.ACTIVE and event["epoch"] == started["epoch"]
         )
     )
@@ -204,7 +208,9 @@ CORRUPTIONS: dict[str, Callable[[Corruption], None]] = {
 
 def resent_request(evidence: Evidence) -> str:
     """Return a request with two attempts that was executed once, and committed."""
-    attempts = {e["request_id"] for e in evidence.events if e["kind"] == p.SENT and e["attempt"] == 2}
+    attempts = {
+        e["request_id"] for e in evidence.events if e["kind"] == p.SENT and e["attempt"] == 2
+    }
     committed = [o.request_id for line in evidence.commits for o in line.outcomes]
     started = [e["request_id"] for e in evidence.events if e["kind"] == p.STARTED]
     return min(r for r in attempts if committed.count(r) == started.count(r) == 1)
@@ -244,6 +250,7 @@ def test_a_run_without_forwarded_requests_is_nodata(evidence: Evidence) -> None:
 
 
 # --- Faulty nodes --------------------------------------------------------------------------------
+
 
 @pytest.mark.parametrize("case", NOT_EXPLAINED, ids="-".join)
 def test_the_run_of_a_faulty_node_is_not_explained(case: tuple[str, ...], tmp_path: Path) -> None:

@@ -70,7 +70,9 @@ def test_every_kind_of_fault_happens_in_a_model() -> None:
 
 def test_values_become_tla() -> None:
     value = {"a": [1, True], "b": {"y", "x"}, "c": Expression("1..3"), "d": 'say "no"'}
-    assert literal(value) == r'[a |-> <<1, TRUE>>, b |-> {"x", "y"}, c |-> 1..3, d |-> "say \"no\""]'
+    assert (
+        literal(value) == r'[a |-> <<1, TRUE>>, b |-> {"x", "y"}, c |-> 1..3, d |-> "say \"no\""]'
+    )
 
 
 def test_counts_are_read() -> None:
