@@ -68,6 +68,11 @@ def test_every_kind_of_fault_happens_in_a_model() -> None:
     )
 
 
+def test_the_page_lists_every_model() -> None:
+    page = (MODULES.parent / "docs/specification.md").read_text()
+    assert all(f"| `{model.name}` | {model.about} |" in page for model in MODELS)
+
+
 def test_values_become_tla() -> None:
     value = {"a": [1, True], "b": {"y", "x"}, "c": Expression("1..3"), "d": 'say "no"'}
     assert (
