@@ -88,7 +88,7 @@ def kill_matrix_page() -> str:
     page += ["", *_SPECIFIED.splitlines(), ""]
     page += _table(
         ("part left out", "model", "violates"),
-        ((f"`{each.part}`", f"`{each.model}`", f"`{each.invariant}`") for each in CONTROLS),
+        ((f"`{c.part}`", f"`{c.model}`", f"`{c.invariant}`") for c in CONTROLS),
     )
     page += ["", *_SEEDED.splitlines(), ""]
     rejected = {name for _, *names in NOT_EXPLAINED for name in names}

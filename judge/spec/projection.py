@@ -196,11 +196,11 @@ class Run:
 
     def identities(self) -> list[tuple[str, Identity]]:
         """Return the request ids and identities of all forwarded requests, in order."""
-        found: dict[str, Identity] = {}
+        identities: dict[str, Identity] = {}
         for event in self.events:
             if event["kind"] in (SENT, RECEIVED, STARTED) and event.get("epoch") != 0:
-                found.setdefault(event["request_id"], _identity(event))
-        return list(found.items())
+                identities.setdefault(event["request_id"], _identity(event))
+        return list(identities.items())
 
 
 _REQUEST_KINDS: Final = frozenset({SENT, REPLIED, RECEIVED, REJECTED, STARTED, DECIDED, RESPONDED})

@@ -141,7 +141,7 @@ def run_tlc(
 def read_output(output: str) -> Outcome:
     """Return what TLC's output says. Raises TlcError unless TLC found states."""
     counts = _STATES.findall(output)
-    generated, distinct = (int(each.replace(",", "")) for each in (counts or [("0", "0")])[-1])
+    generated, distinct = (int(count.replace(",", "")) for count in (counts or [("0", "0")])[-1])
     violated = _INVARIANT.search(output)
     temporal = "Temporal properties were violated" in output
     finished = "Model checking completed" in output or "Finished in" in output

@@ -1,3 +1,5 @@
+"""The registry of models and controls, and how TLC's output is read."""
+
 from __future__ import annotations
 
 import re
