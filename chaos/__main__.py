@@ -177,7 +177,7 @@ def _run(
                 result.bugs = bugs
                 result.properties = tuple(options.properties)
                 if options.spec:
-                    _explain(result, folder)
+                    _explain(scenario, result, folder)
                 results.append(result)
                 _show(result)
                 if options.shrink and result.verdict != "PASS":
@@ -208,8 +208,11 @@ def _runs(scenario: Scenario, tier: str) -> Iterator[Callable[[int, Path], Resul
             yield runner.run
 
 
-def _explain(result: Result, folder: Path) -> None:
-    """Change the result of a run that passed, but that the specification does not explain."""
+def _explain(scenario: Scenario, result: Result, folder: Path) -> None:
+    """Change the result of a run that passed, but that the specification does not explain.
+
+    A scenario that expects violations has faulty nodes: the specification must not explain it.
+    """
     try:
         report = report_on(read_run(folder))
     except (TlcError, EvidenceError) as error:
@@ -217,10 +220,11 @@ def _explain(result: Result, folder: Path) -> None:
     else:
         verdict, lines = report.verdict, list(lines_of(report))
     _say(lines[-1].strip())
-    if verdict is not Verdict.PASS:
+    expected = Verdict.FAIL if scenario.expects.violates else Verdict.PASS
+    if verdict is not expected:
         result.wrong += lines
         if result.verdict is Verdict.PASS:
-            result.verdict = verdict
+            result.verdict = Verdict.FAIL if verdict is Verdict.PASS else verdict
 
 
 def _shrink(scenario: Scenario, first: Result, folder: Path) -> None:

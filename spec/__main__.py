@@ -32,12 +32,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     names = options.names
     try:
         if options.long:
-            return 0 if all([_simulate(each) for each in MODELS if _named(names, each.name)]) else 1
-        models = [_check(each) for each in MODELS if _named(names, each.name)]
+            held = [_simulate(model) for model in MODELS if _named(names, model.name)]
+            return 0 if all(held) else 1
+        models = [_check(model) for model in MODELS if _named(names, model.name)]
         controls = [
-            _refute(each, prints_trace=not options.quiet)
-            for each in (*CONTROLS, *LIMITS)
-            if _named(names, each.part or each.model)
+            _refute(control, prints_trace=not options.quiet)
+            for control in (*CONTROLS, *LIMITS)
+            if _named(names, control.part or control.model)
         ]
     except TlcError as error:
         print(error, file=sys.stderr)
@@ -99,7 +100,7 @@ def _simulate(model: Model) -> bool:
 
 
 def _refute(control: Control, *, prints_trace: bool) -> bool:
-    model = next(each for each in MODELS if each.name == control.model)
+    model = next(model for model in MODELS if model.name == control.model)
     if not control.part:  # A limit: the full design does not claim this invariant.
         model = replace(
             model, not_claimed=tuple(n for n in SAFETY if n != control.invariant), liveness=False
@@ -107,9 +108,9 @@ def _refute(control: Control, *, prints_trace: bool) -> bool:
     outcome = check(model, control.part)
     left_out = f"without {control.part}" if control.part else "a limit"
     is_refuted = outcome.violated == control.invariant
-    found = f"{outcome.violated or 'nothing'} in {len(outcome.trace)} states"
+    violated = f"{outcome.violated or 'nothing'} in {len(outcome.trace)} states"
     expected = "" if is_refuted else f", EXPECTED {control.invariant}"
-    print(f"{model.name:14}{left_out}: {found}{expected}", flush=True)
+    print(f"{model.name:14}{left_out}: {violated}{expected}", flush=True)
     if prints_trace or not is_refuted:
         _print_trace(outcome)
     return is_refuted

@@ -214,6 +214,7 @@ CONTROLS: Final = (
 # What the design does not claim, with the model that shows why (docs/specification.md).
 LIMITS: Final = (
     Control("", "znode_deleted", "ErrorWasTrue"),
+    Control("", "znode_deleted", "ErrorMeansNoEffect"),
     Control("", "delayed", "ErrorMeansNoEffect"),
     Control("", "direct", "ErrorWasTrue"),
 )

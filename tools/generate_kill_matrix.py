@@ -8,7 +8,11 @@ from typing import Final
 from chaos.bugs import BUGS
 from chaos.bugs.bug import FOUND_BY_RUNS, Bug
 from chaos.reproduction import of_bugs, of_scenarios
+from spec.models import CONTROLS
 from tests.kill_matrix.evidence_mutants import EVIDENCE_MUTANTS
+from tests.kill_matrix.golden import example_of_each_property
+from tests.kill_matrix.not_explained import NOT_EXPLAINED
+from tests.kill_matrix.golden import WITHOUT_SEEDED_BUG
 from tests.kill_matrix.golden import WITHOUT_SEEDED_BUG, example_of_each_property
 from tools.generate_reference import MARK
 
@@ -42,6 +46,12 @@ history that violates the fewest other properties. All golden histories are test
 `tests/unit/judge/test_golden_histories.py` uses the plain judge, and
 `tests/integration/test_pipeline.py` uses the pipeline.\
 """
+_SPECIFIED: Final = """\
+## Parts of the specification
+
+A model of the [specification](specification.md) without one protective part violates an invariant.
+`make spec` checks each row, and that the models with all parts hold.\
+"""
 _SEEDED: Final = """\
 ## Seeded bugs of nodes
 
@@ -49,6 +59,9 @@ These bugs (`chaos/bugs`) are seeded into nodes.
 
 - The column *found by* has the violated properties. If no property finds the bug, the column has
   what the test observes.
+- The column *specification*: `bridgehead judge --spec` finds requests in the run that no behaviour
+  of the specification explains (`tests/integration/test_specification.py`). The other bugs are
+  about time, rights, contents or records, which the specification does not have.
 - The column *tier*: in `local` the nodes are processes, in `simulated` they are simulated
   ([chaos](chaos.md)), and in `unit test` there are no nodes.
 - The column *test* has the test's file below `tests`.\
@@ -73,11 +86,23 @@ def kill_matrix_page() -> str:
             for violated, (name, scenarios) in example_of_each_property().items()
         ),
     )
-    page += ["", *_SEEDED.splitlines(), ""]
+    page += ["", *_SPECIFIED.splitlines(), ""]
     page += _table(
-        ("bug", "found by", "tier", "test"),
+        ("part left out", "model", "violates"),
+        ((f"`{c.part}`", f"`{c.model}`", f"`{c.invariant}`") for c in CONTROLS),
+    )
+    page += ["", *_SEEDED.splitlines(), ""]
+    rejected = {name for _, *names in NOT_EXPLAINED for name in names}
+    page += _table(
+        ("bug", "found by", "specification", "tier", "test"),
         (
-            (f"`{bug.name}`", bug.found_by, _tier(bug), f"`{bug.test}`")
+            (
+                f"`{bug.name}`",
+                bug.found_by,
+                "rejects" if bug.name in rejected else "",
+                _tier(bug),
+                f"`{bug.test}`",
+            )
             for bug in sorted(BUGS, key=lambda bug: bug.name)
         ),
     )

@@ -48,8 +48,8 @@ class Misfit:
 def explain(slices: Sequence[Slice]) -> list[Slice]:
     """Return the slices that the specification does not explain. Raises TlcError."""
     by_shape: dict[object, list[Slice]] = defaultdict(list)
-    for each in slices:
-        by_shape[each.shape].append(each)
+    for slice_ in slices:
+        by_shape[slice_.shape].append(slice_)
     misfits: list[Slice] = []
     for alike in by_shape.values():
         for at in range(0, len(alike), _BATCH):
@@ -73,11 +73,11 @@ def _run(slices: Sequence[Slice], report: str) -> str:
     kind, topics = slices[0].shape
     request = {"node": 1, "life": 1, "seq": 1, "after": 0, "kind": kind, "topics": list(topics)}
     constants: dict[str, object] = {
-        "Nodes": Expression(f"1..{max(each.nodes for each in slices)}"),
+        "Nodes": Expression(f"1..{max(slice_.nodes for slice_ in slices)}"),
         "Topics": set(topics),
         "Requests": {1},
         "Request": [request],
-        "EpochMax": max(each.epochs for each in slices) + 1,
+        "EpochMax": max(slice_.epochs for slice_ in slices) + 1,
         "Budget": dict.fromkeys(_FAULTS, 1_000_000),
         "Reports": False,
         "Blocks": False,
@@ -94,7 +94,7 @@ def _run(slices: Sequence[Slice], report: str) -> str:
 def _set_of(slices: Sequence[Slice]) -> str:
     """Return a set that TLC evaluates once: the slice is a part of each state."""
     records = [
-        {"number": number, "events": list(each.events), "commits": list(each.commits)}
-        for number, each in enumerate(slices, 1)
+        {"number": number, "events": list(slice_.events), "commits": list(slice_.commits)}
+        for number, slice_ in enumerate(slices, 1)
     ]
     return "{" + ",\n".join(map(literal, records)) + "}"

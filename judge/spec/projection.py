@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final
 
 from event_log.commits import CommitLine
@@ -72,6 +73,7 @@ class _Term:
     epoch: int
     session: str
     zxid: int  # of the election
+    version: int  # of /controller_epoch
     node: str = ""
     boot: str = ""
     claimed_ns: int = 0
@@ -84,6 +86,7 @@ class _Commit:
     number: int
     zxid: int
     session: str
+    fence: int  # the version of /controller_epoch that operation 0 checked; -1: none
     elements: dict[Identity, set[str]] = field(default_factory=dict)
 
 
@@ -102,10 +105,16 @@ class Run:
             for e in evidence.events
             if e["kind"] == "node_ended"
         }
+        self.stopped = {(e["node"], e["boot"]) for e in evidence.events if e["kind"] == "stopped"}
         self.boots: dict[str, list[tuple[int, str]]] = defaultdict(list)
         self.of_request: dict[str, list[Event]] = defaultdict(list)
         self.of_boot: dict[tuple[str, str], list[Event]] = defaultdict(list)
         self._join_events(evidence.events)
+        self.seqs = {boot: [e["seq"] for e in events] for boot, events in self.of_boot.items()}
+        self.offices = {
+            boot: [e for e in events if e["kind"] in (ACTIVE, RESIGNED)]
+            for boot, events in self.of_boot.items()
+        }
         self.commits = [c for line in self.lines if (c := _commit_of(line)) is not None]
         self.by_number = {(c.session, c.number): c for c in self.commits}
         self.by_identity: dict[Identity, list[_Commit]] = defaultdict(list)
@@ -136,16 +145,15 @@ class Run:
             paths = {o.path: o for o in line.operations if o.kind in ("create", "set", "delete")}
             epoch = paths.get(_EPOCH)
             if epoch is not None and epoch.kind == "set":
-                term = _Term(int(epoch.data or 0), line.session, line.zxid)
+                term = _Term(int(epoch.data or 0), line.session, line.zxid, epoch.version)
                 if paths.get(_CONTROLLER) is None or paths[_CONTROLLER].kind != "create":
                     term.session = "no election"  # The epoch must be set by the claim.
                 terms.append(term)
                 by_session[line.session] = owner = term
             elif line.kind == "close_session" and line.session in by_session:
                 by_session[line.session].ended = line.zxid, "ended"
-            elif _CONTROLLER in paths and paths[_CONTROLLER].kind == "delete" and owner:
-                if owner.ended is None and line.session != owner.session:
-                    owner.ended = line.zxid, "deleted"
+            elif owner and _is_deletion_by_another(line, owner):
+                owner.ended = line.zxid, "deleted"
         self._find_nodes(terms)
         return terms
 
@@ -188,11 +196,11 @@ class Run:
 
     def identities(self) -> list[tuple[str, Identity]]:
         """Return the request ids and identities of all forwarded requests, in order."""
-        found: dict[str, Identity] = {}
+        identities: dict[str, Identity] = {}
         for event in self.events:
             if event["kind"] in (SENT, RECEIVED, STARTED) and event.get("epoch") != 0:
-                found.setdefault(event["request_id"], _identity(event))
-        return list(found.items())
+                identities.setdefault(event["request_id"], _identity(event))
+        return list(identities.items())
 
 
 _REQUEST_KINDS: Final = frozenset({SENT, REPLIED, RECEIVED, REJECTED, STARTED, DECIDED, RESPONDED})
@@ -214,11 +222,20 @@ def _commit_of(line: CommitLine) -> _Commit | None:
     )
     if number is None:
         return None
-    commit = _Commit(number, line.zxid, line.session)
+    fence = next((o.version for o in line.operations if o.kind == "check" and o.path == _EPOCH), -1)
+    commit = _Commit(number, line.zxid, line.session, fence)
     for outcome in line.outcomes:
         identity = outcome.broker_id, outcome.incarnation, outcome.sequence
         commit.elements.setdefault(identity, set()).add(outcome.element)
     return commit
+
+
+def _is_deletion_by_another(line: CommitLine, owner: _Term) -> bool:
+    return (
+        owner.ended is None
+        and line.session != owner.session
+        and any(o.kind == "delete" and o.path == _CONTROLLER for o in line.operations)
+    )
 
 
 class Projection:
@@ -318,15 +335,15 @@ class Projection:
 
     def _window(self, started: Event) -> tuple[Event, list[Event], Event | None]:
         """Return an execution, the commit events after it that matter, and its decision."""
-        boot = self._run.of_boot[started["node"], started["boot"]]
-        keys = [e["seq"] for e in boot]
-        at = bisect_right(keys, started["seq"])
+        life = started["node"], started["boot"]
+        boot = self._run.of_boot[life]
+        at = bisect_right(self._run.seqs[life], started["seq"])
         decided = None
         later: list[Event] = []
         term = self._term(started["epoch"])
         numbers = {c.number for c in self._commits if term and c.session == term.session}
         last = max(numbers, default=-1)
-        for event in boot[at:]:
+        for event in islice(boot, at, None):
             kind = event["kind"]
             if kind == RESIGNED:
                 break
@@ -356,14 +373,14 @@ class Projection:
             started[_key(event)] = commits, decided
             chosen |= {_key(e): e for e in commits}
         for term in self._terms:
-            for event in self._run.of_boot.get((term.node, term.boot), ()):
-                is_term = event["kind"] in (ACTIVE, RESIGNED) and event["epoch"] == term.epoch
-                if is_term and event["mono_ns"] <= self._last_ns:
+            for event in self._run.offices.get((term.node, term.boot), ()):
+                if event["epoch"] == term.epoch and event["mono_ns"] <= self._last_ns:
                     chosen[_key(event)] = event
         rows: list[tuple[int, int, list[_Entry]]] = [
             (e["mono_ns"], e["seq"], self._entries(e, started.get(key)))
             for key, e in chosen.items()
         ]
+        rows += self._lost_attempts()
         rows += self._restarts()
         rows.sort(key=lambda row: row[:2])
         return [entry for _, _, entries in rows for entry in entries]
@@ -377,11 +394,79 @@ class Projection:
             ):
                 ended_ns = self._run.ends.get((node, boot), next_ns)
                 if begin <= ended_ns <= self._last_ns:
+                    if (node, boot) not in self._run.stopped:
+                        rows += self._lost_with(node, boot)
                     is_former = number == 1 and boot != self._identity[1]
                     kind = "former_ended" if is_former else "restarted"
                     entry = {"kind": kind, "node": number}
                     rows.append((ended_ns, 0, [(entry, f"node {node} ended")]))
         return rows
+
+    def _lost_attempts(self) -> list[tuple[int, int, list[_Entry]]]:
+        """Return the attempts that a killed broker had not written yet, but that arrived."""
+        broker_id, boot, _ = self._identity
+        if (str(broker_id), boot) in self._run.stopped:
+            return []
+        sent = {e["attempt"] for e in self._own if e["kind"] == SENT}
+        arrived = [e for e in self._own if e["kind"] == RECEIVED and e["attempt"] not in sent]
+        return [
+            (
+                event["mono_ns"] - 1,
+                0,
+                [
+                    (
+                        {"kind": SENT, "node": 1, "attempt": event["attempt"]},
+                        f"lost with node {broker_id}: {SENT}, {self._id}",
+                    )
+                ],
+            )
+            for event in arrived[:1]
+        ]
+
+    def _lost_with(self, node: str, boot: str) -> list[tuple[int, int, list[_Entry]]]:
+        """Return the entries of executions that a killed process had not written yet.
+
+        ZooKeeper's log shows that the process committed elements of the request.
+        """
+        logged = self._run.of_boot[node, boot]
+        numbers = {e["number"] for e in logged if e["kind"] == COMMIT_SENT}
+        lost = [
+            (commit, term)
+            for commit in self._commits
+            for term in self._terms
+            if term.session == commit.session
+            and (term.node, term.boot) == (node, boot)
+            and commit.number not in numbers
+        ]
+        if not lost:
+            return []
+        last_ns = logged[-1]["mono_ns"] if logged else 0
+        entries: list[_Entry] = []
+        commit, term = lost[0]
+        entry = {"node": self._nodes[node], "epoch": term.epoch - self._base}
+        text = f"lost with node {node}: "
+        if not any(e["kind"] == STARTED and e["request_id"] == self._id for e in logged):
+            received = {
+                e["attempt"] for e in self._own if e["kind"] == RECEIVED and e["boot"] == boot
+            }
+            sent = [e for e in self._own if e["kind"] == SENT and str(e["controller_id"]) == node]
+            arrived = next((e for e in sent if e["attempt"] not in received), None)
+            if arrived is not None:
+                last_ns = max(last_ns, arrived["mono_ns"])
+                arrival = entry | {"kind": RECEIVED, "attempt": arrived["attempt"]}
+                entries.append((arrival, f"{text}{RECEIVED}"))
+            states = {topic: {False, True} for topic in self._representative}
+            informed = entry | {"kind": "informed", "num": commit.number - 1, "may": states}
+            entries.append((informed, f"{text}the image of {STARTED}"))
+            errors = dict.fromkeys(self._representative, _FREE)
+            entries.append((entry | {"kind": STARTED, "errors": errors}, f"{text}{STARTED}"))
+        for commit, _ in lost:
+            topics = {self._class_of[e] for e in commit.elements[self._identity]}
+            multi = {"num": commit.number, "isApplied": True, "topics": topics}
+            entries.append(
+                (entry | multi | {"kind": COMMIT_SENT}, f"{text}{COMMIT_SENT} {commit.number}")
+            )
+        return [(last_ns, 1 << 62, entries)]
 
     def _entries(
         self, event: Event, execution: tuple[list[Event], Event | None] | None
@@ -541,6 +626,8 @@ class Projection:
         }
         if term is None:
             entry["kind"] = "foreign"
+        elif commit.fence != term.version:
+            entry["kind"] = "not_fenced"
         skipped = {"kind": "skipped", "num": commit.number - 1}
         text = f"commit {commit.number}, zxid {commit.zxid}"
         return [

@@ -44,7 +44,7 @@ def report_on(evidence: Evidence) -> SpecReport:
     return SpecReport(
         verdict=verdict,
         requests=len(slices),
-        misfits=tuple(locate(each) for each in misfits[:_SHOWN_MAX]),
+        misfits=tuple(locate(misfit) for misfit in misfits[:_SHOWN_MAX]),
         unexplained=len(misfits),
         too_large=tuple(too_large),
         why=why,

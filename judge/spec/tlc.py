@@ -124,7 +124,9 @@ def run_tlc(
             shutil.copy(path, folder)
         Path(folder, "Model.tla").write_text("\n".join(module) + "\n")
         Path(folder, "Model.cfg").write_text("\n".join(config) + "\n")
-        command = [java, _MEMORY, *_QUICK_START, "-cp", str(jar), "tlc2.TLC", "-deadlock"]
+        # TLC unpacks its own modules into the folder for temporary files.
+        command = [java, _MEMORY, *_QUICK_START, f"-Djava.io.tmpdir={folder}", "-cp", str(jar)]
+        command += ["tlc2.TLC", "-deadlock", "-nowarning"]
         command += ["-workers", str(workers or os.cpu_count() or 1), "-metadir", f"{folder}/states"]
         command += [*options, "Model.tla"]
         try:
@@ -139,7 +141,7 @@ def run_tlc(
 def read_output(output: str) -> Outcome:
     """Return what TLC's output says. Raises TlcError unless TLC found states."""
     counts = _STATES.findall(output)
-    generated, distinct = (int(each.replace(",", "")) for each in (counts or [("0", "0")])[-1])
+    generated, distinct = (int(count.replace(",", "")) for count in (counts or [("0", "0")])[-1])
     violated = _INVARIANT.search(output)
     temporal = "Temporal properties were violated" in output
     finished = "Model checking completed" in output or "Finished in" in output

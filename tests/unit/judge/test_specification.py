@@ -1,3 +1,5 @@
+"""The registry of models and controls, and how TLC's output is read."""
+
 from __future__ import annotations
 
 import re
@@ -66,6 +68,11 @@ def test_every_kind_of_fault_happens_in_a_model() -> None:
     assert {fault for model in MODELS for fault, count in model.budget.items() if count} == set(
         FAULTS
     )
+
+
+def test_the_page_lists_every_model() -> None:
+    page = (MODULES.parent / "docs/specification.md").read_text()
+    assert all(f"| `{model.name}` | {model.about} |" in page for model in MODELS)
 
 
 def test_values_become_tla() -> None:
