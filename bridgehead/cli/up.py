@@ -16,7 +16,6 @@ from bridgehead.cli.options import (
     say,
     say_on_stderr,
 )
-
 from bridgehead.cli.ui import Page
 
 if TYPE_CHECKING:

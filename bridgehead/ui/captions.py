@@ -156,7 +156,7 @@ class Captions:
     def executing(self, position: int, event: Event) -> str:
         """The controller begins to decide."""
         return (
-            f"The controller (epoch {event['epoch']}) decides {self._request(position)} with the "
+            f"The controller (epoch {event['epoch']}) starts to decide {self._request(position)} with the "
             f"rights of {shown(event['principal'])}."
         )
 
@@ -241,7 +241,8 @@ class Captions:
     def image(self, position: int, event: Event) -> str:
         """A node applied newer metadata."""
         side = "The controller" if event["side"] == "controller" else "The broker"
-        return f"{side} on {self._who(position).lower()} now has metadata of zxid {int(event['zxid']):#x}."
+        who, zxid = self._who(position).lower(), int(event["zxid"])
+        return f"{side} on {who} now has metadata of zxid {zxid:#x}."
 
     def session_opened(self, position: int, event: Event) -> str:
         """A ZooKeeper session began."""
@@ -255,13 +256,14 @@ class Captions:
 
     def claimed(self, position: int, event: Event) -> str:
         """A candidate claims an epoch."""
-        return f"{self._who(position)} asks ZooKeeper to become the controller of epoch {event['epoch']}."
+        who = self._who(position)
+        return f"{who} asks ZooKeeper to become the controller of epoch {event['epoch']}."
 
     def active(self, position: int, event: Event) -> str:
         """A controller is active."""
         return (
-            f"{self._who(position)} is the controller of epoch {event['epoch']}; it loaded metadata "
-            f"and recorded outcomes in {event['loaded_ms']:.0f} ms."
+            f"{self._who(position)} is the controller of epoch {event['epoch']}; it loaded "
+            f"metadata and recorded outcomes in {event['loaded_ms']:.0f} ms."
         )
 
     def resigned(self, position: int, event: Event) -> str:
@@ -299,8 +301,8 @@ class Captions:
 
     def rule_acted(self, position: int, event: Event) -> str:
         """A fault rule acted."""
-        what, request = shown(event["action"]), self._request(position)
-        return f"{self._who(position)}: the fault rule {shown(event['rule'])} acts ({what}) on {request}."
+        what, rule = shown(event["action"]), shown(event["rule"])
+        return f"{self._who(position)}: rule {rule} acts ({what}) on {self._request(position)}."
 
     def invoked(self, position: int, event: Event) -> str:
         """A workload's operation begins."""

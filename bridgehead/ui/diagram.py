@@ -17,7 +17,7 @@ from bridgehead.ui.vocabulary import CLIENT, CONTROLLER, HARNESS, KINDS, NUMBERS
 _LANE_WIDTH: Final = 150
 _ROW: Final = 34
 _LEFT, _TOP = 110, 70
-_CAPTION_WIDTH: Final = 640
+_CAPTION_WIDTH: Final = 860
 _ATTEMPTS_SHOWN_MAX: Final = 200
 _COLORS: Final = {"ink": "#17202e", "soft": "#536073", "line": "#c8d0dc", "bad": "#b3261e"}
 _PAINT: Final = "#1f5fbf"
@@ -58,16 +58,28 @@ def diagram_of(reader: RunReader, request_id: str) -> Diagram:
     positions = story(rows, number)[:_ATTEMPTS_SHOWN_MAX]
     start = rows.value("t", positions[0])
     nodes = sorted({rows.value("node", p) for p in positions if _is_on_broker(rows, p)})
-    names = ("Client", *(f"Broker {rows.nodes.values[n]}" for n in nodes), "Controller", "ZooKeeper")
+    names = (
+        "Client",
+        *(f"Broker {rows.nodes.values[n]}" for n in nodes),
+        "Controller",
+        "ZooKeeper",
+    )
     lane_of = _lanes(rows, nodes)
     captions = Captions(rows)
+
+    def attempt_of(position: int) -> int:
+        return int(rows.value("attempt", position))
+
+    received = NUMBERS["envelope_received"]
+    arrived = {attempt_of(p) for p in positions if rows.value("kind", p) == received}
     steps = tuple(
         Step(
             rows.value("t", p) - start,
             lane_of(p),
             _target(rows, p, len(names)),
             model.detail(reader, captions, p)["caption"],
-            KINDS[rows.value("kind", p)].key in ("envelope_rejected", "commit_unknown"),
+            KINDS[rows.value("kind", p)].key in ("envelope_rejected", "commit_unknown")
+            or (rows.value("kind", p) == NUMBERS["forward_sent"] and attempt_of(p) not in arrived),
         )
         for p in positions
     )
@@ -138,7 +150,9 @@ def as_svg(diagram: Diagram) -> str:
         f'<text x="12" y="22" font-size="15" font-weight="600">{_text(diagram.title)}</text>',
     ]
     for at, name in enumerate(diagram.lanes):
-        parts.append(f'<text x="{x[at]}" y="50" text-anchor="middle" font-weight="600">{name}</text>')
+        parts.append(
+            f'<text x="{x[at]}" y="50" text-anchor="middle" font-weight="600">{name}</text>'
+        )
         parts.append(f'<path d="M{x[at]} {_TOP - 8} V{height - 10}" stroke="{_COLORS["line"]}"/>')
     for row, step in enumerate(diagram.steps):
         parts += _svg_step(step, x, _TOP + _ROW * row + _ROW // 2)
@@ -203,4 +217,3 @@ def _text(text: str) -> str:
 
 
 FORMATS: Final[dict[str, Callable[[Diagram], str]]] = {"svg": as_svg, "mermaid": as_mermaid}
-

@@ -81,10 +81,9 @@ def exported_page(reader: RunReader, verdicts: Any, name: str) -> str:
             for block in _blocks(reader, first_raw)
         ),
     ]
-    page = page.replace(
-        '<meta charset="utf-8">',
-        f'<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">',
-    )
+    charset = '<meta charset="utf-8">'
+    meta = f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">'
+    page = page.replace(charset, f"{charset}\n{meta}")
     page = page.replace('<link rel="stylesheet" href="style.css">', f"<style>{style}</style>")
     page = page.replace('<script type="module" src="main.js"></script>\n', "")
     end = "\n".join([*data, f'<script type="module">{code}</script>'])

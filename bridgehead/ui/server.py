@@ -1,7 +1,7 @@
-"""Serves the page of a recorded run or of a running cluster, on loopback, to whoever has its token.
+"""Serves the page of a recorded run or of a running cluster on loopback.
 
-A request must have the token in its path, a loopback `Host`, and no foreign `Origin`. An action also
-needs a header that only this page can send, with a second token.
+A request must have the token in its path, a loopback `Host`, and no foreign `Origin`. An action
+also needs a header that only this page can send, with a second token.
 """
 
 from __future__ import annotations
