@@ -55,7 +55,10 @@ def ui(
             "recorded run: `bridgehead ui RUN`."
         )
     if export is not None:
-        _export(find_run(folder), folder, export)
+        from bridgehead.ui.export import write_page
+
+        write_page(folder, export)
+        say(f"Wrote {export}.")
         return
     try:
         from bridgehead.ui.server import Served, open_run, serve
@@ -133,19 +136,3 @@ def _read(run: Path) -> RunReader:
 
     say_on_stderr(f"Reading {run} ...")
     return read_run(run)
-
-
-def _export(run: Path, folder: Path, file: Path) -> None:
-    from bridgehead.cluster.errors import ClusterError
-    from bridgehead.ui.export import exported_page
-    from bridgehead.ui.verdicts import judged
-
-    reader = _read(run)
-    try:
-        page = exported_page(reader, judged(reader, live=False), str(folder))
-        file.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise ClusterError(f"{file} cannot be written: {error.strerror}.") from None
-    finally:
-        reader.close()
-    say(f"Wrote {file}.")

@@ -24,7 +24,7 @@ _TEXT_MAX: Final = 120
 
 def api_name(api_key: int) -> str:
     """Return the name of an API."""
-    spec = API_SPECS.get(api_key)  # type: ignore[call-overload]
+    spec = API_SPECS.get(api_key)
     return spec.name if spec is not None else f"API {api_key}"
 
 
@@ -177,9 +177,7 @@ class Captions:
         if len(begun) > 1 and recorded:
             written = self._rows.links_of(self._rows.value("request", position))[-1][0]
             if written < begun[-1]:
-                result += (
-                    f"; the outcome was recorded before (zxid {recorded:#x}), nothing runs twice"
-                )
+                result += f"; recorded before (zxid {recorded:#x}), so nothing runs twice"
         return f"The controller decides {request}: {names}{more}: {result}."
 
     def commit_sent(self, position: int, event: Event) -> str:

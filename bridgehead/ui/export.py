@@ -13,10 +13,12 @@ from typing import Any, Final
 
 import orjson
 
+from bridgehead.cluster.errors import ClusterError
 from bridgehead.ui import model
 from bridgehead.ui.captions import Captions
-from bridgehead.ui.reading import RunReader
+from bridgehead.ui.reading import RunReader, find_run, read_run
 from bridgehead.ui.rows import packed
+from bridgehead.ui.verdicts import judged
 
 STATIC: Final = Path(__file__).parent / "static"
 # In an order in which no module comes before one that it imports.
@@ -51,6 +53,22 @@ def script() -> str:
         code = _IMPORT.sub(r"const {\1} = module_\2;", code)
         parts.append(f"const module_{name} = (() => {{\n{code}\nreturn {{ {exported} }};\n}})();\n")
     return "".join(parts)
+
+
+def write_page(folder: Path, file: Path) -> None:
+    """Export the last run of a folder, with its verdicts, to a file.
+
+    Raises:
+        ClusterError: the folder has no run, or the file cannot be written.
+    """
+    reader = read_run(find_run(folder))
+    try:
+        page = exported_page(reader, judged(reader, live=False), str(folder))
+        file.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise ClusterError(f"{file} cannot be written: {error.strerror}.") from None
+    finally:
+        reader.close()
 
 
 def exported_page(reader: RunReader, verdicts: Any, name: str) -> str:

@@ -101,9 +101,10 @@ class RunReader:
         try:
             with file.path.open("rb") as opened:
                 opened.seek(rows.value("offset", position))
-                return opened.read(rows.value("length", position))
+                data: bytes = opened.read(rows.value("length", position))
         except OSError:
             return b""
+        return data
 
     @property
     def has_transactions(self) -> bool:

@@ -327,6 +327,8 @@ async def _follow(served: Served) -> None:
     collector = served.reader.collector
     while not served.ended:
         ended = not directory.is_claimed()
+        if ended:
+            await asyncio.sleep(_HOLD_MS / 1000)  # the last transactions may still be decoded
         async with served.news:
             await asyncio.to_thread(served.reader.poll)
             until = float("inf") if ended else collector.now_ms() - _HOLD_MS

@@ -54,7 +54,7 @@ def open_page(chromium: Browser, address: str, **options: Any) -> Page:
     )
     page = context.new_page()
     page.on("pageerror", lambda error: _fail(page, f"{error} {error.stack}"))
-    page.on("console", lambda said: said.type == "error" and _fail(page, said.text))
+    page.on("console", lambda said: _fail(page, said.text) if said.type == "error" else None)
     page.on("dialog", lambda dialog: _fail(page, f"a dialog: {dialog.message}"))
     page.goto(address)
     page.wait_for_selector(_READY, timeout=60_000)

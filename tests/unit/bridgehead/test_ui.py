@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -81,9 +82,7 @@ def test_no_row_precedes_its_cause_or_an_earlier_row_of_its_stream(
     place = {row: at for at, row in enumerate(order)}
     assert sorted(order) == list(range(len(times)))
     assert all(place[cause] < place[row] for row, cause in causes.items())
-    assert all(
-        place[a] < place[b] for rows in streams for a, b in zip(rows, rows[1:], strict=False)
-    )
+    assert all(place[a] < place[b] for rows in streams for a, b in pairwise(rows))
     assert ordered_times == sorted(ordered_times)
 
 
@@ -215,7 +214,7 @@ def test_every_kind_has_a_caption_even_without_fields(kind: Any, run: Path) -> N
 
 def hostile(event: dict[str, Any]) -> dict[str, Any]:
     names = {"client_id", "principal", "client_software_name"}
-    changed = {**event, **{name: HOSTILE for name in names & event.keys()}}
+    changed = {**event, **dict.fromkeys(names & event.keys(), HOSTILE)}
     if "elements" in event:
         changed["elements"] = [[HOSTILE, code] for _, code in event["elements"]]
     return changed
@@ -284,8 +283,7 @@ def test_an_unknown_request_is_an_error(run: Path) -> None:
         (
             {"action": "add_rule", "rule": "duplicate", "api": "AlterConfigs", "error": ""}
             | {"delay": "", "side": "client", "times": "7"},
-            ["faults", "add", "duplicate", "--api", "AlterConfigs", "--side", "envelope"]
-            + ["--times", "7"],
+            "faults add duplicate --api AlterConfigs --side envelope --times 7".split(),
         ),
     ],
 )
