@@ -25,6 +25,7 @@ from bench import (
     records,
     small_creates,
     startup,
+    ui_growth,
 )
 from bench.report import Plan, progress
 
@@ -43,6 +44,7 @@ BENCHMARKS: dict[str, Callable[[Plan], list[str]]] = {
     "records": records.run,
     "default-client": default_client.run,
     "policies": policies.run,
+    "ui-growth": ui_growth.run,
     "real-kafka": real_kafka.run,
 }
 

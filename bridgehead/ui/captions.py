@@ -156,8 +156,8 @@ class Captions:
     def executing(self, position: int, event: Event) -> str:
         """The controller begins to decide."""
         return (
-            f"The controller (epoch {event['epoch']}) starts to decide {self._request(position)} with the "
-            f"rights of {shown(event['principal'])}."
+            f"The controller (epoch {event['epoch']}) starts to decide {self._request(position)} "
+            f"with the rights of {shown(event['principal'])}."
         )
 
     def decided(self, position: int, event: Event) -> str:

@@ -358,7 +358,7 @@ def serve(served: Served, port: int, announce: Callable[[str], None]) -> None:
         ClusterError: the port cannot be bound.
     """
     config = uvicorn.Config(
-        build_app(served), access_log=False, log_level="warning", timeout_graceful_shutdown=1
+        build_app(served), access_log=False, log_level="critical", timeout_graceful_shutdown=1
     )
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

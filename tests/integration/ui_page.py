@@ -94,7 +94,7 @@ def export(run: Path, file: Path) -> str:
 @contextmanager
 def serving(served: Served) -> Iterator[str]:
     """Serve a page in a thread; yield its address."""
-    config = uvicorn.Config(build_app(served), port=0, access_log=False, log_level="warning")
+    config = uvicorn.Config(build_app(served), port=0, access_log=False, log_level="critical")
     config.timeout_graceful_shutdown = 1
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)

@@ -283,7 +283,17 @@ def test_an_unknown_request_is_an_error(run: Path) -> None:
         (
             {"action": "add_rule", "rule": "duplicate", "api": "AlterConfigs", "error": ""}
             | {"delay": "", "side": "client", "times": "7"},
-            "faults add duplicate --api AlterConfigs --side envelope --times 7".split(),
+            [
+                "faults",
+                "add",
+                "duplicate",
+                "--api",
+                "AlterConfigs",
+                "--side",
+                "envelope",
+                "--times",
+                "7",
+            ],
         ),
     ],
 )
