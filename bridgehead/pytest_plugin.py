@@ -50,7 +50,7 @@ def pytest_runtest_makereport(
     """Write the page of a failed test's cluster, and name it in the report."""
     report = yield
     clusters = [getattr(item, "funcargs", {}).get(name) for name in _FIXTURES]
-    cluster = next((each for each in clusters if each is not None), None)
+    cluster = next((candidate for candidate in clusters if candidate is not None), None)
     if report.failed and call.when == "call" and cluster and item.config.getini(_PAGES):
         report.sections.append(("bridgehead", _page_of(cluster, item.name)))
     return report

@@ -39,7 +39,7 @@ def ui(
         int, typer.Option(min=0, max=65535, metavar="PORT", help="The page's port; 0: a free one.")
     ] = 0,
 ) -> None:
-    """Show a running cluster, or replay a recorded run, in a browser.
+    """Show a cluster or a recorded run in a browser.
 
     Prints the page's address. Ctrl-C ends the page, not the cluster.
     """
@@ -85,7 +85,7 @@ def diagram(
         bool, typer.Option("--mermaid", help="Print the text of a Mermaid diagram, not an SVG.")
     ] = False,
 ) -> None:
-    """Draw the sequence diagram of one request, on standard output."""
+    """Print the sequence diagram of one request."""
     from bridgehead.ui.diagram import as_mermaid, as_svg, diagram_of
     from bridgehead.ui.reading import find_run, read_run
 

@@ -83,8 +83,8 @@ class Captions:
     def _recorded_zxid(self, position: int) -> int:
         """Return the zxid of a transaction before this row with outcomes of its request, or 0."""
         number = self._rows.value("request", position)
-        found = [row for row, request in self._rows.links_of(number) if row < position]
-        return int(self._rows.value("zxid", found[-1])) if found else 0
+        links = [row for row, request in self._rows.links_of(number) if row < position]
+        return int(self._rows.value("zxid", links[-1])) if links else 0
 
     def received(self, position: int, event: Event) -> str:
         """A request arrived."""
@@ -103,8 +103,8 @@ class Captions:
         who, request = self._who(position), self._request(position)
         if event["closed"]:
             return f"{who} closes the connection instead of answering {request}."
-        known = self._rows.requests.get(self._rows.value("request", position))
-        code = known.error if known else NO_ERROR
+        asked = self._rows.requests.get(self._rows.value("request", position))
+        code = asked.error if asked else NO_ERROR
         code = event["error"] or code
         if code and code != NO_ERROR:
             return f"{who} answers {request} with {error_name(code)}."
@@ -206,14 +206,14 @@ class Captions:
             verb = "opens" if event["kind"] == "create_session" else "ends"
             return f"ZooKeeper {verb} session {event['session']} (zxid {zxid:#x})."
         count = len(event["operations"])
-        requests = len({each["request_id"] for each in event["outcomes"]})
+        requests = len({outcome["request_id"] for outcome in event["outcomes"]})
         kept = f"; it records the outcomes of {requests} request(s)" if requests else ""
         noun = "operation" if count == 1 else "operations"
         return f"ZooKeeper applies {count} {noun} as zxid {zxid:#x}{kept}."
 
     def _rejected(self, event: Event) -> str:
         """Say which operation of a rejected multi failed: the others have the code 0 or -2."""
-        codes = [each["error"] for each in event["operations"]]
+        codes = [operation["error"] for operation in event["operations"]]
         failed = next((at for at, code in enumerate(codes) if code not in (0, -2)), None)
         zxid = int(event["zxid"])
         if failed == 0 and codes[0] == -103:

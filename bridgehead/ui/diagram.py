@@ -207,13 +207,14 @@ def as_mermaid(diagram: Diagram) -> str:
 def _mermaid_text(text: str) -> str:
     """Return a text without the characters that Mermaid gives a meaning: they become entities."""
     return "".join(
-        each if each.isalnum() or each in " .,()-_/" else f"#{ord(each)};" for each in text
+        character if character.isalnum() or character in " .,()-_/" else f"#{ord(character)};"
+        for character in text
     )
 
 
 def _text(text: str) -> str:
     """Return a text for XML, which has no control characters."""
-    return escape("".join(each if each.isprintable() else "�" for each in text))
+    return escape("".join(character if character.isprintable() else "�" for character in text))
 
 
 FORMATS: Final[dict[str, Callable[[Diagram], str]]] = {"svg": as_svg, "mermaid": as_mermaid}

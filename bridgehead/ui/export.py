@@ -49,7 +49,7 @@ def script() -> str:
     for name in MODULES:
         code = (STATIC / f"{name}.js").read_text(encoding="utf-8")
         exported = ", ".join(_EXPORT.findall(code))
-        code = _EXPORT.sub(lambda found: found[0].removeprefix("export "), code)
+        code = _EXPORT.sub(lambda match: match[0].removeprefix("export "), code)
         code = _IMPORT.sub(r"const {\1} = module_\2;", code)
         parts.append(f"const module_{name} = (() => {{\n{code}\nreturn {{ {exported} }};\n}})();\n")
     return "".join(parts)
@@ -117,7 +117,9 @@ def _blocks(reader: RunReader, first_raw: int) -> Iterator[str]:
     for start in range(0, len(reader.collector.rows), _BLOCK):
         stop = min(start + _BLOCK, len(reader.collector.rows))
         chosen = range(start, stop) if start >= first_raw else ()
-        yield _compressed(orjson.dumps([model.detail(reader, captions, each) for each in chosen]))
+        yield _compressed(
+            orjson.dumps([model.detail(reader, captions, position) for position in chosen])
+        )
 
 
 def _data(name: str, content: str) -> str:

@@ -85,7 +85,7 @@ class Interner:
 
     def __init__(self, first: Any, limit: int) -> None:
         self.values: list[Any] = [first]
-        self.refused = 0
+        self.rejected = 0
         self._numbers: dict[Any, int] = {first: 0}
         self._limit = limit
 
@@ -94,7 +94,7 @@ class Interner:
         number = self._numbers.get(value)
         if number is None:
             if len(self.values) >= self._limit:
-                self.refused += 1
+                self.rejected += 1
                 return 0
             number = self._numbers[value] = len(self.values)
             self.values.append(value)
@@ -165,8 +165,8 @@ class Rows:
         """Append rows in an order, with their times."""
         if self.columns["t"] and t and t[0] < self.columns["t"][-1]:
             last = self.columns["t"][-1]
-            self.late += sum(1 for each in t if each < last)
-            t = [max(each, last) for each in t]
+            self.late += sum(1 for time_ms in t if time_ms < last)
+            t = [max(time_ms, last) for time_ms in t]
         start = len(self)
         for name, column in self.columns.items():
             if name == "t":
@@ -219,12 +219,12 @@ class Rows:
 
     def of_request(self, number: int, until: int) -> list[int]:
         """Return the positions of a request's rows up to `until`, which is one of them."""
-        found = []
+        positions = []
         position = until
         while position >= self.base:
-            found.append(position)
+            positions.append(position)
             position = self.value("previous", position) - 1
-        return found[::-1]
+        return positions[::-1]
 
 
 class Collector:
@@ -289,8 +289,8 @@ class Collector:
     def release(self, until_ms: float = float("inf")) -> int:
         """Move the rows up to a time into `rows`, in order; return how many."""
         self._store()
-        given = self._given
-        causes = {row: given[key] for row, key in self._needed if key in given}
+        causes_by_key = self._given
+        causes = {row: causes_by_key[key] for row, key in self._needed if key in causes_by_key}
         order, times = causal_order(list(self._streams.values()), self._waiting["t"], causes)
         count = len(order)
         while count and times[count - 1] > until_ms:
@@ -317,7 +317,9 @@ class Collector:
         self._streams = {stream: rows for stream, rows in kept.items() if rows}
         self._given = {key: handles[row] for key, row in self._given.items() if row in handles}
         self._needed = [(handles[row], key) for row, key in self._needed if row in handles]
-        self._links = {handles[row]: each for row, each in self._links.items() if row in handles}
+        self._links = {
+            handles[row]: numbers for row, numbers in self._links.items() if row in handles
+        }
         self._count = len(order)
 
     def _row(self, event: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -411,7 +413,7 @@ class Collector:
                 number = number_of(data)
             if kind in ("create", "set", "delete") and operation.get("role") == "admin":
                 flags |= WRITES
-        requests = [self.rows.request_number(each["request_id"]) for each in line["outcomes"]]
+        requests = [self.rows.request_number(outcome["request_id"]) for outcome in line["outcomes"]]
         if requests:
             self._links[self._count] = sorted(set(requests))
         zxid = line["zxid"]

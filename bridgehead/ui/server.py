@@ -205,8 +205,8 @@ class _Pages:
         """Return events and captions."""
         start, count = _number(request, "start"), _number(request, "count")
         async with self._served.news:
-            found = await asyncio.to_thread(model.details, self._served.reader, start, count)
-        return _json(found)
+            shown = await asyncio.to_thread(model.details, self._served.reader, start, count)
+        return _json(shown)
 
     async def operations(self, request: Request) -> Response:
         """Return what transactions wrote."""
@@ -259,7 +259,7 @@ def _is_short(request: Request) -> bool:
 async def _events(served: Served, after: int) -> AsyncIterator[bytes]:
     """Yield batches of rows, each with the position after it as its id."""
     rows = served.reader.collector.rows
-    known = _Known()
+    told = _Known()
     served.streams += 1
     try:
         yield b"retry: 500\n\n"
@@ -267,10 +267,10 @@ async def _events(served: Served, after: int) -> AsyncIterator[bytes]:
             if not rows.base <= after <= len(rows):
                 yield b"event: reset\ndata: {}\n\n"
                 return
-            if after < len(rows) or not known.began:
+            if after < len(rows) or not told.began:
                 async with served.news:
                     stop = min(len(rows), after + _ROWS_OF_A_BATCH_MAX)
-                    batch = known.batch(served.reader, after, stop)
+                    batch = told.batch(served.reader, after, stop)
                 after = stop
                 yield b"event: rows\nid: %d\ndata: %b\n\n" % (after, orjson.dumps(batch))
                 continue

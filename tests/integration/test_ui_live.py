@@ -94,7 +94,7 @@ def test_a_failover_is_watched_live_and_no_event_is_lost_or_doubled(
         cluster.stop()
         expect(page.locator("#notices")).to_contain_text("has stopped", timeout=60_000)
         live = counts(page)
-        problems = [each for each in ui_page.errors(page) if "ERR_INTERNET" not in each]
+        problems = [error for error in ui_page.errors(page) if "ERR_INTERNET" not in error]
         assert problems == []
     replayed = read_run(find_run(folder)).collector.rows
     recorded = Counter(KINDS[kind].key for kind in replayed.columns["kind"])
@@ -111,10 +111,10 @@ def test_a_read_only_page_has_no_buttons(start_cluster: StartCluster, tmp_path: 
         page = ui_page.open_page(chromium, address)
         expect(page.locator("#tab-topology")).to_be_visible()
         assert page.locator("#tab-break").count() == 0
-        refused = page.evaluate(
+        status = page.evaluate(
             "(token) => fetch('actions', { method: 'POST', headers: { 'X-Bridgehead-Action': "
             'token }, body: \'{"action":"kill"}\' }).then((answer) => answer.status)',
             served.action_token,
         )
-        assert refused == 403
+        assert status == 403
         assert cluster.controller_id() == 1

@@ -45,7 +45,7 @@ def exported(run: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def first_recorded_resend(page: Page) -> int:
     """Return the position of the first resend whose outcome is recorded."""
-    found = page.evaluate(
+    result = page.evaluate(
         """() => { const e = page.evidence;
         for (let at = e.first; at < e.count; at++) {
           const number = e.get("request", at);
@@ -53,8 +53,8 @@ def first_recorded_resend(page: Page) -> int:
             && e.links.some(([link, of]) => of === number && link < at)) return at;
         } return -1; }"""
     )
-    assert found > 0, "the run has no such resend"
-    return int(found)
+    assert result > 0, "the run has no such resend"
+    return int(result)
 
 
 def test_an_exported_page_opens_offline_and_tells_why_nothing_was_lost(
@@ -75,7 +75,7 @@ def test_an_exported_page_opens_offline_and_tells_why_nothing_was_lost(
     told = " ".join(stops.all_inner_texts())
     story = ["forwards request", "sends commit", "ZooKeeper applies", "gets no reply"]
     story += ["so nothing runs twice", "the client sees one success"]
-    assert [told.find(each) for each in story] == sorted(told.find(each) for each in story)
+    assert [told.find(word) for word in story] == sorted(told.find(word) for word in story)
     assert told.find(story[0]) >= 0
     ui_page.picture(page, "stops")
     page.get_by_role("button", name="Only this request").click()
@@ -111,11 +111,11 @@ def test_search_finds_requests_by_what_they_are(chromium: Browser, exported: str
     page = ui_page.open_page(chromium, f"{exported}#sequence")
 
     def count(text: str) -> int:
-        found = page.evaluate(
+        result = page.evaluate(
             "(text) => { page.views.sequence.filter(text); return page.views.sequence.length; }",
             text,
         )
-        return int(found)
+        return int(result)
 
     everything = count("")
     name, request_id = page.evaluate(
@@ -137,8 +137,8 @@ def test_a_violation_opens_the_sequence_at_its_counterexample(
     page.click("#tab-verdicts")
     expect(page.locator(".verdict").first).to_have_text("FAIL")
     ui_page.picture(page, "verdicts")
-    found = page.evaluate("() => page.evidence.search('error:request_timed', 0, Infinity).length")
-    assert found > 0
+    result = page.evaluate("() => page.evidence.search('error:request_timed', 0, Infinity).length")
+    assert result > 0
     page.locator("button.violation").first.click()
     expect(page.locator("#tab-sequence")).to_have_attribute("aria-selected", "true")
     assert page.evaluate("() => page.evidence.get('zxid', page.position)") in (5, 8)
@@ -245,11 +245,11 @@ def test_the_page_is_accessible_and_fits(
     for tab in ("topology", "sequence", "timeline", "metadata", "verdicts"):
         page.click(f"#tab-{tab}")
         page.wait_for_timeout(200)
-        found = Axe().run(page).response["violations"]
+        result = Axe().run(page).response["violations"]
         serious = [
-            (each["id"], each["nodes"][0]["html"][:200])
-            for each in found
-            if each["impact"] in ("serious", "critical")
+            (word["id"], word["nodes"][0]["html"][:200])
+            for word in result
+            if word["impact"] in ("serious", "critical")
         ]
         assert serious == [], tab
         assert page.evaluate("() => document.documentElement.scrollWidth") <= width, tab
@@ -257,9 +257,9 @@ def test_the_page_is_accessible_and_fits(
             ui_page.picture(page, f"{tab}-{width}")
     page.evaluate("() => page.inspect(page.position)")
     serious = [
-        each["id"]
-        for each in Axe().run(page).response["violations"]
-        if each["impact"] in ("serious", "critical")
+        word["id"]
+        for word in Axe().run(page).response["violations"]
+        if word["impact"] in ("serious", "critical")
     ]
     assert serious == []
 
@@ -282,7 +282,9 @@ def test_the_keyboard_reaches_everything(chromium: Browser, exported: str) -> No
     expect(page.locator(".inspector")).to_be_hidden()
 
 
-def answer(address: str, method: str, path: str, headers: Mapping[str, str]) -> tuple[int, str]:
+def response_of(
+    address: str, method: str, path: str, headers: Mapping[str, str]
+) -> tuple[int, str]:
     port = urlsplit(address).port
     assert port is not None
     connection = HTTPConnection("127.0.0.1", port, timeout=30)
@@ -293,15 +295,17 @@ def answer(address: str, method: str, path: str, headers: Mapping[str, str]) -> 
     return response.status, body
 
 
-def test_only_the_page_itself_is_answered(run: Path, tmp_path: Path) -> None:
+def test_only_the_page_itself_gets_responses(run: Path, tmp_path: Path) -> None:
     """The token, `Host` and `Origin` are checked, and actions need a token of their own."""
     served = Served(read_run(find_run(run)), str(run), None)
     with ui_page.serving(served) as address:
         path, host = urlsplit(address).path, urlsplit(address).netloc
-        assert answer(address, "GET", path, {})[0] == 200
-        assert answer(address, "GET", f"{path}about.json", {"Origin": f"http://{host}"})[0] == 200
+        assert response_of(address, "GET", path, {})[0] == 200
+        assert (
+            response_of(address, "GET", f"{path}about.json", {"Origin": f"http://{host}"})[0] == 200
+        )
         for wrong in ("/", "/about.json", "/wrong/about.json", f"{path[:-2]}/about.json"):
-            assert answer(address, "GET", wrong, {})[0] == 404, wrong
+            assert response_of(address, "GET", wrong, {})[0] == 404, wrong
         for headers in (
             {"Host": "evil.example"},
             {"Host": "127.0.0.1.evil.example:80"},
@@ -309,10 +313,12 @@ def test_only_the_page_itself_is_answered(run: Path, tmp_path: Path) -> None:
             {"Origin": "null"},
             {"Sec-Fetch-Site": "cross-site"},
         ):
-            assert answer(address, "GET", f"{path}about.json", headers)[0] == 403, headers
+            assert response_of(address, "GET", f"{path}about.json", headers)[0] == 403, headers
         for name in ("..%2fserver.py", "server.py", "%2e%2e/server.py", "style.css/"):
-            assert answer(address, "GET", path + name, {})[0] in (404, 307), name
+            assert response_of(address, "GET", path + name, {})[0] in (404, 307), name
         for token in ("", "wrong", served.action_token):
             headers = {"X-Bridgehead-Action": token, "Content-Length": "0"}
-            assert answer(address, "POST", f"{path}actions", headers)[0] == 403, "a replay acts"
-        assert served.action_token not in answer(address, "GET", f"{path}about.json", {})[1]
+            assert response_of(address, "POST", f"{path}actions", headers)[0] == 403, (
+                "a replay acts"
+            )
+        assert served.action_token not in response_of(address, "GET", f"{path}about.json", {})[1]

@@ -29,10 +29,10 @@ _READY: Final = "body[data-ready=true]"
 
 def chromium_path() -> str:
     """Return the path of Chromium; without one, skip the test and say how to get it."""
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
-    if found is None:
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
+    if path is None:
         pytest.skip("the page is NOT tested: Chromium is missing (apt-get install chromium)")
-    return found
+    return path
 
 
 @contextmanager
@@ -75,7 +75,7 @@ def errors(page: Page) -> list[str]:
 
 def simulated_run(scenario: str, seed: int, folder: Path, *bugs: str) -> Path:
     """Run a scenario on simulated nodes; return its folder."""
-    (chosen,) = (each for each in SCENARIOS if each.name == scenario)
+    (chosen,) = (scenario_ for scenario_ in SCENARIOS if scenario_.name == scenario)
     if bugs:
         chosen = replace(chosen, topology=replace(chosen.topology, seeded_bugs=bugs))
     target = folder / f"{scenario}-{seed}"

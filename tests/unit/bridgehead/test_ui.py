@@ -99,12 +99,12 @@ def test_a_clock_that_runs_behind_does_not_put_the_effect_first(run: Path) -> No
         return {**event, "mono_ns": event["mono_ns"] - 10_000_000_000}
 
     change_lines(run, "node=1/*.jsonl", behind)
-    found = keys(read_run(run))
+    positions = keys(read_run(run))
     flow = ["received", "forward_sent", "envelope_received", "executing", "commit_sent"]
     flow += ["transaction", "committed", "decided", "forward_replied", "responded"]
-    places = [found.index(key) for key in flow[:5]]
-    places += [max(at for at, key in enumerate(found) if key == "transaction")]
-    places += [found.index(key) for key in flow[6:]]
+    places = [positions.index(key) for key in flow[:5]]
+    places += [max(at for at, key in enumerate(positions) if key == "transaction")]
+    places += [positions.index(key) for key in flow[6:]]
     assert places == sorted(places)
 
 
@@ -172,7 +172,7 @@ def test_a_collector_limits_the_texts_of_hostile_clients() -> None:
     collector.add_lines(lines, 0, 0, "s")
     collector.release()
     texts = collector.rows.texts
-    assert (len(texts.values), texts.refused) == (100_000, 1_001)
+    assert (len(texts.values), texts.rejected) == (100_000, 1_001)
 
 
 def test_a_resend_of_a_recorded_request_says_that_nothing_runs_twice(run: Path) -> None:
@@ -186,9 +186,9 @@ def test_a_resend_of_a_recorded_request_says_that_nothing_runs_twice(run: Path) 
     lost = {**replied, "error": None, "zxid": 0, "seq": end, "mono_ns": later}
     resent = {**sent, "attempt": 2, "controller_id": 3, "seq": end + 1, "mono_ns": later + 1}
     with path.open("a") as file:
-        file.writelines(json.dumps(each) + "\n" for each in (lost, resent))
+        file.writelines(json.dumps(item) + "\n" for item in (lost, resent))
     reader = read_run(run)
-    captions = [each["caption"] for each in model.details(reader, 0, 500)]
+    captions = [item["caption"] for item in model.details(reader, 0, 500)]
     (resend,) = [caption for caption in captions if "resends" in caption]
     assert re.fullmatch(
         r"Broker 2 resends request \d+ \(CreateTopics\) to the controller, broker 3; its outcome "
@@ -204,9 +204,9 @@ def test_every_kind_has_a_caption_even_without_fields(kind: Any, run: Path) -> N
     path.write_text(json.dumps(event) + "\n")
     reader = read_run(run)
     rows = reader.collector.rows
-    found = [at for at in range(len(rows)) if rows.value("kind", at) == NUMBERS[kind.key]]
+    positions = [at for at in range(len(rows)) if rows.value("kind", at) == NUMBERS[kind.key]]
     captions = Captions(rows)
-    for position in found:
+    for position in positions:
         caption = captions.of(position, event)
         assert caption.endswith(".")
         assert "None" not in caption
@@ -259,7 +259,7 @@ def test_a_diagram_keeps_hostile_names_as_text(run: Path) -> None:
     change_lines(run, "node=*/*.jsonl", hostile)
     diagram = diagram_of(read_run(run), "r1")
     assert any(HOSTILE in step.caption for step in diagram.steps)
-    texts = [each.text or "" for each in ElementTree.fromstring(as_svg(diagram)).iter()]
+    texts = [item.text or "" for item in ElementTree.fromstring(as_svg(diagram)).iter()]
     assert any("</script><img" in text for text in texts)
     assert re.search(r"[<>&\"]", as_mermaid(diagram).replace("->>", "")) is None
 
@@ -306,8 +306,8 @@ def test_an_action_runs_the_command_that_it_shows(
 @pytest.mark.parametrize(
     "document",
     [
-        *({"action": "move", "broker": each} for each in ("", "-1", "--data-dir", "1 2", "1\n")),
-        *({"action": each} for each in ("down", "", None)),
+        *({"action": "move", "broker": item} for item in ("", "-1", "--data-dir", "1 2", "1\n")),
+        *({"action": item} for item in ("down", "", None)),
         *(None, [], "kill"),
     ],
 )
