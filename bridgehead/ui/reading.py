@@ -207,6 +207,7 @@ def read_run(run: Path) -> RunReader:
     try:
         reader.poll()
         reader.collector.release()
+        reader.collector.rows.renumber()
     finally:
         gc.enable()
         if follower is not None:

@@ -157,12 +157,47 @@ def test_dropped_rows_leave_the_others_where_they_were(run: Path) -> None:
     assert (rows.requests, rows.links, rows.request_numbers) == ({}, [], {})
 
 
+def test_requests_are_numbered_in_the_order_of_their_first_rows(run: Path) -> None:
+    rows = read_run(run).collector.rows
+    first_rows = list(dict.fromkeys(number for number in rows.columns["request"] if number))
+    assert first_rows == list(range(1, len(first_rows) + 1))
+    for number, request in rows.requests.items():
+        assert rows.request_numbers[request.request_id] == number
+
+
 def test_lines_that_are_no_events_are_counted(run: Path) -> None:
     path = next(run.glob("node=2/*.jsonl"))
     damaged = b'{"kind":"responded"}\n\xff\xfe\nnull\n[1]\n{"kind":7}\n'
     path.write_bytes(damaged + path.read_bytes())
     rows = read_run(run).collector.rows
     assert rows.skipped == 5
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"attempt": -1},
+        {"attempt": "two"},
+        {"controller_id": [1]},
+        {"request_id": 17},
+        {"request_id": None},
+        {"epoch": 2**40},
+        {"error": 99_999},
+        {"zxid": "0x5"},
+        {"number": 1.5},
+    ],
+)
+def test_a_field_with_a_wrong_value_costs_only_its_event(values: dict[str, Any], run: Path) -> None:
+    """The others stay, and the page can still be built."""
+    count = len(read_run(run).collector.rows)
+    path = next(run.glob("node=2/*.jsonl"))
+    event = {"mono_ns": 1, "wall_ms": 1, "host_boot_id": "h", "node": "2", "kind": "forward_sent"}
+    path.write_bytes(path.read_bytes() + json.dumps({**event, **values}).encode() + b"\n")
+    reader = read_run(run)
+    rows = reader.collector.rows
+    assert count <= len(rows) <= count + 1
+    assert rows.skipped <= 1
+    assert exported_page(reader, None, "run")
 
 
 def test_a_collector_limits_the_texts_of_hostile_clients() -> None:
