@@ -429,8 +429,7 @@ class Collector:
         software = event.get("client_software_name") or ""
         version = event.get("client_software_version") or ""
         client = (software, version, event["principal"], event.get("client_id") or "")
-        client = tuple(str(text) for text in client)
-        request.client = self.rows.clients.number(client)
+        request.client = self.rows.clients.number(tuple(str(text) for text in client))
 
     def _decided(self, request: Request, event: Mapping[str, Any]) -> int:
         """Note the elements; return the error of the request or of its first failed element."""
