@@ -19,6 +19,7 @@ TRANSCRIPTS=rewrite writes the actual output into the tests; review the diff.
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import json
 import os
@@ -456,5 +457,6 @@ def check(transcript: str) -> Cluster:
         block = "\n" + textwrap.indent("\n".join(actual), "    ") + "\n    "
         path.write_text(path.read_text().replace(transcript, block.replace("\\", r"\\")))
     else:
-        assert "\n".join(actual) == expected
+        difference = "\n".join(difflib.ndiff(expected.splitlines(), actual))
+        assert actual == expected.splitlines(), f"- expected, + printed:\n{difference}"
     return cluster
