@@ -26,6 +26,7 @@ from bench import (
     records,
     small_creates,
     startup,
+    ui_growth,
 )
 from bench.report import Plan, progress
 
@@ -45,6 +46,7 @@ BENCHMARKS: dict[str, Callable[[Plan], list[str]]] = {
     "default-client": default_client.run,
     "policies": policies.run,
     "pauses": pauses.run,
+    "ui-growth": ui_growth.run,
     "real-kafka": real_kafka.run,
 }
 

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import subprocess
+from collections.abc import Generator, Iterator, Mapping, Sequence
 import tempfile
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,9 @@ MARKER = "bridgehead"
 _ARGUMENTS = ("brokers", "listeners", "users", "acls", "policies", "dialect", "properties")
 _LISTENERS = {"CLIENTS": "SASL_PLAINTEXT"}
 _FAULTS = "bridgehead.faults.allow"  # tests may add fault rules
+_PAGES = "bridgehead_pages"
+_PAGE_TIMEOUT_S = 120
+_FIXTURES = ("bridgehead_cluster", "bridgehead_session_cluster")
 _RUNNING_MAX = 2
 """At most this many clusters that no class or module uses run at a time."""
 _LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
@@ -56,6 +60,53 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="INFO",
         help="a failed test shows log lines of this level and above; DEBUG: requests, too",
     )
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that switches the pages of failed tests off."""
+    parser.addini(
+        _PAGES,
+        "for each failed test, write a page that shows its cluster's run (docs/ui.md)",
+        type="bool",
+        default=True,
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Write the page of a failed test's cluster, and name it in the report."""
+    report = yield
+    clusters = [getattr(item, "funcargs", {}).get(name) for name in _FIXTURES]
+    cluster = next((candidate for candidate in clusters if candidate is not None), None)
+    if report.failed and call.when == "call" and cluster and item.config.getini(_PAGES):
+        report.sections.append(("bridgehead", _page_of(cluster, item.name)))
+    return report
+
+
+def _page_of(cluster: Cluster, test: str) -> str:
+    """Write the page of a running cluster's run; return a sentence that says where it is."""
+    from bridgehead.application import module_command, module_environment
+
+    folder = cluster.evidence_dir.parents[1]
+    page = folder.parent / f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', test)[:80]}.html"
+    command = module_command("bridgehead", "ui", str(folder), "--export", str(page))
+    try:
+        result = subprocess.run(
+            command,
+            env=module_environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PAGE_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"the page took longer than {_PAGE_TIMEOUT_S} s"
+    if result.returncode:
+        lines = result.stderr.decode("utf-8", "replace").splitlines()
+        return f"no page: {lines[-1] if lines else 'the command failed'}"
+    return f"what the cluster did: {page}"
 
 
 def pytest_configure(config: pytest.Config) -> None:

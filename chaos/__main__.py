@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from bridgehead.suggestions import did_you_mean
+from bridgehead.cluster import ClusterError
+from bridgehead.ui.export import write_page
 from chaos.bugs import NAMES
 from chaos.local.run import run as run_locally
 from chaos.reproduction import scenario_with
@@ -34,6 +36,7 @@ _USAGE: Final = 2
 _ALL: Final = "all"
 _WRONG_SHOWN_MAX: Final = 5
 _KEPT_MAX: Final = 20
+_PAGE: Final = "run.html"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -179,6 +182,8 @@ def _run(
                 if options.spec:
                     _explain(scenario, result, folder)
                 results.append(result)
+                if result.verdict != "PASS":
+                    _write_page(result)
                 _show(result)
                 if options.shrink and result.verdict != "PASS":
                     _shrink(scenario, result, folder)
@@ -245,6 +250,17 @@ def _shrink(scenario: Scenario, first: Result, folder: Path) -> None:
     print(as_file(smallest, name), flush=True)
 
 
+def _write_page(result: Result) -> None:
+    """Write the page of a run that did not pass, beside its evidence."""
+    page = Path(result.folder) / _PAGE
+    try:
+        write_page(Path(result.folder), page)
+    except ClusterError as error:  # For example, the cluster did not start.
+        print(f"  no page: {error}", flush=True)
+    else:
+        result.page = str(page)
+
+
 def _say(sentence: str) -> None:
     print(f"  {sentence}"[:_WIDTH], flush=True)
 
@@ -260,6 +276,8 @@ def _show(result: Result) -> None:
         print(textwrap.fill(sentence, _WIDTH, initial_indent="  - ", subsequent_indent="    "))
     print(f"  replay: {result.replay}")
     print(f"  evidence: bridgehead judge {result.folder}", flush=True)
+    if result.page:
+        print(f"  page: {result.page}", flush=True)
 
 
 if __name__ == "__main__":

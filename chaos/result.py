@@ -29,6 +29,7 @@ class Result:
     properties: tuple[str, ...] = ()  # NAME=VALUE, set for all brokers by `--set`
     verdict: Verdict = Verdict.CRASHED
     wrong: list[str] = field(default_factory=list)
+    page: str = ""  # a file that shows the run; only if the run did not pass
     violated: tuple[str, ...] = ()
     acknowledged: int = 0
     open: int = 0  # operations without a definite result
@@ -134,5 +135,6 @@ def _junit(results: Sequence[Result]) -> ElementTree.Element:
             is_failure = result.verdict in (Verdict.FAIL, Verdict.HANG)
             problem = ElementTree.SubElement(case, "failure" if is_failure else "error")
             problem.set("message", f"{result.verdict}: {'; '.join(result.wrong[:1])}")
-            problem.text = "\n".join([*result.wrong, f"replay: {result.replay}"])
+            shown = [f"page: {result.page}"] if result.page else []
+            problem.text = "\n".join([*result.wrong, f"replay: {result.replay}", *shown])
     return suite

@@ -188,7 +188,7 @@ def read_new(path: Path, at: int) -> tuple[list[Transaction], int]:
         TornLogError: a record cannot be decoded.
         OSError: the file cannot be read.
     """
-    found: list[Transaction] = []
+    transactions: list[Transaction] = []
     at = max(at, _FILE_HEADER.size)
     with path.open("rb") as file:
         size = _NEW_BYTES
@@ -198,13 +198,13 @@ def read_new(path: Path, at: int) -> tuple[list[Transaction], int]:
             done = 0
             while (record := _record_at(data, done)) is not None:
                 try:
-                    found.append(_transaction(record))
+                    transactions.append(_transaction(record))
                 except (struct.error, IndexError):
                     raise TornLogError(f"{path.name}: a record at {at + done}") from None
                 done += _ENTRY.size + len(record) + 1
             at += done
             if len(data) < size or (not done and not data.strip(b"\0")):
-                return found, at
+                return transactions, at
             size = _NEW_BYTES if done else size * 2  # A record may be larger than what was read.
 
 

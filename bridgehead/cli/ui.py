@@ -39,7 +39,7 @@ def ui(
         int, typer.Option(min=0, max=65535, metavar="PORT", help="The page's port; 0: a free one.")
     ] = 0,
 ) -> None:
-    """Show a running cluster, or replay a recorded run, in a browser.
+    """Show a cluster or a recorded run in a browser.
 
     Prints the page's address. Ctrl-C ends the page, not the cluster.
     """
@@ -55,7 +55,10 @@ def ui(
             "recorded run: `bridgehead ui RUN`."
         )
     if export is not None:
-        _export(find_run(folder), folder, export)
+        from bridgehead.ui.export import write_page
+
+        write_page(folder, export)
+        say(f"Wrote {export}.")
         return
     try:
         from bridgehead.ui.server import Served, open_run, serve
@@ -82,7 +85,7 @@ def diagram(
         bool, typer.Option("--mermaid", help="Print the text of a Mermaid diagram, not an SVG.")
     ] = False,
 ) -> None:
-    """Draw the sequence diagram of one request, on standard output."""
+    """Print the sequence diagram of one request."""
     from bridgehead.ui.diagram import as_mermaid, as_svg, diagram_of
     from bridgehead.ui.reading import find_run, read_run
 
@@ -133,19 +136,3 @@ def _read(run: Path) -> RunReader:
 
     say_on_stderr(f"Reading {run} ...")
     return read_run(run)
-
-
-def _export(run: Path, folder: Path, file: Path) -> None:
-    from bridgehead.cluster.errors import ClusterError
-    from bridgehead.ui.export import exported_page
-    from bridgehead.ui.verdicts import judged
-
-    reader = _read(run)
-    try:
-        page = exported_page(reader, judged(reader, live=False), str(folder))
-        file.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise ClusterError(f"{file} cannot be written: {error.strerror}.") from None
-    finally:
-        reader.close()
-    say(f"Wrote {file}.")

@@ -106,7 +106,7 @@ ACTIONS: Final = (
             Part("--api {api}", "api"),
             Part("--error {error}", "rule", ("error",)),
             Part("--delay {delay}s", "rule", ("delay",)),
-            Part("--side {side}", "rule", tuple(each for each in _RULES if each != "duplicate")),
+            Part("--side {side}", "rule", tuple(rule for rule in _RULES if rule != "duplicate")),
             Part("--side envelope", "rule", ("duplicate",)),
             Part("--phase response", "rule", ("truncate",)),
             Part("--times {times}"),
@@ -145,17 +145,17 @@ def arguments(document: object) -> list[str]:
     action = _BY_NAME.get(str(values.get("action")))
     if action is None:
         raise ClusterError("There is no such action.")
-    given = {field.name: str(values.get(field.name, "")) for field in action.fields}
+    texts = {field.name: str(values.get(field.name, "")) for field in action.fields}
     for field in action.fields:
-        if given[field.name] and not _VALUE.fullmatch(given[field.name]):
+        if texts[field.name] and not _VALUE.fullmatch(texts[field.name]):
             raise ClusterError(f"{field.title}: this value cannot be used.")
     result = []
     for part in action.parts:
-        chosen = given.get(part.field, "")
+        chosen = texts.get(part.field, "")
         if part.field and (not chosen or (part.among and chosen not in part.among)):
             continue
         for argument in part.arguments.split():
-            filled = argument.format(**given)
+            filled = argument.format(**texts)
             if not filled:
                 raise ClusterError("A value is missing.")
             result.append(filled)

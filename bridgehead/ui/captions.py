@@ -24,7 +24,7 @@ _TEXT_MAX: Final = 120
 
 def api_name(api_key: int) -> str:
     """Return the name of an API."""
-    spec = API_SPECS.get(api_key)  # type: ignore[call-overload]
+    spec = API_SPECS.get(api_key)
     return spec.name if spec is not None else f"API {api_key}"
 
 
@@ -83,8 +83,8 @@ class Captions:
     def _recorded_zxid(self, position: int) -> int:
         """Return the zxid of a transaction before this row with outcomes of its request, or 0."""
         number = self._rows.value("request", position)
-        found = [row for row, request in self._rows.links_of(number) if row < position]
-        return int(self._rows.value("zxid", found[-1])) if found else 0
+        links = [row for row, request in self._rows.links_of(number) if row < position]
+        return int(self._rows.value("zxid", links[-1])) if links else 0
 
     def received(self, position: int, event: Event) -> str:
         """A request arrived."""
@@ -103,8 +103,8 @@ class Captions:
         who, request = self._who(position), self._request(position)
         if event["closed"]:
             return f"{who} closes the connection instead of answering {request}."
-        known = self._rows.requests.get(self._rows.value("request", position))
-        code = known.error if known else NO_ERROR
+        asked = self._rows.requests.get(self._rows.value("request", position))
+        code = asked.error if asked else NO_ERROR
         code = event["error"] or code
         if code and code != NO_ERROR:
             return f"{who} answers {request} with {error_name(code)}."
@@ -156,8 +156,8 @@ class Captions:
     def executing(self, position: int, event: Event) -> str:
         """The controller begins to decide."""
         return (
-            f"The controller (epoch {event['epoch']}) decides {self._request(position)} with the "
-            f"rights of {shown(event['principal'])}."
+            f"The controller (epoch {event['epoch']}) starts to decide {self._request(position)} "
+            f"with the rights of {shown(event['principal'])}."
         )
 
     def decided(self, position: int, event: Event) -> str:
@@ -177,9 +177,7 @@ class Captions:
         if len(begun) > 1 and recorded:
             written = self._rows.links_of(self._rows.value("request", position))[-1][0]
             if written < begun[-1]:
-                result += (
-                    f"; the outcome was recorded before (zxid {recorded:#x}), nothing runs twice"
-                )
+                result += f"; recorded before (zxid {recorded:#x}), so nothing runs twice"
         return f"The controller decides {request}: {names}{more}: {result}."
 
     def commit_sent(self, position: int, event: Event) -> str:
@@ -208,14 +206,14 @@ class Captions:
             verb = "opens" if event["kind"] == "create_session" else "ends"
             return f"ZooKeeper {verb} session {event['session']} (zxid {zxid:#x})."
         count = len(event["operations"])
-        requests = len({each["request_id"] for each in event["outcomes"]})
+        requests = len({outcome["request_id"] for outcome in event["outcomes"]})
         kept = f"; it records the outcomes of {requests} request(s)" if requests else ""
         noun = "operation" if count == 1 else "operations"
         return f"ZooKeeper applies {count} {noun} as zxid {zxid:#x}{kept}."
 
     def _rejected(self, event: Event) -> str:
         """Say which operation of a rejected multi failed: the others have the code 0 or -2."""
-        codes = [each["error"] for each in event["operations"]]
+        codes = [operation["error"] for operation in event["operations"]]
         failed = next((at for at, code in enumerate(codes) if code not in (0, -2)), None)
         zxid = int(event["zxid"])
         if failed == 0 and codes[0] == -103:
@@ -241,7 +239,8 @@ class Captions:
     def image(self, position: int, event: Event) -> str:
         """A node applied newer metadata."""
         side = "The controller" if event["side"] == "controller" else "The broker"
-        return f"{side} on {self._who(position).lower()} now has metadata of zxid {int(event['zxid']):#x}."
+        who, zxid = self._who(position).lower(), int(event["zxid"])
+        return f"{side} on {who} now has metadata of zxid {zxid:#x}."
 
     def session_opened(self, position: int, event: Event) -> str:
         """A ZooKeeper session began."""
@@ -255,13 +254,14 @@ class Captions:
 
     def claimed(self, position: int, event: Event) -> str:
         """A candidate claims an epoch."""
-        return f"{self._who(position)} asks ZooKeeper to become the controller of epoch {event['epoch']}."
+        who = self._who(position)
+        return f"{who} asks ZooKeeper to become the controller of epoch {event['epoch']}."
 
     def active(self, position: int, event: Event) -> str:
         """A controller is active."""
         return (
-            f"{self._who(position)} is the controller of epoch {event['epoch']}; it loaded metadata "
-            f"and recorded outcomes in {event['loaded_ms']:.0f} ms."
+            f"{self._who(position)} is the controller of epoch {event['epoch']}; it loaded "
+            f"metadata and recorded outcomes in {event['loaded_ms']:.0f} ms."
         )
 
     def resigned(self, position: int, event: Event) -> str:
@@ -299,8 +299,8 @@ class Captions:
 
     def rule_acted(self, position: int, event: Event) -> str:
         """A fault rule acted."""
-        what, request = shown(event["action"]), self._request(position)
-        return f"{self._who(position)}: the fault rule {shown(event['rule'])} acts ({what}) on {request}."
+        what, rule = shown(event["action"]), shown(event["rule"])
+        return f"{self._who(position)}: rule {rule} acts ({what}) on {self._request(position)}."
 
     def invoked(self, position: int, event: Event) -> str:
         """A workload's operation begins."""

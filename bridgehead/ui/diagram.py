@@ -17,7 +17,7 @@ from bridgehead.ui.vocabulary import CLIENT, CONTROLLER, HARNESS, KINDS, NUMBERS
 _LANE_WIDTH: Final = 150
 _ROW: Final = 34
 _LEFT, _TOP = 110, 70
-_CAPTION_WIDTH: Final = 640
+_CAPTION_WIDTH: Final = 860
 _ATTEMPTS_SHOWN_MAX: Final = 200
 _COLORS: Final = {"ink": "#17202e", "soft": "#536073", "line": "#c8d0dc", "bad": "#b3261e"}
 _PAINT: Final = "#1f5fbf"
@@ -66,13 +66,20 @@ def diagram_of(reader: RunReader, request_id: str) -> Diagram:
     )
     lane_of = _lanes(rows, nodes)
     captions = Captions(rows)
+
+    def attempt_of(position: int) -> int:
+        return int(rows.value("attempt", position))
+
+    received = NUMBERS["envelope_received"]
+    arrived = {attempt_of(p) for p in positions if rows.value("kind", p) == received}
     steps = tuple(
         Step(
             rows.value("t", p) - start,
             lane_of(p),
             _target(rows, p, len(names)),
             model.detail(reader, captions, p)["caption"],
-            KINDS[rows.value("kind", p)].key in ("envelope_rejected", "commit_unknown"),
+            KINDS[rows.value("kind", p)].key in ("envelope_rejected", "commit_unknown")
+            or (rows.value("kind", p) == NUMBERS["forward_sent"] and attempt_of(p) not in arrived),
         )
         for p in positions
     )
@@ -200,13 +207,14 @@ def as_mermaid(diagram: Diagram) -> str:
 def _mermaid_text(text: str) -> str:
     """Return a text without the characters that Mermaid gives a meaning: they become entities."""
     return "".join(
-        each if each.isalnum() or each in " .,()-_/" else f"#{ord(each)};" for each in text
+        character if character.isalnum() or character in " .,()-_/" else f"#{ord(character)};"
+        for character in text
     )
 
 
 def _text(text: str) -> str:
     """Return a text for XML, which has no control characters."""
-    return escape("".join(each if each.isprintable() else "�" for each in text))
+    return escape("".join(character if character.isprintable() else "�" for character in text))
 
 
 FORMATS: Final[dict[str, Callable[[Diagram], str]]] = {"svg": as_svg, "mermaid": as_mermaid}

@@ -13,10 +13,12 @@ from typing import Any, Final
 
 import orjson
 
+from bridgehead.cluster.errors import ClusterError
 from bridgehead.ui import model
 from bridgehead.ui.captions import Captions
-from bridgehead.ui.reading import RunReader
+from bridgehead.ui.reading import RunReader, find_run, read_run
 from bridgehead.ui.rows import packed
+from bridgehead.ui.verdicts import judged
 
 STATIC: Final = Path(__file__).parent / "static"
 # In an order in which no module comes before one that it imports.
@@ -47,10 +49,26 @@ def script() -> str:
     for name in MODULES:
         code = (STATIC / f"{name}.js").read_text(encoding="utf-8")
         exported = ", ".join(_EXPORT.findall(code))
-        code = _EXPORT.sub(lambda found: found[0].removeprefix("export "), code)
+        code = _EXPORT.sub(lambda match: match[0].removeprefix("export "), code)
         code = _IMPORT.sub(r"const {\1} = module_\2;", code)
         parts.append(f"const module_{name} = (() => {{\n{code}\nreturn {{ {exported} }};\n}})();\n")
     return "".join(parts)
+
+
+def write_page(folder: Path, file: Path) -> None:
+    """Export the last run of a folder, with its verdicts, to a file.
+
+    Raises:
+        ClusterError: the folder has no run, or the file cannot be written.
+    """
+    reader = read_run(find_run(folder))
+    try:
+        page = exported_page(reader, judged(reader, live=False), str(folder))
+        file.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise ClusterError(f"{file} cannot be written: {error.strerror}.") from None
+    finally:
+        reader.close()
 
 
 def exported_page(reader: RunReader, verdicts: Any, name: str) -> str:
@@ -81,10 +99,9 @@ def exported_page(reader: RunReader, verdicts: Any, name: str) -> str:
             for block in _blocks(reader, first_raw)
         ),
     ]
-    page = page.replace(
-        '<meta charset="utf-8">',
-        f'<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">',
-    )
+    charset = '<meta charset="utf-8">'
+    meta = f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">'
+    page = page.replace(charset, f"{charset}\n{meta}")
     page = page.replace('<link rel="stylesheet" href="style.css">', f"<style>{style}</style>")
     page = page.replace('<script type="module" src="main.js"></script>\n', "")
     end = "\n".join([*data, f'<script type="module">{code}</script>'])
@@ -100,7 +117,9 @@ def _blocks(reader: RunReader, first_raw: int) -> Iterator[str]:
     for start in range(0, len(reader.collector.rows), _BLOCK):
         stop = min(start + _BLOCK, len(reader.collector.rows))
         chosen = range(start, stop) if start >= first_raw else ()
-        yield _compressed(orjson.dumps([model.detail(reader, captions, each) for each in chosen]))
+        yield _compressed(
+            orjson.dumps([model.detail(reader, captions, position) for position in chosen])
+        )
 
 
 def _data(name: str, content: str) -> str:

@@ -47,7 +47,7 @@ def state(reader: RunReader) -> dict[str, Any]:
         "nodes": rows.nodes.values,
         "clients": rows.clients.values,
         "texts": rows.texts.values,
-        "requests": [[number, *each.described()] for number, each in rows.requests.items()],
+        "requests": [[number, *request.described()] for number, request in rows.requests.items()],
         "links": rows.links,
         "samples": rows.samples,
         "hasTransactions": reader.has_transactions,
@@ -61,7 +61,7 @@ def notices(reader: RunReader) -> dict[str, int]:
     return {
         "skipped": rows.skipped,
         "late": rows.late,
-        "unnamed": rows.texts.refused + rows.clients.refused + rows.nodes.refused,
+        "unnamed": rows.texts.rejected + rows.clients.rejected + rows.nodes.rejected,
     }
 
 
@@ -69,11 +69,11 @@ def details(reader: RunReader, start: int, count: int) -> list[dict[str, Any]]:
     """Return the events and the captions of some rows; rows that were dropped are left out."""
     rows = reader.collector.rows
     captions = Captions(rows)
-    found = []
+    shown = []
     stop = min(start + min(count, ROWS_OF_DETAILS_MAX), len(rows))
     for position in range(max(start, rows.base), stop):
-        found.append(detail(reader, captions, position))
-    return found
+        shown.append(detail(reader, captions, position))
+    return shown
 
 
 def detail(reader: RunReader, captions: Captions, position: int) -> dict[str, Any]:
@@ -97,9 +97,10 @@ def operations(reader: RunReader, since: int) -> Iterator[list[Any]]:
         except ValueError:
             continue
         written = [
-            [each["kind"], each["path"], each["data"]]
-            for each in line["operations"]
-            if each["kind"] in ("create", "set", "delete") and not each["path"].startswith(_HIDDEN)
+            [operation["kind"], operation["path"], operation["data"]]
+            for operation in line["operations"]
+            if operation["kind"] in ("create", "set", "delete")
+            and not operation["path"].startswith(_HIDDEN)
         ]
         if written:
             yield [position, line["zxid"], written]
@@ -111,5 +112,5 @@ def first_znodes(reader: RunReader) -> list[list[Any]]:
         data = (reader.run / "zookeeper" / "first.jsonl").read_bytes()
     except OSError:
         return []
-    found = (orjson.loads(line) for line in data.splitlines() if line)
-    return [[z["path"], z["data"]] for z in found if not z["path"].startswith(_HIDDEN)]
+    znodes = (orjson.loads(line) for line in data.splitlines() if line)
+    return [[z["path"], z["data"]] for z in znodes if not z["path"].startswith(_HIDDEN)]

@@ -20,7 +20,6 @@ _CATCH_UP_S: Final = 30.0
 _POLL_S: Final = 0.05
 _TAIL_BYTES: Final = 1 << 20
 _DESCRIPTIONS: Final = ("run.json", "manifest.json")
-_LAST: Final = _DESCRIPTIONS[-1]
 _CHUNK_BYTES: Final = 8 << 20
 # The harness first: its clocks are never moved by a fault.
 _SOURCES: Final = ("harness", "client", "node")
@@ -37,10 +36,10 @@ def find_run(folder: Path) -> Path:
     if any((folder / name).is_file() for name in _DESCRIPTIONS):
         return folder
     runs = {
-        each.parent
+        path.parent
         for pattern in ("evidence/run=*", "run=*")
         for name in _DESCRIPTIONS
-        for each in folder.glob(f"{pattern}/{name}")
+        for path in folder.glob(f"{pattern}/{name}")
     }
     if not runs:
         raise ClusterError(
@@ -55,7 +54,8 @@ def description(run: Path) -> dict[str, Any]:
     Raises:
         ClusterError: the file cannot be read.
     """
-    path = next(each for name in _DESCRIPTIONS if (each := run / name).is_file() or name == _LAST)
+    paths = [run / name for name in _DESCRIPTIONS]
+    path = next((path for path in paths if path.is_file()), paths[0])
     try:
         document = json.loads(path.read_bytes())
         document = document.get("run", document)
@@ -101,9 +101,10 @@ class RunReader:
         try:
             with file.path.open("rb") as opened:
                 opened.seek(rows.value("offset", position))
-                return opened.read(rows.value("length", position))
+                data: bytes = opened.read(rows.value("length", position))
         except OSError:
             return b""
+        return data
 
     @property
     def has_transactions(self) -> bool:
@@ -121,7 +122,7 @@ class RunReader:
             resource.close()
 
     def _find_files(self) -> None:
-        found = [
+        sources = [
             (path, path.name.rpartition("-")[0])
             for source in _SOURCES
             for path in sorted(self.run.glob(f"{source}=*/events-*.jsonl"))
@@ -129,8 +130,8 @@ class RunReader:
         commits = self.run / COMMITS
         transactions = commits if commits.is_file() else self.commits
         if transactions is not None and COMMITS not in {file.stream for file in self.files}:
-            found.append((transactions, COMMITS))
-        for path, stream in found:
+            sources.append((transactions, COMMITS))
+        for path, stream in sources:
             if path not in self._known:
                 self._known.add(path)
                 self.files.append(_File(path, len(self.files), stream))
@@ -206,6 +207,7 @@ def read_run(run: Path) -> RunReader:
     try:
         reader.poll()
         reader.collector.release()
+        reader.collector.rows.renumber()
     finally:
         gc.enable()
         if follower is not None:

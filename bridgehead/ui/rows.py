@@ -43,7 +43,6 @@ LOCAL, CLOSED, FAILED, CONTROLLER_CREATED, CONTROLLER_DELETED, WRITES = 1, 2, 4,
 TEXTS_MAX: Final = 100_000
 CLIENTS_MAX: Final = 2_000
 ELEMENTS_SHOWN_MAX: Final = 5
-_FIRST, _REST_OF_U32 = 0, 0xFFFFFFFF
 
 _OTHER, _TRANSACTION = NUMBERS["other"], NUMBERS["transaction"]
 _WITH_SIDE: Final = frozenset(NUMBERS[key] for key in ("image", "session_opened", "session_lost"))
@@ -57,6 +56,7 @@ _TEXT_FIELDS: Final = {
     )
 }
 _RECEIVED, _DECIDED, _METRICS = NUMBERS["received"], NUMBERS["decided"], NUMBERS["metrics"]
+_RESPONDED: Final = NUMBERS["responded"]
 _FAULTS: Final = frozenset((NUMBERS["fault"], NUMBERS["healed"]))
 _QUEUES: Final = (
     "kafka_controller_kafkacontroller_activecontrollercount",
@@ -64,20 +64,35 @@ _QUEUES: Final = (
     "kafka_server_forwardingmanager_queuelength",
     "kafka_server_socket_server_connection_count",
 )
-# An event of the first kind causes the event of the second kind with the same values of `by`.
-_CAUSES: Final = (
-    ("forward_sent", "envelope_received", ("request_id", "attempt")),
-    ("commit_sent", "transaction", ("number",)),
-    ("decided", "forward_replied", ("request_id", "zxid")),
-    ("transaction", "committed", ("zxid",)),
-    ("transaction", "active", ("zxid",)),
-    ("transaction", "image", ("zxid",)),
-)
+# An event of a kind on the left causes the events on the right with the same values of two fields.
+_ATTEMPT, _COMMIT, _DECISION, _ZXID = range(4)
 _GIVES: Final = {
-    NUMBERS[cause]: tuple((n, by) for n, (c, _, by) in enumerate(_CAUSES) if c == cause)
-    for cause, _, _ in _CAUSES
+    NUMBERS["forward_sent"]: ((_ATTEMPT, "request_id", "attempt"),),
+    NUMBERS["commit_sent"]: ((_COMMIT, "number", ""),),
+    NUMBERS["decided"]: ((_DECISION, "request_id", "zxid"),),
+    _TRANSACTION: ((_ZXID, "zxid", ""),),
 }
-_NEEDS: Final = {NUMBERS[effect]: (n, by) for n, (_, effect, by) in enumerate(_CAUSES)}
+_NEEDS: Final = {
+    NUMBERS["envelope_received"]: (_ATTEMPT, "request_id", "attempt"),
+    _TRANSACTION: (_COMMIT, "number", ""),
+    NUMBERS["forward_replied"]: (_DECISION, "request_id", "zxid"),
+    NUMBERS["committed"]: (_ZXID, "zxid", ""),
+    NUMBERS["active"]: (_ZXID, "zxid", ""),
+    NUMBERS["image"]: (_ZXID, "zxid", ""),
+}
+
+
+def _columns_of(rows: Sequence[tuple[Any, ...]]) -> list[array[Any]]:
+    """Return rows as columns.
+
+    Raises:
+        OverflowError: a number is too large for its column.
+        TypeError: a value is no number.
+    """
+    codes = [code for name, code in (COLUMNS | _PLACES).items() if name != "previous"]
+    return [
+        array(code, values) for code, values in zip(codes, zip(*rows, strict=True), strict=True)
+    ]
 
 
 class Interner:
@@ -85,7 +100,7 @@ class Interner:
 
     def __init__(self, first: Any, limit: int) -> None:
         self.values: list[Any] = [first]
-        self.refused = 0
+        self.rejected = 0
         self._numbers: dict[Any, int] = {first: 0}
         self._limit = limit
 
@@ -94,7 +109,7 @@ class Interner:
         number = self._numbers.get(value)
         if number is None:
             if len(self.values) >= self._limit:
-                self.refused += 1
+                self.rejected += 1
                 return 0
             number = self._numbers[value] = len(self.values)
             self.values.append(value)
@@ -141,7 +156,6 @@ class Rows:
     request_numbers: dict[str, int] = field(default_factory=dict)
     links: list[tuple[int, int]] = field(default_factory=list)  # transaction's row, request
     samples: list[tuple[float, int, list[float]]] = field(default_factory=list)
-    changed: set[int] = field(default_factory=set)  # requests, since the page was last told
     skipped: int = 0  # lines that are no events
     late: int = 0  # rows that came after later rows had been shown
     _last: dict[int, int] = field(default_factory=dict)  # request -> its last position
@@ -165,8 +179,8 @@ class Rows:
         """Append rows in an order, with their times."""
         if self.columns["t"] and t and t[0] < self.columns["t"][-1]:
             last = self.columns["t"][-1]
-            self.late += sum(1 for each in t if each < last)
-            t = [max(each, last) for each in t]
+            self.late += sum(1 for time_ms in t if time_ms < last)
+            t = [max(time_ms, last) for time_ms in t]
         start = len(self)
         for name, column in self.columns.items():
             if name == "t":
@@ -181,18 +195,35 @@ class Rows:
             else:
                 previous.append(0)
 
+    def renumber(self) -> None:
+        """Number the requests in the order of their first rows. Only for a run that is complete."""
+        numbers = dict.fromkeys(self.columns["request"])
+        numbers.pop(0, None)
+        numbers |= dict.fromkeys(self.requests)
+        new = {0: 0} | {old: at for at, old in enumerate(numbers, start=1)}
+        self.columns["request"] = array("I", map(new.__getitem__, self.columns["request"]))
+        self.requests = {new[old]: request for old, request in self.requests.items()}
+        self.request_numbers = {name: new[old] for name, old in self.request_numbers.items()}
+        self._last = {new[old]: last for old, last in self._last.items()}
+        links, self.links, self._links_of = self.links, [], {}
+        for position, old in links:
+            self.link(position, new[old])
+
     def drop(self, count: int) -> None:
         """Drop the first rows, and the requests that only they belong to."""
         for column in self.columns.values():
             del column[:count]
         self.base += count
-        ended = [number for number, last in self._last.items() if last < self.base]
-        for number in ended:
-            del self._last[number]
-            request = self.requests.pop(number)
-            self._links_of.pop(number, None)
-            self.request_numbers.pop(request.request_id, None)
+        self._last = {number: last for number, last in self._last.items() if last >= self.base}
         self.links = [link for link in self.links if link[0] >= self.base]
+        self._links_of = {}
+        for position, number in self.links:
+            self._links_of.setdefault(number, []).append((position, number))
+        # Newer requests may have rows that are not released yet.
+        oldest = min(self._last, default=self._request_count + 1)
+        for number in [number for number in self.requests if number < oldest]:
+            if number not in self._links_of:
+                self.request_numbers.pop(self.requests.pop(number).request_id, None)
         first = self.columns["t"][0] if self.columns["t"] else 0.0
         self.samples = [sample for sample in self.samples if sample[0] >= first]
 
@@ -219,12 +250,12 @@ class Rows:
 
     def of_request(self, number: int, until: int) -> list[int]:
         """Return the positions of a request's rows up to `until`, which is one of them."""
-        found = []
+        positions = []
         position = until
         while position >= self.base:
-            found.append(position)
+            positions.append(position)
             position = self.value("previous", position) - 1
-        return found[::-1]
+        return positions[::-1]
 
 
 class Collector:
@@ -279,18 +310,30 @@ class Collector:
             offset += length + 1
 
     def _store(self) -> None:
-        if self._chunk:
-            for column, values in zip(
-                self._waiting.values(), zip(*self._chunk, strict=True), strict=True
-            ):
-                column.extend(values)
-            self._chunk.clear()
+        if not self._chunk:
+            return
+        try:
+            added = _columns_of(self._chunk)
+        except (OverflowError, TypeError):
+            added = _columns_of([self._fitting(row) for row in self._chunk])
+        for column, values in zip(self._waiting.values(), added, strict=True):
+            column.extend(values)
+        self._chunk.clear()
+
+    def _fitting(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the row, or a row without values if one of them has no place in its column."""
+        try:
+            _columns_of([row])
+        except (OverflowError, TypeError):
+            self.rows.skipped += 1
+            return (row[0], 0, 0, 0, 0, 0, row[6], 0, 0, NO_ERROR, _OTHER, BROKER, 0, *row[-3:])
+        return row
 
     def release(self, until_ms: float = float("inf")) -> int:
         """Move the rows up to a time into `rows`, in order; return how many."""
         self._store()
-        given = self._given
-        causes = {row: given[key] for row, key in self._needed if key in given}
+        causes_by_key = self._given
+        causes = {row: causes_by_key[key] for row, key in self._needed if key in causes_by_key}
         order, times = causal_order(list(self._streams.values()), self._waiting["t"], causes)
         count = len(order)
         while count and times[count - 1] > until_ms:
@@ -317,7 +360,9 @@ class Collector:
         self._streams = {stream: rows for stream, rows in kept.items() if rows}
         self._given = {key: handles[row] for key, row in self._given.items() if row in handles}
         self._needed = [(handles[row], key) for row, key in self._needed if row in handles]
-        self._links = {handles[row]: each for row, each in self._links.items() if row in handles}
+        self._links = {
+            handles[row]: numbers for row, numbers in self._links.items() if row in handles
+        }
         self._count = len(order)
 
     def _row(self, event: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -335,9 +380,9 @@ class Collector:
         if shift is None:
             shift = self._offsets[host] = event["wall_ms"] - mono_ms - self._started_ms
         t = mono_ms + shift
-        node = rows.nodes.number(event["node"])
+        node = rows.nodes.number(str(event["node"]))
         request_id = get("request_id")
-        request = rows.request_number(request_id) if request_id is not None else 0
+        request = rows.request_number(str(request_id)) if request_id is not None else 0
         lane = KINDS[kind].lane
         if kind in _WITH_SIDE:
             side = get("side") or get("role")
@@ -353,10 +398,8 @@ class Collector:
         elif kind == _METRICS:
             values = event["values"]
             rows.samples.append((t, node, [float(values.get(queue, 0)) for queue in _QUEUES]))
-        if request:
-            rows.changed.add(request)
-            if error and kind != _DECIDED and rows.requests[request].error == NO_ERROR:
-                rows.requests[request].error = error if kind == NUMBERS["responded"] else NO_ERROR
+        elif kind == _RESPONDED and error and request:
+            rows.requests[request].error = error
         self._note_causes(kind, event)
         return (
             *(t, get("zxid") or 0, request, get("epoch") or 0, get("number") or 0, text, node),
@@ -365,11 +408,12 @@ class Collector:
         )
 
     def _note_causes(self, kind: int, event: Mapping[str, Any]) -> None:
-        for cause, by in _GIVES.get(kind, ()):
-            self._given.setdefault((cause, *(event.get(name) for name in by)), self._count)
+        get = event.get
+        for cause, one, other in _GIVES.get(kind, ()):
+            self._given.setdefault((cause, get(one), get(other)), self._count)
         need = _NEEDS.get(kind)
         if need is not None:
-            self._needed.append((self._count, (need[0], *(event.get(name) for name in need[1]))))
+            self._needed.append((self._count, (need[0], get(need[1]), get(need[2]))))
 
     def _peer(self, kind: int, get: Any) -> int:
         peer = get("controller_id")
@@ -385,7 +429,7 @@ class Collector:
         software = event.get("client_software_name") or ""
         version = event.get("client_software_version") or ""
         client = (software, version, event["principal"], event.get("client_id") or "")
-        request.client = self.rows.clients.number(client)
+        request.client = self.rows.clients.number(tuple(str(text) for text in client))
 
     def _decided(self, request: Request, event: Mapping[str, Any]) -> int:
         """Note the elements; return the error of the request or of its first failed element."""
@@ -411,7 +455,7 @@ class Collector:
                 number = number_of(data)
             if kind in ("create", "set", "delete") and operation.get("role") == "admin":
                 flags |= WRITES
-        requests = [self.rows.request_number(each["request_id"]) for each in line["outcomes"]]
+        requests = [self.rows.request_number(outcome["request_id"]) for outcome in line["outcomes"]]
         if requests:
             self._links[self._count] = sorted(set(requests))
         zxid = line["zxid"]

@@ -1,7 +1,7 @@
-"""Serves the page of a recorded run or of a running cluster, on loopback, to whoever has its token.
+"""Serves the page of a recorded run or of a running cluster on loopback.
 
-A request must have the token in its path, a loopback `Host`, and no foreign `Origin`. An action also
-needs a header that only this page can send, with a second token.
+A request must have the token in its path, a loopback `Host`, and no foreign `Origin`. An action
+also needs a header that only this page can send, with a second token.
 """
 
 from __future__ import annotations
@@ -205,8 +205,8 @@ class _Pages:
         """Return events and captions."""
         start, count = _number(request, "start"), _number(request, "count")
         async with self._served.news:
-            found = await asyncio.to_thread(model.details, self._served.reader, start, count)
-        return _json(found)
+            shown = await asyncio.to_thread(model.details, self._served.reader, start, count)
+        return _json(shown)
 
     async def operations(self, request: Request) -> Response:
         """Return what transactions wrote."""
@@ -259,7 +259,7 @@ def _is_short(request: Request) -> bool:
 async def _events(served: Served, after: int) -> AsyncIterator[bytes]:
     """Yield batches of rows, each with the position after it as its id."""
     rows = served.reader.collector.rows
-    known = _Known()
+    told = _Known()
     served.streams += 1
     try:
         yield b"retry: 500\n\n"
@@ -267,10 +267,10 @@ async def _events(served: Served, after: int) -> AsyncIterator[bytes]:
             if not rows.base <= after <= len(rows):
                 yield b"event: reset\ndata: {}\n\n"
                 return
-            if after < len(rows) or not known.began:
+            if after < len(rows) or not told.began:
                 async with served.news:
                     stop = min(len(rows), after + _ROWS_OF_A_BATCH_MAX)
-                    batch = known.batch(served.reader, after, stop)
+                    batch = told.batch(served.reader, after, stop)
                 after = stop
                 yield b"event: rows\nid: %d\ndata: %b\n\n" % (after, orjson.dumps(batch))
                 continue
@@ -327,6 +327,8 @@ async def _follow(served: Served) -> None:
     collector = served.reader.collector
     while not served.ended:
         ended = not directory.is_claimed()
+        if ended:
+            await asyncio.sleep(_HOLD_MS / 1000)  # the last transactions may still be decoded
         async with served.news:
             await asyncio.to_thread(served.reader.poll)
             until = float("inf") if ended else collector.now_ms() - _HOLD_MS
@@ -356,7 +358,7 @@ def serve(served: Served, port: int, announce: Callable[[str], None]) -> None:
         ClusterError: the port cannot be bound.
     """
     config = uvicorn.Config(
-        build_app(served), access_log=False, log_level="warning", timeout_graceful_shutdown=1
+        build_app(served), access_log=False, log_level="critical", timeout_graceful_shutdown=1
     )
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any, Final
 
 import orjson
 
 from bridgehead.application import module_command, module_environment
-from bridgehead.ui.reading import COMMITS, RunReader
+from bridgehead.ui.reading import RunReader
+from bridgehead.ui.vocabulary import NUMBERS
 
 _TIMEOUT_S: Final = 600
 _VIOLATIONS_MAX: Final = 20
@@ -37,10 +38,11 @@ def judged(reader: RunReader, *, live: bool) -> dict[str, Any]:
         document: dict[str, Any] = json.loads(result.stdout)
     except ValueError:
         return {"error": result.stderr.decode("utf-8", "replace").strip() or "The judge failed."}
+    places = Places(reader)
     for row in document["properties"]:
         row["count"] = len(row["violations"])
         row["violations"] = [
-            {**violation, "position": position_of(reader, violation)}
+            {**violation, "position": places.last_of(violation["rows"])}
             for violation in row["violations"][:_VIOLATIONS_MAX]
         ]
         if live and row["verdict"] not in ("FAIL", "HANG"):
@@ -51,31 +53,50 @@ def judged(reader: RunReader, *, live: bool) -> dict[str, Any]:
     return document
 
 
-def position_of(reader: RunReader, violation: Mapping[str, Any]) -> int | None:
-    """Return the row that a violation names, such as `event/2/1a2b/17` or `commit/4711`."""
-    kind, *place = str(violation.get("row", "")).split("/")
-    rows = reader.collector.rows
-    if kind == "commit" and place and place[0].isdecimal():
-        zxid = float(place[0])
-        for position in range(rows.base, len(rows)):
-            if rows.value("zxid", position) == zxid and _is_transaction(reader, position):
+class Places:
+    """Finds the rows of a run that violations name."""
+
+    def __init__(self, reader: RunReader) -> None:
+        self._reader = reader
+        rows = reader.collector.rows
+        transaction = NUMBERS["transaction"]
+        self._of_zxid = {
+            int(rows.value("zxid", position)): position
+            for position in range(rows.base, len(rows))
+            if rows.value("kind", position) == transaction
+        }
+
+    def last_of(self, names: Sequence[str]) -> int | None:
+        """Return the position of the last of these rows that the page has; None: it has none.
+
+        Names are those of `judge.property.Violation`: `zxid/5`, `event/2/1a2b/17`.
+        """
+        for name in reversed(names):
+            kind, *place = name.split("/")
+            position = None
+            if kind == "zxid" and place and place[0].isdecimal():
+                position = self._of_zxid.get(int(place[0]))
+            elif kind == "event" and len(place) == 3:
+                position = self._event(place[1], int(place[2]))
+            if position is not None:
                 return position
-    if kind == "event" and len(place) == 3:
-        return _event(reader, *place)
-    return None
+        return None
 
+    def _event(self, boot: str, seq: int) -> int | None:
+        for file in self._reader.files:
+            if not file.stream.endswith(f"-{boot}"):
+                continue
+            offset = 0
+            for line in file.path.read_bytes().splitlines(keepends=True):
+                if b'"seq"' in line and orjson.loads(line).get("seq") == seq:
+                    return self._at(file.number, offset)
+                offset += len(line)
+        return None
 
-def _is_transaction(reader: RunReader, position: int) -> bool:
-    file = reader.files[reader.collector.rows.value("file", position)]
-    return file.stream == COMMITS
-
-
-def _event(reader: RunReader, node: str, boot: str, seq: str) -> int | None:
-    numbers = {file.number for file in reader.files if file.stream.endswith(f"-{boot}")}
-    rows = reader.collector.rows
-    for position in range(rows.base, len(rows)):
-        if rows.value("file", position) in numbers:
-            event = orjson.loads(reader.line(position))
-            if str(event["seq"]) == seq and event["node"] == node:
-                return position
-    return None
+    def _at(self, file: int, offset: int) -> int | None:
+        columns = self._reader.collector.rows.columns
+        base = self._reader.collector.rows.base
+        for index, of in enumerate(columns["offset"]):
+            if of == offset and columns["file"][index] == file:
+                return base + index
+        return None

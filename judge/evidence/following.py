@@ -47,10 +47,10 @@ class LogFollower:
 
     def _read(self, member: int, path: Path) -> None:
         try:
-            found, self._ends[path] = read_new(path, self._ends.get(path, 0))
+            transactions, self._ends[path] = read_new(path, self._ends.get(path, 0))
         except (OSError, TornLogError):
             return  # Sealing reports a damaged log.
-        for transaction in found:
+        for transaction in transactions:
             if transaction.zxid > self._last_zxid:
                 self._held[transaction.zxid] = transaction
                 self._holders.setdefault(transaction.zxid, set()).add(member)
@@ -65,7 +65,7 @@ def follow(folder: Path, is_wanted: Callable[[], bool]) -> Iterator[bytes]:
         EvidenceError: the folder does not describe a run.
     """
     run = load_run(folder)
-    members = [Path(each) for each in run.log_folders or ()]
+    members = [Path(folder) for folder in run.log_folders or ()]
     follower = LogFollower(members, load_dumps(folder).get(FIRST_DUMP, 0))
     has_caught_up = False
     while True:

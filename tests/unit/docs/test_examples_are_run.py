@@ -61,6 +61,7 @@ NOT_RUN: Final[Mapping[Printed, str]] = {
         "it needs a Compose cluster: tests/docker/test_faults.py uses one of its own"
     ),
     Printed("docs/evidence.md", "bridgehead judge DIR "): "DIR is a placeholder",
+    Printed("docs/ui.md", "bridgehead ui "): "RUN and ID are placeholders",
     Printed("docs/evidence.md", "run.json "): _NO_COMMANDS,
     Printed("docs/evidence.md", '{"zxid": 12'): _NO_COMMANDS,
     Printed("docs/guides/ci.md", "# .github/"): _FETCHES,

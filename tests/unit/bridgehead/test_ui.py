@@ -1,0 +1,368 @@
+"""The page without a browser: rows in causal order, captions, export, diagrams, actions."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bridgehead.cluster.errors import ClusterError
+from bridgehead.ui import model
+from bridgehead.ui.actions import ACTIONS, arguments
+from bridgehead.ui.captions import Captions
+from bridgehead.ui.diagram import as_mermaid, as_svg, diagram_of
+from bridgehead.ui.export import MODULES, STATIC, exported_page, script
+from bridgehead.ui.ordering import causal_order
+from bridgehead.ui.reading import RunReader, find_run, read_run
+from bridgehead.ui.rows import COLUMNS, Collector
+from bridgehead.ui.vocabulary import KINDS, NUMBERS, NUMBERS_BY_NAME
+from event_log.events import EVENT_KINDS
+from tests import golden_histories
+
+HOSTILE = "</script><img src=x onerror=alert(1)>\u202e&"
+PAGE_BYTES_MAX = 200_000
+
+
+def keys(reader: RunReader) -> list[str]:
+    rows = reader.collector.rows
+    return [KINDS[rows.value("kind", at)].key for at in range(len(rows))]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """The run of a golden history: broker 2 forwards a creation to the controller, broker 1."""
+    return golden_histories.expand(golden_histories.load("forwarded_creation"), tmp_path)
+
+
+def change_lines(run: Path, pattern: str, change: Any) -> None:
+    """Change every event in files that match a pattern."""
+    for path in run.glob(pattern):
+        events = [change(json.loads(line)) for line in path.read_text().splitlines()]
+        path.write_text("".join(json.dumps(event) + "\n" for event in events))
+
+
+def test_the_page_knows_exactly_the_kinds_of_events() -> None:
+    assert set(NUMBERS_BY_NAME) == set(EVENT_KINDS)
+
+
+@given(
+    st.lists(st.lists(st.floats(0, 100), max_size=8), min_size=1, max_size=4),
+    st.data(),
+)
+def test_no_row_precedes_its_cause_or_an_earlier_row_of_its_stream(
+    clocks: list[list[float]], data: st.DataObject
+) -> None:
+    times = [t for stream in clocks for t in stream]
+    streams: list[list[int]] = []
+    for stream in clocks:
+        start = sum(map(len, streams))
+        streams.append(list(range(start, start + len(stream))))
+    # Causes that follow a hidden order of all rows have no cycle.
+    hidden = data.draw(st.permutations(range(len(times))))
+    hidden_place = {row: at for at, row in enumerate(hidden)}
+    for rows in streams:
+        rows.sort(key=hidden_place.__getitem__)
+    pairs = data.draw(
+        st.lists(st.tuples(st.sampled_from(hidden), st.sampled_from(hidden)))
+        if times
+        else st.just([])
+    )
+    causes = {b: a for a, b in pairs if hidden_place[a] < hidden_place[b]}
+    order, ordered_times = causal_order(streams, times, causes)
+    place = {row: at for at, row in enumerate(order)}
+    assert sorted(order) == list(range(len(times)))
+    assert all(place[cause] < place[row] for row, cause in causes.items())
+    assert all(place[a] < place[b] for rows in streams for a, b in pairwise(rows))
+    assert ordered_times == sorted(ordered_times)
+
+
+def test_a_cycle_of_causes_ends() -> None:
+    order, _ = causal_order([[0, 1], [2, 3]], [5.0, 6.0, 1.0, 2.0], {0: 3, 2: 1})
+    assert sorted(order) == [0, 1, 2, 3]
+    assert order[0] == 2, "the cycle is cut at its earliest row"
+
+
+def test_a_clock_that_runs_behind_does_not_put_the_effect_first(run: Path) -> None:
+    """The controller's clock is ten seconds behind the broker's."""
+
+    def behind(event: dict[str, Any]) -> dict[str, Any]:
+        return {**event, "mono_ns": event["mono_ns"] - 10_000_000_000}
+
+    change_lines(run, "node=1/*.jsonl", behind)
+    positions = keys(read_run(run))
+    flow = ["received", "forward_sent", "envelope_received", "executing", "commit_sent"]
+    flow += ["transaction", "committed", "decided", "forward_replied", "responded"]
+    places = [positions.index(key) for key in flow[:5]]
+    places += [max(at for at, key in enumerate(positions) if key == "transaction")]
+    places += [positions.index(key) for key in flow[6:]]
+    assert places == sorted(places)
+
+
+def test_rows_read_bit_by_bit_equal_rows_read_at_once(run: Path, tmp_path: Path) -> None:
+    """A live page and a replay show the same, even if a line is written in two parts."""
+    whole = read_run(run)
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    (parts / "manifest.json").write_bytes((run / "manifest.json").read_bytes())
+    live = RunReader.of(parts)
+    files = [path for path in run.rglob("*.jsonl") if "dump" not in path.name]
+    content = {path: path.read_bytes() for path in files}
+    for share in (0.31, 0.77, 1.0):
+        for path, data in content.items():
+            copy = parts / path.relative_to(run)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(data[: round(len(data) * share)])
+        live.poll()
+        live.collector.release(-1.0)
+    live.collector.release()
+    rows, expected = live.collector.rows, whole.collector.rows
+    assert [rows.value("t", at) for at in range(len(rows))] == list(expected.columns["t"])
+    assert keys(live) == keys(whole)
+    assert rows.skipped == 0
+
+
+def test_rows_that_come_late_are_counted_and_time_does_not_go_back(run: Path) -> None:
+    reader = RunReader.of(run)
+    reader._find_files()
+    first, *others = reader.files
+    for file in others:
+        reader._read(file)
+    reader.collector.release()
+    reader._read(first)
+    reader.collector.release()
+    times = list(reader.collector.rows.columns["t"])
+    assert times == sorted(times)
+    assert reader.collector.rows.late > 0
+
+
+def test_dropped_rows_leave_the_others_where_they_were(run: Path) -> None:
+    reader = read_run(run)
+    rows = reader.collector.rows
+    before = {at: (rows.value("kind", at), reader.line(at)) for at in range(7, len(rows))}
+    requests = len(rows.requests)
+    rows.drop(7)
+    assert {at: (rows.value("kind", at), reader.line(at)) for at in before} == before
+    rows.drop(len(rows) - rows.base)
+    assert requests > 0
+    assert (rows.requests, rows.links, rows.request_numbers) == ({}, [], {})
+
+
+def test_requests_are_numbered_in_the_order_of_their_first_rows(run: Path) -> None:
+    rows = read_run(run).collector.rows
+    first_rows = list(dict.fromkeys(number for number in rows.columns["request"] if number))
+    assert first_rows == list(range(1, len(first_rows) + 1))
+    for number, request in rows.requests.items():
+        assert rows.request_numbers[request.request_id] == number
+
+
+def test_lines_that_are_no_events_are_counted(run: Path) -> None:
+    path = next(run.glob("node=2/*.jsonl"))
+    damaged = b'{"kind":"responded"}\n\xff\xfe\nnull\n[1]\n{"kind":7}\n'
+    path.write_bytes(damaged + path.read_bytes())
+    rows = read_run(run).collector.rows
+    assert rows.skipped == 5
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"attempt": -1},
+        {"attempt": "two"},
+        {"controller_id": [1]},
+        {"request_id": 17},
+        {"request_id": None},
+        {"epoch": 2**40},
+        {"error": 99_999},
+        {"zxid": "0x5"},
+        {"number": 1.5},
+    ],
+)
+def test_a_field_with_a_wrong_value_costs_only_its_event(values: dict[str, Any], run: Path) -> None:
+    """The others stay, and the page can still be built."""
+    count = len(read_run(run).collector.rows)
+    path = next(run.glob("node=2/*.jsonl"))
+    event = {"mono_ns": 1, "wall_ms": 1, "host_boot_id": "h", "node": "2", "kind": "forward_sent"}
+    path.write_bytes(path.read_bytes() + json.dumps({**event, **values}).encode() + b"\n")
+    reader = read_run(run)
+    rows = reader.collector.rows
+    assert count <= len(rows) <= count + 1
+    assert rows.skipped <= 1
+    assert exported_page(reader, None, "run")
+
+
+def test_a_collector_limits_the_texts_of_hostile_clients() -> None:
+    collector = Collector(1.0)
+    event = {"mono_ns": 1, "wall_ms": 1, "host_boot_id": "h", "node": "1", "kind": "resigned"}
+    lines = b"\n".join(json.dumps({**event, "reason": f"r{n}"}).encode() for n in range(101_000))
+    collector.add_lines(lines, 0, 0, "s")
+    collector.release()
+    texts = collector.rows.texts
+    assert (len(texts.values), texts.rejected) == (100_000, 1_001)
+
+
+def test_a_resend_of_a_recorded_request_says_that_nothing_runs_twice(run: Path) -> None:
+    """The reply is lost after the commit, so the broker sends the Envelope again."""
+    path = next(run.glob("node=2/*.jsonl"))
+    events = [json.loads(line) for line in path.read_text().splitlines()]
+    replied = next(e for e in events if e["kind"] == KINDS[NUMBERS["forward_replied"]].name)
+    sent = next(e for e in events if e["kind"] == "forward_sent")
+    later = replied["mono_ns"] + 1_000_000
+    end = max(e["seq"] for e in events) + 1
+    lost = {**replied, "error": None, "zxid": 0, "seq": end, "mono_ns": later}
+    resent = {**sent, "attempt": 2, "controller_id": 3, "seq": end + 1, "mono_ns": later + 1}
+    with path.open("a") as file:
+        file.writelines(json.dumps(item) + "\n" for item in (lost, resent))
+    reader = read_run(run)
+    captions = [item["caption"] for item in model.details(reader, 0, 500)]
+    (resend,) = [caption for caption in captions if "resends" in caption]
+    assert re.fullmatch(
+        r"Broker 2 resends request \d+ \(CreateTopics\) to the controller, broker 3; its outcome "
+        r"is recorded \(zxid 0x5\), so nothing runs twice\.",
+        resend,
+    )
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.name], ids=lambda k: k.key)
+def test_every_kind_has_a_caption_even_without_fields(kind: Any, run: Path) -> None:
+    event = {"mono_ns": 1, "wall_ms": 1, "host_boot_id": "h", "node": "2", "kind": kind.name}
+    path = next(run.glob("node=2/*.jsonl"))
+    path.write_text(json.dumps(event) + "\n")
+    reader = read_run(run)
+    rows = reader.collector.rows
+    positions = [at for at in range(len(rows)) if rows.value("kind", at) == NUMBERS[kind.key]]
+    captions = Captions(rows)
+    for position in positions:
+        caption = captions.of(position, event)
+        assert caption.endswith(".")
+        assert "None" not in caption
+
+
+def hostile(event: dict[str, Any]) -> dict[str, Any]:
+    names = {"client_id", "principal", "client_software_name"}
+    changed = {**event, **dict.fromkeys(names & event.keys(), HOSTILE)}
+    if "elements" in event:
+        changed["elements"] = [[HOSTILE, code] for _, code in event["elements"]]
+    return changed
+
+
+def test_an_export_is_one_file_that_loads_nothing(run: Path) -> None:
+    change_lines(run, "node=*/*.jsonl", hostile)
+    page = exported_page(read_run(run), None, HOSTILE)
+    assert "<img" not in page
+    assert not re.search(r"(src|href)=\"(?!data:)", page)
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
+    assert policy is not None
+    assert policy[1].startswith("default-src &#x27;none&#x27;")
+    code = re.search(r'<script type="module">(.*)</script>', page, re.DOTALL)
+    assert code is not None
+    digest = base64.b64encode(hashlib.sha256(code[1].encode()).digest()).decode()
+    assert f"sha256-{digest}" in policy[1]
+
+
+def test_the_page_is_small_and_names_no_other_origin() -> None:
+    content = {path: path.read_text(encoding="utf-8") for path in STATIC.iterdir()}
+    assert sum(len(text.encode()) for text in content.values()) <= PAGE_BYTES_MAX
+    assert {p.stem for p in content if p.suffix == ".js"} == set(MODULES)
+    allowed = "http://www.w3.org/2000/svg"  # a namespace, which nothing loads
+    for text in content.values():
+        assert re.findall(r"https?://[^\"' ]+", text.replace(allowed, "")) == []
+        assert "innerHTML" not in text
+    assert "import " not in script()
+
+
+def test_a_diagram_shows_the_stops_of_one_request(run: Path) -> None:
+    diagram = diagram_of(read_run(run), "r1")
+    assert diagram.lanes == ("Client", "Broker 2", "Controller", "ZooKeeper")
+    said = " ".join(step.caption for step in diagram.steps)
+    order = ["gets request", "forwards request", "gets the Envelope", "sends commit"]
+    order += ["applies", "learns that commit", "decides request", "gets the response", "answers"]
+    assert [said.find(word) for word in order] == sorted(said.find(word) for word in order)
+    assert min(said.find(word) for word in order) >= 0
+
+
+def test_a_diagram_keeps_hostile_names_as_text(run: Path) -> None:
+    change_lines(run, "node=*/*.jsonl", hostile)
+    diagram = diagram_of(read_run(run), "r1")
+    assert any(HOSTILE in step.caption for step in diagram.steps)
+    texts = [item.text or "" for item in ElementTree.fromstring(as_svg(diagram)).iter()]
+    assert any("</script><img" in text for text in texts)
+    assert re.search(r"[<>&\"]", as_mermaid(diagram).replace("->>", "")) is None
+
+
+def test_an_unknown_request_is_an_error(run: Path) -> None:
+    with pytest.raises(ClusterError, match="no request 'r99'"):
+        diagram_of(read_run(run), "r99")
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        ({"action": "kill"}, ["controller", "kill"]),
+        ({"action": "move", "broker": "3"}, ["controller", "move", "3"]),
+        ({"action": "freeze", "seconds": "2.5"}, ["controller", "freeze", "--for", "2.5s"]),
+        (
+            {"action": "add_rule", "rule": "delay", "api": "", "error": "X", "delay": "4"}
+            | {"side": "envelope", "times": "0"},
+            ["faults", "add", "delay", "--delay", "4s", "--side", "envelope", "--times", "0"],
+        ),
+        (
+            {"action": "add_rule", "rule": "duplicate", "api": "AlterConfigs", "error": ""}
+            | {"delay": "", "side": "client", "times": "7"},
+            [
+                "faults",
+                "add",
+                "duplicate",
+                "--api",
+                "AlterConfigs",
+                "--side",
+                "envelope",
+                "--times",
+                "7",
+            ],
+        ),
+    ],
+)
+def test_an_action_runs_the_command_that_it_shows(
+    document: dict[str, str], expected: Sequence[str]
+) -> None:
+    assert arguments(document) == list(expected)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        *({"action": "move", "broker": item} for item in ("", "-1", "--data-dir", "1 2", "1\n")),
+        *({"action": item} for item in ("down", "", None)),
+        *(None, [], "kill"),
+    ],
+)
+def test_an_action_with_a_wrong_value_is_rejected(document: object) -> None:
+    with pytest.raises(ClusterError):
+        arguments(document)
+
+
+def test_every_field_of_an_action_is_in_its_command() -> None:
+    for action in ACTIONS:
+        used = {n for part in action.parts for n in re.findall(r"\{(\w+)\}", part.arguments)}
+        assert used == {field.name for field in action.fields}, action.name
+
+
+def test_columns_have_the_size_of_a_typed_array() -> None:
+    assert set(COLUMNS.values()) <= set("dIHhB")
+
+
+def test_a_folder_without_a_run_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ClusterError, match="has no run"):
+        find_run(tmp_path)
+    with pytest.raises(ClusterError, match="is not a folder"):
+        find_run(tmp_path / "missing")
