@@ -1,4 +1,4 @@
-"""The image `bridgehead` as a service of a CI job: no command, no mounts; ports and variables only."""
+"""The image `bridgehead` as a service of a CI job: no command, no mount, only ports and variables."""
 
 from __future__ import annotations
 
