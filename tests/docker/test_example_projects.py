@@ -93,8 +93,9 @@ def test_job_of_gitlab_passes(images: None, tmp_path: Path) -> None:
 
 
 def test_override_replaces_the_kafka_of_a_project(images: None) -> None:
-    project = ("compose", "--project-name", f"bridgehead-test-{uuid.uuid4().hex[:6]}")
-    project += ("--project-directory", str(EXAMPLES / "compose"))
+    name = f"bridgehead-test-{uuid.uuid4().hex[:6]}"
+    folder = str(EXAMPLES / "compose")
+    project = ("compose", "--project-name", name, "--project-directory", folder)
     try:
         docker(*project, "up", "--wait", "kafka")
         docker(*project, "run", "--rm", "app")

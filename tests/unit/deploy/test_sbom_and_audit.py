@@ -74,7 +74,6 @@ def test_every_image_has_a_bill() -> None:
     final = {stage.splitlines()[0]: stage for stage in stages if " AS " in stage.splitlines()[0]}
     wrote = {name.split(" AS ")[1] for name, text in final.items() if "deploy/sbom.py" in text}
     assert wrote == {"bridgehead", "node", "zookeeper", "tools"}
-    assert "zookeeper AS cluster" in final
 
 
 SKIPPED = {"name": "a", "skip_reason": "not found"}
