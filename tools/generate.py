@@ -22,6 +22,7 @@ from judge import properties, verdicts
 from judge.unjudged import UNJUDGED
 from metrics import names
 from tools.generate_chaos import chaos_page
+from tools.generate_control_api import control_api_page
 from tools.generate_deviations import deviations_page
 from tools.generate_kafka_bugs import kafka_bugs_page
 from tools.generate_kill_matrix import kill_matrix_page
@@ -405,6 +406,9 @@ PAGES: Final[Mapping[str, Page]] = {
     "commands.md": Page(commands_page, ("tools/generate_reference.py", "bridgehead/cli")),
     "configuration.md": Page(
         configuration_page, ("tools/generate_reference.py", "cluster_model/configs")
+    ),
+    "control-api.md": Page(
+        control_api_page, ("tools/generate_control_api.py", "bridgehead/control_api/operations.py")
     ),
     "deviations.md": Page(deviations_page, ("tools/generate_deviations.py", "docs/kips.md")),
     "events.md": Page(events_page, ("event_log/events.py",)),

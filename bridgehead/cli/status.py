@@ -115,9 +115,9 @@ def heal(
     ] = False,
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
 ) -> None:
-    """Undo faults: start and resume all processes, and remove fault rules.
+    """Undo faults: start processes and remove fault rules.
 
-    The command returns when every broker serves and knows all others.
+    Frozen processes resume. The command returns when every broker serves and knows all others.
     """
     from bridgehead.cluster.client import ControlClient
 

@@ -188,8 +188,7 @@ def load_settings(
     if base_port is not None and ports_auto:
         raise ClusterError("--base-port and --ports auto exclude each other: give one of them.")
     file = load_cluster_file(config) if config is not None else ClusterFile()
-    if document:
-        file = _with_document(file, document)
+    file = _with_document(file, document) if document else file
     for node, properties_of_node in file.nodes.items():
         for key in sorted(properties_of_node.keys() & CHOSEN_BY_UP.keys()):
             raise ClusterError(f"{config}: `nodes.{node}` cannot set `{key}`: {CHOSEN_BY_UP[key]}.")

@@ -7,7 +7,7 @@ from typing import Any
 import bridgehead
 from bridgehead.control_api.operations import OPERATIONS, Field, Operation
 
-_ERRORS = {
+ERRORS = {
     "400": "The request is malformed, or a field is unknown, missing or invalid.",
     "401": "The token is missing or wrong.",
     "404": "There is no such operation.",
@@ -57,7 +57,7 @@ def openapi_document() -> dict[str, Any]:
                         "application/json": {"schema": {"$ref": "#/components/schemas/Error"}}
                     },
                 }
-                for status, meaning in _ERRORS.items()
+                for status, meaning in ERRORS.items()
             },
         },
     }
@@ -70,7 +70,7 @@ def _operation(operation: Operation) -> dict[str, Any]:
         "summary": operation.does,
         "responses": {
             "200": {"description": "Done.", "content": _response(operation)},
-            **{status: {"$ref": f"#/components/responses/{status}"} for status in _ERRORS},
+            **{status: {"$ref": f"#/components/responses/{status}"} for status in ERRORS},
         },
     }
     if operation.is_public:

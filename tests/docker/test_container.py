@@ -1,4 +1,4 @@
-"""The image `bridgehead` as a service of a CI job: no command, no mounts; ports and variables only."""
+"""The image `bridgehead` as a service of a CI job: ports and variables, no command and no mount."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
 from tests.docker.compose import wait_until
+from tests.docker.conftest import ROOT
+from tools.first_hour import blocks
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(300)]
 IMAGE = "bridgehead:latest"
@@ -85,6 +87,25 @@ def test_image_needs_no_command_and_no_mount(images: None) -> None:
         assert "Ready: 3 brokers" in log
         docker("stop", "--time=30", container)
         assert docker("inspect", "--format={{.State.ExitCode}}", container) == "0"
+
+
+def test_commands_of_the_page_work(images: None) -> None:
+    """The block of docs/container.md, as printed."""
+    page = (ROOT / "docs/container.md").read_text(encoding="utf-8")
+    (commands,) = [block.text for block in blocks(page) if block.language == "sh"]
+    try:
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", commands],
+            capture_output=True,
+            check=False,
+            text=True,
+        )
+    finally:
+        subprocess.run(
+            ["docker", "rm", "--force", "--volumes", "kafka"], capture_output=True, check=False
+        )
+    assert done.returncode == 0, done.stderr
+    assert "controller  broker 3" in done.stdout
 
 
 def test_late_addresses_logins_and_the_verdict(images: None) -> None:

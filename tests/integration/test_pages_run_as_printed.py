@@ -17,6 +17,7 @@ from tools.first_hour import TOOLS, Follower, clean_environment, shell
 # blocks, or says why no test does.
 FOLLOWED: Final[Mapping[str, tuple[str, ...]]] = {
     "README.md": ("Start",),
+    "docs/control-api.md": (),
     "docs/evidence.md": (),
     "docs/guides/admin-client.md": (),
     "docs/guides/fault-rules.md": (),

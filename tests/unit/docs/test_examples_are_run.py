@@ -37,6 +37,9 @@ RUN_ELSEWHERE: Final[Mapping[Printed, str]] = {
     Printed("README.md", "make image-offline"): (
         "tests/docker/test_images.py::test_commands_of_the_container_section_work"
     ),
+    Printed("docs/container.md", "docker run --detach"): (
+        "tests/docker/test_container.py::test_commands_of_the_page_work"
+    ),
     Printed("docs/guides/ci.md", "# tests/test_failover.py"): _PLUGIN,
     Printed("docs/testing.md", "import pytest"): _PLUGIN,
     Printed("docs/testing.md", "# test_aiokafka.py"): _PLUGIN,
