@@ -15,9 +15,9 @@ import contextlib
 import json
 import re
 import subprocess
-from collections.abc import Generator, Iterator, Mapping, Sequence
 import tempfile
 import time
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +32,6 @@ _LISTENERS = {"CLIENTS": "SASL_PLAINTEXT"}
 _FAULTS = "bridgehead.faults.allow"  # tests may add fault rules
 _PAGES = "bridgehead_pages"
 _PAGE_TIMEOUT_S = 120
-_FIXTURES = ("bridgehead_cluster", "bridgehead_session_cluster")
 _RUNNING_MAX = 2
 """At most this many clusters that no class or module uses run at a time."""
 _LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
@@ -60,29 +59,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="INFO",
         help="a failed test shows log lines of this level and above; DEBUG: requests, too",
     )
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option that switches the pages of failed tests off."""
     parser.addini(
         _PAGES,
         "for each failed test, write a page that shows its cluster's run (docs/ui.md)",
         type="bool",
         default=True,
     )
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item, call: pytest.CallInfo[None]
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Write the page of a failed test's cluster, and name it in the report."""
-    report = yield
-    clusters = [getattr(item, "funcargs", {}).get(name) for name in _FIXTURES]
-    cluster = next((candidate for candidate in clusters if candidate is not None), None)
-    if report.failed and call.when == "call" and cluster and item.config.getini(_PAGES):
-        report.sections.append(("bridgehead", _page_of(cluster, item.name)))
-    return report
 
 
 def _page_of(cluster: Cluster, test: str) -> str:
@@ -127,7 +109,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add the state of its clusters to the report of a failed test."""
+    """Add the state of its clusters and the pages of their runs to a failed test's report."""
     report = yield
     if report.failed and call.when == "call":
         from bridgehead.cluster.failure_report import describe
@@ -138,6 +120,8 @@ def pytest_runtest_makereport(
         for name, cluster in clusters.items():
             text = describe(cluster.data_dir, since_ms=item.stash[_BEGAN_MS], level=level)
             report.sections.append((f"cluster of {name}", text))
+            if item.config.getini(_PAGES):
+                report.sections.append((f"page of {name}", _page_of(cluster, item.name)))
     return report
 
 

@@ -13,8 +13,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
-from bridgehead.suggestions import did_you_mean
 from bridgehead.cluster import ClusterError
+from bridgehead.suggestions import did_you_mean
 from bridgehead.ui.export import write_page
 from chaos.bugs import NAMES
 from chaos.local.run import run as run_locally

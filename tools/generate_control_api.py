@@ -80,7 +80,7 @@ def control_api_page() -> str:
         body_max=BODY_BYTES_MAX,
         connections_max=CONNECTIONS_MAX,
         errors="\n".join(f"| {status} | {meaning} |" for status, meaning in ERRORS.items()),
-        operations="\n\n".join(_section(each) for each in OPERATIONS),
+        operations="\n\n".join(_section(operation) for operation in OPERATIONS),
     )
 
 

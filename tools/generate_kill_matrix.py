@@ -10,10 +10,8 @@ from chaos.bugs.bug import FOUND_BY_RUNS, Bug
 from chaos.reproduction import of_bugs, of_scenarios
 from spec.models import CONTROLS
 from tests.kill_matrix.evidence_mutants import EVIDENCE_MUTANTS
-from tests.kill_matrix.golden import example_of_each_property
-from tests.kill_matrix.not_explained import NOT_EXPLAINED
-from tests.kill_matrix.golden import WITHOUT_SEEDED_BUG
 from tests.kill_matrix.golden import WITHOUT_SEEDED_BUG, example_of_each_property
+from tests.kill_matrix.not_explained import NOT_EXPLAINED
 from tools.generate_reference import MARK
 
 _INTRODUCTION: Final = """\

@@ -73,7 +73,7 @@ async def _client(cluster: RunningCluster, _: Message) -> Message:
     properties = next(iter(cluster.nodes.values())).plan.properties
     name = next(iter(cluster.document["brokers"][0]["listeners"]))
     protocols = properties.get("listener.security.protocol.map", "")
-    named = dict(each.strip().split(":") for each in protocols.split(",") if each.strip())
+    named = dict(pair.strip().split(":") for pair in protocols.split(",") if pair.strip())
     protocol = named.get(name, name)
     mechanisms = properties.get(
         f"listener.name.{name.lower()}.sasl.enabled.mechanisms",
@@ -96,11 +96,11 @@ async def _advertise(cluster: RunningCluster, message: Message) -> Message:
         raise ClusterError(
             "The cluster does not wait for addresses: start it with BRIDGEHEAD_ADVERTISED=late."
         )
-    given = {str(broker): str(address) for broker, address in message["addresses"].items()}
+    addressed = {str(broker): str(address) for broker, address in message["addresses"].items()}
     expected = [str(number) for number in range(1, cluster.settings.brokers + 1)]
-    if set(given) != set(expected):
+    if set(addressed) != set(expected):
         raise ClusterError(f"`addresses` has one member for each broker: {', '.join(expected)}.")
-    addresses = [given[broker] for broker in expected]
+    addresses = [addressed[broker] for broker in expected]
     check_addresses(addresses, cluster.settings.brokers)
     cluster.late_addresses = addresses
     cluster.has_addresses.set()

@@ -17,8 +17,8 @@ def log_files(root: Path, broker: int | None) -> list[tuple[int, Path]]:
     Raises:
         ClusterError: there is no such log.
     """
-    found = {int(path.parent.name): path for path in (root / "nodes").glob("*/node.log")}
-    chosen = [(node, found[node]) for node in sorted(found) if broker in (None, node)]
+    logs = {int(path.parent.name): path for path in (root / "nodes").glob("*/node.log")}
+    chosen = [(node, logs[node]) for node in sorted(logs) if broker in (None, node)]
     if not chosen:
         which = "any broker" if broker is None else f"broker {broker}"
         raise ClusterError(f"{root / 'nodes'} has no log of {which}: check --data-dir.")

@@ -361,13 +361,13 @@ def to_message(operation: Operation, document: Mapping[str, Any]) -> dict[str, A
     Raises:
         FieldError: a field is unknown, missing, or has a wrong type or value.
     """
-    known = {field.name: field for field in operation.fields}
+    fields = {field.name: field for field in operation.fields}
     for name in document:
-        if name not in known and not operation.takes_more_fields:
-            names = ", ".join(known) or "none"
+        if name not in fields and not operation.takes_more_fields:
+            names = ", ".join(fields) or "none"
             raise FieldError(f"{operation.path} has no field {name!r}; its fields: {names}.")
     values = {}
-    for name, field in known.items():
+    for name, field in fields.items():
         value = document.get(name)
         if value is None and field.required:
             raise FieldError(f"{operation.path} needs the field `{name}`: {field.meaning}")

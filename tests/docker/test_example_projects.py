@@ -76,7 +76,7 @@ def test_job_of_github_actions_passes(images: None, tmp_path: Path) -> None:
     ports = [f"--publish=127.0.0.1:{port}" for port in kafka["ports"]]
     with service(*ports, **kafka["env"]) as container:
         wait_until(lambda: health(container) == "healthy", "a healthy service")
-        run_steps([each["run"] for each in job["steps"] if "run" in each], job["env"], tmp_path)
+        run_steps([step["run"] for step in job["steps"] if "run" in step], job["env"], tmp_path)
 
 
 def test_job_of_gitlab_passes(images: None, tmp_path: Path) -> None:

@@ -218,7 +218,7 @@ def test_every_operation_acts_on_the_cluster(cluster: Cluster) -> None:
     assert api.post("/controller/move", id=killed)["moved"] is True
     assert cluster.controller_id() == killed
     rule = api.post("/faults/add", action="error", error="NOT_CONTROLLER", api="CreateTopics")
-    assert [each["name"] for each in cluster.faults.list()] == [rule["name"]] * 3
+    assert [listed["name"] for listed in cluster.faults.list()] == [rule["name"]] * 3
     assert api.get("/faults/list")["rules"] == cluster.faults.list()
     assert api.rejection("/faults/add", action="error") == (
         409,
@@ -274,7 +274,7 @@ def test_late_addresses_are_advertised(tmp_path: Path, new_chroot: Callable[[], 
         assert up.stdin is not None
         assert up.stdout is not None
         assert up.stderr is not None
-        line = next(each for each in up.stderr if "Waiting" in each)
+        line = next(text for text in up.stderr if "Waiting" in text)
         api = Api.__new__(Api)
         api._url = line.split()[-1].removesuffix("/advertise")
         api._token = (tmp_path / "c" / "control.token").read_text().strip()

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
-from tests.integration.zookeeper_peers import kazoo_client
 
 from bridgehead.cluster import Cluster
 from bridgehead.exit_codes import ExitCode
 from tests.integration.test_supervision import command
+from tests.integration.zookeeper_peers import kazoo_client
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from broker_proxy.client_request import ClientRequest
 from broker_proxy.metadata.cache import MetadataCache
 from cluster_model.acls.authorization import Authorize
 from cluster_model.image import BrokerRegistration, Endpoint, MetadataImage
-from cluster_model.records import PartitionRecord, PartitionState, TopicRecord
+from cluster_model.records import PartitionRecord, PartitionState, Record, TopicRecord
 from cluster_model.scala_order import (
     long_map_order,
     mutable_int_order,
@@ -228,7 +228,7 @@ async def test_metadata_v0_reports_a_dead_replica_or_a_dead_member_of_the_isr(
     replicas: tuple[int, ...], isr: tuple[int, ...], error: int
 ) -> None:
     """Broker 3 is dead."""
-    records = [
+    records: list[Record] = [
         TopicRecord("t", topic_id(7), (replicas,), {}),
         PartitionRecord("t", 0, PartitionState(1, 4, isr, 1, 0)),
     ]

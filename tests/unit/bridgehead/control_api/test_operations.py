@@ -20,7 +20,7 @@ from bridgehead.control_api.operations import (
 
 # Other commands give a shell the same: `up` prints addresses when the cluster is ready.
 WITHOUT_COMMAND = {"/health", "/openapi", "/client", "/advertise", "/evidence"}
-# `upgrade` restarts brokers, `node run` and `zookeeper run` are containers of their own.
+# `upgrade` restarts brokers, `node run` and `zookeeper run` are containers of their reference.
 WITHOUT_OPERATION = {"node run", "zookeeper run"}
 GROUPS = {"node", "controller", "zookeeper", "faults"}
 SINGLE = {"status", "heal", "down", "logs", "judge"}
@@ -123,8 +123,8 @@ def test_document_describes_each_operation_and_its_references_exist() -> None:
 
     def references(value: object) -> list[str]:
         if isinstance(value, dict):
-            own = [value["$ref"]] if "$ref" in value else []
-            return own + [
+            reference = [value["$ref"]] if "$ref" in value else []
+            return reference + [
                 member_reference
                 for member in value.values()
                 for member_reference in references(member)
