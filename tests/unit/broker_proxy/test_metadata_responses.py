@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -99,6 +100,23 @@ def hiding(*names: str) -> Any:
         return kind == "TOPIC" and name not in names and operation in ("DESCRIBE", "READ")
 
     return authorize_every_client(allows)
+
+
+@pytest.mark.parametrize("version", [1, 8, 12])
+async def test_metadata_names_the_controller_and_the_rack_of_each_broker(version: int) -> None:
+    """KIP-4 §Metadata Response v1. Broker 2 is the controller; broker 3 has no rack."""
+    image = an_image()
+    brokers = image.brokers
+    for broker, rack in ((1, "left"), (2, "right")):
+        brokers = brokers.set(broker, dataclasses.replace(brokers[broker], rack=rack))
+    api = Metadata(view(dataclasses.replace(image, brokers=brokers)), authorize_for=hiding())
+    response = await responded(api, MetadataRequest(topics=[]), version)
+    assert response.controller_id == 2
+    assert sorted((row.node_id, row.rack) for row in response.brokers) == [
+        (1, "left"),
+        (2, "right"),
+        (3, None),
+    ]
 
 
 async def test_metadata_hides_topics_that_the_client_may_not_describe() -> None:

@@ -77,6 +77,26 @@ async def test_list_acls_filters_by_principal_and_resource() -> None:
     assert await listed(resource_type=TOPIC, resource_name="nothing") == set()
 
 
+GROUP = 3
+
+
+async def test_list_acls_returns_only_resources_with_acls() -> None:
+    """KIP-4: no error, and no entry, for a resource or a principal without ACLs."""
+
+    async def resources(**fields: Any) -> list[tuple[int, str]]:
+        api = ListAcls(lambda: THERE, lambda _request: EVERYTHING, True)
+        request = a_request(10002, 0, dialect="drafted", principal=KafkaPrincipal("User", "a"))
+        response = await api.handle(request, ListAclsRequest(**fields))
+        assert response.error_code == 0
+        return [(row.resource_type, row.resource_name) for row in response.responses]
+
+    assert sorted(await resources()) == [(TOPIC, "orders"), (GROUP, "g")]
+    assert await resources(principal="User:b") == [(TOPIC, "orders")]
+    assert await resources(principal="User:nobody") == []
+    assert await resources(resource_type=GROUP, resource_name="orders") == []
+    assert await resources(resource_type=GROUP, resource_name="g") == [(GROUP, "g")]
+
+
 @pytest.mark.parametrize("rights", NOT_ALL, ids=CLUSTER_OPERATIONS)
 async def test_list_acls_shows_a_client_its_own_allow_acls(rights: Any) -> None:
     """To list other ACLs, the client needs every operation on the cluster (All)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from typing import Any
 
@@ -45,9 +46,31 @@ def test_create_topics_uses_defaults_only_from_v4_on_and_only_for_both_counts() 
     t: INVALID_REPLICATION_FACTOR "Replication factor must be larger than 0."
     > create t partitions=-1 rf=-1 dry drafted
     t: NONE
+    > create t partitions=-1 rf=-1 v=4 dry drafted
+    t: NONE
+    > create t partitions=-1 rf=-1 v=3 dry drafted
+    t: INVALID_PARTITIONS "Number of partitions must be larger than 0."
     > create t partitions=-1 v=0 dry
     t: NONE
     > create t rf=-1 v=0 dry
+    t: NONE
+    """)
+
+
+@pytest.mark.parametrize("dialect", ["", " drafted"])
+def test_an_assignment_excludes_each_of_the_two_counts(dialect: str) -> None:
+    """KIP-4 §Create Topics Request 4."""
+    text = (
+        "Both numPartitions or replicationFactor and replicasAssignments were set. Both cannot be "
+        "used at the same time."
+    )
+    for counts in ("partitions=1 rf=-1", "partitions=-1 rf=2", "partitions=1 rf=2"):
+        check(f"""
+        > create t {counts} assign=0:3,1 dry{dialect}
+        t: INVALID_REQUEST "{text}"
+        """)
+    check(f"""
+    > create t partitions=-1 rf=-1 assign=0:3,1 dry{dialect}
     t: NONE
     """)
 
@@ -243,6 +266,17 @@ def test_alter_topics_case_1_reassigns_and_adds_partitions_and_ignores_the_numbe
     > alter t partitions=4 drafted
     t: REASSIGNMENT_IN_PROGRESS "A partition reassignment is in progress for the topic 't'."
     """)
+
+
+@pytest.mark.parametrize("changed", [{"adding": {1: (1,)}}, {"removing": {1: (3,)}}])
+def test_a_topic_with_any_reassignment_cannot_be_altered(changed: dict[str, Any]) -> None:
+    """KIP-4's error ReassignPartitionsInProgress. One partition only gains or loses a replica."""
+    cluster = check("> topic t 1,2 2,3")
+    moving = dataclasses.replace(cluster.image.topics["t"], **changed)
+    cluster.image = dataclasses.replace(cluster.image, topics=cluster.image.topics.set("t", moving))
+    for change in ("partitions=4", "rf=3", "assign=0:3,1"):
+        (decided,) = cluster.decide(f"alter t {change} drafted").elements
+        assert decided.outcome.error is ErrorCode.REASSIGNMENT_IN_PROGRESS, change
 
 
 def test_alter_topics_case_2_places_all_partitions_again() -> None:

@@ -75,6 +75,18 @@ def test_a_policy_sees_the_target_replicas_of_a_reassignment() -> None:
     assert (state.replicas_assignments, state.replication_factor) == ({0: (3,), 1: (1, 2)}, 1)
 
 
+def test_a_policy_sees_the_target_of_a_reassignment_that_only_removes_replicas() -> None:
+    cluster = with_topic("t", ((3, 1, 2), (1, 2, 3)))
+    for changed in ({"removing": {1: (2,)}}, {"adding": {1: (2,)}}):
+        moving = replace(cluster.topics["t"], **changed)
+        view = ImageClusterState(replace(cluster, topics=cluster.topics.set("t", moving)))
+        state = view.topic_state("t")
+        assert state is not None
+        second = (1, 3) if "removing" in changed else (1, 2, 3)
+        assert state.replicas_assignments == {0: (3, 1, 2), 1: second}
+        assert state.replication_factor == 3
+
+
 def test_the_replication_factor_of_a_topic_is_that_of_its_first_partition() -> None:
     """KIP-201: this holds even if another partition has more replicas."""
     state = ImageClusterState(with_topic("t", ((1, 2), (1, 2, 3)))).topic_state("t")

@@ -22,16 +22,30 @@ from bridgehead.kafka_wire.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsTopic,
 )
+from bridgehead.kafka_wire.messages.create_topics import CreatableReplicaAssignment
 from bridgehead.kafka_wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from bridgehead.policy import ClusterState, KafkaPrincipal, PolicyViolationException
+from bridgehead.kafka_wire.messages.incremental_alter_configs import (
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from bridgehead.policy import (
+    ClusterState,
+    KafkaPrincipal,
+    PolicyViolationException,
+    RequestedTopicState,
+    TopicState,
+)
 from bridgehead.policy.limits import TopicLimits
 from chaos.bugs.decisions import skip_policy_on_retry
+from cluster_model.configs.broker_configs import BrokerConfig
 from cluster_model.principal import KafkaPrincipal as Principal
-from cluster_model.records import DeletionMarkerRecord
+from cluster_model.records import ConfigRecord, ConfigResource, DeletionMarkerRecord
+from controller.apis import policy_check
 from controller.apis.alter_partition_reassignments import AlterPartitionReassignments
 from controller.apis.base import Results
 from controller.apis.create_partitions import CreatePartitions
 from controller.apis.delete_topics import DeleteTopics
+from controller.apis.incremental_alter_configs import IncrementalAlterConfigs
 from controller.apis.policy_check import ImageClusterState
 from controller.loop import policy_evaluation
 from controller.store.outcomes import RequestOutcomes
@@ -49,6 +63,7 @@ from tests.unit.controller.topic_decisions import (
 )
 
 VIOLATION, NONE = "POLICY_VIOLATION", "NONE"
+INCREMENTAL = IncrementalAlterConfigs(BrokerConfig.from_properties({"broker.id": "1"}))
 
 
 class RecordingPolicies:
@@ -337,6 +352,82 @@ async def test_a_policy_sees_added_partitions_and_the_principal() -> None:
     assert generated == [True, False]
     assert {q.principal for q in policies.checks} == {KafkaPrincipal("User", "alice")}
     assert [state.num_partitions for state in before] == [1, 2]
+
+
+def marked_for_deletion(name: str) -> Any:
+    """Return an image with a topic of two partitions that have configs and a deletion marker."""
+    cluster = with_topic(name, ((3, 1), (2, 3, 1)))
+    records = [
+        ConfigRecord(ConfigResource("topics", name), {"flush.ms": "7"}),
+        DeletionMarkerRecord(name),
+    ]
+    return cluster.replay(records)
+
+
+@pytest.mark.parametrize(("name", "internal"), [("t", False), ("__consumer_offsets", True)])
+def test_the_requested_state_has_every_field_of_topic_state(name: str, internal: bool) -> None:
+    """KIP-201: RequestedTopicState extends TopicState. The values differ from every default."""
+    cluster = marked_for_deletion(name)
+    principal = Principal("Group", "ops")
+    assignment = ((3, 1), (2, 3, 1), (1,))
+    grown = policy_check.alteration(principal, name, cluster, assignment, False)
+    replicas = dict(enumerate(assignment))
+    assert grown.requested_state == RequestedTopicState(
+        3, 2, replicas, {"flush.ms": "7"}, True, internal, False
+    )
+    altered = policy_check.topic_configs(principal, name, cluster, {"a": "1"}, {"a": "1"})
+    assert altered.requested_state == RequestedTopicState(
+        2, 2, {0: (3, 1), 1: (2, 3, 1)}, {"a": "1"}, True, internal, True
+    )
+    for generated in (True, False):
+        new = policy_check.creation(principal, name, assignment, {"b": "2"}, generated)
+        assert new.requested_state == RequestedTopicState(
+            3, 2, replicas, {"b": "2"}, False, internal, generated
+        )
+    state = ImageClusterState(cluster).topic_state(name)
+    assert state == TopicState(2, 2, {0: (3, 1), 1: (2, 3, 1)}, {"flush.ms": "7"}, True, internal)
+
+
+@pytest.mark.parametrize("generated", [True, False])
+async def test_a_policy_sees_whether_a_new_topics_replicas_were_generated(generated: bool) -> None:
+    policies = rejecting()
+    term = Term(policies=policies)
+    new = topic("t", 2, 2)
+    if not generated:
+        placed = [CreatableReplicaAssignment(0, [3, 1]), CreatableReplicaAssignment(1, [2, 3])]
+        new = replace(topic("t", -1, -1), assignments=placed)
+    await term.run_until(term.submit(create_topics(), creation(new, timeout_ms=0)))
+    (seen,) = policies.checks
+    assert seen.requested_state.generated_replica_assignments is generated
+    written = term.loop.image.topics["t"].assignment
+    assert seen.requested_state.replicas_assignments == dict(enumerate(written))
+
+
+async def test_each_method_gets_the_topic_and_the_principal() -> None:
+    """KIP-201 AbstractRequestMetadata. Each request names two topics."""
+    policies = rejecting()
+    term = Term(policies=policies)
+    principal = Principal("Group", "ops")
+    resources = [AlterConfigsResource(2, name, []) for name in "tu"]
+    partitions = [ReassignablePartition(0, [3, 1])]
+    requests: list[tuple[Any, Any]] = [
+        (create_topics(), creation(topic("t", 1, 2), topic("u", 1, 2), timeout_ms=0)),
+        (INCREMENTAL, IncrementalAlterConfigsRequest(resources)),
+        (
+            CreatePartitions(),
+            CreatePartitionsRequest([CreatePartitionsTopic(n, 2, None) for n in "tu"]),
+        ),
+        (
+            AlterPartitionReassignments(),
+            AlterPartitionReassignmentsRequest(0, [ReassignableTopic(n, partitions) for n in "tu"]),
+        ),
+        (DeleteTopics(config()), DeleteTopicsRequest([DeleteTopicState(n) for n in "tu"], [], 0)),
+    ]
+    for api, request in requests:
+        policies.checks.clear()
+        await term.run_until(term.submit(api, request, version=6, principal=principal))
+        seen = [(check.topic, check.principal) for check in policies.checks]
+        assert seen == [(name, KafkaPrincipal("Group", "ops")) for name in "tu"], type(api)
 
 
 async def test_a_reassignment_is_one_check_per_topic() -> None:

@@ -727,6 +727,41 @@ def test_a_topic_that_may_not_be_described_does_not_hide_the_others(world: World
     ]
 
 
+def test_an_error_of_a_listed_topic_does_not_hide_the_others(world: World) -> None:
+    """KIP-117 listTopics: the error of a topic is in its Try, with and without internal topics."""
+    described(world)
+    for flags in (topics.ListTopicsFlags(0), topics.ListTopicsFlags.INCLUDE_INTERNAL):
+        results = world.run(topics.list_topics(flags)).get()
+        assert results["orders"].is_success
+        error = results["secret"].error
+        assert isinstance(error, KafkaError)
+        assert error.code is ErrorCode.TOPIC_AUTHORIZATION_FAILED
+
+
+def test_a_partition_with_an_error_does_not_hide_the_others(world: World) -> None:
+    """KIP-117 TopicInfo: Map<Integer, Try<TopicPartitionInfo>>. One replica is offline."""
+    rows = [
+        MetadataResponsePartition(9, 1, 2, -1, [2, 3], [2]),
+        MetadataResponsePartition(0, 0, 3, -1, [3, 1], [3], [1]),
+    ]
+    world.everywhere(
+        ApiKey.METADATA,
+        lambda *_: dataclasses.replace(
+            world.metadata(), topics=[MetadataResponseTopic(name="a", partitions=rows)]
+        ),
+    )
+    partitions = world.run(topics.describe_topics(["a"])).get()["a"].get().partitions
+    assert list(partitions) == [0, 1]
+    error = partitions[1].error
+    assert isinstance(error, KafkaError)
+    assert error.code is ErrorCode.REPLICA_NOT_AVAILABLE
+    info = partitions[0].get()
+    assert info.leader is not None
+    assert (info.partition, info.leader.id) == (0, 3)
+    nodes = [[node.id for node in group] for group in (info.replicas, info.isr, info.offline)]
+    assert nodes == [[3, 1], [3], [1]]
+
+
 @pytest.mark.parametrize("code", [ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.LISTENER_NOT_FOUND])
 def test_a_partition_without_a_leader_is_described(world: World, code: ErrorCode) -> None:
     partition = MetadataResponsePartition(code, 0, -1, replica_nodes=[1, 2], isr_nodes=[1])
