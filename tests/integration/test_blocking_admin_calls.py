@@ -36,7 +36,7 @@ def silent() -> Iterator[str]:
         yield f"127.0.0.1:{server.getsockname()[1]}"
 
 
-class Interrupted(Exception):
+class Interrupted(KeyboardInterrupt):
     """Raised by a signal handler, as KeyboardInterrupt is when the user presses Ctrl-C."""
 
 

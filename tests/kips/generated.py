@@ -109,12 +109,14 @@ def _statements(scope: ast.AST) -> list[ast.stmt]:
 
 def _edits(statement: ast.stmt) -> Iterator[tuple[ast.AST, str, Edit]]:
     """Yield the parts of a statement, what is done to each, and how."""
-    whole = [statement]
+    whole: list[ast.AST] = [statement]
     if isinstance(statement, (ast.If, ast.For, ast.While, ast.AsyncFor)):
         whole = _parts_of_compound(statement)
     for root in whole:
+        keys = {id(node.slice) for node in ast.walk(root) if isinstance(node, ast.Subscript)}
         for node in ast.walk(root):
-            yield from _edits_of(node, is_statement=isinstance(node, ast.stmt))
+            if id(node) not in keys:  # Every test would fail with another key.
+                yield from _edits_of(node, is_statement=isinstance(node, ast.stmt))
 
 
 def _parts_of_compound(statement: ast.stmt) -> list[ast.AST]:
@@ -155,8 +157,9 @@ def _edits_of_statement(node: ast.AST) -> Iterator[tuple[ast.AST, str, Edit]]:
     is_call = isinstance(node, ast.Expr) and isinstance(node.value, (ast.Call, ast.Await))
     if (is_call and not _is_silent(node)) or isinstance(node, (ast.AugAssign, ast.Raise)):
         yield node, f"without {_shown(node)}", Place.remove
-    is_return = isinstance(node, ast.Return) and node.value is not None
-    if is_return and not isinstance(node.value, (ast.Constant, ast.Call, ast.Await)):
+    skipped = (ast.Constant, ast.Call, ast.Await, type(None))
+    if isinstance(node, ast.Return) and not isinstance(node.value, skipped):
+        assert node.value is not None
         yield from _emptied(node.value)
 
 
@@ -186,7 +189,7 @@ def _edits_of_condition(test: ast.expr) -> Iterator[tuple[ast.AST, str, Edit]]:
 
 def _edits_of_constant(node: ast.Constant) -> Iterator[tuple[ast.AST, str, Edit]]:
     value = node.value
-    other: object = None
+    other: bool | float | str | None = None
     if isinstance(value, bool):
         other = not value
     elif isinstance(value, (int, float)):

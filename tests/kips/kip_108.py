@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from tests.kips.changes import call, caught, condition, expression, iterated, statement, value
+from tests.kips.changes import (
+    added,
+    call,
+    caught,
+    condition,
+    expression,
+    iterated,
+    statement,
+    value,
+)
 from tests.kips.mutant import Mutant
 
 POLICIES = "node.assembly.policies"
@@ -24,6 +33,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "DeprecatedPolicies.close",
         call("self._create.close").becomes("self._create.configure({})"),
     ),
+    Mutant(("108.23",), "bridgehead.policy", "", added("import broker_proxy.client_request")),
     Mutant(("108.3",), POLICIES, "_load", expression("dict($properties)").becomes("{}")),
     Mutant(
         ("108.4",),

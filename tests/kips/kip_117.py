@@ -8,7 +8,6 @@ from tests.kips.changes import (
     assigned,
     call,
     condition,
-    entry,
     expression,
     iterated,
     operand,
@@ -34,15 +33,96 @@ MUTANTS: tuple[Mutant, ...] = (
         ("4.86",),
         "bridgehead.admin.calls.configs",
         "alter_config",
-        expression("(yield from describe_config($entity_type, $left))").becomes(
-            "{name: Try.new_value({}) for name in $left}"
+        expression("(yield from describe_configs($left))").becomes(
+            "{resource: Try.new_value({}) for resource in $left}"
         ),
+    ),
+    Mutant(
+        ("4.86",),
+        "bridgehead.admin.calls.configs",
+        "_raise_if_all_failed",
+        condition("len").never(),
+    ),
+    Mutant(
+        ("590.18",),
+        "bridgehead.admin.core",
+        "AdminCore._route",
+        expression("$cluster.dialect == 'drafted'").becomes("False"),
+    ),
+    Mutant(
+        ("590.18",),
+        "bridgehead.admin.calls.configs",
+        "_alter.request",
+        call("Request").without("drafted_goes_to_controller"),
+    ),
+    Mutant(
+        ("4.96",),
+        CORE,
+        "AdminCore._current_cluster",
+        condition("fetched_ms").never(),
+    ),
+    Mutant(
+        ("4.97",),
+        "bridgehead.admin.calls.partitions",
+        "wait_for_reassignments",
+        statement("Wait").becomes("return"),
+    ),
+    Mutant(
+        ("4.97",),
+        "bridgehead.admin.calls.partitions",
+        "wait_for_reassignments",
+        argument("KafkaTimeoutError", 0).becomes("''"),
+    ),
+    Mutant(
+        ("4.98",),
+        "bridgehead.admin.builders",
+        "NewTopicsBuilder.add",
+        statement("_check_assignment").removed(),
+    ),
+    Mutant(
+        ("4.98",),
+        "bridgehead.admin.builders",
+        "AlterConfigRequestBuilder._add",
+        condition("$config in $changes").never(),
+    ),
+    Mutant(("4.100",), REQUESTS, "BrokerResponse._error_of", argument("getattr", 1).becomes("''")),
+    Mutant(
+        ("117.28",),
+        "bridgehead.admin.links",
+        "Links._open",
+        argument("BrokerConnection", 1).becomes("''"),
+    ),
+    Mutant(
+        ("117.29",),
+        CORE,
+        "AdminCore._current_cluster",
+        assigned("'metadata.max.age.ms'").becomes("300_000"),
+    ),
+    Mutant(("117.30",), "bridgehead.admin.driver", "_BUFFERS", value().becomes("()")),
+    Mutant(
+        ("117.31",),
+        "bridgehead.admin.links",
+        "Links._note",
+        expression("self._numbers['reconnect.backoff.ms']").becomes("50"),
+    ),
+    Mutant(("117.32",), "bridgehead.admin.links", "Links._idle_ms", returned().becomes("300_000")),
+    Mutant(("117.33",), CONFIG, "AdminConfig.uses_tls", returned("endswith").becomes("False")),
+    Mutant(
+        ("117.34",),
+        "bridgehead.admin.shared_loop",
+        "SharedLoop.run",
+        statement("_step_back").removed(),
     ),
     Mutant(
         ("117.1",), "bridgehead.admin.links", "Links.close", assigned("Disconnect").becomes("[]")
     ),
-    Mutant(("117.2",), CONFIG, "NUMBERS", entry("'metadata.max.age.ms'").removed()),
-    Mutant(("117.2", "117.25"), CONFIG, "_ALIASES", value().becomes("{}")),
+    Mutant(
+        ("117.2",),
+        CORE,
+        "AdminCore._candidates",
+        returned("bootstrap").becomes("[self._config.bootstrap[0]]"),
+    ),
+    Mutant(("117.25",), CONFIG, "_ALIASES", value().becomes("{}")),
     Mutant(
         ("117.3",),
         "bridgehead.admin.shared_loop",

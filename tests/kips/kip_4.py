@@ -269,7 +269,7 @@ MUTANTS: tuple[Mutant, ...] = (
         ("4.48",),
         DRAFTED_ALTER_TOPICS,
         "AlterTopic.replication_factor",
-        argument("wire", 0).becomes("INT32"),
+        argument("wire", 0).becomes("INT16"),
     ),
     Mutant(
         ("4.49",),

@@ -275,8 +275,14 @@ MUTANTS = (
     Mutant(
         ("590.35",),
         ENVELOPE,
-        "EnvelopeApi.handle",
+        "EnvelopeApi._open",
         expression("ErrorCode.CLUSTER_AUTHORIZATION_FAILED").becomes("ErrorCode.NOT_CONTROLLER"),
+    ),
+    Mutant(
+        ("590.32",),
+        ENVELOPE,
+        "_inner_request",
+        call("dataclasses.replace").without("listener_name"),
     ),
     Mutant(
         ("590.36",),
@@ -317,6 +323,12 @@ MUTANTS = (
     ),
     Mutant(
         ("590.45",), METRICS, "NodeMetrics.forwarding_ended", statement("_pending", "1").removed()
+    ),
+    Mutant(
+        ("590.45",),
+        "metrics.names",
+        "CLIENTS_FORWARDING_AS_SPELLED",
+        expression("'num_client_fowarding_to_controller_count'").becomes("'num_client_forwarding'"),
     ),
     Mutant(
         ("590.46",), METRICS, "NodeMetrics.message_redirected", statement("_redirected").removed()

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from enum import Enum
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from tests.kips.mutant import Mutant
 from tests.kips.pytest_run import ERROR, FAILED, PASSED, interrupt, run_tests
@@ -28,11 +28,28 @@ class Verdict(Enum):
     BROKEN = "(a row's tests do not run to their end)"
 
 
-class Proof:
-    """`trees` are copies of the project; each runs one job at a time."""
+class Result(NamedTuple):
+    """A mutant and its verdict. `why` says which of its rows are to blame."""
 
-    def __init__(self, rows: Mapping[str, Row], trees: Sequence[Tree]) -> None:
+    verdict: Verdict
+    mutant: Mutant
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.why}{', '.join(self.mutant.rows)} in {self.mutant}"
+
+
+class Proof:
+    """`trees` are copies of the project; each runs one job at a time.
+
+    With `unit_only`, only unit tests run.
+    """
+
+    def __init__(
+        self, rows: Mapping[str, Row], trees: Sequence[Tree], *, unit_only: bool = False
+    ) -> None:
         self._rows = rows
+        self._unit_only = unit_only
         self._free: queue.SimpleQueue[Tree] = queue.SimpleQueue()
         for tree in trees:
             self._free.put(tree)
@@ -56,15 +73,15 @@ class Proof:
         self._each(sorted(groups, key=lambda group: (group != UNIT, group)), run)
         return wrong
 
-    def mutated(self, mutants: Iterable[Mutant]) -> list[tuple[Verdict, str]]:
-        """Apply each mutant and run the tests of its rows; return the verdicts and the mutants."""
-        results: list[tuple[Verdict, str]] = []
+    def mutated(self, mutants: Iterable[Mutant]) -> list[Result]:
+        """Apply each mutant and run the tests of its rows; return the verdicts."""
+        results: list[Result] = []
 
         def run(tree: Tree, mutant: Mutant) -> str:
             with tree.mutated(mutant):
                 verdict, why = self._judge(tree, mutant)
             rows = ", ".join(mutant.rows)
-            results.append((verdict, f"{why}{rows} in {mutant}"))
+            results.append(Result(verdict, mutant, why))
             return f"{verdict.name.lower():8} {rows} {mutant.module}:{mutant.name}"
 
         print("With each mutant:")
@@ -75,11 +92,18 @@ class Proof:
 
     def _tests(self, rows: Iterable[str]) -> list[str]:
         """Return the tests of these rows, the cheapest first."""
-        tests = {test for number in rows for test in self._rows[number].tests}
+        tests = {
+            test
+            for number in rows
+            for test in self._rows[number].tests
+            if not (self._unit_only and _is_slow(test))
+        }
         return sorted(tests, key=_cheapest_first)
 
     def _judge(self, tree: Tree, mutant: Mutant) -> tuple[Verdict, str]:
         """Require a failed test for each row. An error in a fixture is not a failed test."""
+        if not mutant.needs_every_row:
+            return self._judge_generated(tree, mutant)
         ends: dict[str, set[str]] = {}
         left = list(mutant.rows)
         try:
@@ -94,6 +118,20 @@ class Proof:
             return Verdict.KILLED, ""
         missing = any(ends.get(test, {ERROR}) & {ERROR} for test in self._tests(left))
         return Verdict.BROKEN if missing else Verdict.SURVIVED, f"{', '.join(left)} of "
+
+    def _judge_generated(self, tree: Tree, mutant: Mutant) -> tuple[Verdict, str]:
+        """Require that one test of the rows fails, cannot run or does not end."""
+        for is_slow in (False, True):
+            tests = [test for test in self._tests(mutant.rows) if _is_slow(test) is is_slow]
+            if not tests:
+                continue
+            try:
+                ends = run_tests(tree.folder, tests, limit_s=MUTATED_LIMIT_S, until_failure=True)
+            except TimeoutError:
+                return Verdict.KILLED, ""
+            if any(ends.get(test) != {PASSED} for test in tests):
+                return Verdict.KILLED, ""
+        return Verdict.SURVIVED, ""
 
     def _fails(self, row: str, ends: Mapping[str, set[str]]) -> bool:
         return any(FAILED in ends.get(test, ()) for test in self._rows[row].tests)

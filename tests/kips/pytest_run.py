@@ -19,8 +19,12 @@ _INTERRUPT_S = 20
 _running: set[subprocess.Popen[bytes]] = set()
 
 
-def run_tests(folder: Path, tests: Sequence[str], *, limit_s: float) -> dict[str, set[str]]:
+def run_tests(
+    folder: Path, tests: Sequence[str], *, limit_s: float, until_failure: bool = False
+) -> dict[str, set[str]]:
     """Return the results of each test that ran. A test with parameters can have several.
+
+    With `until_failure`, the tests after the first failure do not run.
 
     Raises:
         TimeoutError: the tests took longer than `limit_s` and were ended.
@@ -29,6 +33,7 @@ def run_tests(folder: Path, tests: Sequence[str], *, limit_s: float) -> dict[str
         report = Path(temporary) / "report.xml"
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
         command += [f"--timeout={limit_s / 2:.0f}", f"--junitxml={report}"]
+        command += ["--exitfirst"] if until_failure else []
         command += tests
         _run(command, folder, limit_s)
         if not report.exists():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 
 from bridgehead.kafka_wire.errors import ErrorCode
 from broker_proxy.client_request import ClientRequest
@@ -93,19 +94,33 @@ async def _settle() -> None:
 
 
 async def test_an_envelope_has_every_field_of_the_request() -> None:
+    """No field has the value that it has in other tests or by default."""
     broker, link = Broker(), ScriptedLink(DONE)
-    broker.target(link)
-    request = _request("r9")
+    broker.target(link, 3)
+    request = a_request(
+        19,
+        7,
+        request_id="r9",
+        host="10.0.0.9",
+        listener_name="OUTSIDE",
+        security_protocol="SASL_SSL",
+        dialect="drafted",
+        client_id="audit",
+        principal=KafkaPrincipal("Group", "ops", token_authenticated=True),
+    )
+    request = replace(request, made_by_broker=True)
     done = await broker.manager.forward(request, b"body")
     assert (done.step, done.response, done.zxid) == (NextStep.RELAY, b"inner", 77)
     (sent,) = link.sent
     assert sent.identity == (2, "inc", 1)
     assert sent.request_header == request.header_bytes
     assert (sent.request_header[:4], sent.request_data) == (b"\0\x13\0\7", b"body")
-    assert sent.principal == bytes.fromhex("0000 05 55736572 06 616c696365 00 00")
+    assert b"audit" in sent.request_header
+    assert sent.principal == bytes.fromhex("0000 06 47726f7570 04 6f7073 01 00")
     assert sent.client_address == b"\x0a\0\0\x09"
-    assert (sent.listener_name, sent.security_protocol) == ("PLAINTEXT", "PLAINTEXT")
-    assert (sent.dialect, sent.request_id, sent.attempt) == ("shipped", "r9", 1)
+    assert (sent.listener_name, sent.security_protocol) == ("OUTSIDE", "SASL_SSL")
+    assert (sent.dialect, sent.request_id, sent.attempt) == ("drafted", "r9", 1)
+    assert sent.made_by_broker
     assert 0 < sent.remaining_ms <= 2_000
 
 

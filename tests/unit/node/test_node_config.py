@@ -26,6 +26,29 @@ def test_listeners_default_to_loopback() -> None:
     assert listener.host == "127.0.0.1"
 
 
+LISTENERS = (
+    "listeners=CONTROL://:0,INSIDE://:0,OUTSIDE://:0\n"
+    "listener.security.protocol.map=CONTROL:PLAINTEXT,INSIDE:PLAINTEXT,OUTSIDE:PLAINTEXT\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("properties", "listener"),
+    [
+        ("inter.broker.listener.name=INSIDE\n", "INSIDE"),
+        ("inter.broker.listener.name=INSIDE\ncontrol.plane.listener.name=CONTROL\n", "CONTROL"),
+        ("inter.broker.listener.name=INSIDE\nbridgehead.forwarding.enable=false\n", None),
+    ],
+)
+def test_the_listener_for_envelopes_is_the_control_plane_listener_or_the_inter_broker_listener(
+    properties: str, listener: str | None
+) -> None:
+    """Without either property it is the listener of security.inter.broker.protocol."""
+    assert read_config(GOOD + LISTENERS + properties).listener_for_envelopes == listener
+    plain = read_config(GOOD + "listeners=SSL://:0,PLAINTEXT://:0\n")
+    assert plain.listener_for_envelopes == "PLAINTEXT"
+
+
 @pytest.mark.parametrize(
     ("properties", "message"),
     [

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -36,6 +39,7 @@ from node.assembly.policies import (
 from node.config import NodeConfigError
 
 HERE = __name__
+ROOT = Path(__file__).parents[3]
 
 
 async def evaluated(policies: NodePolicies, check: PolicyCheck) -> Any:
@@ -63,11 +67,15 @@ class Recorder(CreateTopicPolicy):
 
 class ConfigRecorder(AlterConfigPolicy):
     seen: ClassVar[list[Any]] = []
+    closed: ClassVar[int] = 0
 
     def validate(self, request_metadata: AlterConfigPolicy.RequestMetadata) -> None:
         self.seen.append(request_metadata)
         if "retention.ms" in request_metadata.configs:
             raise PolicyViolationException("not the retention")
+
+    def close(self) -> None:
+        ConfigRecorder.closed += 1
 
 
 class CannotBeConfigured(Recorder):
@@ -149,15 +157,17 @@ async def test_create_policy_receives_counts_or_assignments() -> None:
     """KIP-108."""
     policies = load(create="Recorder")
     placed, assigned = (
-        creation(ANONYMOUS, "t", ((1, 2),), {"retention.ms": "5"}, generated)
+        creation(ANONYMOUS, "t", ((1, 2), (2, 3), (3, 1)), {"retention.ms": "5"}, generated)
         for generated in (True, False)
     )
     for check in (placed, assigned):
         assert await evaluated(policies, check) is None
     configs = {"retention.ms": "5"}
     assert Recorder.seen == [
-        CreateTopicPolicy.RequestMetadata("t", 1, 2, None, configs),
-        CreateTopicPolicy.RequestMetadata("t", None, None, {0: (1, 2)}, configs),
+        CreateTopicPolicy.RequestMetadata("t", 3, 2, None, configs),
+        CreateTopicPolicy.RequestMetadata(
+            "t", None, None, {0: (1, 2), 1: (2, 3), 2: (3, 1)}, configs
+        ),
     ]
 
 
@@ -215,10 +225,23 @@ def test_only_the_new_policy_checks_delete_records() -> None:
 
 
 async def test_policy_is_closed_once() -> None:
-    """KIP-108: a policy is closed during broker shutdown."""
-    policies, before = load(create="Recorder"), Recorder.closed
+    """KIP-108: a policy is closed during broker shutdown. Both older policies are."""
+    policies, before = load(create="Recorder", alter="ConfigRecorder"), Recorder.closed
+    ConfigRecorder.closed = 0
     await policies.close()
-    assert Recorder.closed == before + 1
+    assert (Recorder.closed, ConfigRecorder.closed) == (before + 1, 1)
+
+
+def test_the_interfaces_can_be_imported_without_a_broker() -> None:
+    """KIP-108: the interface is a part of the clients' library."""
+    code = (
+        "import sys, bridgehead.policy as p\n"
+        "p.CreateTopicPolicy.RequestMetadata('t', 3, 2, None, {'a': '1'})\n"
+        "p.TopicManagementPolicy, p.AlterConfigPolicy, p.PolicyViolationException\n"
+        "parts = {name.partition('.')[0] for name in sys.modules}\n"
+        "assert not parts & {'node', 'controller', 'broker_proxy', 'grpc', 'zookeeper_client'}\n"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
 
 
 def test_the_second_older_policy_is_closed_even_if_closing_the_first_fails() -> None:
