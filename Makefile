@@ -134,7 +134,7 @@ attack: setup ## attack a cluster from outside with a million frames (ARGS="--fr
 	@$(BIN)/python -m tests.hostile $(ARGS)
 
 .PHONY: prove-kips
-prove-kips: setup ## check that the test of each row of docs/kips.md fails with its mutant (ARGS="--rows 590.9" or "--fraction 0.1")
+prove-kips: setup ## check that the test of each row of docs/kips.md fails with its mutant (ARGS="--rows 590.9", "--only generated" or "--fraction 0.1")
 	@$(BIN)/python -m tests.kips --workers $(TEST_WORKERS) $(ARGS)
 
 .PHONY: prove-judge

@@ -43,17 +43,17 @@ class NewTopicsBuilder:
         if name in self._topics:
             raise InvalidCallError(f"Topic {name!r} is named twice: give each name once.")
         counts = {"partitions": partitions, "replication_factor": replication_factor}
-        given = {count: value for count, value in counts.items() if value is not None}
+        numbers = {count: value for count, value in counts.items() if value is not None}
         if assignment is None:
-            for count, value in given.items():
+            for count, value in numbers.items():
                 if value < 1:
                     raise InvalidCallError(f"Topic {name!r}: {count} is {value}; give 1 or more.")
             self._topics[name] = NewTopicWithReplication(
-                name, given.get("partitions", -1), given.get("replication_factor", -1), configs
+                name, numbers.get("partitions", -1), numbers.get("replication_factor", -1), configs
             )
             return self
-        if given:
-            named = " and ".join(given)
+        if numbers:
+            named = " and ".join(numbers)
             raise InvalidCallError(f"Topic {name!r}: give an assignment or {named}, not both.")
         _check_assignment(name, assignment)
         self._topics[name] = NewTopicWithReplicaAssignments(name, assignment, configs)
