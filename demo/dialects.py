@@ -117,8 +117,8 @@ def _show(console: Console) -> int:
             console.print(table)
     console.print(
         "IncrementalAlterConfigs v2 and AlterTopics never shipped: the shipped listener closes the "
-        "connection. DeleteTopics v2 shipped without a dry run. The controller executes Envelopes of "
-        "clients on drafted listeners and on the inter-broker listener, here the shipped one. "
+        "connection. DeleteTopics v2 shipped without a dry run. The controller executes a client's "
+        "Envelopes on drafted listeners and on the inter-broker listener, here the shipped one. "
         "docs/kips.md lists every statement of the KIPs."
     )
     console.print("\n[bold green]Every response was the expected one.[/]")

@@ -113,10 +113,19 @@ def _edits(statement: ast.stmt) -> Iterator[tuple[ast.AST, str, Edit]]:
     if isinstance(statement, (ast.If, ast.For, ast.While, ast.AsyncFor)):
         whole = _parts_of_compound(statement)
     for root in whole:
-        keys = {id(node.slice) for node in ast.walk(root) if isinstance(node, ast.Subscript)}
+        left_out = set(_left_out(root))
         for node in ast.walk(root):
-            if id(node) not in keys:  # Every test would fail with another key.
+            if id(node) not in left_out:
                 yield from _edits_of(node, is_statement=isinstance(node, ast.stmt))
+
+
+def _left_out(root: ast.AST) -> Iterator[int]:
+    """Yield what is not worth a mutant: keys, which every test needs, and the words of messages."""
+    for node in ast.walk(root):
+        if isinstance(node, ast.Subscript):
+            yield id(node.slice)
+        elif isinstance(node, ast.JoinedStr):
+            yield from map(id, node.values)
 
 
 def _parts_of_compound(statement: ast.stmt) -> list[ast.AST]:

@@ -77,7 +77,8 @@ def test_a_policy_sees_the_target_replicas_of_a_reassignment() -> None:
 
 def test_a_policy_sees_the_target_of_a_reassignment_that_only_removes_replicas() -> None:
     cluster = with_topic("t", ((3, 1, 2), (1, 2, 3)))
-    for changed in ({"removing": {1: (2,)}}, {"adding": {1: (2,)}}):
+    changes: list[dict[str, Any]] = [{"removing": {1: (2,)}}, {"adding": {1: (2,)}}]
+    for changed in changes:
         moving = replace(cluster.topics["t"], **changed)
         view = ImageClusterState(replace(cluster, topics=cluster.topics.set("t", moving)))
         state = view.topic_state("t")

@@ -39,7 +39,7 @@ from bridgehead.policy.limits import TopicLimits
 from chaos.bugs.decisions import skip_policy_on_retry
 from cluster_model.configs.broker_configs import BrokerConfig
 from cluster_model.principal import KafkaPrincipal as Principal
-from cluster_model.records import ConfigRecord, ConfigResource, DeletionMarkerRecord
+from cluster_model.records import ConfigRecord, ConfigResource, DeletionMarkerRecord, Record
 from controller.apis import policy_check
 from controller.apis.alter_partition_reassignments import AlterPartitionReassignments
 from controller.apis.base import Results
@@ -357,7 +357,7 @@ async def test_a_policy_sees_added_partitions_and_the_principal() -> None:
 def marked_for_deletion(name: str) -> Any:
     """Return an image with a topic of two partitions that have configs and a deletion marker."""
     cluster = with_topic(name, ((3, 1), (2, 3, 1)))
-    records = [
+    records: list[Record] = [
         ConfigRecord(ConfigResource("topics", name), {"flush.ms": "7"}),
         DeletionMarkerRecord(name),
     ]

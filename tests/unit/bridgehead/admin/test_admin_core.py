@@ -340,6 +340,9 @@ def test_nonblocking_treats_the_brokers_timeout_as_success(world: World) -> None
     assert blocking.code is ErrorCode.REQUEST_TIMED_OUT
     # 29,000 ms is 1 s less than request.timeout.ms, so that the response comes in time.
     assert timeouts == [0, 29_000]
+    world.everywhere(CREATE, responding(lambda _: ErrorCode.POLICY_VIOLATION))
+    rejected = world.run(creation("a", flags=CreateTopicsFlags.NONBLOCKING)).get()["a"]
+    assert isinstance(rejected, KafkaError)
 
 
 def test_versions_are_negotiated_with_each_broker(world: World) -> None:
@@ -634,6 +637,8 @@ def test_validate_only_is_in_the_request(world: World) -> None:
     world.run(creation("a", flags=CreateTopicsFlags.VALIDATE_ONLY)).get()
     world.run(creation("a")).get()
     assert [request.validate_only for request in requests] == [True, False]
+    assert [[topic.name for topic in request.topics] for request in requests] == [["a"], ["a"]]
+    assert [request.timeout_ms for request in requests] == [29_000, 29_000]
 
 
 def test_a_new_topic_is_sent_with_counts_or_assignments(world: World) -> None:
@@ -699,10 +704,12 @@ def described(world: World) -> None:
 def test_internal_topics_are_listed_with_their_flag(world: World) -> None:
     described(world)
     external = world.run(topics.list_topics(topics.ListTopicsFlags(0))).get()
-    assert "__consumer_offsets" not in external
+    assert set(external) == {"orders", "secret"}
     assert external.keys() == world.run(topics.list_topics()).get().keys()
     flag = topics.ListTopicsFlags.INCLUDE_INTERNAL
     everything = world.run(topics.list_topics(flag)).get()
+    assert set(everything) == {"orders", "secret", "__consumer_offsets"}
+    assert not everything["orders"].get().internal
     assert everything["__consumer_offsets"].get().internal
     partition = everything["orders"].get().partitions[0].get()
     assert partition.leader is not None

@@ -106,6 +106,7 @@ def test_a_wait_that_times_out_names_the_partitions() -> None:
     error = world.run(partitions.wait_for_reassignments(), timeout_ms=700).error
     assert isinstance(error, KafkaTimeoutError)
     assert "other-3, other-5, t-3 and 1 more are still being reassigned" in str(error)
+    assert error.sent
     assert world.now_ms == 700
     wrong = world.run(partitions.wait_for_reassignments(poll_ms=0)).error
     assert isinstance(wrong, InvalidCallError)
