@@ -258,7 +258,12 @@ MUTANTS = (
         iterated("_ENVELOPE").becomes("$old - {'principal', 'listener_name', 'security_protocol'}"),
     ),
     Mutant(("590.29",), CONVERSION, "envelope_to_pb", statement("client_address").removed()),
-    Mutant(("590.32",), DRAFTED_ENVELOPE, "EnvelopeRequest.listener_name", definition().removed()),
+    Mutant(
+        ("590.32",),
+        DRAFTED_ENVELOPE,
+        "EnvelopeRequest.listener_name",
+        argument("wire", 0).becomes("BYTES"),
+    ),
     Mutant(
         ("590.42",), DRAFTED_ENVELOPE, "EnvelopeResponse.response_header", definition().removed()
     ),

@@ -207,6 +207,32 @@ async def test_the_inner_response_is_relayed_unchanged() -> None:
     assert broker.counts()["num_client_forwarding_to_controller_count"] == 0
 
 
+async def test_a_connection_counts_while_it_waits_for_the_controller() -> None:
+    """Two requests of one connection; the controller's own broker waits for no other node."""
+    for is_controller, waiting, forwarded in ((False, 1, 2), (True, 0, 0)):
+        broker = Broker(is_controller=is_controller)
+        replies: list[asyncio.Future[EnvelopeReply]] = []
+
+        def send(
+            envelope: Envelope, replies: list[asyncio.Future[EnvelopeReply]] = replies
+        ) -> asyncio.Future[EnvelopeReply]:
+            replies.append(asyncio.get_running_loop().create_future())
+            return replies[-1]
+
+        broker.link.send = send  # type: ignore[method-assign]
+        handled = [asyncio.create_task(broker.dispatcher.handle(_create())) for _ in range(2)]
+        while len(replies) < 2:
+            await asyncio.sleep(0)
+        counts = broker.counts()
+        assert counts["num_client_forwarding_to_controller_count"] == waiting
+        assert counts["bridgehead_client_requests_forwarded_total"] == forwarded
+        assert (counts["num_client_forwarding_to_controller_rate"] > 0) is not is_controller
+        for reply in replies:
+            reply.set_result(EnvelopeReply(31, None, 0))
+        await asyncio.gather(*handled)
+        assert broker.counts()["num_client_forwarding_to_controller_count"] == 0
+
+
 async def test_a_response_is_recorded_after_the_previous_response() -> None:
     broker = Broker()
     earlier: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -112,10 +112,11 @@ async def test_metadata_names_the_controller_and_the_rack_of_each_broker(version
     api = Metadata(view(dataclasses.replace(image, brokers=brokers)), authorize_for=hiding())
     response = await responded(api, MetadataRequest(topics=[]), version)
     assert response.controller_id == 2
-    assert sorted((row.node_id, row.rack) for row in response.brokers) == [
-        (1, "left"),
-        (2, "right"),
-        (3, None),
+    assert response.cluster_id == "cluster"
+    assert sorted((row.node_id, row.host, row.port, row.rack) for row in response.brokers) == [
+        (1, "host1", 9001, "left"),
+        (2, "host2", 9002, "right"),
+        (3, "host3", 9003, None),
     ]
 
 
@@ -191,6 +192,10 @@ async def test_metadata_reports_dead_brokers_as_each_version_does_in_kafka() -> 
     assert (third.error_code, third.leader_id, third.leader_epoch) == (5, -1, 4)
     old = (await responded(api, request_for("led"), 0)).topics[0].partitions[0]
     assert (old.error_code, old.replica_nodes, old.isr_nodes) == (9, [1], [1])
+    old_third = (await responded(api, request_for("third"), 0)).topics[0].partitions[0]
+    assert (old_third.error_code, old_third.replica_nodes) == (5, [1]), "the leader is dead, too"
+    complete = (await responded(Metadata(view()), request_for("led"), 0)).topics[0].partitions[0]
+    assert (complete.error_code, complete.replica_nodes, complete.isr_nodes) == (0, [1, 3], [1, 3])
     response = await responded(api, request_for("led"), 1)
     new = response.topics[0].partitions[0]
     assert (new.error_code, new.replica_nodes, new.isr_nodes) == (0, [1, 3], [1, 3])
@@ -216,9 +221,30 @@ def test_brokers_have_the_order_of_scalas_long_map(
     assert ordered is None or long_map_order(brokers) == ordered
 
 
+@pytest.mark.parametrize(
+    ("replicas", "isr", "error"),
+    [((1, 2), (1, 2), 0), ((1, 3), (1,), 9), ((1, 2), (1, 3), 9), ((1, 3), (1, 3), 9)],
+)
+async def test_metadata_v0_reports_a_dead_replica_or_a_dead_member_of_the_isr(
+    replicas: tuple[int, ...], isr: tuple[int, ...], error: int
+) -> None:
+    """Broker 3 is dead."""
+    records = [
+        TopicRecord("t", topic_id(7), (replicas,), {}),
+        PartitionRecord("t", 0, PartitionState(1, 4, isr, 1, 0)),
+    ]
+    api = Metadata(view(an_image(live=(1, 2)).replay(records)))
+    old = (await responded(api, request_for("t"), 0)).topics[0].partitions[0]
+    alive = [[broker for broker in nodes if broker != 3] for nodes in (replicas, isr)]
+    assert (old.error_code, [old.replica_nodes, old.isr_nodes]) == (error, alive)
+    new = (await responded(api, request_for("t"), 1)).topics[0].partitions[0]
+    assert (new.error_code, new.replica_nodes, new.isr_nodes) == (0, [*replicas], [*isr])
+
+
 async def test_an_empty_topic_list_requests_all_in_version_0_only() -> None:
     api = Metadata(view())
     assert len((await responded(api, request_for(), 0)).topics) == 2
+    assert [topic.name for topic in (await responded(api, request_for("led"), 0)).topics] == ["led"]
     assert (await responded(api, request_for(), 1)).topics == []
     assert len((await responded(api, MetadataRequest(topics=None), 1)).topics) == 2
 

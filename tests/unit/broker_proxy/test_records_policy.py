@@ -68,6 +68,8 @@ class Cluster:
             cluster.topic_state("nothing"),
             {(i, m): cluster.topics(i, m) for i in (False, True) for m in (False, True)},
             cluster.cluster_size(),
+            cluster.topic_state("gone"),
+            cluster.topic_state("__consumer_offsets"),
         )
 
     async def read_config(
@@ -121,8 +123,10 @@ async def test_the_policy_gets_only_partitions_that_lose_records() -> None:
     The policy is called even if no partition loses records.
     """
     cluster, logs = Cluster(second=(1, 3)), Logs()
-    assert await cluster.delete("t", {0: -1, 1: 4}, logs=logs) == {0: (0, 9), 1: (0, 4)}
+    wanted = {0: -1, 1: 4, 2: 4}
+    assert await cluster.delete("t", wanted, logs=logs) == {0: (0, 9), 1: (0, 4), 2: (3, -1)}
     assert await cluster.delete("t", {0: 3, 1: 5}, logs=logs) == {0: (0, 3), 1: (0, 5)}
+    assert await cluster.delete("t", {0: 10, 1: 10}, logs=logs) == {0: (1, -1), 1: (1, -1)}
     assert await cluster.delete("t", {0: 0, 1: 3}, logs=logs) == {0: (0, 0), 1: (0, 3)}
     seen = [request.deleted_message_offsets for request in cluster.requested]
     assert seen == [{0: 9, 1: 4}, {1: 5}, {}]
@@ -137,7 +141,10 @@ async def test_the_policy_gets_no_principal_of_an_unauthenticated_client() -> No
 async def test_the_policy_sees_the_brokers_view_of_the_cluster() -> None:
     cluster = Cluster()
     await cluster.delete("t", {0: 0})
-    state, nothing, names, size = cluster.seen
+    state, nothing, names, size, gone, offsets = cluster.seen
+    assignment = {0: (1, 2), 1: (2, 3)}
+    assert gone == TopicState(2, 2, assignment, {}, True, False)
+    assert offsets == TopicState(2, 2, assignment, {}, False, True)
     assert state == TopicState(2, 2, {0: (1, 2), 1: (2, 3)}, {"flush.ms": "7"}, False, False)
     assert nothing is None
     assert size == 3

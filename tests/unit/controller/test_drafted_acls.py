@@ -90,6 +90,12 @@ async def test_list_acls_returns_only_resources_with_acls() -> None:
         assert response.error_code == 0
         return [(row.resource_type, row.resource_name) for row in response.responses]
 
+    denied = AccessControlEntry("Group:ops", "10.0.0.9", "WRITE", "DENY")
+    only = AclSet.of({ORDERS: [denied]})
+    response = await ListAcls(lambda: only, lambda _request: EVERYTHING, True).handle(
+        a_request(10002, 0, dialect="drafted"), ListAclsRequest()
+    )
+    assert response.responses[0].acls == [Acl("Group:ops", DENY, "10.0.0.9", WRITE)]
     assert sorted(await resources()) == [(TOPIC, "orders"), (GROUP, "g")]
     assert await resources(principal="User:b") == [(TOPIC, "orders")]
     assert await resources(principal="User:nobody") == []

@@ -323,6 +323,8 @@ def test_create_topic_raises_the_error_of_its_topic(world: World) -> None:
     result = world.run(topics.create_topic(NewTopicWithReplication("a", 1, 1)))
     assert isinstance(result.error, KafkaError)
     assert result.error.code is ErrorCode.TOPIC_ALREADY_EXISTS
+    world.everywhere(CREATE, responding())
+    assert world.run(topics.create_topic(NewTopicWithReplication("a", 1, 1))).get() is None
 
 
 def test_nonblocking_treats_the_brokers_timeout_as_success(world: World) -> None:
