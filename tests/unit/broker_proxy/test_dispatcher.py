@@ -14,7 +14,12 @@ from prometheus_client import CollectorRegistry
 
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.apis import API_SPECS, Route
-from bridgehead.kafka_wire.codec import decode_response, encode_request, encode_response
+from bridgehead.kafka_wire.codec import (
+    decode_request,
+    decode_response,
+    encode_request,
+    encode_response,
+)
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.headers import (
     decode_response_header,
@@ -446,6 +451,28 @@ async def test_a_drafted_listener_splits_off_only_changes_of_loggers(key: int) -
     reply = await broker.dispatcher.handle(request)
     assert reply == encode_response_header(key, 1, 9) + b"not read"
     assert [envelope.request_data for envelope in broker.link.sent] == [body]
+
+
+async def test_a_broker_that_writes_itself_splits_requests_of_a_drafted_listener_too() -> None:
+    """It is below the bridge release, so nothing is forwarded."""
+    written: list[list[str]] = []
+
+    async def write(request: ClientRequest, rest: Any) -> tuple[Any, int]:
+        written.append([resource.resource_name for resource in rest.resources])
+        rows = [AlterConfigsResourceResponse(0, None, 2, r.resource_name) for r in rest.resources]
+        return AlterConfigsResponse(responses=rows), 77
+
+    relay: Any = None
+    writes = Writes(relay, {33: KeepsFirst()}, image_zxid=lambda: 42, write_directly=write)
+    sent = _alter("a", "b")
+    drafted = replace(sent, client=replace(sent.client, dialect="drafted"))
+    message = decode_request(33, 1, sent.body)
+    done = await writes.execute(drafted, message, Route.DIRECT)
+    assert written == [["b"]]
+    assert done.zxid == 77
+    assert done.body is not None
+    merged = decode_response(33, 1, done.body).responses
+    assert [(row.resource_name, row.error_code) for row in merged] == [("a", 42), ("b", 0)]
 
 
 async def test_a_split_request_with_only_local_resources_is_not_forwarded() -> None:

@@ -11,11 +11,13 @@ import pytest
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.messages import alter_configs as replacing
 from bridgehead.kafka_wire.messages import incremental_alter_configs as changing
+from bridgehead.kafka_wire.messages.drafted.alter_topics import AlterTopic, AlterTopicsRequest
 from bridgehead.kafka_wire.messages.drafted.create_topics import CreateTopicsRequest
 from chaos.bugs.decisions import honour_client_bypass
 from cluster_model.configs.broker_configs import BrokerConfig
 from controller.apis.alter_configs import AlterConfigs
-from controller.apis.base import AdminApi
+from controller.apis.alter_topics import AlterTopics
+from controller.apis.base import AdminApi, Outcome
 from controller.apis.incremental_alter_configs import IncrementalAlterConfigs
 from tests.unit.controller.topic_decisions import (
     context,
@@ -323,6 +325,9 @@ def test_alter_topics_without_effect_writes_nothing() -> None:
     t: NONE
     > alter t assign=0:1,2 drafted
     t: NONE
+    > topic u 1
+    > alter u partitions=1 drafted
+    u: NONE
     """)
 
 
@@ -365,6 +370,15 @@ def test_alter_topics_executes_and_returns_the_last_entry_of_a_topic() -> None:
       state t-2 leader=3 isr=3 epochs=0,0
     < {"topic": "t", "errorCode": 0}
     """)
+
+
+def test_alter_topics_does_not_alter_a_committed_topic_again() -> None:
+    """A resend of a request alters only the topics that have no outcome yet."""
+    request = AlterTopicsRequest([AlterTopic(name, 2) for name in "tu"])
+    cluster = with_topic("u", ((1,),), with_topic("t", ((1,),)))
+    done = {"t": Outcome(ErrorCode.NONE)}
+    decision = AlterTopics().decide(context(0, dialect="drafted"), request, cluster, done)
+    assert [decided.element for decided in decision.elements] == ["u"]
 
 
 def test_alter_topics_calls_the_policy_with_the_altered_topic() -> None:

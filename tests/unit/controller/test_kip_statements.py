@@ -24,8 +24,11 @@ from tests.unit.controller.loop_bench import Term
 from tests.unit.controller.request_contexts import a_context
 from tests.unit.controller.topic_decisions import (
     config,
+    context,
     create_topics,
     creation,
+    image,
+    only,
     topic,
     with_topic,
 )
@@ -93,6 +96,9 @@ def test_the_replication_factor_of_a_topic_is_that_of_its_first_partition() -> N
     state = ImageClusterState(with_topic("t", ((1, 2), (1, 2, 3)))).topic_state("t")
     assert state is not None
     assert (state.replication_factor, state.num_partitions) == (2, 2)
+    empty = ImageClusterState(with_topic("t", ())).topic_state("t")
+    assert empty is not None
+    assert (empty.replication_factor, empty.num_partitions) == (0, 0)
     cluster = check("> topic t 1,2 1,2,3")
     (decided,) = cluster.decide("set 2:t flush.ms=7 dry").elements
     assert decided.policy_check is not None
@@ -195,6 +201,13 @@ def test_partitions_and_replicas_are_placed_over_all_brokers() -> None:
     assert isinstance(record, TopicRecord)
     assert [len(set(replicas)) for replicas in record.assignment] == [2] * 6
     assert {broker for replicas in record.assignment for broker in replicas} == {1, 2, 3}
+    placed = set()
+    for seed in range(60):
+        decision = create_topics().decide(
+            context(7, seed=seed), creation(topic("t", 1, 3)), image(), {}
+        )
+        placed |= {r.assignment for r in only(decision).records if isinstance(r, TopicRecord)}
+    assert len(placed) == 6, "every broker can be the leader, and any other the second replica"
 
 
 def test_metadata_distinguishes_internal_topics() -> None:
