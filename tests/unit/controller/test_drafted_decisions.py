@@ -173,6 +173,19 @@ def test_a_rejected_deletion_gets_policy_violation_only_in_versions_that_have_it
     assert decision.elements[0].policy_check is not None
 
 
+@pytest.mark.parametrize("dialect", ["", " drafted"])
+def test_the_policy_checks_only_a_topic_that_would_be_deleted(dialect: str) -> None:
+    cluster = check("> topic t 1")
+    for command, is_checked in (
+        ("delete t", True),
+        ("delete t dry" if dialect else "delete t", True),
+        ("delete missing", False),
+        ("delete t deny=DELETE:TOPIC", False),
+    ):
+        (decided,) = cluster.decide(f"{command}{dialect}").elements
+        assert (decided.policy_check is not None) is is_checked, command
+
+
 @pytest.mark.parametrize("verb", ["set", "replace"])
 @pytest.mark.parametrize("dry", ["", " dry"])
 def test_the_controller_alters_the_configs_of_any_registered_broker(verb: str, dry: str) -> None:

@@ -430,6 +430,84 @@ async def test_each_method_gets_the_topic_and_the_principal() -> None:
         assert seen == [(name, KafkaPrincipal("Group", "ops")) for name in "tu"], type(api)
 
 
+def marked_for_deletion(name: str) -> Any:
+    """Return an image with a topic of two partitions that have configs and a deletion marker."""
+    cluster = with_topic(name, ((3, 1), (2, 3, 1)))
+    records: list[Record] = [
+        ConfigRecord(ConfigResource("topics", name), {"flush.ms": "7"}),
+        DeletionMarkerRecord(name),
+    ]
+    return cluster.replay(records)
+
+
+@pytest.mark.parametrize(("name", "internal"), [("t", False), ("__consumer_offsets", True)])
+def test_the_requested_state_has_every_field_of_topic_state(name: str, internal: bool) -> None:
+    """KIP-201: RequestedTopicState extends TopicState. The values differ from every default."""
+    cluster = marked_for_deletion(name)
+    principal = Principal("Group", "ops")
+    assignment = ((3, 1), (2, 3, 1), (1,))
+    grown = policy_check.alteration(principal, name, cluster, assignment, False)
+    replicas = dict(enumerate(assignment))
+    assert grown.requested_state == RequestedTopicState(
+        3, 2, replicas, {"flush.ms": "7"}, True, internal, False
+    )
+    altered = policy_check.topic_configs(principal, name, cluster, {"a": "1"}, {"a": "1"})
+    assert altered.requested_state == RequestedTopicState(
+        2, 2, {0: (3, 1), 1: (2, 3, 1)}, {"a": "1"}, True, internal, True
+    )
+    for generated in (True, False):
+        new = policy_check.creation(principal, name, assignment, {"b": "2"}, generated)
+        assert new.requested_state == RequestedTopicState(
+            3, 2, replicas, {"b": "2"}, False, internal, generated
+        )
+    empty = policy_check.creation(principal, name, (), {}, True).requested_state
+    assert (empty.num_partitions, empty.replication_factor) == (0, 0)
+    state = ImageClusterState(cluster).topic_state(name)
+    assert state == TopicState(2, 2, {0: (3, 1), 1: (2, 3, 1)}, {"flush.ms": "7"}, True, internal)
+
+
+@pytest.mark.parametrize("generated", [True, False])
+async def test_a_policy_sees_whether_a_new_topics_replicas_were_generated(generated: bool) -> None:
+    policies = rejecting()
+    term = Term(policies=policies)
+    new = topic("t", 2, 2)
+    if not generated:
+        placed = [CreatableReplicaAssignment(0, [3, 1]), CreatableReplicaAssignment(1, [2, 3])]
+        new = replace(topic("t", -1, -1), assignments=placed)
+    await term.run_until(term.submit(create_topics(), creation(new, timeout_ms=0)))
+    (seen,) = policies.checks
+    assert seen.requested_state.generated_replica_assignments is generated
+    written = term.loop.image.topics["t"].assignment
+    assert seen.requested_state.replicas_assignments == dict(enumerate(written))
+
+
+async def test_each_method_gets_the_topic_and_the_principal() -> None:
+    """KIP-201 AbstractRequestMetadata. Each request names two topics."""
+    policies = rejecting()
+    term = Term(policies=policies)
+    principal = Principal("Group", "ops")
+    resources = [AlterConfigsResource(2, name, []) for name in "tu"]
+    partitions = [ReassignablePartition(0, [3, 1])]
+    requests: list[tuple[Any, Any]] = [
+        (create_topics(), creation(topic("t", 1, 2), topic("u", 1, 2), timeout_ms=0)),
+        (INCREMENTAL, IncrementalAlterConfigsRequest(resources)),
+        (
+            CreatePartitions(),
+            CreatePartitionsRequest([CreatePartitionsTopic(n, 2, None) for n in "tu"]),
+        ),
+        (
+            AlterPartitionReassignments(),
+            AlterPartitionReassignmentsRequest(0, [ReassignableTopic(n, partitions) for n in "tu"]),
+        ),
+        (DeleteTopics(config()), DeleteTopicsRequest([DeleteTopicState(n) for n in "tu"], [], 0)),
+    ]
+    for api, request in requests:
+        policies.checks.clear()
+        await term.run_until(term.submit(api, request, version=6, principal=principal))
+        seen = [(check.topic, check.principal) for check in policies.checks]
+        assert seen == [(name, KafkaPrincipal("Group", "ops")) for name in "tu"], type(api)
+
+
 async def test_a_reassignment_is_one_check_per_topic() -> None:
     policies = rejecting()
     term = Term(policies=policies)

@@ -301,6 +301,20 @@ def test_without_retries_an_element_over_the_quota_fails_at_once(world: World) -
     assert (error.code, world.now_ms) == (over, 0)
 
 
+def test_an_element_without_a_response_keeps_the_results_of_the_others() -> None:
+    """The second request, for the element that must be sent again, gets no response.
+
+    The element keeps its error.
+    """
+    world = World({"retries": 0})
+    responses = iter([responding(lambda name: 89 * (name == "b")), lambda *_: None])
+    world.everywhere(CREATE, lambda request, version: next(responses)(request, version))
+    errors = world.run(creation(*NAMES)).get()
+    assert errors["a"] is None
+    assert isinstance(errors["b"], KafkaError)
+    assert errors["b"].code is ErrorCode.THROTTLING_QUOTA_EXCEEDED
+
+
 def test_an_element_fails_if_the_throttle_time_exceeds_the_calls_timeout(world: World) -> None:
     over = ErrorCode.THROTTLING_QUOTA_EXCEEDED
     world.everywhere(CREATE, responding(lambda _: over, 90_000))
