@@ -16,10 +16,18 @@ DATA_DIR ?= .bridgehead
 
 .PHONY: profile-pipeline demo-policies demo-dialects demo-authorization test-docker chaos-docker read-after-write pipeline prove-pipeline bench-pipeline wheel release image image-offline prerequisites image-clean kafka-jars storage-jars help setup first-hour docs demo bench test test-fast test-long test-soak test-on-debian fidelity lint fmt check up down proto proto-check lock clean
 
-help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+# A target with a group in brackets is in the short list, too.
+help: ## show the targets that one needs most
+	@awk -F ':.*## ' '/^[a-z-]+:.*## \[/ { split($$2, part, /[][]/); sub(/^\[[^]]*\] /, "", $$2); \
+		if (!(part[2] in list)) order[++groups] = part[2]; \
+		list[part[2]] = list[part[2]] sprintf("  make %-14s %s\n", $$1, $$2) } \
+		END { for (n = 1; n <= groups; n++) printf "%s\n%s", order[n], list[order[n]] }' $(MAKEFILE_LIST)
+	@echo "make help-all lists every target, with its options."
 
-setup: $(STAMP) ## install the pinned packages into .venv, if they changed
+help-all: ## show every target
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { sub(/^\[[^]]*\] /, "", $$2); printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## [Start] install the pinned packages into .venv
 
 # Pinned versions with hashes, then a launcher: an editable install would copy the application tree
 # into site-packages, where it would become stale.
@@ -43,7 +51,7 @@ $(STAMP): requirements/dev.lock Makefile
 	@chmod +x $(BIN)/bridgehead
 	@touch $@
 
-demo: setup ## a forwarded request step by step, a failover, the verdicts (evidence in .demo)
+demo: setup ## [Start] a request step by step, a failover, the verdicts
 	@PYTHONPATH=. $(BIN)/python -m demo
 
 demo-policies: setup ## your own topic policy, called by the controller (KIP-201)
@@ -55,7 +63,7 @@ demo-dialects: setup ## the KIPs as drafted and as shipped, on one cluster
 demo-authorization: setup ## allowed, denied and forged requests, and a wrong certificate
 	@$(BIN)/bridgehead demo authorization $(ARGS)
 
-pipeline: setup ## judge the last demo on Spark: verdicts and a report (in .pipeline; ARGS=--tables adds the tables)
+pipeline: setup ## [Break and judge] judge the last demo on Spark, with a report
 	@$(BIN)/bridgehead pipeline run --evidence .demo --out .pipeline $(ARGS)
 
 bench-pipeline: setup ## measure the pipeline with 1, 4 and 16 million events (ARGS="--millions 1,4")
@@ -79,10 +87,10 @@ TEST_WORKERS ?= 3
 # pytest-xdist 3.8 can wait forever after it has replaced a crashed worker, so a crash ends the run.
 PARALLEL = -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
-test: setup ## every test that needs neither Docker nor a live Kafka, except the long ones
+test: setup ## [Change] all tests but the long ones and those with Docker
 	@$(BIN)/python -m pytest -m "not docker and not long and not live" $(PARALLEL) $(ARGS)
 
-test-fast: setup ## unit tests, under a minute: no cluster, no network
+test-fast: setup ## [Change] unit tests: no cluster, no network
 	@$(BIN)/python -m pytest tests/unit $(PARALLEL) $(ARGS)
 
 test-long: setup ## the long tests: the pipeline on Spark, repeated kills, many malformed frames
@@ -112,7 +120,7 @@ endif
 
 .PHONY: chaos
 SEED ?= 1
-chaos: setup ## run scenarios under faults (SCENARIO=NAME or all, SEED=N, ARGS="--seeds N")
+chaos: setup ## [Break and judge] run scenarios under faults (SCENARIO=NAME, SEED=N)
 	@$(BIN)/bridgehead chaos run $(or $(SCENARIO),all) --seed $(SEED) $(ARGS)
 
 # The suites have an environment of their own: nothing else needs its packages.
@@ -162,11 +170,11 @@ lint: setup ## run ruff, mypy --strict and the import contracts
 	@$(BIN)/mypy
 	@PYTHONPATH=. $(BIN)/lint-imports
 
-fmt: setup ## format and fix
+fmt: setup ## [Change] format and fix
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-check: lint proto-check test test-long ## ruff, mypy, import contracts, generated code, then make test and make test-long
+check: lint proto-check test test-long ## [Change] lint, types, generated code, test and test-long
 
 KAFKA_JARS = $(HOME)/.cache/bridgehead/kafka-3.9.1
 
@@ -193,10 +201,10 @@ storage-jars: ## fetch an HDFS, an S3 server and the client of S3 with Maven, fo
 		mvn -q -B -P $$each -f bench/storage_jars.xml dependency:copy-dependencies \
 			-DoutputDirectory=$(STORAGE_JARS)/$$each || exit 1; done
 
-up: setup ## start ZooKeeper and three brokers in the background (DATA_DIR=.bridgehead)
+up: setup ## [Start] start ZooKeeper and three brokers in the background
 	@$(BIN)/bridgehead up --detach --data-dir $(DATA_DIR)
 
-down: setup ## stop the cluster of `make up`
+down: setup ## [Start] stop the cluster of `make up`
 	@$(BIN)/bridgehead down --data-dir $(DATA_DIR)
 
 IMAGES = node zookeeper cluster tools
@@ -206,7 +214,7 @@ image: ## build the images from a registry's Python image
 		docker build $(IMAGE_ARGS) --target $$target --tag bridgehead-$$target:latest . || exit 1; \
 	done
 
-image-offline: prerequisites setup ## build the images without a registry, from Debian and Python packages
+image-offline: prerequisites setup ## [Read and ship] build the images without a registry
 	@$(BIN)/python -m deploy.offline
 	@$(MAKE) --no-print-directory image IMAGES="node-packages tools-packages $(IMAGES)" IMAGE_ARGS="--quiet --build-arg BASE_IMAGE=bridgehead-base:bookworm --build-arg PACKAGES_IMAGE=bridgehead-wheels:bookworm"
 	@docker image prune --force --filter label=bridgehead.stage >/dev/null
@@ -226,6 +234,18 @@ first-hour: setup ## follow README and the guides on a clean clone, twice (ARGS=
 docs: setup ## generate the pages of docs/ that describe code
 	@PYTHONPATH=. $(BIN)/python -m tools.generate
 
+# MkDocs has an environment of its own: nothing else needs its packages.
+SITE_ENVIRONMENT := $(VENV)/docs
+$(SITE_ENVIRONMENT)/.done: requirements/docs.lock | setup
+	@$(BIN)/python -m venv $(SITE_ENVIRONMENT)
+	@$(SITE_ENVIRONMENT)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/docs.lock
+	@touch $@
+
+.PHONY: docs-site
+docs-site: $(SITE_ENVIRONMENT)/.done ## [Read and ship] build the documentation site into build/site
+	@NO_MKDOCS_2_WARNING=1 $(SITE_ENVIRONMENT)/bin/mkdocs build --quiet --strict
+	@echo "The site is in build/site. To read it: python3 -m http.server --bind 127.0.0.1 --directory build/site"
+
 PROTOC = $(BIN)/python -m grpc_tools.protoc -Ienvelope/_pb=proto
 
 proto: setup ## generate envelope/_pb from proto/
@@ -240,7 +260,7 @@ proto-check: setup ## fail if envelope/_pb is stale
 		done
 
 lock: setup ## compile requirements/*.in into lock files with hashes
-	@for name in node tools dev audit release suites; do \
+	@for name in node tools dev audit release suites docs; do \
 		$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-header \
 			--no-annotate --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
 			--output-file requirements/$$name.lock requirements/$$name.in; \
@@ -255,6 +275,15 @@ release: wheel ## build the wheel and check it with twine; uploads nothing
 	@test -x build/release/bin/twine || $(BIN)/python -m venv build/release
 	@build/release/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/release.lock
 	@build/release/bin/twine check --strict dist/*.whl
+
+.PHONY: coverage lint-workflows
+coverage: setup ## measure which lines the unit tests execute: build/coverage/index.html
+	@$(BIN)/coverage run -m pytest tests/unit -p no:xdist -q $(ARGS)
+	@$(BIN)/coverage html --skip-covered --skip-empty -d build/coverage -q
+	@$(BIN)/coverage report --format=total --precision=1
+
+lint-workflows: ## check .github/workflows with actionlint (needs Go)
+	@go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
 clean: ## remove build results and caches, but not .venv and data
 	@rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from bridgehead.cluster import ClientHistory
+from bridgehead.cluster.event_lines import EventLines
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.raw_client.asynchronous import ClusterClient
 
@@ -35,3 +37,17 @@ class RecordedClient:
 def _codes(key: int, response: Any) -> dict[str, int]:
     results: Iterable[Any] = response.topics if key == ApiKey.CREATE_TOPICS else response.responses
     return {str(result.name): int(result.error_code) for result in results}
+
+
+# Records a fault in the events of the harness, in every tier.
+
+
+@contextlib.contextmanager
+def recorded_fault(lines: EventLines, action: str, target: int | str) -> Iterator[None]:
+    """Record that a fault is injected, and that it is healed. See chaos.fault.Target."""
+    fields = {"action": action, "target": str(target)}
+    lines.append("fault_injected", **fields)
+    try:
+        yield
+    finally:
+        lines.append("fault_healed", **fields)

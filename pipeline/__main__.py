@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from pipeline.folders import OutputError, copies_folder
     from pipeline.gateway import GatewayError
     from pipeline.places import local_path, place
-    from pipeline.trends import write_trends
+    from pipeline.report.trends import write_trends
     from pipeline.watch.command import watch
     from pipeline.watch.stream import WatchError
 

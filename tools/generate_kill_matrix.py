@@ -10,9 +10,8 @@ from chaos.bugs.bug import FOUND_BY_RUNS, Bug
 from chaos.reproduction import of_bugs, of_scenarios
 from spec.models import CONTROLS
 from tests.kill_matrix.evidence_mutants import EVIDENCE_MUTANTS
-from tests.kill_matrix.golden import example_of_each_property
+from tests.kill_matrix.golden import WITHOUT_SEEDED_BUG, example_of_each_property
 from tests.kill_matrix.not_explained import NOT_EXPLAINED
-from tests.kill_matrix.without_seeded_bug import WITHOUT_SEEDED_BUG
 from tools.generate_reference import MARK
 
 _INTRODUCTION: Final = """\
@@ -35,7 +34,7 @@ golden history:
 - If the end of a node's log is cut off, no property is violated, but the verdict on the run is
   UNKNOWN. The column *found by* then has *a gap*.
 
-`tests/unit/judge/test_evidence_mutants.py` tests all rows.\
+`tests/unit/judge/test_golden_histories.py` tests all rows.\
 """
 _GOLDEN: Final = """\
 ## Golden histories with violations

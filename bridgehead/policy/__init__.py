@@ -14,8 +14,12 @@ the text of the exception.
 The argument types can be constructed directly, so a test of a policy needs no cluster.
 """
 
-from bridgehead.policy.alter_config import AlterConfigPolicy, ConfigResource
-from bridgehead.policy.create_topic import CreateTopicPolicy
+from bridgehead.policy.interfaces import (
+    AlterConfigPolicy,
+    ConfigResource,
+    CreateTopicPolicy,
+    PolicyViolationException,
+)
 from bridgehead.policy.topic_management import (
     AlterTopicRequest,
     ClusterState,
@@ -28,7 +32,6 @@ from bridgehead.policy.topic_management import (
     TopicManagementPolicy,
     TopicState,
 )
-from bridgehead.policy.violation import PolicyViolationException
 
 __all__ = [
     "AlterConfigPolicy",

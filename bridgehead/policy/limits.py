@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from bridgehead.policy.interfaces import PolicyViolationException
 from bridgehead.policy.topic_management import (
     AlterTopicRequest,
     ClusterState,
@@ -24,7 +25,6 @@ from bridgehead.policy.topic_management import (
     TopicManagementPolicy,
     TopicState,
 )
-from bridgehead.policy.violation import PolicyViolationException
 
 PREFIX: Final = "bridgehead.policy.limits."
 _LIMITS: Final = (

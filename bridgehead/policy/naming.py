@@ -15,6 +15,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from bridgehead.policy.interfaces import PolicyViolationException
 from bridgehead.policy.topic_management import (
     AlterTopicRequest,
     ClusterState,
@@ -23,7 +24,6 @@ from bridgehead.policy.topic_management import (
     DeleteTopicRequest,
     TopicManagementPolicy,
 )
-from bridgehead.policy.violation import PolicyViolationException
 
 PREFIX: Final = "bridgehead.policy.naming."
 _SETTINGS: Final = ("pattern", "owner.prefix", "protected")

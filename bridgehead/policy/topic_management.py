@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from bridgehead.policy.configurable import Configurable
+from bridgehead.policy.interfaces import Configurable
 
 
 @dataclass(frozen=True, slots=True)

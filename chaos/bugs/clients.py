@@ -126,7 +126,7 @@ BUGS: Final[tuple[Bug, ...]] = (
         does="A matching ALLOW takes precedence over a matching DENY.",
         apply=config(_allowing_first),
         found_by="A1",
-        test="integration/test_direct_writes_are_judged.py"
+        test="integration/test_bugs_of_connections.py"
         "::test_direct_write_is_judged_by_the_acls_of_its_broker",
     ),
     Bug(

@@ -23,7 +23,7 @@ from chaos.clocked_node import set_clock
 from chaos.local.network import ProxiedNetwork
 from chaos.mutant_node import BLOCK, STOP
 from chaos.player import NoProgressError
-from chaos.recorded_fault import recorded_fault
+from chaos.recorded_client import recorded_fault
 from cluster_model.znodes.operations import Delete
 from zookeeper_client.session import ZooKeeperSession
 

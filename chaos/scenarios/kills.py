@@ -21,8 +21,7 @@ from chaos.scenario import (
     Topology,
 )
 from chaos.workloads.every_write_api import EVERY_WRITE_API
-from chaos.workloads.large_requests import LARGE_REQUESTS
-from chaos.workloads.topics import TOPICS
+from chaos.workloads.topics import LARGE_REQUESTS, TOPICS
 
 CONTROLLER_KILLED = Scenario(
     name="controller_killed",

@@ -28,14 +28,13 @@ from chaos.scenario import (
     Step,
     Topology,
 )
-from chaos.workloads.bursts import BURSTS
 from chaos.workloads.every_write_api import EVERY_WRITE_API
 from chaos.workloads.forwarded_principals import FORWARDED_PRINCIPALS
 from chaos.workloads.mixed_requests import MIXED_REQUESTS
 from chaos.workloads.one_object import ONE_OBJECT
 from chaos.workloads.one_topic import ONE_TOPIC
 from chaos.workloads.read_after_write import READ_AFTER_WRITE
-from chaos.workloads.topics import TOPICS
+from chaos.workloads.topics import BURSTS, TOPICS
 
 SAME_NAME_THREE_BROKERS = Scenario(
     name="same_name_three_brokers",

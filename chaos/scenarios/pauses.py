@@ -7,9 +7,7 @@ from typing import Final
 from chaos.faults.kills import KILL_CONTROLLER
 from chaos.faults.pauses import BLOCK_CONTROLLER, PAUSE_CONTROLLER, PAUSE_CONTROLLER_BEFORE_COMMIT
 from chaos.scenario import AnotherController, Catch, Expectation, Scenario, Sessions, Step, Topology
-from chaos.workloads.controllers_broker import CONTROLLERS_BROKER
-from chaos.workloads.many_topics import MANY_TOPICS
-from chaos.workloads.topics import TOPICS
+from chaos.workloads.topics import CONTROLLERS_BROKER, MANY_TOPICS, TOPICS
 
 CONTROLLER_PAUSE_PAST_SESSION = Scenario(
     name="controller_pause_past_session",

@@ -13,8 +13,7 @@ from chaos.faults.zookeeper import (
     PAUSE_ZOOKEEPER_LEADER,
 )
 from chaos.scenario import Acknowledged, Catch, Expectation, Scenario, Sessions, Step, Topology
-from chaos.workloads.large_requests import LARGE_REQUESTS
-from chaos.workloads.topics import TOPICS
+from chaos.workloads.topics import LARGE_REQUESTS, TOPICS
 
 SESSIONS_FLAP = Scenario(
     name="sessions_flap",

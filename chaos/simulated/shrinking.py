@@ -84,7 +84,7 @@ def as_file(scenario: Scenario, name: str) -> str:
     imports = [f"from {module} import {name.upper()}" for name, module in sorted(faults.items())]
     imports += [
         f"from chaos.scenario import {', '.join(sorted(values))}",
-        f"from chaos.workloads.{workload} import {workload.upper()}",
+        f"from chaos.workloads import {workload.upper()}",
     ]
     return _HEADER.format(
         imports="\n".join(imports),

@@ -9,7 +9,7 @@ from typing import Final
 from bridgehead.cluster.event_lines import EventLines
 from bridgehead.cluster.run_record import RunRecord
 from chaos.player import NoProgressError
-from chaos.recorded_fault import recorded_fault
+from chaos.recorded_client import recorded_fault
 from chaos.simulated.network import Direction
 from chaos.simulated.nodes import SimulatedCluster, SimulatedNode
 from chaos.simulated.virtual_time import Process

@@ -7,6 +7,7 @@ import itertools
 import random
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from bridgehead.kafka_wire.api_key import ApiKey
@@ -204,4 +205,33 @@ TOPICS = Workload(
     name="topics",
     does="Eight clients create topics through all brokers and delete half of them.",
     start=Topics,
+)
+
+# Clients that send at the same moments and then pause: few requests during a long fault.
+BURSTS = Workload(
+    name="bursts",
+    does="Every 1.5 s six clients create a topic each, read it three times at random brokers, and "
+    "delete half of these topics.",
+    start=partial(Topics, clients=6, period_s=1.5, reads=3),
+)
+
+# Clients that use only the controller's broker, so no other broker resends their requests.
+CONTROLLERS_BROKER = Workload(
+    name="controllers_broker",
+    does="Sixty-four clients create topics through the broker that is the controller at the start, "
+    "and delete half of them.",
+    start=partial(Topics, clients=64, controllers_broker=True),
+)
+
+LARGE_REQUESTS = Workload(
+    name="large_requests",
+    does="Two clients create 250 topics with each request, and delete the topics of half of them.",
+    start=partial(Topics, clients=2, topics_each=250),
+)
+
+# More clients than a controller can serve at once.
+MANY_TOPICS = Workload(
+    name="many_topics",
+    does="Sixty-four clients create topics through all brokers and delete half of them.",
+    start=partial(Topics, clients=64),
 )

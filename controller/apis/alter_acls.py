@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Self
 
 from bridgehead.authorizer import AccessControlEntry, ResourcePattern
 from bridgehead.kafka_wire.api_key import ApiKey
@@ -37,7 +37,16 @@ from cluster_model.acls.codes import PATTERN_TYPE_CODES
 from cluster_model.acls.requests import can_be_stored, parse_creation
 from cluster_model.image import MetadataImage
 from controller.apis.acl_changes import with_changes
-from controller.apis.base import DONE, AdminApi, Decided, Decision, Outcome, RequestContext, Results
+from controller.apis.base import (
+    DONE,
+    AdminApi,
+    ApiSettings,
+    Decided,
+    Decision,
+    Outcome,
+    RequestContext,
+    Results,
+)
 
 _FOUND_TWICE: Final = Outcome(
     ErrorCode.INVALID_REQUEST, "Found multiple entries for this resource."
@@ -50,6 +59,10 @@ class AlterAcls(AdminApi):
 
     has_authorizer: bool
     api_key: ClassVar[ApiKey] = ApiKey.ALTER_ACLS
+
+    @classmethod
+    def build(cls, settings: ApiSettings) -> Self:
+        return cls(settings.has_authorizer)
 
     def decide(
         self,

@@ -12,13 +12,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol, Self
 
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.apis import error_response
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from cluster_model.acls.authorization import Authorize
 from cluster_model.client import Client
+from cluster_model.configs.broker_configs import BrokerConfig, CurrentConfig
+from cluster_model.delegation_tokens import TokenSecret
 from cluster_model.image import MetadataImage
 from cluster_model.records import Record
 from controller.apis.policy_check import MakePolicyCheck
@@ -159,12 +161,32 @@ class Results:
     unfinished: frozenset[str] = frozenset()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiSettings:
+    """What the APIs are built from.
+
+    `config` has the static configs; `current` returns the effective configs. `token_secret`
+    is None if delegation tokens are disabled. `stores_records`: the value of bridgehead.data.plane.
+    """
+
+    config: BrokerConfig
+    current: CurrentConfig
+    token_secret: TokenSecret | None
+    has_authorizer: bool
+    stores_records: bool
+
+
 class AdminApi(ABC):
     """One API that the controller decides, built once, at start; it holds no state of requests."""
 
     __slots__ = ()
 
     api_key: ClassVar[ApiKey]
+
+    @classmethod
+    def build(cls, settings: ApiSettings) -> Self:
+        """Return the API of a node with these settings."""
+        return cls()
 
     @abstractmethod
     def decide(

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Self
 
 from bridgehead.kafka_wire.config_codes import ConfigType
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode, api_message
@@ -42,6 +42,7 @@ from cluster_model.znode_names import path_error
 from controller.apis.base import (
     DONE,
     AdminApi,
+    ApiSettings,
     Decided,
     Decision,
     Outcome,
@@ -81,6 +82,10 @@ class ConfigApi(AdminApi):
 
     message: ClassVar[type]
     row: ClassVar[type]
+
+    @classmethod
+    def build(cls, settings: ApiSettings) -> Self:
+        return cls(settings.config)
 
     def __init__(self, config: BrokerConfig) -> None:
         """`config`: the static configs of the controller's node."""

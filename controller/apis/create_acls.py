@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from bridgehead.authorizer import ResourcePattern
 from bridgehead.kafka_wire.api_key import ApiKey
@@ -34,7 +34,15 @@ from cluster_model.acls.requests import (
 )
 from cluster_model.image import MetadataImage
 from controller.apis.acl_changes import pattern_element, whole_rejection, with_changes
-from controller.apis.base import AdminApi, Decided, Decision, Outcome, RequestContext, Results
+from controller.apis.base import (
+    AdminApi,
+    ApiSettings,
+    Decided,
+    Decision,
+    Outcome,
+    RequestContext,
+    Results,
+)
 
 _NOT_STORED = Outcome(ErrorCode.UNKNOWN_SERVER_ERROR)
 
@@ -45,6 +53,10 @@ class CreateAcls(AdminApi):
 
     has_authorizer: bool
     api_key: ClassVar[ApiKey] = ApiKey.CREATE_ACLS
+
+    @classmethod
+    def build(cls, settings: ApiSettings) -> Self:
+        return cls(settings.has_authorizer)
 
     def decide(
         self,

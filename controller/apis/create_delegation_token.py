@@ -9,7 +9,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Self
 
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ErrorCode
@@ -29,6 +29,7 @@ from cluster_model.records import TokenRecord
 from cluster_model.znodes.layout import encode_uuid
 from controller.apis.base import (
     AdminApi,
+    ApiSettings,
     Decided,
     Decision,
     Outcome,
@@ -48,6 +49,14 @@ class CreateDelegationToken(AdminApi):
     max_lifetime_ms: int
     expiry_time_ms: int
     api_key: ClassVar[ApiKey] = ApiKey.CREATE_DELEGATION_TOKEN
+
+    @classmethod
+    def build(cls, settings: ApiSettings) -> Self:
+        return cls(
+            settings.token_secret,
+            max_lifetime_ms=settings.config.long("delegation.token.max.lifetime.ms"),
+            expiry_time_ms=settings.config.long("delegation.token.expiry.time.ms"),
+        )
 
     def decide(
         self,

@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Self
 
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
@@ -49,6 +49,7 @@ from cluster_model.topic_names import (
 from controller.apis.base import (
     DONE,
     AdminApi,
+    ApiSettings,
     Decided,
     Decision,
     Outcome,
@@ -69,6 +70,7 @@ from controller.apis.topic_assignments import (
     too_many_partitions,
     usable_assignment,
 )
+from controller.apis.topic_config_rules import TopicConfigRules
 
 DEFAULT: Final = -1
 _SHOWS_CONFIGS_FROM: Final = 5
@@ -119,6 +121,11 @@ class CreateTopics(AdminApi):
     """Decides CreateTopics requests."""
 
     api_key: ClassVar[ApiKey] = ApiKey.CREATE_TOPICS
+
+    @classmethod
+    def build(cls, settings: ApiSettings) -> Self:
+        rules = TopicConfigRules(settings.current)
+        return cls(settings.config, check_configs=rules.check, show_configs=rules.show)
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import orjson
 
@@ -36,7 +36,15 @@ from cluster_model.acls.requests import parse_filter
 from cluster_model.image import MetadataImage
 from cluster_model.records import AclRecord
 from controller.apis.acl_changes import pattern_element, whole_rejection
-from controller.apis.base import AdminApi, Decided, Decision, Outcome, RequestContext, Results
+from controller.apis.base import (
+    AdminApi,
+    ApiSettings,
+    Decided,
+    Decision,
+    Outcome,
+    RequestContext,
+    Results,
+)
 
 
 class _Removed(NamedTuple):
@@ -53,6 +61,10 @@ class DeleteAcls(AdminApi):
 
     has_authorizer: bool
     api_key: ClassVar[ApiKey] = ApiKey.DELETE_ACLS
+
+    @classmethod
+    def build(cls, settings: ApiSettings) -> Self:
+        return cls(settings.has_authorizer)
 
     def decide(
         self,

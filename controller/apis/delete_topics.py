@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import ClassVar, Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple, Self
 
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ErrorCode
@@ -36,6 +36,7 @@ from cluster_model.znodes.layout import encode_uuid
 from controller.apis.base import (
     DONE,
     AdminApi,
+    ApiSettings,
     Decided,
     Decision,
     Outcome,
@@ -77,6 +78,10 @@ class DeleteTopics(AdminApi):
     """Decides DeleteTopics requests."""
 
     api_key: ClassVar[ApiKey] = ApiKey.DELETE_TOPICS
+
+    @classmethod
+    def build(cls, settings: ApiSettings) -> Self:
+        return cls(settings.config)
 
     def __init__(self, config: BrokerConfig) -> None:
         self._is_enabled = config.boolean("delete.topic.enable")

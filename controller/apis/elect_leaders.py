@@ -13,7 +13,7 @@ Version notes:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Self
 
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
@@ -30,6 +30,7 @@ from cluster_model.records import PartitionRecord, PartitionState
 from controller.apis.base import (
     DONE,
     AdminApi,
+    ApiSettings,
     Decided,
     Decision,
     Outcome,
@@ -54,6 +55,10 @@ class ElectLeaders(AdminApi):
     __slots__ = ("_stores_records",)
 
     api_key: ClassVar[ApiKey] = ApiKey.ELECT_LEADERS
+
+    @classmethod
+    def build(cls, settings: ApiSettings) -> Self:
+        return cls(stores_records=settings.stores_records)
 
     def __init__(self, *, stores_records: bool = False) -> None:
         """`stores_records`: the value of bridgehead.data.plane."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.messages.expire_delegation_token import (
@@ -10,8 +10,11 @@ from bridgehead.kafka_wire.messages.expire_delegation_token import (
     ExpireDelegationTokenResponse,
 )
 from cluster_model.delegation_tokens import DelegationToken
-from controller.apis.base import Decision
-from controller.apis.token_changes import TokenChangeApi, new_expiry, removal
+from controller.apis.base import (
+    ApiSettings,
+    Decision,
+)
+from controller.apis.token_changes import TokenChangeApi, TokenFinder, new_expiry, removal
 
 
 class ExpireDelegationToken(TokenChangeApi):
@@ -19,6 +22,10 @@ class ExpireDelegationToken(TokenChangeApi):
 
     api_key: ClassVar[ApiKey] = ApiKey.EXPIRE_DELEGATION_TOKEN
     message: ClassVar[type] = ExpireDelegationTokenResponse
+
+    @classmethod
+    def build(cls, settings: ApiSettings) -> Self:
+        return cls(TokenFinder(settings.token_secret))
 
     def change(
         self, token: DelegationToken, request: ExpireDelegationTokenRequest, now_ms: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.messages.renew_delegation_token import (
@@ -11,8 +11,11 @@ from bridgehead.kafka_wire.messages.renew_delegation_token import (
     RenewDelegationTokenResponse,
 )
 from cluster_model.delegation_tokens import DelegationToken
-from controller.apis.base import Decision
-from controller.apis.token_changes import TokenChangeApi, new_expiry
+from controller.apis.base import (
+    ApiSettings,
+    Decision,
+)
+from controller.apis.token_changes import TokenChangeApi, TokenFinder, new_expiry
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,11 @@ class RenewDelegationToken(TokenChangeApi):
     expiry_time_ms: int
     api_key: ClassVar[ApiKey] = ApiKey.RENEW_DELEGATION_TOKEN
     message: ClassVar[type] = RenewDelegationTokenResponse
+
+    @classmethod
+    def build(cls, settings: ApiSettings) -> Self:
+        period_ms = settings.config.long("delegation.token.expiry.time.ms")
+        return cls(TokenFinder(settings.token_secret), period_ms)
 
     def change(
         self, token: DelegationToken, request: RenewDelegationTokenRequest, now_ms: int

@@ -32,12 +32,15 @@ from broker_proxy.metadata.read_consistency import (
 from broker_proxy.metadata.session import Callbacks, ZooKeeperWatcher
 from broker_proxy.metadata.stored_metadata import StoredMetadata
 from broker_proxy.requests.fault_injection import link_wrapper
+from cluster_model.configs.broker_configs import CurrentConfig
 from cluster_model.direct_writes import DIRECT_PARENT
 from cluster_model.quirks import quirks_of
 from cluster_model.records import ConfigResource
 from cluster_model.session_state import SessionState
 from cluster_model.znodes.acls import ACL_PATHS
 from cluster_model.znodes.tokens import TOKEN_PATHS
+from controller.apis import build_admin_apis
+from controller.apis.base import ApiSettings
 from controller.apis.create_topics import new_topic_id
 from controller.controller import Controller
 from controller.direct.session import DirectSession
@@ -46,7 +49,6 @@ from controller.requests.request_log import ForwardedRequestLog
 from controller.services import ControllerState, Services, Settings
 from controller.store.zookeeper import ZooKeeperStore
 from envelope.server import EnvelopeServer
-from node.assembly.admin_apis import build_admin_apis
 from node.assembly.controller_follower import ControllerFollower
 from node.assembly.current_state import ActiveImage, BrokerConfigs, BrokerState
 from node.assembly.data_plane import DataPlane, build_data_plane
@@ -331,6 +333,17 @@ def _controller_settings(config: NodeConfig, paths: tuple[str, ...]) -> Settings
     )
 
 
+def api_settings(config: NodeConfig, current: CurrentConfig) -> ApiSettings:
+    """Return the settings of the controller's APIs. `current` returns the effective configs."""
+    return ApiSettings(
+        config=config.broker,
+        current=current,
+        token_secret=config.token_secret,
+        has_authorizer=config.authorizer is not None,
+        stores_records=config.bridgehead.data_plane_enabled,
+    )
+
+
 def _controller_services(
     config: NodeConfig,
     instruments: Instruments,
@@ -359,7 +372,7 @@ def _controller_services(
 
     return Services(
         new_store=new_store,
-        apis=build_admin_apis(config, broker.configs.current),
+        apis=build_admin_apis(api_settings(config, broker.configs.current)),
         serde=security.serde,
         may_send_envelopes=security.authorization.may_send_envelopes,
         bind_authorize=security.authorization.bind,
@@ -425,7 +438,7 @@ def _build_direct_writes(
         config,
         DirectWriter(session, services),
         session,
-        apis=build_admin_apis(config, broker.configs.current),
+        apis=build_admin_apis(api_settings(config, broker.configs.current)),
         next_identity=broker.forwarding.next_identity,
         read_acls_and_tokens=read_acls_and_tokens,
     )

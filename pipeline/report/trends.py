@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
+from pathlib import Path
 from typing import Final
 
+from pipeline.folders import OutputError
 from pipeline.report import charts
-from pipeline.report.figures import Figures
+from pipeline.report.figures import FIGURES, Figures, figures_from_json
 from pipeline.report.html import document, mark, table
 
 BEFORE: Final = 5  # the number of earlier runs with which a run is compared
@@ -197,3 +199,32 @@ def _hops(runs: Sequence[Figures], changes: Sequence[Change]) -> str:
         "horizontal axis shows the number of the run. Red: a run in which the latency changed.</p>"
         f"{''.join(parts)}"
     )
+
+
+# The command `pipeline trends`: a page on the figures of many runs.
+
+
+def write_trends(folders: Iterable[Path], page: Path) -> int:
+    """Write the page on the runs of these output folders; return the number of runs.
+
+    Raises:
+        OutputError: a folder has no figures, or the page cannot be written.
+    """
+    runs: dict[str, Figures] = {}
+    for folder in folders:
+        path = folder / FIGURES
+        try:
+            stored = figures_from_json(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise OutputError(
+                f"{folder} has no {FIGURES}: name a folder that `pipeline run --out` wrote."
+            ) from None
+        except (OSError, ValueError) as error:
+            raise OutputError(f"{path} cannot be read: {error}.") from error
+        runs.update((run.run, run) for run in stored)
+    in_order = sorted(runs.values(), key=lambda run: (run.started_ms, run.run))
+    try:
+        page.write_text(trends(in_order), encoding="utf-8")
+    except OSError as error:
+        raise OutputError(f"{page} cannot be written ({error.strerror}).") from error
+    return len(in_order)

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import secrets
 import subprocess
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from bridgehead.cluster.errors import ClusterError
+from bridgehead.cluster.ports import LOOPBACK, Ports
+from tests.docker.compose import left_behind
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
 
@@ -47,3 +56,51 @@ def test_node_image_has_neither_java_nor_spark(images: None) -> None:
 @pytest.mark.parametrize("image", ["node", "zookeeper", "cluster", "tools"])
 def test_no_image_runs_as_root(images: None, image: str) -> None:
     assert inspected(f"bridgehead-{image}")["Config"]["User"] == "bridgehead"
+
+
+# The commands of the README work.
+
+ROOT = Path(__file__).parent.parent.parent
+PORTS = (29092, 29093, 29094, 9404, 9405, 9406)
+BLOCK = re.compile(r"^## In containers$.*?^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def ports() -> Iterator[Ports]:
+    """Reservations for one test."""
+    with Ports() as reserved:
+        yield reserved
+
+
+def test_commands_of_the_container_section_work(images: None, ports: Ports) -> None:
+    """The test runs them in order and stops at the first failure."""
+    match = BLOCK.search((ROOT / "README.md").read_text())
+    assert match is not None, "the README has no commands for containers"
+    try:
+        for port in PORTS:
+            ports.demand(LOOPBACK, port)
+    except ClusterError as error:
+        pytest.skip(f"NOT TESTED: the README's cluster has fixed ports. {error}")
+    project = f"bridgehead-readme-{secrets.token_hex(3)}"
+    environment = {**os.environ, "COMPOSE_PROJECT_NAME": project}
+    try:
+        done = subprocess.run(
+            ["bash", "-eux", "-c", match[1]],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert re.search(r"broker \d is controller", done.stdout)
+        assert "kafka_controller_kafkacontroller_activecontrollercount" in done.stdout
+        assert left_behind(project) == ""
+    finally:
+        subprocess.run(
+            ["docker", "compose", "down", "--volumes"],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            check=False,
+        )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import struct
+import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -243,3 +244,52 @@ async def until(condition: Callable[[], bool], within_s: float = 60.0) -> None:
     async with asyncio.timeout(within_s):
         while not condition():
             await asyncio.sleep(0.005)
+
+
+# One end of a channel in a process of its own, for tests that freeze or kill this process.
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+
+class Responding:
+    """Answers each Envelope with the body of its request."""
+
+    async def handle(self, envelope: Envelope, sender: BrokerPeer) -> EnvelopeReply:
+        return EnvelopeReply(0, envelope.request_data, envelope.identity.sequence)
+
+    def connected(self, peer: BrokerPeer) -> None:
+        pass
+
+    def disconnected(self, peer: BrokerPeer) -> None:
+        pass
+
+    def rejected(self, hello: Hello, principal: object, reason: str) -> None:
+        pass
+
+    def batch_received(self, peer: BrokerPeer, lowest_unfinished: int, applied_zxid: int) -> None:
+        pass
+
+
+async def _controller() -> None:
+    server = await serve_envelopes("127.0.0.1", 0, Responding())
+    print(server.port, flush=True)
+    await asyncio.Event().wait()
+
+
+async def _broker(port: int) -> None:
+    closed = asyncio.Event()
+    ControllerChannel(
+        f"127.0.0.1:{port}",
+        Hello(9, "child"),
+        on_update=lambda update: None,
+        on_closed=closed.set,
+        lowest_unfinished=lambda: 1,
+        applied_zxid=lambda: 0,
+    )
+    print("open", flush=True)
+    await closed.wait()
+    print("closed", flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(_controller() if sys.argv[1] == "controller" else _broker(int(sys.argv[2])))

@@ -21,8 +21,8 @@ from bridgehead.cluster.java import find_java
 from bridgehead.cluster.ports import Ports
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
 from tests.integration.drafted_listeners import Listener
-from tests.integration.java_stacks import java_stacks
-from tests.integration.kazoo_clients import kazoo_client
+from tests.integration.processes import java_stacks
+from tests.integration.zookeeper_peers import kazoo_client
 
 StartCluster = Callable[..., Cluster]
 ZOOKEEPER_FLAGS = "BRIDGEHEAD_ZOOKEEPER_JVMFLAGS"

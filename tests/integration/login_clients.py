@@ -26,7 +26,11 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 from kafka import KafkaAdminClient
 from kafka.net.sasl.oauth import AbstractTokenProvider
-from kafka.net.sasl.scram import ScramClient
+from kafka.net.sasl.scram import ScramClient as KafkaScramClient
+
+from bridgehead.cluster import Cluster
+from bridgehead.raw_client.blocking import Connection
+from tests.unit.broker_proxy.authentication.clients import ScramClient
 
 _TIMEOUT_S: Final = 60
 # Until this timeout librdkafka and kafka-python retry a rejected login.
@@ -173,10 +177,10 @@ async def _with_aiokafka(login: Login) -> int:
 
 def patch_token_logins(patch: pytest.MonkeyPatch) -> None:
     """Make kafka-python and aiokafka mark their SCRAM user as a delegation token (KIP-48)."""
-    original_bytes = ScramClient.first_message
+    original_bytes = KafkaScramClient.first_message
     original_text = ScramAuthenticator.first_message
 
-    def first_bytes(self: ScramClient) -> bytes:
+    def first_bytes(self: KafkaScramClient) -> bytes:
         message: bytes = original_bytes(self) + b",tokenauth=true"
         self.auth_message += b",tokenauth=true"
         return message
@@ -186,7 +190,7 @@ def patch_token_logins(patch: pytest.MonkeyPatch) -> None:
         self._auth_message += ",tokenauth=true"
         return message
 
-    patch.setattr(ScramClient, "first_message", first_bytes)
+    patch.setattr(KafkaScramClient, "first_message", first_bytes)
     patch.setattr(ScramAuthenticator, "first_message", first_text)
 
 
@@ -195,3 +199,70 @@ LOGINS: Final[Mapping[str, Callable[[Login], int]]] = {
     "kafka-python": with_kafka_python,
     "aiokafka": with_aiokafka,
 }
+
+
+# Clients that request delegation tokens, and clients that log in with them.
+
+CREATE, RENEW, EXPIRE, DESCRIBE = 38, 39, 40, 41
+_VERSIONS: Final = {CREATE: 3, RENEW: 2, EXPIRE: 2, DESCRIBE: 3, 17: 1, 36: 2, 60: 0, 19: 4}
+LISTENER: Final = "SASL_PLAINTEXT"
+
+
+class Client:
+    """One connection to a broker's SASL listener."""
+
+    def __init__(self, cluster: Cluster, broker: int) -> None:
+        self._connection = Connection(cluster.bootstrap_server(broker, LISTENER))
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+    def call(self, key: int, body: dict[str, Any]) -> Any:
+        """Return the response body; None when the connection was closed."""
+        return self.call_version(key, _VERSIONS[key], body)
+
+    def call_version(self, key: int, version: int, body: dict[str, Any]) -> Any:
+        """Like `call`, but with a chosen version."""
+        try:
+            return self._connection.call(key, version, body)
+        except ConnectionError:
+            return None
+
+    def log_in(self, user: str) -> Client:
+        """Log in with SASL PLAIN and the password `<user>-secret`, as in the recordings."""
+        assert self._connection.log_in(user, f"{user}-secret")
+        return self
+
+    def log_in_with_token(self, token_id: str, proof: str) -> bool:
+        """Log in with SCRAM-SHA-256 and `tokenauth`; `proof` is the HMAC in base64."""
+        client = ScramClient(token_id, proof, ",tokenauth=true")
+        self.call(17, {"mechanism": "SCRAM-SHA-256"})
+        first = self._authenticate(client.first())
+        if first is None or first["errorCode"]:
+            return False
+        last = self._authenticate(client.final(base64.b64decode(first["authBytes"])))
+        return last is not None and last["errorCode"] == 0
+
+    def _authenticate(self, data: bytes) -> Any:
+        return self.call(36, {"authBytes": base64.b64encode(data).decode()})
+
+    def create(self, *renewers: str, lifetime_ms: int = -1) -> Any:
+        """Create a token of this user."""
+        named = [{"principalType": "User", "principalName": name} for name in renewers]
+        owner = {"ownerPrincipalType": None, "ownerPrincipalName": None}
+        return self.call(CREATE, {**owner, "renewers": named, "maxLifetimeMs": lifetime_ms})
+
+    def described(self) -> dict[str, Any]:
+        """Return every token that this user can describe, by id."""
+        response = self.call(DESCRIBE, {"owners": None})
+        assert response["errorCode"] == 0
+        return {token["tokenId"]: token for token in response["tokens"]}
+
+
+def logs_in(cluster: Cluster, broker: int, token: Any) -> bool:
+    """Return whether a client can log in with the token."""
+    with Client(cluster, broker) as client:
+        return client.log_in_with_token(token["tokenId"], token["hmac"])

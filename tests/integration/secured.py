@@ -23,7 +23,7 @@ from confluent_kafka.admin import (
 
 from bridgehead.cluster import Cluster
 from tests.integration.login_clients import LOGINS, Login, RejectedLoginError
-from tests.integration.waiting import wait_until
+from tests.integration.processes import wait_until
 
 PACKAGE: Final = "org.apache.kafka.common.security"
 PASSWORDS: Final = {"admin": "admin-secret", "alice": "alice-secret"}

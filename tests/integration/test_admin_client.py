@@ -22,9 +22,9 @@ from tests.integration.client_methods.kafka_python import KafkaPython
 from tests.integration.client_methods.ours import Ours, OursAsync
 from tests.integration.drafted_listeners import BOTH_DIALECTS
 from tests.integration.login_clients import Login, confluent_options, kafka_python_options
+from tests.integration.processes import wait_until
 from tests.integration.secured import PACKAGE, PASSWORDS, Secured
 from tests.integration.test_every_admin_method import FEW, public
-from tests.integration.waiting import wait_until
 
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 LISTENERS = [

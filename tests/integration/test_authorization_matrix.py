@@ -22,10 +22,9 @@ from cluster_model.acls.codes import (
     PERMISSION_CODES,
     RESOURCE_TYPE_CODES,
 )
-from tests.integration.authorization_matrix import ROWS
-from tests.integration.authorization_row import Row
-from tests.integration.token_clients import CREATE, Client, logs_in
-from tests.integration.waiting import wait_until
+from tests.integration.authorization_matrix import ROWS, Row
+from tests.integration.login_clients import CREATE, Client, logs_in
+from tests.integration.processes import wait_until
 
 CONTROLLER, OTHER = 1, 2
 PATHS: Final = {"direct": CONTROLLER, "forwarded": OTHER}

@@ -16,8 +16,8 @@ from cluster_model.znodes.acls import AclChangeZnode, AclZnode
 from judge.evidence.run_lookup import read_run
 from judge.history import History
 from judge.verdicts import Verdict, judge, worst
-from tests.integration.kazoo_clients import kazoo_client
-from tests.integration.waiting import wait_until
+from tests.integration.processes import wait_until
+from tests.integration.zookeeper_peers import kazoo_client
 
 CONTROLLER, OTHER = 1, 2
 LISTENER: Final = "SASL_PLAINTEXT"

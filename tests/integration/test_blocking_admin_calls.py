@@ -14,7 +14,7 @@ import pytest
 from bridgehead.admin import AdminClient, ClientClosedError, InvalidCallError
 from bridgehead.admin.driver import Driver
 from bridgehead.cluster import Cluster
-from tests.integration.waiting import wait_until
+from tests.integration.processes import wait_until
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from chaos.scenarios import SCENARIOS
-from tests.integration.waiting import wait_until
+from tests.integration.processes import wait_until
 
 COMMAND = [sys.executable, "-m", "bridgehead.cli.main", "chaos"]
 ROOT = Path(__file__).parents[2]

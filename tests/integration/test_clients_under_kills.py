@@ -24,8 +24,9 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 from bridgehead.cluster import Cluster
 from cluster_model.topic_names import GROUP_METADATA_TOPIC
 from judge.verdicts import Verdict
-from tests.integration.judged_runs import failed, judged
 from tests.integration.login_clients import Login, confluent_options
+from tests.integration.pipeline_runs import failed, judged
+from tests.integration.processes import wait_until
 from tests.integration.record_clients import RECORD_CLIENTS
 from tests.integration.record_clients.client import (
     DEADLINE_S,
@@ -35,7 +36,6 @@ from tests.integration.record_clients.client import (
     retried,
 )
 from tests.integration.record_clients.confluent_kafka_ import translated
-from tests.integration.waiting import wait_until
 
 pytestmark = pytest.mark.long
 TOPIC: Final = "orders"

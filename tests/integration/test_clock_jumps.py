@@ -27,8 +27,8 @@ from judge.evidence.run_lookup import read_run
 from judge.history import History
 from judge.verdicts import Verdict, judge, worst
 from node.assembly.authorization import AUTHORIZER_CLASS
-from tests.integration.token_clients import Client
-from tests.integration.waiting import wait_until
+from tests.integration.login_clients import Client
+from tests.integration.processes import wait_until
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"
 BROKERS = CONTROLLER, BROKER, THIRD = (1, 2, 3)

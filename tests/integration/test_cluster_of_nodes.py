@@ -11,7 +11,7 @@ from kafka.admin import NewTopic
 from bridgehead.cluster import Cluster, ClusterError
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
 from tests.integration.conftest import StartCluster, ZooKeeperForTest
-from tests.integration.kazoo_clients import kazoo_client
+from tests.integration.zookeeper_peers import kazoo_client
 
 
 def test_second_bridgehead_up_finds_the_metadata_of_the_first(

@@ -16,8 +16,8 @@ from kazoo.client import KazooClient
 
 from bridgehead.cluster.client import ControlClient
 from bridgehead.kafka_wire.errors import ErrorCode
-from tests.integration.kazoo_clients import kazoo_client
 from tests.integration.login_clients import LOGINS, Login, RejectedLoginError, confluent_options
+from tests.integration.zookeeper_peers import kazoo_client
 
 ROOT = Path(__file__).parents[2]
 FILE = """

@@ -1,7 +1,7 @@
 """Forwarded and direct responses have equal bytes and match Kafka's responses.
 
 The test covers every version of every API that needs no data plane, except Envelope.
-The cases are in `conformance/`, one module per API. Each case is sent in each version to broker 2,
+The cases are in `conformance/tables.py`. Each case is sent in each version to broker 2,
 which forwards, and to broker 1, the controller. If the KIPs' drafts change neither the fields of
 a version nor the result, the case is also sent to drafted listeners (docs/glossary.md).
 """

@@ -18,8 +18,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kafka.admin import KafkaAdminClient
 
 from bridgehead.cluster import Cluster
+from tests.integration.processes import wait_until
 from tests.integration.record_clients.kafka_python import POLL_MS
-from tests.integration.waiting import wait_until
 
 PARTITIONS = 4
 RECORDS = 20

@@ -14,9 +14,9 @@ from bridgehead.application import module_command
 from bridgehead.cluster import Cluster
 from demo.request_trace import read_events
 from judge.verdicts import Verdict
-from tests.integration.judged_runs import failed, judged
-from tests.integration.kazoo_clients import kazoo_client
+from tests.integration.pipeline_runs import failed, judged
 from tests.integration.secured import Secured
+from tests.integration.zookeeper_peers import kazoo_client
 
 ACTIVE = "kafkacontroller_activecontrollercount"
 MUTANT_NODE = module_command("chaos.mutant_node", "--mutants")

@@ -18,14 +18,14 @@ from bridgehead.cluster.properties import parse_properties
 from bridgehead.kafka_wire.errors import ErrorCode
 from cluster_model.delegation_tokens import TokenSecret
 from node.assembly.authorization import AUTHORIZER_CLASS
-from tests.integration.kazoo_clients import kazoo_client
-from tests.integration.token_clients import (
+from tests.integration.login_clients import (
     EXPIRE,
     RENEW,
     Client,
     logs_in,
 )
-from tests.integration.waiting import wait_until
+from tests.integration.processes import wait_until
+from tests.integration.zookeeper_peers import kazoo_client
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"
 KEY = "token-master-key"

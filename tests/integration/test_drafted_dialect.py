@@ -33,7 +33,7 @@ from tests.integration.drafted_listeners import (
     deletion,
     described,
 )
-from tests.integration.waiting import wait_until
+from tests.integration.processes import wait_until
 
 METADATA, FIND_COORDINATOR, API_VERSIONS, CREATE, DELETE = 3, 10, 18, 19, 20
 DELETE_RECORDS, DESCRIBE_CONFIGS, ALTER_CONFIGS, INCREMENTAL = 21, 32, 33, 44

@@ -14,7 +14,7 @@ import pytest
 
 from bridgehead.cluster import Cluster
 from tests.integration.drafted_listeners import BOTH_DIALECTS, Listener, creation, deletion
-from tests.integration.waiting import wait_until
+from tests.integration.processes import wait_until
 
 CREATE, DELETE, DESCRIBE_ACLS, LIST_ACLS, ALTER_ACLS = 19, 20, 29, 10002, 10003
 NONE, INVALID_TOPIC, TOPIC_DENIED, CLUSTER_DENIED, INVALID_REQUEST = 0, 17, 29, 31, 42

@@ -14,7 +14,7 @@ from bridgehead.cluster import Cluster
 from bridgehead.raw_client.blocking import Connection
 from cluster_model.acls.authorizer import CLASS_NAME
 from tests.integration.drafted_listeners import ACL, ACL_FILTER, BOTH_DIALECTS, error_codes
-from tests.integration.test_forwarding_counts import metrics_of
+from tests.integration.test_forwarding_metrics import metrics_of
 
 CREATE_ACLS, DELETE_ACLS, CREATE_TOKEN, RENEW_TOKEN, EXPIRE_TOKEN = 30, 31, 38, 39, 40
 NONE, NOT_CONTROLLER = 0, 41

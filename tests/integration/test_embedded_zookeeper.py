@@ -17,7 +17,7 @@ from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.java import find_java
 from bridgehead.cluster.ports import Ports
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper, class_path, server_mode
-from tests.integration.waiting import wait_until
+from tests.integration.processes import wait_until
 
 
 def client_of(server: EmbeddedZooKeeper) -> KazooClient:

@@ -135,3 +135,18 @@ async def test_each_line_makes_the_brokers_response_as_the_table_says(
         else:
             seen.append(await response_to(cluster, broker, apis()[name]))
     assert " ".join(seen) == responses
+
+
+async def test_the_rules_on_readmes_first_screen_act_as_it_says(cluster: Cluster) -> None:
+    first_block = (ROOT / "README.md").read_text(encoding="utf-8").split("```")[1]
+    rules = re.findall(r"^bridgehead (faults add .*?)(?:  +#.*)?$", first_block, re.MULTILINE)
+    assert len(rules) == 2
+    cluster.faults.remove()
+    for rule in rules:
+        run_command(rule, cluster)
+    body = create_topic_body("first-screen", 1, 1) | {"timeoutMs": 9000}
+    create = Api(ApiKey.CREATE_TOPICS, 5, body, lambda topics: topics["topics"][0]["errorCode"])
+    assert [await response_to(cluster, 2, create) for _ in range(3)] == ["41", "0", "36"]
+    names = {"topicNames": ["first-screen"], "timeoutMs": 9000}
+    delete = Api(ApiKey.DELETE_TOPICS, 3, names, lambda topics: topics["responses"][0]["errorCode"])
+    assert [await response_to(cluster, 2, delete) for _ in range(2)] == ["closed", "3"]

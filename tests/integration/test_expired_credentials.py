@@ -19,10 +19,9 @@ from bridgehead.raw_client.blocking import CLOSED, Connection
 from bridgehead.raw_client.codec import create_topic_body, decode_json, encode_json
 from judge.properties.no_request_on_expired_credential import RECORDED_LATER_MS_MAX
 from judge.verdicts import Verdict
-from tests.integration.judged_runs import failed, judged
-from tests.integration.kazoo_clients import kazoo_client
-from tests.integration.login_clients import unsecured_token
-from tests.integration.token_clients import LISTENER, Client
+from tests.integration.login_clients import LISTENER, Client, unsecured_token
+from tests.integration.pipeline_runs import failed, judged
+from tests.integration.zookeeper_peers import kazoo_client
 from tests.unit.broker_proxy.authentication.clients import ScramClient
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"

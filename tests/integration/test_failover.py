@@ -16,7 +16,7 @@ from bridgehead.kafka_wire.messages.metadata import MetadataRequest
 from bridgehead.raw_client.asynchronous import AsyncConnection
 from bridgehead.raw_client.codec import create_topics, decode_message
 from cluster_model.znodes.layout import decode_uuid
-from tests.integration.kazoo_clients import kazoo_client
+from tests.integration.zookeeper_peers import kazoo_client
 
 SESSION_TIMEOUT_S = 2.0
 PROPERTIES = {"zookeeper.session.timeout.ms": str(int(SESSION_TIMEOUT_S * 1000))}

@@ -20,7 +20,7 @@ from bridgehead.kafka_wire.primitives import WireError
 from bridgehead.raw_client.asynchronous import AsyncConnection
 from bridgehead.raw_client.codec import create_topics, decode_message
 from judge.verdicts import Verdict
-from tests.integration.judged_runs import judged
+from tests.integration.pipeline_runs import judged
 from tests.integration.test_zombie_controller import events
 
 ALLOWED = {"bridgehead.faults.allow": "true", "auto.create.topics.enable": "false"}

@@ -23,8 +23,8 @@ from controller.store.port import (
     UnknownOutcomeError,
 )
 from controller.store.zookeeper import MULTI_BYTES_MAX, OPERATIONS_MAX
-from tests.integration.kazoo_clients import kazoo_client
 from tests.integration.store_peers import ActiveStore, ReplyLosingProxy, commit, new_store
+from tests.integration.zookeeper_peers import kazoo_client
 from zookeeper_client.wire import NODE_EXISTS, ReadChildren, ReadData, ZnodeData
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from bridgehead.application import module_command
 from bridgehead.cluster import Cluster
-from tests.integration.waiting import wait_until
+from tests.integration.processes import wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has subreapers")
 

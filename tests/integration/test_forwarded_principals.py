@@ -32,7 +32,7 @@ from chaos.workloads.forwarded_principals import (
 from judge.evidence.run_lookup import read_run
 from judge.history import History
 from judge.verdicts import Verdict, VerdictRow, judge
-from tests.integration.private_files import holders, open_to_others
+from tests.integration.processes import holders, open_to_others
 
 MUTANT_NODE: Final = module_command("chaos.mutant_node", "--mutants")
 

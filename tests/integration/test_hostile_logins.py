@@ -20,8 +20,8 @@ from bridgehead.raw_client.blocking import CLOSED, Connection
 from bridgehead.raw_client.codec import encode_json
 from broker_proxy.connections.server import UNAUTHENTICATED_MAX
 from tests.integration.login_clients import LOGINS
+from tests.integration.processes import wait_until
 from tests.integration.secured import Secured
-from tests.integration.waiting import wait_until
 from tests.unit.broker_proxy.authentication.clients import (
     ScramClient,
     authenticate,

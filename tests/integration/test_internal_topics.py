@@ -27,8 +27,8 @@ from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataReq
 from bridgehead.raw_client.blocking import Connection
 from bridgehead.raw_client.codec import decode_json, encode_message
 from tests.integration.conftest import StartCluster
-from tests.integration.test_forwarding_counts import events_of, metrics_of
-from tests.integration.waiting import wait_until
+from tests.integration.processes import wait_until
+from tests.integration.test_forwarding_metrics import events_of, metrics_of
 
 T = TypeVar("T")
 METADATA, FIND_COORDINATOR, CREATE_ACLS, DESCRIBE_CONFIGS = 3, 10, 30, 32

@@ -13,8 +13,8 @@ from confluent_kafka.admin import AdminClient
 from tests.fidelity.real_kafka import kafka_brokers, reason_to_skip
 from tests.integration.admin_clients import ConfluentAdmin
 from tests.integration.conftest import StartCluster, ZooKeeperForTest
-from tests.integration.kazoo_clients import kazoo_client
-from tests.integration.waiting import wait_until
+from tests.integration.processes import wait_until
+from tests.integration.zookeeper_peers import kazoo_client
 
 TOPICS = {"plain": (3, 3), "single": (4, 1), "changed": (2, 2)}
 

@@ -15,8 +15,7 @@ import pytest
 from bridgehead.application import module_environment
 from bridgehead.cluster import Cluster, ClusterError
 from bridgehead.cluster.launcher import LaunchedSupervisor
-from tests.integration.processes import is_running, processes_of
-from tests.integration.waiting import wait_until
+from tests.integration.processes import is_running, processes_of, wait_until
 
 StartCluster = Callable[..., Cluster]
 PROGRAM = """

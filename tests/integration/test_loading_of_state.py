@@ -33,8 +33,8 @@ from cluster_model.znodes.tokens import TOKEN_PATHS
 from controller.store.load import Loaded, load
 from controller.store.plan import plan_operations
 from controller.store.zookeeper import ZooKeeperStore
-from tests.integration.kazoo_clients import kazoo_client
 from tests.integration.store_peers import commit, new_store
+from tests.integration.zookeeper_peers import kazoo_client
 from zookeeper_client.token_reading import StoredTokens, read_tokens
 
 ID, OTHER_ID = bytes([7]) * 16, bytes([8]) * 16

@@ -9,15 +9,16 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from tests.integration.login_clients import (
+    EXPIRE,
     LOGINS,
+    Client,
     Login,
     RejectedLoginError,
     confluent_options,
     patch_token_logins,
 )
+from tests.integration.processes import wait_until
 from tests.integration.secured import Secured
-from tests.integration.token_clients import EXPIRE, Client
-from tests.integration.waiting import wait_until
 
 CLIENTS = tuple(LOGINS)
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.integration.admin_clients import ConfluentAdmin
 from tests.integration.conftest import StartCluster
-from tests.integration.kazoo_clients import kazoo_client
-from tests.integration.waiting import wait_until
+from tests.integration.processes import wait_until
+from tests.integration.zookeeper_peers import kazoo_client
 
 
 def test_outcomes_of_finished_requests_are_deleted(start_cluster: StartCluster) -> None:

@@ -26,8 +26,7 @@ from pipeline.session import RAW_FILES, open_session
 from pipeline.watch.increments import Increments
 from pipeline.watch.stream import Stream
 from pipeline.watch.summary import Summary
-from tests.integration.processes import is_running
-from tests.integration.waiting import wait_until
+from tests.integration.processes import is_running, wait_until
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.timeout(300), pytest.mark.long]

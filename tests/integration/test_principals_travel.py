@@ -13,8 +13,8 @@ from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.raw_client.blocking import Connection
 from bridgehead.raw_client.codec import create_topic_body
+from tests.integration.processes import wait_until
 from tests.integration.secured import PACKAGE, Secured
-from tests.integration.waiting import wait_until
 
 PATH = "tests.integration.principal_builders"
 PROPERTIES = {

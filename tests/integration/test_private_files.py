@@ -22,9 +22,8 @@ from bridgehead.cluster.ports import Ports
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.raw_client.blocking import Connection
 from tests.integration.conftest import ZooKeeperForTest
-from tests.integration.kazoo_clients import kazoo_client
-from tests.integration.private_files import holders, open_to_others
-from tests.integration.waiting import wait_until
+from tests.integration.processes import holders, open_to_others, wait_until
+from tests.integration.zookeeper_peers import kazoo_client
 
 pytestmark = pytest.mark.long
 

@@ -13,7 +13,7 @@ from bridgehead.cluster import Cluster
 from bridgehead.raw_client.blocking import call_once
 from bridgehead.raw_client.codec import encode_json, topic_body
 from tests.integration.conftest import StartCluster
-from tests.integration.waiting import wait_until
+from tests.integration.processes import wait_until
 
 METADATA, CREATE_TOPICS, DESCRIBE_ACLS, ALTER_CONFIGS, LIST_REASSIGNMENTS = 3, 19, 29, 33, 46
 SILENCE_S = 1.0

@@ -16,7 +16,7 @@ from confluent_kafka.admin._scram import (
 from bridgehead.cluster import Cluster
 from bridgehead.raw_client.blocking import call_once
 from tests.integration.conftest import StartCluster
-from tests.integration.kazoo_clients import kazoo_client
+from tests.integration.zookeeper_peers import kazoo_client
 
 ALTER_QUOTAS, DESCRIBE_QUOTAS = 49, 48
 RATE, IP_RATE = "consumer_byte_rate", "connection_creation_rate"

@@ -9,7 +9,7 @@ import pytest
 
 from bridgehead.cluster import Cluster
 from tests.integration.admin_clients import ADMINS, AnyAdmin, code_of
-from tests.integration.waiting import wait_until
+from tests.integration.processes import wait_until
 
 CLIENTS = tuple(ADMINS)
 UNKNOWN_TOPIC, BAD_NAME, EXISTS, BAD_PARTITIONS, BAD_REPLICATION, BAD_CONFIG = 3, 17, 36, 37, 38, 40

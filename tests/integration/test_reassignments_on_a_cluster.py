@@ -25,7 +25,7 @@ from bridgehead.kafka_wire.messages.list_partition_reassignments import (
 )
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from bridgehead.raw_client.asynchronous import AsyncConnection
-from tests.integration.waiting import wait_until
+from tests.integration.processes import wait_until
 
 CREATE, METADATA, ALTER, LIST, ELECT = (19, 5), (3, 8), (45, 0), (46, 0), (43, 2)
 PROPERTIES = {"zookeeper.session.timeout.ms": "2000"}

@@ -19,8 +19,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from bridgehead.application import module_command
 from bridgehead.cluster import Cluster
 from judge.verdicts import Verdict
-from tests.integration.judged_runs import failed, judged
-from tests.integration.waiting import wait_until
+from tests.integration.pipeline_runs import failed, judged
+from tests.integration.processes import wait_until
 
 PROPERTIES: Final = {
     "bridgehead.data.plane": "true",

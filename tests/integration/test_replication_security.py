@@ -8,7 +8,7 @@ import trustme
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from bridgehead.cluster import Cluster, ClusterError
-from tests.integration.waiting import wait_until
+from tests.integration.processes import wait_until
 
 TOPIC = "orders"
 

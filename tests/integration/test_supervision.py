@@ -22,8 +22,7 @@ from bridgehead.cluster.client import ControlClient
 from bridgehead.cluster.data_directory import read_json
 from bridgehead.cluster.ports import Ports
 from bridgehead.exit_codes import ExitCode
-from tests.integration.processes import processes_of
-from tests.integration.waiting import wait_until
+from tests.integration.processes import processes_of, wait_until
 
 ROOT = Path(__file__).parents[2]
 FORKED: dict[str, Any] = {"node_command": ()}

@@ -27,9 +27,9 @@ from judge.history import Event, History, boot_of, is_below
 from judge.verdicts import Judgement, Verdict, judge
 from tests.integration.admin_clients import ConfluentAdmin, KafkaPythonAdmin
 from tests.integration.conftest import StartCluster
-from tests.integration.kazoo_clients import kazoo_client
-from tests.integration.test_forwarding_counts import metrics_of
-from tests.integration.waiting import wait_until
+from tests.integration.processes import wait_until
+from tests.integration.test_forwarding_metrics import metrics_of
+from tests.integration.zookeeper_peers import kazoo_client
 
 ROOT = Path(__file__).resolve().parents[2]
 LEVEL, ENVELOPE = "inter.broker.protocol.version", "bridgehead.envelope.supported"

@@ -21,7 +21,7 @@ from kafka import KafkaAdminClient
 from kafka.admin import NewTopic
 
 from bridgehead.cluster.data_directory import read_json
-from tests.integration.waiting import wait_until
+from tests.integration.processes import wait_until
 
 pytestmark = pytest.mark.long
 

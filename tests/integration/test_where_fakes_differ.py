@@ -16,7 +16,7 @@ from bridgehead.cluster import Cluster
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.raw_client.blocking import call_once
 from bridgehead.raw_client.codec import topic_body
-from tests.integration.waiting import wait_until
+from tests.integration.processes import wait_until
 
 LIST_OFFSETS, METADATA, FIND_COORDINATOR, CREATE_TOPICS, DESCRIBE_CONFIGS = 2, 3, 10, 19, 32
 ALTER_CONFIGS, CREATE_PARTITIONS, ALTER_QUOTAS, DESCRIBE_QUOTAS = 33, 37, 49, 48

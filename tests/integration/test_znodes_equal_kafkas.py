@@ -22,7 +22,7 @@ from bridgehead.cluster import Cluster
 from tests.fidelity.replay import load_cases, replay
 from tests.integration.admin_clients import ConfluentAdmin
 from tests.integration.conftest import StartCluster
-from tests.integration.kazoo_clients import kazoo_client
+from tests.integration.zookeeper_peers import kazoo_client
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"
 OURS_ALONE = re.compile(r"/(bridgehead|zookeeper)(/.*)?")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kazoo.client import KazooClient
@@ -15,7 +16,9 @@ from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
 from bridgehead.raw_client.blocking import Connection
 from bridgehead.raw_client.codec import create_topics, decode_message
 from cluster_model.znodes.access import Credential
-from tests.integration.kazoo_clients import kazoo_client
+from tests.integration.zookeeper_peers import kazoo_client
+from tests.zookeeper_cases import EXPECTED, Case
+from zookeeper_client.session import ZooKeeperSession
 
 CONTROLLER, BROKER = Credential("controller", "write-secret"), Credential("broker", "read-secret")
 ALL, READ, CREATE = 31, 1, 4
@@ -185,3 +188,26 @@ def test_credentials_of_an_embedded_zookeeper_are_generated(tmp_path: Path) -> N
                     with pytest.raises(NoAuthError):
                         stranger.delete(path)
     assert (tmp_path / "channel" / "zookeeper.json").stat().st_mode & 0o077 == 0
+
+
+# A real ZooKeeper passes the cases that also test the simulated ZooKeeper.
+
+
+@pytest.mark.parametrize("case", EXPECTED, ids=lambda case: case.__name__)
+async def test_real_zookeeper_passes_the_case(case: Case, zookeeper: Any) -> None:
+    opened: list[ZooKeeperSession] = []
+
+    async def open_session() -> ZooKeeperSession:
+        session = ZooKeeperSession(
+            zookeeper.connect, session_timeout_ms=4000, on_state=lambda _state: None
+        )
+        opened.append(session)
+        await session.open(20)
+        await session.create_root()
+        return session
+
+    try:
+        assert await case(open_session) == EXPECTED[case]
+    finally:
+        for session in opened:
+            await session.close()

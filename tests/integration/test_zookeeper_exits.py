@@ -28,7 +28,7 @@ from judge.evidence.run_lookup import read_run
 from judge.history import History
 from judge.verdicts import Verdict, judge, worst
 from tests.integration.conftest import StartCluster
-from tests.integration.waiting import wait_until
+from tests.integration.processes import wait_until
 
 SESSION_TIMEOUT_S = 4.0
 PROPERTIES = {"zookeeper.session.timeout.ms": str(int(SESSION_TIMEOUT_S * 1000))}

@@ -19,7 +19,7 @@ from bridgehead.raw_client.blocking import Connection
 from bridgehead.raw_client.codec import create_topics, decode_message
 from cluster_model.session_state import ConnectionLostError
 from node.znode_dump import read_access
-from tests.integration.tls_zookeeper import STORE_PASSWORD, TlsZooKeeper, tls_zookeeper
+from tests.integration.zookeeper_peers import STORE_PASSWORD, TlsZooKeeper, tls_zookeeper
 from zookeeper_client.session import ZooKeeperSession
 from zookeeper_client.tls_handler import TlsHandler
 

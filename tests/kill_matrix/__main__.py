@@ -13,7 +13,7 @@ from pathlib import Path
 from bridgehead.exit_codes import ExitCode
 from judge.properties import PROPERTY_SPECS
 from tests.kill_matrix.evidence_mutants import EVIDENCE_MUTANTS
-from tests.kill_matrix.judging import verdict_on
+from tests.kill_matrix.golden import verdict_on
 
 
 def main() -> int:

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
 
+from judge.evidence.reading import read_sealed
+from judge.history import History
 from judge.properties import PROPERTY_SPECS
+from judge.verdicts import judge, worst
 from tests import golden_histories
+from tests.kill_matrix.evidence_mutants import EvidenceMutant
 
 
 def violations_of_histories() -> Mapping[str, tuple[str, ...]]:
@@ -32,3 +38,27 @@ def example_of_each_property() -> Mapping[str, tuple[str, tuple[str, ...]]]:
         )
         for spec in PROPERTY_SPECS
     }
+
+
+# What the plain judge says about an evidence mutant.
+
+
+def verdict_on(mutant: EvidenceMutant, folder: Path) -> tuple[tuple[str, ...], str]:
+    """Write the run to `folder`; return the properties with violations, and the run's verdict."""
+    judgements = judge(History(read_sealed(golden_histories.expand(mutant.apply(), folder))))
+    violated = tuple(judgement.row.property for judgement in judgements if judgement.violations)
+    return violated, str(worst([judgement.row for judgement in judgements]))
+
+
+# Properties that no seeded bug of a node violates, each with the reason.
+
+WITHOUT_SEEDED_BUG: Final[Mapping[str, str]] = {
+    "D4": "D3 already finds a request that a node commits twice. D4 checks the same, but only for "
+    "requests and client operations without a definite response",
+    "K2": "the function in broker_proxy/requests/ that returns a response also records it. "
+    "Seeded bugs replace only the parts that node/collaborators.py lists, so no seeded bug can "
+    "omit the event",
+    "K3": "K3 judges the event logs, not nodes. Golden histories violate it",
+    "K6": "K6 judges the reading of evidence, not nodes",
+    "T1": "T1 judges the faults of the harness, not nodes",
+}

@@ -16,7 +16,7 @@ from tests.integration.client_methods.waiting import (
     fresh,
     known_everywhere,
 )
-from tests.integration.waiting import wait_until
+from tests.integration.processes import wait_until
 
 
 class Confluent:

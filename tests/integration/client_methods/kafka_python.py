@@ -23,7 +23,7 @@ from tests.integration.client_methods.waiting import (
     known_everywhere,
     soon,
 )
-from tests.integration.waiting import wait_until
+from tests.integration.processes import wait_until
 
 T = TypeVar("T")
 

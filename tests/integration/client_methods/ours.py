@@ -14,7 +14,7 @@ from bridgehead.admin import ErrorCode, KafkaError, TopicPartition
 from bridgehead.kafka_wire.api_key import ApiKey
 from broker_proxy.requests.routing import SHIPPED
 from tests.integration.client_methods.waiting import Reason, fresh, known_everywhere, soon
-from tests.integration.waiting import wait_until
+from tests.integration.processes import wait_until
 
 DRAFTED = "needs an API of KIP-4; test_admin_client.py calls it on a drafted listener"
 

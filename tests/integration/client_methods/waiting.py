@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final, TypeVar
 
 from bridgehead.raw_client.blocking import Connection
-from tests.integration.waiting import wait_until
+from tests.integration.processes import wait_until
 
 T = TypeVar("T")
 WITHIN_S: Final = 30.0

@@ -1,1 +1,1 @@
-"""Requests and expected responses as literal tables: one module per API, listed in `tables`."""
+"""Requests and expected responses as literal tables: `tables` lists them."""

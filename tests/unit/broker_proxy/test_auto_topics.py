@@ -23,8 +23,7 @@ from broker_proxy.forwarding.retry import NextStep
 from cluster_model.configs.broker_configs import BrokerConfig, EffectiveBrokerConfig
 from cluster_model.principal import KafkaPrincipal
 from event_log.events import Event, TopicsAutoCreated
-from tests.unit.broker_proxy.authorizing import authorize_every_client
-from tests.unit.broker_proxy.client_requests import a_client, a_request
+from tests.unit.broker_proxy.client_requests import a_client, a_request, authorize_every_client
 from tests.unit.broker_proxy.coordinating_broker import CoordinatingBroker
 
 ALICE = KafkaPrincipal("User", "alice")

@@ -10,8 +10,7 @@ from broker_proxy.apis.admin.describe_delegation_token import DescribeDelegation
 from broker_proxy.metadata.token_cache import TokenCache
 from cluster_model.delegation_tokens import DelegationToken, TokenSecret
 from cluster_model.principal import KafkaPrincipal
-from tests.unit.broker_proxy.authorizing import authorize_every_client
-from tests.unit.broker_proxy.client_requests import a_request
+from tests.unit.broker_proxy.client_requests import a_request, authorize_every_client
 from tests.unit.comparisons import CountedName
 
 ALICE, BOB, CAROL, DAVE = (KafkaPrincipal("User", n) for n in ("alice", "bob", "carol", "dave"))

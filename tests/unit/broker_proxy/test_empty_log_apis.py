@@ -20,7 +20,7 @@ from broker_proxy.apis.admin.describe_log_dirs import DescribeLogDirs
 from broker_proxy.apis.admin.log_dirs import LogDirs, log_dirs_of
 from broker_proxy.apis.records.delete_records import DeleteRecords
 from cluster_model.configs.broker_configs import BrokerConfig, EffectiveBrokerConfig
-from tests.unit.broker_proxy.authorizing import authorize_every_client
+from tests.unit.broker_proxy.client_requests import authorize_every_client
 from tests.unit.broker_proxy.coordinating_broker import CoordinatingBroker
 
 

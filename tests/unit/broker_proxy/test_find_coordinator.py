@@ -13,7 +13,7 @@ from broker_proxy.apis.groups.describe_groups import DescribeGroups
 from broker_proxy.apis.groups.find_coordinator import FindCoordinator
 from broker_proxy.apis.groups.group_ports import NoGroups
 from broker_proxy.client_request import ClientRequest
-from tests.unit.broker_proxy.authorizing import authorize_every_client
+from tests.unit.broker_proxy.client_requests import authorize_every_client
 from tests.unit.broker_proxy.coordinating_broker import CoordinatingBroker
 
 OFFSETS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"

@@ -25,7 +25,7 @@ from broker_proxy.apis.groups.group_ports import NoGroups
 from broker_proxy.apis.groups.offset_fetch import OffsetFetch
 from broker_proxy.apis.records.describe_producers import DescribeProducers
 from broker_proxy.requests.routing import ROUTING_TABLES
-from tests.unit.broker_proxy.authorizing import authorize_every_client
+from tests.unit.broker_proxy.client_requests import authorize_every_client
 from tests.unit.broker_proxy.coordinating_broker import CoordinatingBroker
 
 KAFKA_LISTS = {*range(52), 56, 57, 58, 60, 61, *range(65, 70)}

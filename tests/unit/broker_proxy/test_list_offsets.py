@@ -20,8 +20,7 @@ from broker_proxy.apis.records.list_offsets import ListOffsets
 from broker_proxy.metadata.cache import MetadataCache
 from cluster_model.image import BrokerRegistration, MetadataImage
 from cluster_model.records import PartitionRecord, PartitionState, TopicRecord
-from tests.unit.broker_proxy.authorizing import Rule, authorize_every_client
-from tests.unit.broker_proxy.client_requests import a_request
+from tests.unit.broker_proxy.client_requests import Rule, a_request, authorize_every_client
 from tests.unit.broker_proxy.coordinating_broker import apply_image
 
 CREATED_MS = 1_700_000_000_000

@@ -29,8 +29,7 @@ from cluster_model.scala_order import (
     partition_order,
     set_order,
 )
-from tests.unit.broker_proxy.authorizing import authorize_by, authorize_every_client
-from tests.unit.broker_proxy.client_requests import a_request
+from tests.unit.broker_proxy.client_requests import a_request, authorize_by, authorize_every_client
 from tests.unit.broker_proxy.coordinating_broker import apply_image
 
 NOT_REQUESTED = -2147483648

@@ -15,8 +15,7 @@ from bridgehead.kafka_wire.messages.describe_client_quotas import (
 from broker_proxy.apis.admin.describe_client_quotas import DescribeClientQuotas
 from cluster_model.records import ConfigResource
 from cluster_model.znodes.entity_names import sanitize
-from tests.unit.broker_proxy.authorizing import authorize_every_client
-from tests.unit.broker_proxy.client_requests import a_request
+from tests.unit.broker_proxy.client_requests import a_request, authorize_every_client
 
 REQUEST = a_request(48, 1)
 RATE = {"consumer_byte_rate": "5"}

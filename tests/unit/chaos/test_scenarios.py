@@ -17,6 +17,7 @@ from chaos.missing import MISSING
 from chaos.scenario import Scenario
 from chaos.scenarios import SCENARIOS
 from chaos.simulated.target import SimulatedTarget
+from chaos.workload import Workload
 from chaos.workloads import WORKLOADS
 from judge.effects import EFFECT_OF, EFFECTS
 
@@ -39,7 +40,9 @@ def test_each_fault_workload_and_scenario_is_in_its_registry() -> None:
         s.name for s in SCENARIOS
     }
     assert {fault.name for fault in defined("faults", Fault)} == {fault.name for fault in FAULTS}
-    assert files_of("workloads") == {workload.name for workload in WORKLOADS}
+    assert {workload.name for workload in defined("workloads", Workload)} == {
+        workload.name for workload in WORKLOADS
+    }
 
 
 def test_no_two_faults_and_no_two_scenarios_have_the_same_name() -> None:

@@ -49,11 +49,12 @@ from cluster_model.image import BrokerRegistration, Endpoint, MetadataImage
 from cluster_model.principal import ANONYMOUS, KafkaPrincipal
 from cluster_model.records import ConfigResource, Record, TopicRemovalRecord
 from cluster_model.update_metadata import full_parts
+from controller.apis import build_admin_apis
 from controller.apis.base import Results, WaitFor
 from controller.loop.background_jobs import complete_reassignments
 from envelope.messages import MetadataUpdate
-from node.assembly.admin_apis import build_admin_apis
 from node.assembly.authorization import Authorization
+from node.assembly.parts import api_settings
 from node.config import read_config
 from tests.unit.broker_proxy.client_requests import a_request
 from tests.unit.controller.request_contexts import a_context
@@ -111,7 +112,7 @@ class InProcessCluster:
         self.image = MetadataImage(zxid=1, controller_epoch=1, brokers=brokers)
         self._receivers = {i: _Receiver(self, i, properties) for i in BROKERS}
         controller = self._receivers[1]
-        self._admin = build_admin_apis(controller.config, controller.current)
+        self._admin = build_admin_apis(api_settings(controller.config, controller.current))
         self._authorization = Authorization(
             controller.config.authorizer, lambda: self.image.acls, Mock()
         )

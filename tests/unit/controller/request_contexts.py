@@ -11,7 +11,7 @@ from cluster_model.client import Client
 from controller.apis.base import RequestContext
 from controller.requests.pending_request import PendingRequest
 from envelope.messages import RequestIdentity
-from tests.unit.broker_proxy.authorizing import Rule, authorize_by
+from tests.unit.broker_proxy.client_requests import Rule, authorize_by
 
 _OF_CLIENTS = {field.name for field in fields(Client)}
 

@@ -17,7 +17,7 @@ from controller.apis.create_acls import CreateAcls
 from controller.apis.delete_acls import DeleteAcls
 from controller.store.outcomes import RequestOutcomes, decode_outcomes, encode_outcomes
 from envelope.messages import RequestIdentity
-from tests.unit.broker_proxy.authorizing import Rule
+from tests.unit.broker_proxy.client_requests import Rule
 from tests.unit.controller.request_contexts import a_context
 
 TOPIC, LITERAL, PREFIXED, ANY, READ, ALLOW = 2, 3, 4, 1, 3, 3

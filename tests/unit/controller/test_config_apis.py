@@ -27,8 +27,7 @@ from cluster_model.configs.topic_configs import TOPIC_CONFIGS
 from cluster_model.quirks import ALTER_CONFIGS_DUPLICATE_HANGS
 from controller.apis.incremental_alter_configs import IncrementalAlterConfigs
 from controller.apis.policy_check import AlterTopicConfigs
-from tests.unit.broker_proxy.authorizing import authorize_every_client
-from tests.unit.broker_proxy.client_requests import a_request
+from tests.unit.broker_proxy.client_requests import a_request, authorize_every_client
 from tests.unit.comparisons import CountedName
 from tests.unit.controller.transcripts import check
 

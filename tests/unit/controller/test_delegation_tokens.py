@@ -37,7 +37,7 @@ from controller.loop.background_jobs import remove_expired_tokens
 from controller.store.outcomes import RequestOutcomes, decode_outcomes, encode_outcomes
 from controller.store.plan import plan_operations
 from envelope.messages import RequestIdentity
-from tests.unit.broker_proxy.authorizing import Rule
+from tests.unit.broker_proxy.client_requests import Rule
 from tests.unit.controller.request_contexts import a_context
 
 KEY, NOW, DAY = "token-master-key", 1_700_000_000_000, 86_400_000

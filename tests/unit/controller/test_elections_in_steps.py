@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from cluster_model.image import MetadataImage
 from cluster_model.records import PartitionRecord, PartitionState, Record, TopicRecord
+from cluster_model.session_state import SessionState
 from controller.loop.background_jobs import Elections, elect_leaders
+from controller.store.zookeeper import ZooKeeperStore
 from tests.unit.controller.topic_decisions import image
 
 CLEAN = Elections(lambda _image, _topic: False)
@@ -64,3 +69,64 @@ def test_partitions_with_equal_states_and_different_replicas_are_decided_separat
     before = image().replay([TopicRecord("t", b"t".ljust(16), assignment, {}), *states])
     _, after = steps(without_broker_1(before))
     assert [after_state.leader for after_state in after.topics["t"].states] == [2, 3, 2]
+
+
+# The events of an election are written before its multi (the claim) is sent to ZooKeeper.
+
+
+class _Log:
+    def __init__(self) -> None:
+        self.buffered: list[str] = []
+
+    def append(self, event: Any) -> None:
+        self.buffered.append(event.kind)
+
+    def flush(self) -> None:
+        self.buffered.clear()
+
+
+class _Session:
+    """Rejects every claim, and records which events were unwritten when the claim was sent."""
+
+    session_id = 1
+
+    def __init__(self, log: _Log) -> None:
+        self._log = log
+        self.unwritten: list[list[str]] = []
+
+    async def open(self, _timeout_s: float) -> None:
+        pass
+
+    async def exists(self, _path: str) -> None:
+        return None
+
+    def encode(self, _operation: Any) -> bytes:
+        return b""
+
+    async def multi(self, _operations: Any) -> Any:
+        self.unwritten.append(list(self._log.buffered))
+        raise InterruptedError
+
+
+class _Store(ZooKeeperStore):
+    def __init__(self, log: _Log) -> None:
+        self.session_made = _Session(log)
+        super().__init__("", session_timeout_ms=1, on_state=_ignore, log=log, now_s=lambda: 0.0)
+
+    def _new_session(self) -> Any:
+        return self.session_made
+
+    async def _read_epoch(self) -> tuple[int, int]:
+        return 1, 1
+
+
+def _ignore(_state: SessionState) -> None:
+    pass
+
+
+async def test_all_events_are_written_before_the_claim_is_sent() -> None:
+    store = _Store(_Log())
+    await store.open(1)
+    with pytest.raises(InterruptedError):
+        await store.elect(1, 0)
+    assert store.session_made.unwritten == [[]]

@@ -55,8 +55,7 @@ from controller.apis.base import Results
 from controller.apis.create_acls import CreateAcls
 from controller.envelopes.denial_dumps import with_denial_dumps
 from controller.envelopes.open import OpenedEnvelope
-from tests.unit.broker_proxy.authorizing import authorize_every_client
-from tests.unit.broker_proxy.client_requests import a_request
+from tests.unit.broker_proxy.client_requests import a_request, authorize_every_client
 from tests.unit.broker_proxy.coordinating_broker import CoordinatingBroker
 from tests.unit.controller.request_contexts import a_context
 from tests.unit.controller.transcripts import check

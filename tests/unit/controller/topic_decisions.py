@@ -26,7 +26,7 @@ from controller.apis.base import (
 )
 from controller.apis.create_topics import CreateTopics
 from controller.apis.topic_config_rules import TopicConfigRules
-from tests.unit.broker_proxy.authorizing import Rule
+from tests.unit.broker_proxy.client_requests import Rule
 from tests.unit.controller.request_contexts import a_context
 
 ID = bytes([7]) * 16

@@ -19,6 +19,7 @@ TRANSCRIPTS=rewrite writes the actual output into the tests; review the diff.
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import json
 import os
@@ -60,9 +61,10 @@ from cluster_model.records import (
     TopicRecord,
     TopicRemovalRecord,
 )
+from controller.apis import build_admin_apis
 from controller.apis.base import AdminApi, Decision, Outcome, RequestContext, Results, WaitFor
 from controller.loop.background_jobs import Elections, complete_reassignments, elect_leaders
-from node.assembly.admin_apis import build_admin_apis
+from node.assembly.parts import api_settings
 from node.config import read_config
 from tests.unit.controller.request_contexts import a_context
 
@@ -235,7 +237,7 @@ def _apis(*properties: str) -> Mapping[int, AdminApi]:
     fixed = ("listeners=PLAINTEXT://127.0.0.1:0", "broker.id=1", "zookeeper.connect=h:1")
     config = read_config("\n".join((*fixed, *properties)))
     effective = EffectiveBrokerConfig.of(config.broker)
-    return build_admin_apis(config, lambda: effective)
+    return build_admin_apis(api_settings(config, lambda: effective))
 
 
 class Cluster:
@@ -455,5 +457,6 @@ def check(transcript: str) -> Cluster:
         block = "\n" + textwrap.indent("\n".join(actual), "    ") + "\n    "
         path.write_text(path.read_text().replace(transcript, block.replace("\\", r"\\")))
     else:
-        assert "\n".join(actual) == expected
+        difference = "\n".join(difflib.ndiff(expected.splitlines(), actual))
+        assert actual == expected.splitlines(), f"- expected, + printed:\n{difference}"
     return cluster

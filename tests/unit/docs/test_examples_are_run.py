@@ -32,8 +32,11 @@ class Printed(NamedTuple):
 _PLUGIN: Final = "tests/integration/test_pytest_plugin.py::test_documented_example_passes"
 RUN_ELSEWHERE: Final[Mapping[Printed, str]] = {
     Printed("README.md", "from confluent_kafka.admin"): _PLUGIN,
+    Printed("README.md", "bridgehead up --detach --override"): (
+        "tests/integration/test_examples.py::test_the_rules_on_readmes_first_screen_act_as_it_says"
+    ),
     Printed("README.md", "make image-offline"): (
-        "tests/docker/test_readme.py::test_commands_of_the_container_section_work"
+        "tests/docker/test_images.py::test_commands_of_the_container_section_work"
     ),
     Printed("docs/guides/ci.md", "# tests/test_failover.py"): _PLUGIN,
     Printed("docs/testing.md", "import pytest"): _PLUGIN,
@@ -46,8 +49,8 @@ _NO_COMMANDS: Final = "it shows text, no commands"
 NOT_RUN: Final[Mapping[Printed, str]] = {
     Printed("ARCHITECTURE.md", " client ──1"): _NO_COMMANDS,
     Printed("ARCHITECTURE.md", "  demo "): _NO_COMMANDS,
-    Printed("README.md", " any Kafka client"): _NO_COMMANDS,
     Printed("README.md", "make setup"): "the tests need the environment that it installs",
+    Printed("docs/index.md", "make setup"): "README has the same commands, and they are run there",
     Printed("docs/chaos.md", "bridgehead chaos list"): (
         "it takes minutes: tests/integration/test_chaos.py runs some scenarios"
     ),

@@ -19,8 +19,7 @@ from cluster_model.principal import KafkaPrincipal
 from event_log.text_log import Level, TextLog
 from node.assembly.authorization import Authorization, load_authorizer
 from node.assembly.authorizer_log import AuthorizerLog
-from tests.unit.broker_proxy.authorizing import authorize_by
-from tests.unit.broker_proxy.client_requests import a_request
+from tests.unit.broker_proxy.client_requests import a_request, authorize_by
 
 
 class OnlyReads:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from data_plane.partitions import Partitions
+from envelope.channel_security import ChannelFiles
 from node.assembly.replication import Replication
+from node.assembly.replication_listener import listener_properties
 
 
 @pytest.mark.parametrize(
@@ -32,3 +35,15 @@ def test_a_change_of_the_live_brokers_advances_every_high_watermark(
     seen.clear()
     replication.metadata_changed(live)
     assert seen == (["a-0"] if advances else [])
+
+
+# The listener that a broker opens for other brokers.
+
+
+def test_text_around_the_certificates_may_have_any_characters(tmp_path: Path) -> None:
+    """`openssl pkcs12` writes the names of certificates before their PEM blocks."""
+    block = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+    file = tmp_path / "c.pem"
+    file.write_text(f"friendlyName: Büro\n{block}", encoding="utf-8")
+    properties = listener_properties(ChannelFiles(str(file), str(file), str(file)))
+    assert properties["ssl.keystore.certificate.chain"] == f"friendlyName: Bro\n{block}"

@@ -8,7 +8,7 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.integration.java_stacks import java_stacks
+from tests.integration.processes import java_stacks
 
 
 class Child:

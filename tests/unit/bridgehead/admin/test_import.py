@@ -5,12 +5,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from bridgehead import admin
+from bridgehead.admin import AsyncAdminClient, KafkaTimeoutError
+from bridgehead.admin.calls.topics import topic_id_bytes, topic_id_text
+from bridgehead.admin.errors import InvalidCallError
 
 ROOT = Path(__file__).parents[4]
 LARGE = {"grpc", "kazoo", "pyspark", "asyncio", "ssl", "pydantic", "typer", "cryptography"}
@@ -49,3 +55,32 @@ def modules_after(code: str) -> set[str]:
     command = [sys.executable, "-c", printing]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return set(json.loads(run.stdout))
+
+
+# The sockets of an admin client.
+
+
+def test_a_malformed_host_name_is_the_reason_of_the_timeout() -> None:
+    async def call() -> None:
+        async with AsyncAdminClient({"bootstrap.servers": "a..b:9092"}) as admin:
+            await admin.with_timeout(1_000).describe_cluster()
+
+    with pytest.raises(KafkaTimeoutError, match=r"The broker at a\.\.b:9092 cannot be reached: "):
+        asyncio.run(call())
+
+
+# Topic ids as text.
+
+ID = "x-_Qm1z5Q6uT0b7c8d9e0A"
+
+
+def test_the_text_of_a_topic_id_round_trips() -> None:
+    assert topic_id_text(topic_id_bytes(ID)) == ID
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x", ID + "!", ID + "\n", ID[:-1] + "B", ID + "A", "x+/" + ID[3:]]
+)
+def test_a_text_that_is_no_topic_id_does_not_name_another_topic(text: str) -> None:
+    with pytest.raises(InvalidCallError, match="a topic id has 22 characters"):
+        topic_id_bytes(text)
