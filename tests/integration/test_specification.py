@@ -13,6 +13,7 @@ import pytest
 from chaos.reproduction import scenario_with
 from chaos.scenarios import SCENARIOS
 from chaos.simulated.run import run
+from judge.__main__ import main
 from judge.evidence.reading import Evidence
 from judge.evidence.run_lookup import read_run
 from judge.spec import projection as p
@@ -59,9 +60,25 @@ def test_the_smallest_model_holds_and_its_control_is_refuted() -> None:
 
 
 @pytest.fixture(scope="module")
-def evidence(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run in which the controller was killed and a request was resent."""
-    return simulated(tmp_path_factory.mktemp("run") / "run", "controller_killed", seed=6)
+    folder = tmp_path_factory.mktemp("run") / "run"
+    simulated(folder, "controller_killed", seed=6)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def evidence(folder: Path) -> Evidence:
+    return read_run(folder)
+
+
+def test_the_command_counts_the_explained_requests(
+    folder: Path, evidence: Evidence, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(folder), "--spec"]) == 0
+    forwarded = {event["request_id"] for event in evidence.events if event["kind"] == p.SENT}
+    count = f"{len(forwarded)} of {len(forwarded)} requests are explained"
+    assert capsys.readouterr().out == f"PASS      {count} by the specification\n"
 
 
 @dataclass
