@@ -14,7 +14,8 @@ from tools.generate_reference import MARK
 
 _INTRODUCTION: Final = """\
 A scenario defines a workload, the faults with their times, and what must hold. The evidence of
-each run is sealed and judged.
+each run is sealed and judged. A run that does not pass leaves a page that shows it, `run.html` in
+its folder ([ui](ui.md)).
 
 ## Tiers
 

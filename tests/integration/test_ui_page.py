@@ -77,7 +77,6 @@ def test_an_exported_page_opens_offline_and_tells_why_nothing_was_lost(
     story += ["so nothing runs twice", "the client sees one success"]
     assert [told.find(word) for word in story] == sorted(told.find(word) for word in story)
     assert told.find(story[0]) >= 0
-    ui_page.picture(page, "stops")
     page.get_by_role("button", name="Only this request").click()
     page.get_by_role("button", name="Close").click()
     expect(page.locator(".rows .caption").first).to_contain_text("gets request")
@@ -253,8 +252,10 @@ def test_the_page_is_accessible_and_fits(
         ]
         assert serious == [], tab
         assert page.evaluate("() => document.documentElement.scrollWidth") <= width, tab
-        if (width, scheme) in ((1280, "light"), (390, "dark")):
-            ui_page.picture(page, f"{tab}-{width}")
+        if (tab, width, scheme) == ("timeline", 1280, "light"):
+            ui_page.picture(page, "timeline")
+        if (tab, width, scheme) == ("topology", 390, "dark"):
+            ui_page.picture(page, "narrow")
     page.evaluate("() => page.inspect(page.position)")
     serious = [
         word["id"]

@@ -216,7 +216,7 @@ class Page {
     timer.due = setTimeout(() => {
       timer.due = null;
       timer.at = performance.now();
-      action();
+      Promise.resolve(action()).catch((error) => this.fail(error));
     }, wait);
   }
 
@@ -246,9 +246,21 @@ class Page {
       if (run && position - run[0] < 100) run[1] = position;
       else runs.push([position, position]);
     }
-    const found = await Promise.all(runs.map(([from, to]) => this.source.details(from, to - from + 1)));
-    for (const detail of found.flat()) this.details.set(detail.position, detail);
+    try {
+      const found = await Promise.all(runs.map(([from, to]) => this.source.details(from, to - from + 1)));
+      for (const detail of found.flat()) this.details.set(detail.position, detail);
+    } catch (error) {
+      this.fail(error);
+      return false;
+    }
     while (this.details.size > CACHED_MAX) this.details.delete(this.details.keys().next().value);
+    return true;
+  }
+
+  // Without the server the rows stay, but captions and raw events are missing.
+  fail(error) {
+    this.connection = `The server does not respond: ${error.message}.`;
+    this.tellNotices();
   }
 
   async detail(position) {

@@ -249,8 +249,7 @@ export class Sequence {
         if (position !== undefined && !this.page.cached(position)) missing.push(position);
       }
       if (!missing.length) return;
-      await this.page.load(missing);
-      this.later();
+      if (await this.page.load(missing)) this.later();
     }, 80);
   }
 }

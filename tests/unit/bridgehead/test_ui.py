@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -17,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridgehead.cluster.errors import ClusterError
+from bridgehead.pytest_plugin import _page_of
 from bridgehead.ui import model
 from bridgehead.ui.actions import ACTIONS, arguments
 from bridgehead.ui.captions import Captions
@@ -366,3 +368,16 @@ def test_a_folder_without_a_run_is_an_error(tmp_path: Path) -> None:
         find_run(tmp_path)
     with pytest.raises(ClusterError, match="is not a folder"):
         find_run(tmp_path / "missing")
+
+
+def test_the_plug_in_writes_the_page_of_a_failed_tests_cluster(tmp_path: Path) -> None:
+    golden = golden_histories.load("forwarded_creation")
+    folder = tmp_path / "cluster" / "evidence" / "run=golden"
+    golden_histories.expand(golden, folder)
+    cluster: Any = SimpleNamespace(evidence_dir=folder)
+    sentence = _page_of(cluster, "test_it[a/b <c>]")
+    page = tmp_path / "test_it-a-b-c-.html"
+    assert sentence == f"what the cluster did: {page}"
+    assert "Content-Security-Policy" in page.read_text(encoding="utf-8")
+    missing: Any = SimpleNamespace(evidence_dir=tmp_path / "no" / "evidence" / "run=no")
+    assert _page_of(missing, "x").startswith("no page: bridgehead: ")
