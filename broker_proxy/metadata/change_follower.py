@@ -82,7 +82,7 @@ class Notifications(Generic[Key]):
         foreign = frozenset(name for name in names if self._number(name) is None)
         if appeared := sorted(foreign - self._foreign):
             _log.error(
-                "%s has %d foreign znodes, for example %s: this broker ignores them; delete them",
+                "%s has foreign znodes (%d), for example %s: this broker ignores them; delete them",
                 *(self.parent, len(foreign), shortened(appeared[0])),
             )
         self._foreign = foreign

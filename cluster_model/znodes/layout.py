@@ -390,8 +390,12 @@ class PartitionZnode:
     @staticmethod
     def decode(topic: str, partition: int, data: bytes | None, version: int) -> PartitionState:
         """Read the state; `version` is the znode's data version, the partition epoch."""
-        with decoding(PartitionZnode.path(topic, partition)):
+        try:
             return _partition_state(data, version)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            # Only an error needs the path. Entering `decoding` takes longer than a cached state.
+            with decoding(PartitionZnode.path(topic, partition)):
+                return _partition_state(data, version)
 
 
 # A controller loads and writes up to 100,000 states, and few of them differ.

@@ -1,16 +1,13 @@
-"""Attacks on ZooKeeper's data and servers, by somebody who may write znodes and kill processes.
+"""Attacks on ZooKeeper's data, by somebody who may write znodes.
 
-They run on a cluster of their own: the judge would rightly report foreign writes, and a wiped
-ZooKeeper ends a cluster's history. What must hold: revocations apply, some broker is an active
-controller, records stay, no node dies, and no log has a traceback.
+They run on a cluster of their own, because the judge would rightly report foreign writes. What must
+hold: revocations apply, some broker is an active controller, records stay, no node dies, and no log
+has a traceback.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -201,35 +198,6 @@ class Scene:
         consumer.close()
         return count
 
-    # --- ZooKeeper's processes -----------------------------------------------------------
-
-    def members(self) -> list[int]:
-        """Return the process ids of this cluster's ZooKeeper servers."""
-        pids = []
-        for entry in Path("/proc").iterdir():
-            with suppress(OSError):
-                command = (entry / "cmdline").read_bytes() if entry.name.isdecimal() else b""
-                if b"QuorumPeerMain" in command and str(self.data).encode() in command:
-                    pids.append(int(entry.name))
-        return sorted(pids)
-
-    def kill_members(self) -> None:
-        for pid in self.members():
-            os.kill(pid, signal.SIGKILL)
-        self.within(lambda: not self.members(), 10, "ZooKeeper's servers did not end")
-
-    def start_members(self) -> None:
-        started = bridgehead("zookeeper", "start", "--data-dir", str(self.data), check=False)
-        self.expect(started.returncode == 0, f"ZooKeeper does not start: {started.stderr}")
-
-    def saved(self) -> list[tuple[Path, Path]]:
-        """Return the folders of ZooKeeper's data, each with the place of its copy."""
-        copies = self.data.parent / "copies"
-        return [
-            (folder, copies / str(folder.relative_to(self.data)))
-            for folder in sorted((self.data / "zookeeper").glob("**/version-2"))
-        ]
-
 
 def odd_znodes(scene: Scene) -> None:
     for name, path, content in ODD:
@@ -320,72 +288,7 @@ def damaged_topic(scene: Scene) -> None:
     )
 
 
-def split_ensemble(scene: Scene) -> None:
-    """Two of three members hang for longer than the session timeout."""
-    hung = scene.members()[:2]
-    for pid in hung:
-        os.kill(pid, signal.SIGSTOP)
-    time.sleep(2 * _SESSION_TIMEOUT_S)
-    for pid in hung:
-        os.kill(pid, signal.SIGCONT)
-    scene.serves("an ensemble without a majority")
-
-
-def lost_transactions(scene: Scene) -> None:
-    """All members come back with data from before the last transactions."""
-    scene.kill_members()
-    for folder, copy in scene.saved():
-        shutil.copytree(folder, copy, dirs_exist_ok=True)
-    scene.start_members()
-    scene.serves("all members killed")
-    scene.kill_members()
-    _restore(scene)
-    scene.start_members()
-    scene.down()  # A client that has seen later transactions cannot connect, as in Kafka.
-    scene.up()
-    scene.serves("lost transactions")
-    scene.expect(scene.records() == _RECORDS, "lost transactions: records are lost")
-
-
-def _restore(scene: Scene) -> None:
-    for folder, copy in scene.saved():
-        shutil.rmtree(folder)
-        shutil.copytree(copy, folder)
-
-
-def wiped(scene: Scene) -> None:
-    """Somebody deletes every znode. The operator then restores a backup."""
-    zookeeper = KazooClient(scene.status()["zookeeper_connect"])
-    zookeeper.start(timeout=30)
-    for name in zookeeper.get_children("/"):
-        if name != "zookeeper":
-            with suppress(NoNodeError, Exception):
-                zookeeper.delete(f"/{name}", recursive=True)
-
-    def is_named() -> bool:
-        states = [broker["state"] or {} for broker in scene.status()["brokers"]]
-        return any("restore its data" in str(state.get("election_problem")) for state in states)
-
-    scene.within(is_named, _SERVES_WITHIN_S, "wiped: status does not say what to do")
-    zookeeper.stop()
-    zookeeper.close()
-    scene.kill_members()
-    _restore(scene)
-    scene.start_members()
-    scene.down()
-    scene.up()
-    scene.serves("wiped and restored")
-    scene.expect(scene.records() == _RECORDS, "wiped: records are lost")
-
-
-FAMILIES: Final = (
-    odd_znodes,
-    damaged_topic,
-    stray_notifications,
-    split_ensemble,
-    lost_transactions,
-    wiped,
-)
+FAMILIES: Final = (odd_znodes, damaged_topic, stray_notifications)
 
 
 @contextmanager
@@ -433,11 +336,10 @@ def attack_zookeeper(folder: Path, report: Report) -> None:
         scene.expect(scene.records() == _RECORDS, "the records cannot be read")
         pids = {broker["id"]: broker["pid"] for broker in scene.status()["brokers"]}
         for family in FAMILIES:
-            if family is lost_transactions:  # From here on, nodes are started again.
-                alive = {broker["id"]: broker["pid"] for broker in scene.status()["brokers"]}
-                scene.expect(alive == pids, f"brokers died: {pids} became {alive}")
             family(scene)
             scene.done.append(family.__name__)
+        alive = {broker["id"]: broker["pid"] for broker in scene.status()["brokers"]}
+        scene.expect(alive == pids, f"brokers died: {pids} became {alive}")
         for log in sorted(scene.data.glob("nodes/*/node.log")):
             _, word, trace = log.read_text(errors="replace").partition("Traceback")
             scene.expect(not word, f"a traceback in {log.parent.name}/{log.name}: {trace[:2000]}")
