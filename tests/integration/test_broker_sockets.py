@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import os
@@ -17,7 +18,6 @@ from bridgehead.kafka_wire.codec import decode_response
 from bridgehead.kafka_wire.headers import (
     decode_response_header,
 )
-from bridgehead.kafka_wire.messages.api_versions import ApiVersionsRequest
 from bridgehead.kafka_wire.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -28,6 +28,7 @@ from bridgehead.slices import LARGE_BYTES
 from broker_proxy.client_request import ClientRequest, NoResponseError
 from broker_proxy.requests.routing import ROUTING_TABLES
 from envelope.server import serve_envelopes
+from event_log.events import Responded
 from tests.integration.broker_peers import (
     API_VERSIONS,
     Controller,
@@ -193,9 +194,11 @@ async def test_large_requests_without_a_response_are_not_kept() -> None:
         connection = await broker.connect()
         for _ in range(5):
             connection.send(encode_message(ApiKey.PRODUCE, 9, produce))
-        # Requests of a connection are executed in order, so this response is the last.
-        await connection.call(ApiKey.API_VERSIONS, 3, ApiVersionsRequest("s", "1"))
-        (client,) = broker.server._protocols
+        async with asyncio.timeout(20):
+            while sum(isinstance(event, Responded) for event in broker.log.events) < 5:
+                await asyncio.sleep(0.01)
+            (client,) = broker.server._protocols
+            while client._task is not None:
+                await asyncio.sleep(0.01)
         assert client._large == []
-        assert client._completed == []
         connection.close()
