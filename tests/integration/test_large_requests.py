@@ -21,7 +21,7 @@ from bridgehead.raw_client.codec import create_topics, encode_message
 from cluster_model.acls.authorizer import CLASS_NAME
 
 AUTHORIZER: Final = {"authorizer.class.name": CLASS_NAME, "super.users": "User:broker"}
-# Otherwise Metadata creates a thousand topics: a write, which takes as long as any other write.
+# Otherwise Metadata creates ten thousand topics: a write, which takes as long as any other write.
 NO_AUTHORIZER: Final = {"auto.create.topics.enable": "false"}
 # Without slices, each of these requests stopped a broker for 2 to 15 seconds.
 PAUSE_S_MAX: Final = 1.0
