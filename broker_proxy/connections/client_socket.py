@@ -306,6 +306,7 @@ class ClientSocket(asyncio.Protocol):
         self, connection: ClientConnection, transport: asyncio.Transport, throttle_ms: int
     ) -> None:
         self._write([], transport)  # Only writes the request's line to the request log.
+        await self._free_large()
         if throttle_ms > 0:
             await self._mute(throttle_ms)
         self.last_active_s = self._services.now_s()

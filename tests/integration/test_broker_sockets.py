@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import os
 import select
 import socket
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.codec import decode_response
 from bridgehead.kafka_wire.headers import (
     decode_response_header,
 )
+from bridgehead.kafka_wire.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from bridgehead.raw_client.codec import encode_message
+from bridgehead.slices import LARGE_BYTES
+from broker_proxy.client_request import ClientRequest, NoResponseError
 from broker_proxy.requests.routing import ROUTING_TABLES
 from envelope.server import serve_envelopes
+from event_log.events import Responded
 from tests.integration.broker_peers import (
     API_VERSIONS,
     Controller,
@@ -163,3 +174,31 @@ async def test_api_versions_lists_the_served_apis() -> None:
         _, at = decode_response_header(18, 0, response)
         served = {key.api_key for key in decode_response(18, 0, response, at).api_keys}
         assert served == set(ROUTING_TABLES["shipped"])
+
+
+class _StoresRecords:
+    """Produce with acks=0, which gets no response."""
+
+    api_key = ApiKey.PRODUCE
+
+    async def handle(self, request: ClientRequest, message: Any) -> Any:
+        raise NoResponseError
+
+
+async def test_large_requests_without_a_response_are_not_kept() -> None:
+    """A producer with acks=0 sends nothing else for days."""
+    data = PartitionProduceData(0, bytes(2 * LARGE_BYTES))
+    produce = ProduceRequest(acks=0, topic_data=[TopicProduceData("t", [data])])
+    async with running() as (broker, _):
+        cast(Any, broker.server.services.dispatcher)._local_apis[0] = _StoresRecords()
+        connection = await broker.connect()
+        for _ in range(5):
+            connection.send(encode_message(ApiKey.PRODUCE, 9, produce))
+        async with asyncio.timeout(20):
+            while sum(isinstance(event, Responded) for event in broker.log.events) < 5:
+                await asyncio.sleep(0.01)
+            (client,) = broker.server._protocols
+            while client._task is not None:
+                await asyncio.sleep(0.01)
+        assert client._large == []
+        connection.close()
