@@ -182,6 +182,7 @@ def _lost(
             "log_level": 0,
             "auto.offset.reset": "error",
             "enable.partition.eof": True,
+            "enable.auto.commit": False,
         }
     )
     partitions = [TopicPartition("load", number, 0) for number in range(PARTITIONS)]
