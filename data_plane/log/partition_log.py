@@ -12,7 +12,6 @@ import os
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -168,8 +167,6 @@ class PartitionLog:
                 self.segments[-1].append(header, data, interval)
             except OSError as error:
                 _log.exception("%s: an append failed", self)
-                with suppress(OSError):
-                    self.segments[-1].truncate(self.segments[-1].size, interval)
                 raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR) from error
             self.producers.appended(header)
             self.end_offset = header.next_offset
@@ -329,13 +326,12 @@ class PartitionLog:
         if offset < self.segments[0].base_offset:
             self.start_at(offset)
             return
-        interval = self.settings().number("index.interval.bytes")
         while len(self.segments) > 1 and self.segments[-1].base_offset > offset:
             self.segments.pop().delete()
         active = self.segments[-1]
         placed = active.find(offset)
         if placed is not None:
-            active.truncate(placed.position, interval)
+            active.truncate(placed.position)
         self.end_offset = self._scan_end(active)
         self.start_offset = min(self.start_offset, self.end_offset)
         self.recovery_point = min(self.recovery_point, self.end_offset)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -75,23 +75,42 @@ class Segment:
         """Append one batch. When this returns, the operating system has the whole batch.
 
         Raises:
-            OSError: the disk is full or broken; the caller must truncate the segment to `size`.
+            OSError: the disk is full or broken; the segment is as before.
         """
-        write_all(self._files.descriptor(self.path), data)
-        self._index(Placed(self.size, header), index_interval)
+        before = self._times
+        try:
+            write_all(self._files.descriptor(self.path), data)
+            self._index(Placed(self.size, header), index_interval)
+        except OSError:
+            self._times = before
+            self._cut_files(header.base_offset)
+            raise
         self.size += len(data)
+
+    @property
+    def _times(self) -> tuple[int, int, int | None, int]:
+        return (
+            self.max_timestamp,
+            self.offset_of_max_timestamp,
+            self.first_timestamp,
+            self._since_index,
+        )
+
+    @_times.setter
+    def _times(self, times: tuple[int, int, int | None, int]) -> None:
+        (
+            self.max_timestamp,
+            self.offset_of_max_timestamp,
+            self.first_timestamp,
+            self._since_index,
+        ) = times
 
     def _index(self, placed: Placed, index_interval: int) -> None:
         position, header = placed
-        if self.first_timestamp is None and header.max_timestamp >= 0:
-            self.first_timestamp = header.max_timestamp
-        if header.max_timestamp > self.max_timestamp:
-            self.max_timestamp = header.max_timestamp
-            self.offset_of_max_timestamp = header.last_offset
+        self._note_times(header)
         if self._since_index > index_interval:
             relative = header.last_offset - self.base_offset
-            entry = _INDEX_ENTRY.pack(relative, position)
-            write_all(self._files.descriptor(self.index_path), entry)
+            self._write_entry(self.index_path, _INDEX_ENTRY.pack(relative, position))
             self.index_time()
             self._since_index = 0
         self._since_index += header.size
@@ -100,9 +119,25 @@ class Segment:
         """Add the largest timestamp to the time index, if it is not there yet."""
         if self.max_timestamp > self._last_time:
             relative = self.offset_of_max_timestamp - self.base_offset
-            entry = _TIME_ENTRY.pack(self.max_timestamp, relative)
-            write_all(self._files.descriptor(self.time_index_path), entry)
+            self._write_entry(self.time_index_path, _TIME_ENTRY.pack(self.max_timestamp, relative))
             self._last_time = self.max_timestamp
+
+    def _note_times(self, header: BatchHeader) -> None:
+        if self.first_timestamp is None and header.max_timestamp >= 0:
+            self.first_timestamp = header.max_timestamp
+        if header.max_timestamp > self.max_timestamp:
+            self.max_timestamp = header.max_timestamp
+            self.offset_of_max_timestamp = header.last_offset
+
+    def _write_entry(self, path: Path, entry: bytes) -> None:
+        """Append an entry to an index. If the disk is full, no part of it stays."""
+        descriptor = self._files.descriptor(path)
+        try:
+            write_all(descriptor, entry)
+        except OSError:
+            whole = os.fstat(descriptor).st_size // len(entry) * len(entry)
+            os.ftruncate(descriptor, whole)
+            raise
 
     # --- Reading -------------------------------------------------------------------------
 
@@ -235,11 +270,45 @@ class Segment:
             self._index(placed, index_interval)
             self.size += placed.header.size
 
-    def truncate(self, position: int, index_interval: int) -> None:
-        """Remove everything from `position` on, which is where a batch begins or the file ends."""
-        os.ftruncate(self._files.descriptor(self.path), position)
-        for _ in self.rebuild(index_interval):
-            pass
+    def truncate(self, position: int) -> None:
+        """Remove everything from `position` on, which is where a batch begins or the file ends.
+
+        This needs no space: followers truncate their logs on a full disk, too.
+        """
+        self.size = position
+        self.max_timestamp = self.offset_of_max_timestamp = -1
+        self.first_timestamp, self._since_index = None, 0
+        end_offset = self.base_offset
+        for placed in self.batches(0):
+            self._note_times(placed.header)
+            end_offset = placed.header.next_offset
+        self._cut_files(end_offset)
+
+    def _cut_files(self, end_offset: int) -> None:
+        """Remove from the files what is not in the segment, whose log ends at `end_offset`."""
+        self.cut()
+        self._cut_index(self.index_path, _INDEX_ENTRY, lambda _, position: position < self.size)
+        relative_end = end_offset - self.base_offset
+        last = self._cut_index(
+            self.time_index_path, _TIME_ENTRY, lambda _, relative: relative < relative_end
+        )
+        self._last_time = last[0] if last else -1
+
+    def _cut_index(
+        self, path: Path, entry: struct.Struct, keeps: Callable[[int, int], bool]
+    ) -> tuple[int, int] | None:
+        """Remove the entries behind the last one that `keeps` accepts; return that one."""
+        if not path.exists():
+            return None
+        descriptor = self._files.descriptor(path)
+        count = os.fstat(descriptor).st_size // entry.size
+        while count:
+            first, second = entry.unpack(os.pread(descriptor, entry.size, (count - 1) * entry.size))
+            if keeps(first, second):
+                break
+            count -= 1
+        os.ftruncate(descriptor, count * entry.size)
+        return (first, second) if count else None
 
     def cut(self) -> None:
         """Remove everything after `size` bytes."""

@@ -38,18 +38,14 @@ def attack_the_report(folder: Path, report: Report) -> None:
     control.write_text(f"<html><body>{PAYLOADS[0]}</body></html>")
     dom = _opened(browser, control, folder)
     report.expect(_is_owned(dom), "the browser does not execute the payload: the test is blind")
-    (folder / "runs").mkdir()
-    for number, payload in enumerate(PAYLOADS):
-        written = write_run(folder / str(number), *_events(payload), run=_description(payload))
-        run = written.rename(folder / "runs" / f"run=r{number}")
-        for path in (run / "run.json", *run.glob("node=*/*.jsonl")):
-            path.write_text(path.read_text().replace('"run_id": "r"', f'"run_id": "r{number}"'))
-        with (run / "node=1" / "events-z-0000.jsonl").open("w") as lines:
-            lines.write(f"{DEEP}\n{payload}\n")
+    events = [event for payload in PAYLOADS for event in _events(payload)]
+    run = write_run(folder / "data", *events, run=_description("".join(PAYLOADS)))
+    with (run / "node=1" / "events-z-0000.jsonl").open("w") as lines:
+        lines.write("\n".join([DEEP, *PAYLOADS, ""]))
     out = folder / "out"
     pipeline = bridgehead(
         *("pipeline", "run", "--unsealed", "--memory", "1g"),
-        *("--evidence", str(folder / "runs"), "--out", str(out)),
+        *("--evidence", str(folder / "data"), "--out", str(out)),
         check=False,
     )
     report.expect(pipeline.returncode in (1, 3), f"the pipeline: {pipeline.stderr[-800:]}")

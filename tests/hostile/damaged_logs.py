@@ -58,7 +58,7 @@ DAMAGES: Final = (
 def damage_the_logs(folder: Path, report: Report) -> None:
     """Write records, stop, damage each topic in another way, start, and read everything."""
     data = folder / "data"
-    options = ("--brokers=1", "--override", "offsets.topic.num.partitions=1")
+    options = ("--brokers=1",)
     with cluster(data, *options) as document:
         servers = str(document["bootstrap_servers"])
         admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
@@ -92,7 +92,14 @@ def damage_the_logs(folder: Path, report: Report) -> None:
 
 
 def _read(servers: str, topic: str) -> list[bytes]:
-    consumer = Consumer({"bootstrap.servers": servers, "group.id": "reader", "log_level": 0})
+    consumer = Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": "reader",
+            "enable.auto.commit": False,  # One broker cannot have the topic of offsets.
+            "log_level": 0,
+        }
+    )
     consumer.assign([TopicPartition(topic, 0, 0)])
     values: list[bytes] = []
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import threading
 import time
@@ -11,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.hostile.family import Report, cluster
@@ -48,7 +49,7 @@ class Load:
         self._producer = Producer(
             {**settings, "acks": "all", "delivery.timeout.ms": 10_000, "linger.ms": 5}
         )
-        self.records: set[bytes] = set()  # acknowledged
+        self.records: dict[bytes, tuple[int, int]] = {}  # acknowledged, at partition and offset
         self.topics: set[str] = set()
         self.failed = 0
         self._stop = threading.Event()
@@ -68,7 +69,7 @@ class Load:
     def _delivered(self, error: object, message: Message) -> None:
         value = message.value()
         if error is None and value is not None:
-            self.records.add(value)
+            self.records[value] = (message.partition() or 0, message.offset() or 0)
         else:
             self.failed += 1
 
@@ -116,9 +117,12 @@ def fill_the_disk(folder: Path, report: Report) -> None:
                     _fill_once(disk, data, load, report, number)
             alive = {broker for broker, pid in pids.items() if Path(f"/proc/{pid}").exists()}
             report.expect(alive == pids.keys(), f"brokers died: {sorted(pids.keys() - alive)}")
-            kept = _records(servers)
-            lost = load.records - kept
-            report.expect(not lost, f"{len(lost)} of {len(load.records)} acknowledged records lost")
+            lost, ends = _lost(servers, load.records)
+            report.expect(
+                not lost,
+                f"{len(lost)} of {len(load.records)} acknowledged records lost; partition, first "
+                f"and last offset: {_ranges(lost)}; the logs end at {ends}",
+            )
             gone = load.topics - set(admin.list_topics(timeout=30).topics)
             report.expect(not gone, f"{len(gone)} of {len(load.topics)} acknowledged topics lost")
             report.figures.append(
@@ -126,9 +130,8 @@ def fill_the_disk(folder: Path, report: Report) -> None:
                 f"acknowledged, {load.failed} writes failed"
             )
         judged = bridgehead("judge", str(data), check=False)
-        report.expect(
-            judged.returncode in (0, 3), f"the judge: {judged.returncode}: {judged.stdout[-800:]}"
-        )
+        violated = re.findall(r"^FAIL.*(?:\n +.*)*", judged.stdout, re.MULTILINE)
+        report.expect(judged.returncode in (0, 3), f"the judge: {judged.stderr}{violated}")
         report.figures.append(f"full disks: the judge's exit code is {judged.returncode}")
 
 
@@ -168,15 +171,41 @@ def _until(condition: Any, within_s: float) -> bool:
     return True
 
 
-def _records(servers: str) -> set[bytes]:
-    consumer = Consumer({"bootstrap.servers": servers, "group.id": "reader", "log_level": 0})
-    values: set[bytes] = set()
-    partitions = [TopicPartition("load", number) for number in range(PARTITIONS)]
+def _lost(
+    servers: str, acknowledged: dict[bytes, tuple[int, int]]
+) -> tuple[list[tuple[int, int]], list[int]]:
+    """Return the places of acknowledged records that cannot be read, and the ends of the logs."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": "reader",
+            "log_level": 0,
+            "auto.offset.reset": "error",
+            "enable.partition.eof": True,
+            "enable.auto.commit": False,
+        }
+    )
+    partitions = [TopicPartition("load", number, 0) for number in range(PARTITIONS)]
     ends = [consumer.get_watermark_offsets(partition, timeout=30)[1] for partition in partitions]
-    consumer.assign([TopicPartition("load", number, 0) for number in range(PARTITIONS)])
-    count = 0
-    while count < sum(ends) and (messages := consumer.consume(1_000, timeout=30)):
-        count += len(messages)
-        values |= {value for message in messages if (value := message.value()) is not None}
+    consumer.assign(partitions)
+    missing, open_partitions = dict(acknowledged), set(range(PARTITIONS))
+    deadline = time.monotonic() + 60
+    while open_partitions and time.monotonic() < deadline:
+        for message in consumer.consume(1_000, timeout=1):
+            error = message.error()
+            if error is None:
+                missing.pop(message.value() or b"", None)
+            elif error.code() == KafkaError._PARTITION_EOF:
+                open_partitions.discard(message.partition())
     consumer.close()
-    return values
+    assert not open_partitions, f"the partitions {open_partitions} could not be read to their end"
+    return sorted(missing.values()), ends
+
+
+def _ranges(places: list[tuple[int, int]]) -> list[tuple[int, int, int]]:
+    """Return each partition with its first and its last offset."""
+    return [
+        (number, min(offsets), max(offsets))
+        for number in range(PARTITIONS)
+        if (offsets := [offset for partition, offset in places if partition == number])
+    ]

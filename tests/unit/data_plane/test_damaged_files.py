@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import shutil
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from bridgehead.kafka_wire.errors import ApiError
 from data_plane.log.checkpoints import (
     CLEANED_OFFSETS,
     HIGH_WATERMARKS,
@@ -314,3 +316,69 @@ def test_offsets_that_are_written_can_be_read(tmp_path: Path) -> None:
     offsets = {("a.b_c-d", 0): 0, ("x" * 249, 2**31 - 1): 2**63 - 1}
     write_offsets(tmp_path / HIGH_WATERMARKS, offsets)
     assert directories(tmp_path).high_watermarks == offsets
+
+
+class FullDisk:
+    """Replaces the function that writes segments: only `free` bytes are left on the disk."""
+
+    def __init__(self, free: int) -> None:
+        self.free = free
+
+    def __call__(self, descriptor: int, data: bytes) -> None:
+        written = data[: self.free]
+        os.write(descriptor, written)
+        self.free -= len(written)
+        if len(written) < len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("free", [0, 1, 5, 60, 69, 71, 75, 80, 85, 90, 150, 155, 160, 165, 170])
+def test_a_full_disk_loses_no_record_that_was_appended(
+    free: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rebuilding an index needs space, too. It failed, and the records behind it were cut off."""
+    opened = directories(tmp_path, index_interval_bytes=100, segment_bytes=4000)
+    log = opened.get_or_create("orders", 3, TOPIC_ID)
+    for number in range(COUNT):
+        log.append(batch(b"%d" % number, timestamp=NOW + number), 2, NOW)
+    expected = values(opened)
+    disk = FullDisk(free)
+    monkeypatch.setattr("data_plane.log.segment.write_all", disk)
+    failures = 0
+    for number in range(COUNT, COUNT + 8):
+        try:
+            log.append(batch(b"%d" % number, timestamp=NOW + number), 2, NOW)
+        except ApiError:
+            failures += 1
+        assert values(opened).startswith(expected)
+        expected = values(opened)
+    assert failures
+    end = log.end_offset
+    disk.free = 1 << 20
+    for number in range(5):
+        assert log.append(batch(b"x", timestamp=NOW + 999), 2, NOW).base_offset == end + number
+    assert values(opened).startswith(expected)
+    assert log.size == sum(segment.path.stat().st_size for segment in log.segments)
+    assert log.offset_of_time(NOW + COUNT - 1) == (NOW + COUNT - 1, COUNT - 1, 2)
+    assert values(directories(tmp_path)) == values(opened)
+
+
+@pytest.mark.parametrize("end", [0, 1, 7, 20, 39])
+def test_a_log_can_be_truncated_on_a_full_disk(
+    end: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = directories(tmp_path, index_interval_bytes=100)
+    log = opened.get_or_create("orders", 3, TOPIC_ID)
+    for number in range(COUNT):
+        log.append(batch(b"%d" % number, timestamp=NOW + number), 2, NOW)
+    data = values(opened)
+    monkeypatch.setattr("data_plane.log.segment.write_all", FullDisk(0))
+    log.truncate_to(end)
+    assert (log.end_offset, log.segments[-1].max_timestamp) == (end, NOW + end - 1 if end else -1)
+    assert data.startswith(values(opened))
+    monkeypatch.undo()
+    log.append(batch(b"next", timestamp=NOW + 999), 3, NOW)
+    found_at = log.offset_of_time(NOW + 500)
+    assert found_at is not None
+    assert (found_at.offset, log.end_offset) == (end, end + 1)
+    assert values(directories(tmp_path)) == values(opened)
