@@ -111,11 +111,11 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Add the state of its clusters and the pages of their runs to a failed test's report."""
     report = yield
-    if report.failed and call.when == "call":
+    used = getattr(item, "funcargs", {})
+    clusters = {name: used[name] for name in _FIXTURES if name in used}
+    if clusters and report.failed and call.when == "call":
         from bridgehead.cluster.failure_report import describe
 
-        used = getattr(item, "funcargs", {})
-        clusters = {name: used[name] for name in _FIXTURES if name in used}
         level = item.config.getoption("--bridgehead-log-level")
         for name, cluster in clusters.items():
             text = describe(cluster.data_dir, since_ms=item.stash[_BEGAN_MS], level=level)
