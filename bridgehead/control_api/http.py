@@ -33,7 +33,6 @@ Execute = Callable[[Message], Awaitable[Message]]
 
 BODY_BYTES_MAX: Final = 1 << 16
 CONNECTIONS_MAX: Final = 64
-TOKEN_CHARACTERS_MIN: Final = 16
 _HEAD_BYTES_MAX: Final = 1 << 14
 _PART_BYTES: Final = 1 << 14
 _REQUEST_TIMEOUT_S: Final = 10.0
