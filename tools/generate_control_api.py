@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from bridgehead.control_api.http import BODY_BYTES_MAX, CONNECTIONS_MAX, TOKEN_CHARACTERS_MIN
+from bridgehead.control_api.http import BODY_BYTES_MAX, CONNECTIONS_MAX
 from bridgehead.control_api.openapi import ERRORS
-from bridgehead.control_api.operations import OPERATIONS, Field, Operation
+from bridgehead.control_api.operations import OPERATIONS, TOKEN_CHARACTERS_MIN, Field, Operation
 from tools.generate_reference import MARK
 
 _PAGE: Final = """\

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import tarfile
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping, Set
 from pathlib import Path
@@ -161,6 +160,8 @@ async def _evidence(cluster: RunningCluster, _: Message) -> Message:
     descriptor, name = tempfile.mkstemp(suffix=".tar.gz", dir=cluster.directory.root)
 
     def write() -> None:
+        import tarfile  # only here: its import would delay every start
+
         with open(descriptor, "wb") as file, tarfile.open(fileobj=file, mode="w:gz") as archive:
             archive.add(folder, arcname=f"evidence/{folder.name}")
 

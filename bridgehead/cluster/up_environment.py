@@ -17,7 +17,7 @@ from bridgehead.cluster.cluster_file import DOCUMENT_VARIABLE
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.ports import LOOPBACK
 from bridgehead.cluster.settings import CHOSEN_BY_UP, ControlSettings
-from bridgehead.control_api.http import TOKEN_CHARACTERS_MIN
+from bridgehead.control_api.operations import TOKEN_CHARACTERS_MIN
 
 TOKEN_VARIABLE: Final = "BRIDGEHEAD_CONTROL_TOKEN"  # noqa: S105 - not a password
 

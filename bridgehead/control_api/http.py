@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
+import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from http import HTTPStatus
@@ -27,13 +28,13 @@ from bridgehead.control_api.operations import (
     to_message,
 )
 
+_log = logging.getLogger(__name__)
 Message = dict[str, Any]
 Execute = Callable[[Message], Awaitable[Message]]
 """Executes a message; a failure is a result with the member `error`."""
 
 BODY_BYTES_MAX: Final = 1 << 16
 CONNECTIONS_MAX: Final = 64
-TOKEN_CHARACTERS_MIN: Final = 16
 _HEAD_BYTES_MAX: Final = 1 << 14
 _PART_BYTES: Final = 1 << 14
 _REQUEST_TIMEOUT_S: Final = 10.0
@@ -115,8 +116,12 @@ async def _run(execute: Execute | None, message: Message) -> Message:
     assert execute is not None
     try:
         return await execute(message)
-    except Exception as error:  # A bug must not end the cluster; the client gets its name.
-        raise _RejectedError(500, f"Unexpected {type(error).__name__}: {error}") from error
+    except Exception as error:  # A bug must not end the cluster; its text may be secret.
+        _log.exception("%s failed", message.get("command"))
+        name = type(error).__name__
+        raise _RejectedError(
+            500, f"Unexpected {name}: the supervisor's output has more."
+        ) from error
 
 
 async def _read(

@@ -19,6 +19,7 @@ _PYTHON_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "boolean": (bool,),
     "object": (dict,),
 }
+TOKEN_CHARACTERS_MIN: Final = 16
 WAIT_S_MAX: Final = 600
 LINES_MAX: Final = 10_000
 
