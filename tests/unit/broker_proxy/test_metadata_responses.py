@@ -240,26 +240,6 @@ async def test_metadata_v0_reports_a_dead_replica_or_a_dead_member_of_the_isr(
     assert (new.error_code, new.replica_nodes, new.isr_nodes) == (0, [*replicas], [*isr])
 
 
-@pytest.mark.parametrize(
-    ("replicas", "isr", "error"),
-    [((1, 2), (1, 2), 0), ((1, 3), (1,), 9), ((1, 2), (1, 3), 9), ((1, 3), (1, 3), 9)],
-)
-async def test_metadata_v0_reports_a_dead_replica_or_a_dead_member_of_the_isr(
-    replicas: tuple[int, ...], isr: tuple[int, ...], error: int
-) -> None:
-    """Broker 3 is dead."""
-    records: list[Any] = [
-        TopicRecord("t", topic_id(7), (replicas,), {}),
-        PartitionRecord("t", 0, PartitionState(1, 4, isr, 1, 0)),
-    ]
-    api = Metadata(view(an_image(live=(1, 2)).replay(records)))
-    old = (await responded(api, request_for("t"), 0)).topics[0].partitions[0]
-    alive = [[broker for broker in nodes if broker != 3] for nodes in (replicas, isr)]
-    assert (old.error_code, [old.replica_nodes, old.isr_nodes]) == (error, alive)
-    new = (await responded(api, request_for("t"), 1)).topics[0].partitions[0]
-    assert (new.error_code, new.replica_nodes, new.isr_nodes) == (0, [*replicas], [*isr])
-
-
 async def test_an_empty_topic_list_requests_all_in_version_0_only() -> None:
     api = Metadata(view())
     assert len((await responded(api, request_for(), 0)).topics) == 2
