@@ -90,7 +90,6 @@ def test_a_failover_is_watched_live_and_no_event_is_lost_or_doubled(
             expect(page.locator("#now")).to_contain_text("epoch 2", timeout=30_000)
             crowned = page.locator(".broker:has(.crown)")
             expect(crowned).not_to_have_attribute("data-broker", first)
-            ui_page.picture(page, "live")
         cluster.stop()
         expect(page.locator("#notices")).to_contain_text("has stopped", timeout=60_000)
         live = counts(page)

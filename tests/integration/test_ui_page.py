@@ -135,7 +135,6 @@ def test_a_violation_opens_the_sequence_at_its_counterexample(
     page = ui_page.open_page(chromium, ui_page.export(run, tmp_path / "run.html"))
     page.click("#tab-verdicts")
     expect(page.locator(".verdict").first).to_have_text("FAIL")
-    ui_page.picture(page, "verdicts")
     result = page.evaluate("() => page.evidence.search('error:request_timed', 0, Infinity).length")
     assert result > 0
     page.locator("button.violation").first.click()

@@ -230,6 +230,7 @@ class Page {
     if (!evidence.hasTransactions) notices.push("ZooKeeper's transaction log is not known: the controller is the one that nodes report.");
     if (this.source.cut) notices.push(this.source.cut);
     if (this.connection) notices.push(this.connection);
+    if (this.unreachable) notices.push(this.unreachable);
     const text = notices.join(" ");
     if ($("notices").textContent !== text) $("notices").textContent = text;
   }
@@ -249,6 +250,7 @@ class Page {
     try {
       const found = await Promise.all(runs.map(([from, to]) => this.source.details(from, to - from + 1)));
       for (const detail of found.flat()) this.details.set(detail.position, detail);
+      this.unreachable = "";
     } catch (error) {
       this.fail(error);
       return false;
@@ -259,7 +261,7 @@ class Page {
 
   // Without the server the rows stay, but captions and raw events are missing.
   fail(error) {
-    this.connection = `The server does not respond: ${error.message}.`;
+    this.unreachable = `The server does not respond: ${error.message}.`;
     this.tellNotices();
   }
 
@@ -330,6 +332,7 @@ class Page {
   take(batch) {
     const { evidence } = this;
     const before = evidence.count;
+    this.unreachable = "";
     evidence.append(batch);
     this.cluster.refresh();
     this.position = Math.max(this.position, evidence.first);

@@ -40,7 +40,7 @@ export class Verdicts {
     if (count > violations.length) found.push(html("li", {}, `and ${count - violations.length} more`));
     return html("tr", {}, html("td", {}, mark(verdict), decides ? "" : " (does not count)"),
       html("td", {}, `${property} ${name.replaceAll("_", " ")}`), html("td", { class: "number" }, String(judged)),
-      html("td", {}, verdict === "PASS" ? "" : why, found.length ? html("ul", {}, found) : null));
+      html("td", {}, verdict === "PASS" || found.length ? "" : why, found.length ? html("ul", {}, found) : null));
   }
 
   violation({ sentence, position }) {
