@@ -228,7 +228,7 @@ async def test_metadata_v0_reports_a_dead_replica_or_a_dead_member_of_the_isr(
     replicas: tuple[int, ...], isr: tuple[int, ...], error: int
 ) -> None:
     """Broker 3 is dead."""
-    records: list[Record] = [
+    records: list[Any] = [
         TopicRecord("t", topic_id(7), (replicas,), {}),
         PartitionRecord("t", 0, PartitionState(1, 4, isr, 1, 0)),
     ]

@@ -384,6 +384,8 @@ def test_the_requested_state_has_every_field_of_topic_state(name: str, internal:
         assert new.requested_state == RequestedTopicState(
             3, 2, replicas, {"b": "2"}, False, internal, generated
         )
+    empty = policy_check.creation(principal, name, (), {}, True).requested_state
+    assert (empty.num_partitions, empty.replication_factor) == (0, 0)
     state = ImageClusterState(cluster).topic_state(name)
     assert state == TopicState(2, 2, {0: (3, 1), 1: (2, 3, 1)}, {"flush.ms": "7"}, True, internal)
 
