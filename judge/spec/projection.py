@@ -151,7 +151,8 @@ class Run:
                 terms.append(term)
                 by_session[line.session] = owner = term
             elif line.kind == "close_session" and line.session in by_session:
-                by_session[line.session].ended = line.zxid, "ended"
+                term = by_session[line.session]
+                term.ended = term.ended or (line.zxid, "ended")
             elif owner and _is_deletion_by_another(line, owner):
                 owner.ended = line.zxid, "deleted"
         self._find_nodes(terms)
