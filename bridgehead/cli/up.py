@@ -162,13 +162,9 @@ def up(
     The cluster is ready when every broker answers Metadata with all brokers and the controller.
     """
     from bridgehead.cluster.cluster_file import load_settings
-    from bridgehead.cluster.errors import ClusterError
     from bridgehead.cluster.up_environment import broker_properties, cluster_document, control_at
 
-    if ui and detach:
-        raise ClusterError("--ui ends with the command: after --detach, run `bridgehead ui`.")
-    if detach and until_eof:
-        raise typer.BadParameter("--detach and --until-eof exclude each other: give one of them.")
+    _check_detach(detach, ui=ui, until_eof=until_eof)
     settings = load_settings(
         data_dir,
         config=config,
@@ -194,6 +190,15 @@ def up(
         _start(
             settings, data_dir, page, detach=detach, until_eof=until_eof, json_output=json_output
         )
+
+
+def _check_detach(detach: bool, *, ui: bool, until_eof: bool) -> None:
+    from bridgehead.cluster.errors import ClusterError
+
+    if detach and ui:
+        raise ClusterError("--ui ends with the command: after --detach, run `bridgehead ui`.")
+    if detach and until_eof:
+        raise typer.BadParameter("--detach and --until-eof exclude each other: give one of them.")
 
 
 def _check_properties(settings: ClusterSettings, *, strict: bool) -> None:

@@ -187,23 +187,17 @@ def load_settings(
     """
     if base_port is not None and ports_auto:
         raise ClusterError("--base-port and --ports auto exclude each other: give one of them.")
-    file = load_cluster_file(config) if config is not None else ClusterFile()
-    file = _with_document(file, document) if document else file
-    for node, properties_of_node in file.nodes.items():
-        for key in sorted(properties_of_node.keys() & CHOSEN_BY_UP.keys()):
-            raise ClusterError(f"{config}: `nodes.{node}` cannot set `{key}`: {CHOSEN_BY_UP[key]}.")
+    file = _load_file(config, document)
     shared, per_node = parse_overrides(overrides)
     if allow_remote_plaintext:
         shared["bridgehead.allow.remote.plaintext"] = "true"
     properties = file.merge_into({**file.properties, **(environment or {}), **shared})
     connect = zookeeper or file.zookeeper.connect
     _check_use(connect, adopt=adopt, read_only=read_only)
-    file_port = file.ports if isinstance(file.ports, int) else None
     settings = ClusterSettings(
         data_dir=data_dir,
         brokers=brokers or file.brokers or 3,
-        base_port=base_port if base_port is not None else (None if ports_auto else file_port),
-        ports_auto=ports_auto or (base_port is None and file.ports == "auto"),
+        **_ports(file, base_port, ports_auto=ports_auto),
         controller=controller if controller is not None else file.controller,
         zookeeper_connect=None if read_only else connect,
         adopt=adopt,
@@ -211,10 +205,7 @@ def load_settings(
         zookeeper_members=file.zookeeper.members,
         zookeeper_heap_mib=file.zookeeper.heap_mib,
         properties=properties,
-        node_properties={
-            node: {**file.nodes.get(node, {}), **per_node.get(node, {})}
-            for node in sorted({*file.nodes, *per_node})
-        },
+        node_properties=_merged(file.nodes, per_node),
         access=file.access(properties),
         seal_key=seal_key,
         stop_with_pid=stop_with_pid,
@@ -225,6 +216,33 @@ def load_settings(
     )
     check_settings(settings)
     return settings
+
+
+def _load_file(config: Path | None, document: str) -> ClusterFile:
+    file = load_cluster_file(config) if config is not None else ClusterFile()
+    file = _with_document(file, document) if document else file
+    for node, properties_of_node in file.nodes.items():
+        for key in sorted(properties_of_node.keys() & CHOSEN_BY_UP.keys()):
+            raise ClusterError(f"{config}: `nodes.{node}` cannot set `{key}`: {CHOSEN_BY_UP[key]}.")
+    return file
+
+
+def _ports(file: ClusterFile, base_port: int | None, *, ports_auto: bool) -> dict[str, Any]:
+    """Return `base_port` and `ports_auto` of the settings; options take precedence."""
+    file_port = file.ports if isinstance(file.ports, int) else None
+    return {
+        "base_port": base_port if base_port is not None else (None if ports_auto else file_port),
+        "ports_auto": ports_auto or (base_port is None and file.ports == "auto"),
+    }
+
+
+def _merged(
+    first: Mapping[int, Mapping[str, str]], second: Mapping[int, Mapping[str, str]]
+) -> dict[int, dict[str, str]]:
+    """Return the properties of each node; those of `second` take precedence."""
+    return {
+        node: {**first.get(node, {}), **second.get(node, {})} for node in sorted({*first, *second})
+    }
 
 
 def _check_use(connect: str | None, *, adopt: bool, read_only: bool) -> None:

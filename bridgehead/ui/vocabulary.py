@@ -47,6 +47,7 @@ KINDS: Final = (
     Kind("started", "started", BROKER, "process started", notable=True),
     Kind("level", "protocol_level", BROKER, "protocol level"),
     Kind("stopped", "stopped", BROKER, "process stopped", notable=True),
+    Kind("ending", "run_ending", HARNESS, "stop begins"),
     Kind("ended", "node_ended", HARNESS, "process ended", notable=True),
     Kind("fault", "fault_injected", HARNESS, "fault", notable=True),
     Kind("healed", "fault_healed", HARNESS, "fault healed", notable=True),

@@ -23,7 +23,7 @@ from broker_proxy.client_request import ClientRequest
 from broker_proxy.metadata.cache import MetadataCache
 from cluster_model.acls.authorization import Authorize
 from cluster_model.image import BrokerRegistration, Endpoint, MetadataImage
-from cluster_model.records import PartitionRecord, PartitionState, Record, TopicRecord
+from cluster_model.records import PartitionRecord, PartitionState, TopicRecord
 from cluster_model.scala_order import (
     long_map_order,
     mutable_int_order,
