@@ -383,6 +383,8 @@ class Projection:
         ]
         rows += self._lost_attempts()
         rows += self._restarts()
+        for life in {(term.node, term.boot) for term in self._terms} - self._run.stopped:
+            rows += self._lost_with(*life)
         rows.sort(key=lambda row: row[:2])
         return [entry for _, _, entries in rows for entry in entries]
 
@@ -395,8 +397,6 @@ class Projection:
             ):
                 ended_ns = self._run.ends.get((node, boot), next_ns)
                 if begin <= ended_ns <= self._last_ns:
-                    if (node, boot) not in self._run.stopped:
-                        rows += self._lost_with(node, boot)
                     is_former = number == 1 and boot != self._identity[1]
                     kind = "former_ended" if is_former else "restarted"
                     entry = {"kind": kind, "node": number}
