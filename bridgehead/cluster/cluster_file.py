@@ -192,8 +192,7 @@ def load_settings(
     if allow_remote_plaintext:
         shared["bridgehead.allow.remote.plaintext"] = "true"
     properties = file.merge_into({**file.properties, **(environment or {}), **shared})
-    connect = zookeeper or file.zookeeper.connect
-    _check_use(connect, adopt=adopt, read_only=read_only)
+    connect = _used(zookeeper or file.zookeeper.connect, adopt=adopt, read_only=read_only)
     settings = ClusterSettings(
         data_dir=data_dir,
         brokers=brokers or file.brokers or 3,
@@ -245,11 +244,12 @@ def _merged(
     }
 
 
-def _check_use(connect: str | None, *, adopt: bool, read_only: bool) -> None:
+def _used(connect: str | None, *, adopt: bool, read_only: bool) -> str | None:
     if connect is None and (adopt or read_only):
         raise ClusterError("--adopt and --read-only need --zookeeper HOST:PORT/chroot.")
     if adopt and read_only:
         raise ClusterError("--adopt and --read-only exclude each other: give one of them.")
+    return connect
 
 
 def _addresses(text: str) -> tuple[str, ...]:
