@@ -32,7 +32,7 @@ from envelope.messages import (
 from envelope.server import BrokerPeer, EnvelopeServer, serve_envelopes
 from envelope.stream import SILENCE_MAX_S
 
-PEERS = Path(__file__).parent / "envelope_peers.py"
+ROOT = Path(__file__).parents[2]
 HELLO = Hello(2, "inc")
 METHOD = "/bridgehead.envelope.v1.Controller/Channel"
 SERVED = {19: (0, 7), 37: (2, 3)}
@@ -385,7 +385,10 @@ async def test_binding_a_port_in_use_raises_os_error() -> None:
 @asynccontextmanager
 async def _child(*arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
     child = await asyncio.create_subprocess_exec(
-        sys.executable, str(PEERS), *arguments, stdout=asyncio.subprocess.PIPE
+        sys.executable,
+        *("-m", "tests.integration.broker_peers", *arguments),
+        cwd=ROOT,
+        stdout=asyncio.subprocess.PIPE,
     )
     try:
         yield child
