@@ -451,7 +451,10 @@ class Projection:
                 e["attempt"] for e in self._own if e["kind"] == RECEIVED and e["boot"] == boot
             }
             sent = [e for e in self._own if e["kind"] == SENT and str(e["controller_id"]) == node]
-            arrived = next((e for e in sent if e["attempt"] not in received), None)
+            ended_ns = self._run.ends.get((node, boot))
+            # A broker may send the next attempt before it notices that the process has ended.
+            alive = [e for e in sent if ended_ns is None or e["mono_ns"] < ended_ns]
+            arrived = next((e for e in alive if e["attempt"] not in received), None)
             if arrived is not None:
                 last_ns = max(last_ns, arrived["mono_ns"])
                 arrival = entry | {"kind": RECEIVED, "attempt": arrived["attempt"]}
