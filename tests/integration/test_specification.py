@@ -224,11 +224,17 @@ CORRUPTIONS: dict[str, Callable[[Corruption], None]] = {
 
 
 def resent_request(evidence: Evidence) -> str:
-    """Return a request with two attempts that was executed once, and committed."""
+    """Return a request with two attempts that was executed once; its commit was acknowledged."""
     attempts = {
         e["request_id"] for e in evidence.events if e["kind"] == p.SENT and e["attempt"] == 2
     }
-    committed = [o.request_id for line in evidence.commits for o in line.outcomes]
+    acknowledged = {e["zxid"] for e in evidence.events if e["kind"] == p.COMMIT_DONE}
+    committed = [
+        outcome.request_id
+        for line in evidence.commits
+        if line.zxid in acknowledged
+        for outcome in line.outcomes
+    ]
     started = [e["request_id"] for e in evidence.events if e["kind"] == p.STARTED]
     return min(r for r in attempts if committed.count(r) == started.count(r) == 1)
 
