@@ -144,6 +144,8 @@ def _element(kind: WireType, number: int) -> Any:
     assert isinstance(kind, Primitive)
     if kind.code is None or kind is BOOL:
         return kind.zero
+    if kind.size == 1:
+        return 1  # A code such as ANY; a broker closes the connection for an unknown one.
     return number if kind.size >= INT32.size else number & 0x7F
 
 

@@ -19,7 +19,9 @@ def ensure(cluster, partitions):
         await admin.start()
         try:
             await ensure_topic(admin, NewTopic("orders", partitions, 2))
-            return await admin.list_topics()
+            while not (topics := await admin.list_topics()):  # The broker may not know it yet.
+                await asyncio.sleep(0.05)
+            return topics
         finally:
             await admin.close()
 

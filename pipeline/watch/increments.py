@@ -63,6 +63,8 @@ class Increments:
         return copied
 
     def _segments(self) -> list[str]:
+        if not self._run.is_dir():  # The run has not begun.
+            return []
         return [name for name in run_files(self._run) if _SEGMENT.fullmatch(name)]
 
     def _store(self, number: int, offsets: dict[str, int]) -> None:

@@ -1,8 +1,8 @@
 """Mutated frames on every listener but TOKENS.
 
-A frame counts as decoded if it gets a response, and as refused if the node closes the connection.
+A frame counts as decoded if it gets a response, and as rejected if the node closes the connection.
 A Kafka connection is used until a frame is not decoded or has a wrong length. On TLS listeners, a
-frame with a wrong length counts as refused at once. On the gRPC channel a frame is a batch, sent
+frame with a wrong length counts as rejected at once. On the gRPC channel a frame is a batch, sent
 with a broker's certificate. On the metrics port it is the head of an HTTP request, and counts as
 decoded if the status is 200.
 """
@@ -28,7 +28,7 @@ from tests.hostile.wire import framed
 _WORKERS: Final = 24
 STRANGER: Final = 12  # a broker id that no broker has
 _RESPONSE_WITHIN_S: Final = 30.0
-# Each listener's share of the frames, in percent. It is small on TLS listeners, where each refused
+# Each listener's share of the frames, in percent. It is small on TLS listeners, where each rejected
 # frame costs a handshake.
 SHARES: Final = {"OPEN": 50, "DRAFT": 32, "INTERNAL": 12, "SECURE": 2, "MUTUAL": 2}
 GRPC, METRICS = "gRPC", "metrics"
@@ -77,7 +77,7 @@ class _Connection:
         await reader.readexactly(length)
 
     async def send(self, frame: Frame) -> str:
-        """Send a frame; return `decoded`, `refused` or `silent`."""
+        """Send a frame; return `decoded`, `rejected` or `silent`."""
         reader, writer = await self._open()
         try:
             writer.write(frame.data)
@@ -85,12 +85,12 @@ class _Connection:
                 writer.write_eof()
             elif frame.has_wrong_length:  # TLS cannot be half-closed: do not wait for a response.
                 self.close()
-                return "refused"
+                return "rejected"
             async with asyncio.timeout(_RESPONSE_WITHIN_S):
                 await self._response(reader)
         except (OSError, EOFError) as end:
             self.close()
-            return "silent" if isinstance(end, TimeoutError) else "refused"
+            return "silent" if isinstance(end, TimeoutError) else "rejected"
         if frame.has_wrong_length:
             self.close()
         return "decoded"
@@ -152,7 +152,7 @@ class _Stream:
         except TimeoutError:
             return "silent"
         self._call = None
-        return "refused"
+        return "rejected"
 
     async def close(self) -> None:
         await self._channel.close(None)
@@ -174,10 +174,10 @@ class _Metrics:
         except TimeoutError:
             return "silent"
         except OSError:
-            return "refused"
+            return "rejected"
         finally:
             writer.close()
-        return "decoded" if response.startswith(b"HTTP/1.1 200 ") else "refused"
+        return "decoded" if response.startswith(b"HTTP/1.1 200 ") else "rejected"
 
     async def close(self) -> None:
         """Do nothing: no connection stays open."""

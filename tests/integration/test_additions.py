@@ -288,8 +288,8 @@ RESTART_BROKER = Fault(
                 """    Effect(
         name="broker_registered_again",
         actions=("restart_broker",),
-        check=_event_while_clients_worked("broker_registered"),
-        sql=_sql_of_event_while_clients_worked("broker_registered"),
+        check=_event_during_work("broker_registered"),
+        sql=_sql_of_event_during_work("broker_registered"),
     ),
 """,
             ),

@@ -86,7 +86,7 @@ SHOWN = {
         *("set retention.ms=1", "reassign ledger", "delete records", 'exceeds 4 partitions.")'),
         *("INFO 1.", "version 4 lacks POLICY_VIOLATION: ledger"),
     ),
-    "dialects": ("... payments at", "AlterTopics never shipped", "CLUSTER_AUTHORIZATION_FAILED"),
+    "dialects": ("... payments at", "AlterTopics never shipped", "executes a client"),
 }
 
 
