@@ -283,6 +283,16 @@ release: wheel ## build the wheel and check it with twine; uploads nothing
 	@build/release/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/release.lock
 	@build/release/bin/twine check --strict dist/*.whl
 
+.PHONY: release-dry-run
+release-dry-run: release ## [Read and ship] build all that is published; uploads nothing
+	@$(BIN)/python -m build --sdist --no-isolation --outdir dist . >/dev/null
+	@mvn -q -B -DskipTests -f clients/java/pom.xml package && cp clients/java/target/*.jar dist/
+	@cd clients/go && go vet ./... && git archive --format=zip --output=../../dist/bridgehead-go.zip HEAD .
+	@cd clients/node && npm pack --silent --pack-destination ../../dist >/dev/null
+	@if docker version >/dev/null 2>&1; then $(MAKE) --no-print-directory $(or $(IMAGE_TARGET),image); \
+		else echo "NOT BUILT: the images, because no Docker engine runs." >&2; fi
+	@ls -1 dist
+
 .PHONY: coverage lint-workflows
 coverage: setup ## measure which lines the unit tests execute: build/coverage/index.html
 	@$(BIN)/coverage run -m pytest tests/unit -p no:xdist -q $(ARGS)
