@@ -57,6 +57,7 @@ def test_the_attack_reports_topics_that_are_open_to_everyone(tmp_path: Path) -> 
 
 
 @pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.timeout(1800)
 def test_the_attack_on_zookeeper_has_no_finding(tmp_path: Path) -> None:
     report = Report()

@@ -80,7 +80,9 @@ def logs_bytes(cluster: Cluster) -> int:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "every", [False, pytest.param(True, marks=[pytest.mark.long, pytest.mark.soak])]
+)
 async def test_the_largest_requests_do_not_stop_other_clients(
     cluster: Cluster, every: bool
 ) -> None:

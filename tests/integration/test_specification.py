@@ -275,7 +275,8 @@ def test_a_run_without_forwarded_requests_is_nodata(evidence: Evidence) -> None:
 # --- Faulty nodes --------------------------------------------------------------------------------
 
 
-@pytest.mark.long  # TLC searches every behaviour of a request before it gives up
+@pytest.mark.long
+@pytest.mark.soak  # TLC searches every behaviour of a request before it gives up
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("case", NOT_EXPLAINED, ids="-".join)
 def test_the_run_of_a_faulty_node_is_not_explained(case: tuple[str, ...], tmp_path: Path) -> None:
