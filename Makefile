@@ -98,7 +98,7 @@ test-fast: setup ## [Change] unit tests: no cluster, no network
 test-long: setup ## the long tests: the pipeline on Spark, repeated kills, many malformed frames
 	@$(BIN)/python -m pytest -m "long and not docker and not soak" $(PARALLEL) $(ARGS)
 
-test-soak: setup ## clients under kills of brokers: combinations for which CI has no time
+test-soak: setup ## runs for which CI has no time for each change; the nightly workflow has them
 	@$(BIN)/python -m pytest -m soak $(ARGS)
 
 RELEASE ?= trixie
