@@ -9,6 +9,7 @@ their path.
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -46,3 +47,23 @@ def module_environment(environment: Mapping[str, str] | None = None) -> dict[str
     rest = [entry for entry in inherited.split(os.pathsep) if entry and entry != root]
     result["PYTHONPATH"] = os.pathsep.join([root, *rest])
     return result
+
+
+def run_module(
+    module: str, *arguments: str, timeout_s: float | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a module to its end, without input; its output is text, whatever its bytes are.
+
+    Raises:
+        subprocess.TimeoutExpired: it was still running after `timeout_s`, and was killed.
+    """
+    return subprocess.run(
+        module_command(module, *arguments),
+        env=module_environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        timeout=timeout_s,
+        check=False,
+    )

@@ -69,24 +69,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def _page_of(cluster: Cluster, test: str) -> str:
     """Write the page of a running cluster's run; return a sentence that says where it is."""
-    from bridgehead.application import module_command, module_environment
+    from bridgehead.application import run_module
 
     folder = cluster.evidence_dir.parents[1]
     page = folder.parent / f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', test)[:80]}.html"
-    command = module_command("bridgehead", "ui", str(folder), "--export", str(page))
+    arguments = ("ui", str(folder), "--export", str(page))
     try:
-        result = subprocess.run(
-            command,
-            env=module_environment(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_PAGE_TIMEOUT_S,
-            check=False,
-        )
+        result = run_module("bridgehead", *arguments, timeout_s=_PAGE_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         return f"the page took longer than {_PAGE_TIMEOUT_S} s"
     if result.returncode:
-        lines = result.stderr.decode("utf-8", "replace").splitlines()
+        lines = result.stderr.splitlines()
         return f"no page: {lines[-1] if lines else 'the command failed'}"
     return f"what the cluster did: {page}"
 
@@ -257,16 +250,10 @@ class _Clusters:
 
 def _judge(evidence: Path) -> str:
     """Judge a run; return the judge's output if a property is violated, else ""."""
-    from bridgehead.application import module_command, module_environment
+    from bridgehead.application import run_module
     from bridgehead.exit_codes import ExitCode
 
-    done = subprocess.run(
-        module_command("judge", str(evidence)),
-        env=module_environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_module("judge", str(evidence))
     return done.stdout if done.returncode == ExitCode.FAILED else ""
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from bridgehead.application import module_command, module_environment
+from bridgehead.application import run_module
 from bridgehead.cluster.errors import ClusterError
 
 _TIMEOUT_S: Final = 120
@@ -168,19 +168,9 @@ def execute(document: object, data_dir: Path) -> str:
     Raises:
         ClusterError: as in `arguments`, or the command failed.
     """
-    command = module_command(
-        "bridgehead", *arguments(document), "--data-dir", str(data_dir.resolve())
-    )
+    command = (*arguments(document), "--data-dir", str(data_dir.resolve()))
     try:
-        result = subprocess.run(
-            command,
-            env=module_environment(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_TIMEOUT_S,
-            check=False,
-        )
+        result = run_module("bridgehead", *command, timeout_s=_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         raise ClusterError(f"The command took longer than {_TIMEOUT_S} s.") from None
     if result.returncode:

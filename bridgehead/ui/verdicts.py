@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import orjson
 
-from bridgehead.application import module_command, module_environment
+from bridgehead.application import run_module
 from bridgehead.ui.reading import RunReader
 from bridgehead.ui.vocabulary import NUMBERS
 
@@ -22,22 +22,14 @@ _WHY_OPEN: Final = "the cluster runs: this is decided when it stops"
 
 def judged(reader: RunReader, *, live: bool) -> dict[str, Any]:
     """Return the verdicts of `bridgehead judge RUN --json`, or `{"error": ...}`."""
-    command = module_command("judge", str(reader.run), "--json")
     try:
-        result = subprocess.run(
-            command,
-            env=module_environment(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_TIMEOUT_S,
-            check=False,
-        )
+        result = run_module("judge", str(reader.run), "--json", timeout_s=_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         return {"error": f"The judge took longer than {_TIMEOUT_S} s."}
     try:
         document: dict[str, Any] = json.loads(result.stdout)
     except ValueError:
-        return {"error": result.stderr.decode("utf-8", "replace").strip() or "The judge failed."}
+        return {"error": result.stderr.strip() or "The judge failed."}
     places = Places(reader)
     for row in document["properties"]:
         row["count"] = len(row["violations"])
