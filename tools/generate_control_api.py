@@ -108,6 +108,5 @@ def _row(field: Field) -> str:
     if field.required:
         meaning += " Required."
     elif field.default is not None:
-        default = str(field.default).lower() if field.kind == "boolean" else field.default
-        meaning += f" Default: {default}."
+        meaning += f" Default: {field.default}."
     return f"| `{field.name}` | {field.kind} | {meaning} |"

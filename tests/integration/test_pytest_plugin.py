@@ -251,7 +251,7 @@ def test_cluster_with_the_drafted_dialect_starts_and_is_reset() -> None:
         body = {"topics": [{**topic, "assignments": [], "configs": []}], "timeoutMs": 30_000}
         (created,) = call_once(cluster.bootstrap_servers, CREATE_TOPICS, 0, body)["topics"]
         assert created["errorCode"] == 0
-        cluster.heal(reset=True)
+        cluster.reset()
         assert call_once(cluster.bootstrap_servers, METADATA, 1, {"topics": None})["topics"] == []
 
 
