@@ -90,9 +90,11 @@ def test_image_needs_no_command_and_no_mount(images: None) -> None:
 
 
 def test_commands_of_the_page_work(images: None) -> None:
-    """The block of docs/container.md, as printed."""
+    """The block of docs/container.md, as printed. README has its first line."""
     page = (ROOT / "docs/container.md").read_text(encoding="utf-8")
     (commands,) = [block.text for block in blocks(page) if block.language == "sh"]
+    readme = blocks((ROOT / "README.md").read_text(encoding="utf-8"))
+    assert commands.splitlines(keepends=True)[0] in [block.text for block in readme]
     try:
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", commands],
