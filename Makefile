@@ -20,7 +20,7 @@ DATA_DIR ?= .bridgehead
 help: ## show the targets that one needs most
 	@awk -F ':.*## ' '/^[a-z-]+:.*## \[/ { split($$2, part, /[][]/); sub(/^\[[^]]*\] /, "", $$2); \
 		if (!(part[2] in list)) order[++groups] = part[2]; \
-		list[part[2]] = list[part[2]] sprintf("  make %-14s %s\n", $$1, $$2) } \
+		list[part[2]] = list[part[2]] sprintf("  make %-16s %s\n", $$1, $$2) } \
 		END { for (n = 1; n <= groups; n++) printf "%s\n%s", order[n], list[order[n]] }' $(MAKEFILE_LIST)
 	@echo "make help-all lists every target, with its options."
 
