@@ -16,11 +16,11 @@ RUN python3 -m venv /opt/bridgehead \
  && /opt/bridgehead/bin/pip install --no-cache-dir --disable-pip-version-check $from \
       --require-hashes -r /locks/node.lock
 
-# Not needed without Spark: pip, and rich, with which the pipeline prints.
+# Not needed at run time: rich (only the pipeline prints with it), pycparser and pip.
 FROM node-packages AS node-runtime
 LABEL bridgehead.stage=packages
 RUN /opt/bridgehead/bin/python -m pip uninstall --yes --quiet \
-      rich markdown-it-py mdurl pygments setuptools pip
+      rich markdown-it-py mdurl pygments pycparser setuptools pip
 
 FROM node-packages AS tools-packages
 RUN if [ -d /wheels ]; then from="--no-index --find-links /wheels"; fi \
@@ -46,22 +46,25 @@ RUN cp --recursive --dereference /opt/java /opt/java-of-zookeeper && cd /opt/jav
  && rm -rf include lib/libawt*.so lib/libfontmanager.so lib/libfreetype.so lib/libjavajpeg.so \
       lib/liblcms.so lib/libmlib_image.so lib/libsplashscreen.so
 
-# The base without what only the installation of packages needs. dpkg's list, from which the bill of
-# materials is made, stays correct.
+# The base without what only the installation of packages needs. dpkg's list of packages, from which
+# the bill of materials is made, stays correct.
 FROM ${BASE_IMAGE} AS trimmed
 LABEL bridgehead.stage=image
 RUN useradd --uid 1000 --create-home --shell /usr/sbin/nologin bridgehead \
- && for package in apt libapt-pkg6.0 libgnutls30 libp11-kit0 gpgv debian-archive-keyring debconf \
-      perl-base e2fsprogs libext2fs2 libss2 logsave login util-linux util-linux-extra mount \
-      python3-pip-whl python3-setuptools-whl; do \
+ && for package in util-linux-extra util-linux mount login e2fsprogs libext2fs2 libss2 logsave \
+      apt libapt-pkg6.0 libgnutls30 libp11-kit0 libtasn1-6 libhogweed6 libnettle8 libidn2-0 \
+      libunistring2 gpgv debian-archive-keyring diffutils python3-pip-whl python3-setuptools-whl \
+      debconf perl-base; do \
       ! dpkg --status $package >/dev/null 2>&1 \
         || dpkg --purge --force-all $package >/dev/null 2>&1 || exit 1; \
     done \
  && rm -rf /usr/share/doc /usr/share/man /usr/share/info /usr/share/locale /usr/share/perl5 \
       /usr/share/zoneinfo/right /usr/share/zoneinfo/posix /usr/lib/*-linux-gnu/gconv \
-      /var/cache/* /var/lib/apt /var/log/* /usr/local/lib/python3*/site-packages/pip \
+      /var/cache/* /var/lib/apt /var/lib/dpkg/info /var/log/* \
       /usr/lib/python3*/test /usr/lib/python3*/lib2to3 /usr/lib/python3*/pydoc_data \
-      /usr/local/lib/python3*/test /usr/local/lib/python3*/lib2to3 \
+      /usr/lib/python3*/distutils \
+      /usr/local/lib/python3*/site-packages/pip /usr/local/lib/python3*/test \
+      /usr/local/lib/python3*/lib2to3 \
       /usr/local/lib/python3*/pydoc_data /usr/local/lib/python3*/idlelib \
       /usr/local/lib/python3*/tkinter /usr/local/lib/python3*/ensurepip
 
