@@ -74,7 +74,7 @@ class Visit:
         self.foreign: list[str] = []
         self.responses: list[Response] = []
         self.page.on("request", lambda request: self._note(request.url))
-        self.page.on("response", self.responses.append)
+        self.page.on("response", lambda response: self.responses.append(response))
 
     def open(self, path: str) -> None:
         """Open a page of the site; return when everything that it fetches is there."""
@@ -118,7 +118,7 @@ def test_reference_has_the_docstrings_of_the_public_modules(site: Path) -> None:
     [
         ("index.html", "Bridgehead"),
         ("guides/moving-controller.html", "Test your client against a moving controller"),
-        ("project/examples/index.html", "Examples"),
+        ("project/examples/projects.html", "Examples"),
         ("control-api.html", "The control API"),
         ("project/ARCHITECTURE.html", "Architecture"),
     ],
