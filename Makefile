@@ -289,7 +289,8 @@ release-dry-run: release ## [Read and ship] build all that is published; uploads
 	@mvn -q -B -DskipTests -f clients/java/pom.xml package && cp clients/java/target/*.jar dist/
 	@cd clients/go && go vet ./... && git archive --format=zip --output=../../dist/bridgehead-go.zip HEAD .
 	@cd clients/node && npm pack --silent --pack-destination ../../dist >/dev/null
-	@if docker version >/dev/null 2>&1; then $(MAKE) --no-print-directory $(or $(IMAGE_TARGET),image); \
+	@if docker version >/dev/null 2>&1; then $(MAKE) --no-print-directory $(or $(IMAGE_TARGET),image) && \
+			docker save --output dist/bridgehead-image.tar bridgehead:latest && gzip dist/bridgehead-image.tar; \
 		else echo "NOT BUILT: the images, because no Docker engine runs." >&2; fi
 	@ls -1 dist
 
