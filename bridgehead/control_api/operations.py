@@ -11,12 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-Kind = Literal["integer", "number", "string", "boolean", "object"]
+Kind = Literal["integer", "number", "string", "object"]
 _PYTHON_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "integer": (int,),
     "number": (int, float),
     "string": (str,),
-    "boolean": (bool,),
     "object": (dict,),
 }
 TOKEN_CHARACTERS_MIN: Final = 16
@@ -99,6 +98,11 @@ _RULE: Final = (
     Field(name="error", kind="string", meaning="With `error`: the name of Kafka's error code."),
     Field(name="delay_ms", kind="integer", meaning="With `delay`: how long, in milliseconds."),
     Field(
+        name="jitter_ms",
+        kind="integer",
+        meaning="With `delay`: at most this much longer or shorter, in milliseconds.",
+    ),
+    Field(
         name="side",
         kind="string",
         meaning="Between client and broker, or between broker and controller.",
@@ -113,7 +117,26 @@ _RULE: Final = (
         choices=("request", "response"),
     ),
     Field(name="nth", kind="integer", meaning="Act from the N-th match on.", default=1, low=1),
-    Field(name="times", kind="integer", meaning="Act on N matches; 0 means all.", default=1, low=0),
+    Field(
+        name="times",
+        kind="integer",
+        meaning="Act on N matches; 0 means all. Without it: 1, or 0 with `probability`.",
+        low=0,
+    ),
+    Field(
+        name="count",
+        kind="string",
+        meaning="Who counts the matches: each broker its own, or all brokers together.",
+        default="broker",
+        choices=("broker", "cluster"),
+    ),
+    Field(
+        name="probability",
+        kind="number",
+        meaning="Act on each of these matches with this probability.",
+        low=0,
+        high=1,
+    ),
 )
 
 OPERATIONS: Final = (
@@ -268,16 +291,30 @@ OPERATIONS: Final = (
         method="POST",
         does="Undo faults: resume and start processes, and remove fault rules. Return when every "
         "broker serves and knows all others.",
-        fields=(
-            Field(
-                name="reset",
-                kind="boolean",
-                meaning="Also remove what clients have written: topics, configs, quotas, users, "
-                "ACLs.",
-                default=False,
-            ),
-        ),
         returns={"started": ("array", "the brokers that were started")},
+    ),
+    Operation(
+        words=("reset",),
+        method="POST",
+        does="Make the cluster like new: undo faults like `/heal`, and remove what clients have "
+        "written: topics, configs, quotas, users, ACLs.",
+        returns={"started": ("array", "the brokers that were started")},
+    ),
+    Operation(
+        words=("upgrade",),
+        method="POST",
+        does="Restart the next broker of an upgrade to forwarding; return when all brokers know "
+        "each other. Repeat the request while `remaining` is not 0; `bridgehead upgrade` does "
+        "this, too.",
+        returns={
+            "id": ("integer", "the broker that was restarted; null if every broker forwards"),
+            "bounce": ("integer", "which of the two rolling restarts this belongs to"),
+            "purpose": ("string", "what the broker has after this restart"),
+            "seconds": ("number", "how long the restart took"),
+            "pid": ("integer", "the pid of the new process"),
+            "controller_id": ("integer", "the controller after the restart"),
+            "remaining": ("integer", "how many restarts are left"),
+        },
     ),
     Operation(
         words=("faults", "add"),
@@ -402,12 +439,11 @@ def from_query(operation: Operation, query: Mapping[str, str]) -> dict[str, Any]
 
 def _check(field: Field, value: object) -> None:
     types = _PYTHON_TYPES[field.kind]
-    is_right = isinstance(value, types) and (isinstance(value, bool) == (field.kind == "boolean"))
-    if not is_right:
+    if not isinstance(value, types) or isinstance(value, bool):
         raise FieldError(f"`{field.name}` is of type {field.kind}, not {value!r:.60}.")
     if field.choices and value not in field.choices:
         raise FieldError(f"`{field.name}` is one of {', '.join(field.choices)}.")
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, int | float):
         low = -float("inf") if field.low is None else field.low
         high = float("inf") if field.high is None else field.high
         if not low <= value <= high:
