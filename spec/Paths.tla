@@ -14,7 +14,8 @@ Step(step, action) ==
   /\ steps' = Append(steps, step)
 
 \* One channel carries all Envelopes of a broker, in order: it breaks for all of them, and a floor
-\* does not overtake them.
+\* does not overtake them. A controller reads brokers between two rounds of its loop, and sends all
+\* decided writes at once.
 Others(r) == {q \in Requests : q # r /\ Request[q].node = Request[r].node}
 IsAlone(r) == \A q \in Others(r) : waits[q] = Idle
 IsSilent(b) == \A r \in Requests : Request[r].node = b => waits[r] # OnItsWay
@@ -24,7 +25,7 @@ PathNext ==
        \/ Step(<<"ClaimSent", n>>, ClaimSent(n))
        \/ Step(<<"BecameActive", n>>, BecameActive(n))
        \/ Step(<<"Resigned", n>>, Resigned(n))
-       \/ Step(<<"BrokersRead", n>>, BrokersRead(n))
+       \/ IsActive(n) /\ ctl[n].flight = <<>> /\ Step(<<"BrokersRead", n>>, BrokersRead(n))
        \/ Step(<<"CommitUnknown", n>>, CommitUnknown(n))
        \/ Step(<<"CommitAcknowledged", n>>, CommitAcknowledged(n))
        \/ Step(<<"CommitConflicted", n>>, CommitConflicted(n))
@@ -61,14 +62,14 @@ PathSpec == Init /\ steps = <<>> /\ [][PathNext]_<<vars, steps>>
 
 HasResult(r, how) == result[r].how = how
 Answered(r, error) == HasResult(r, "answered") /\ \E t \in Elements(r) : result[r].errors[t] = error
-IsResent(r) == Cardinality({i \in DOMAIN steps : steps[i] = <<"ForwardSent", r>>}) > 1
 
 NeverCounted == ~FirstCopyWasApplied
 NeverFenced == ~ZombieWasFenced
 NeverFound == ~OutcomeWasFound
+NeverFoundLater == \A n \in Nodes : (IsActive(n) /\ ctl[n].epoch = EpochMax) =>
+                     \A r \in ctl[n].inbox : \A o \in ctl[n].outcomes : o[1] # Id(r)
 NeverExists == \A r \in Requests : ~Answered(r, "exists")
 NeverUnknown == \A r \in Requests : ~Answered(r, "unknown")
-NeverRejected == \A r \in Requests : ~\E p \in resp : p.req = r /\ p.end.how = "rejected"
 NeverTooLate == \A n \in Nodes, r \in Requests :
                   ~(IsActive(n) /\ r \in ctl[n].inbox /\ IsTooLate(n, r))
 NeverConflict == \A e \in Epochs : "conflict" \notin Range(acks[e])
@@ -86,7 +87,5 @@ IsFollowed ==
     /\ PrintT(<<"epoch", zk.epoch>>)
     /\ PrintT(<<"active", {n \in Nodes : IsActive(n)}>>)
     /\ PrintT(<<"outcomes", zk.outcomes>>)
-    /\ PrintT(<<"sent", [e \in Epochs |-> Len(pipe[e])]>>)
     /\ PrintT(<<"replies", [e \in Epochs |-> acks[e]]>>)
-    /\ PrintT(<<"responses", {p.req : p \in resp}>>)
 ===============================================================================

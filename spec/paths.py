@@ -24,7 +24,7 @@ _HEADER: Final = """\
 _TOKEN: Final = re.compile(
     r'\s*(<<|>>|\|->|:>|@@|[\[\]{}(),]|"[^"]*"|-?\d+|TRUE|FALSE|\w+)', re.ASCII
 )
-_END: Final = re.compile(r'^<<"(\w+)", (.*?)>>$', re.MULTILINE | re.DOTALL)
+_PRINTED: Final = re.compile(r'^<<\s*"', re.MULTILINE)
 _FIRST_BROKER: Final = 3
 
 Step = tuple[str, *tuple[int | str, ...]]
@@ -61,6 +61,7 @@ GOALS: Final = (
     Goal("first_copy_was_applied", "lost_reply", "NeverCounted"),
     Goal("zombie_was_fenced", "znode_deleted", "NeverFenced", candidates=2),
     Goal("outcome_was_found", "failover", "NeverFound", candidates=2),
+    Goal("next_controller_found_outcome", "failover", "NeverFoundLater", candidates=2),
     Goal("topic_existed", "failover", "NeverExists"),
     Goal("topic_was_unknown", "deletion", "NeverUnknown"),
     Goal("copy_came_too_late", "pruning", "NeverTooLate"),
@@ -115,10 +116,11 @@ def search(goal: Goal) -> Path:
 
 def follow(goal: Goal, steps: Sequence[Step]) -> dict[str, Any]:
     """Let TLC follow a path; return its last state. Raises TlcError if the path does not exist."""
-    ends = dict(_END.findall(_run(goal, steps, "IsFollowed").output))
-    if not ends:
+    output = _run(goal, steps, "IsFollowed").output
+    printed = [_parse(_TOKEN.findall(output[m.start() :]))[0] for m in _PRINTED.finditer(output)]
+    if not printed:
         raise TlcError(f"{goal.name}: spec/Forwarding.tla does not have this path any more")
-    return {name: value_of(text) for name, text in ends.items()}
+    return dict(printed)
 
 
 def value_of(text: str) -> Any:
