@@ -75,18 +75,23 @@ class SealedRun:
     @asynccontextmanager
     async def sealed(self) -> AsyncIterator[None]:
         """Record what happens inside; then stop the cluster, and seal the evidence."""
-        record, cluster = self.record, self.cluster
+        record = self.record
         record.start(chroot="", log_folders=None)
         record.dump_empty()
         try:
             yield
         finally:
-            await cluster.stop()
-            record.note_ends(cluster.nodes.values())
-            await self._dump()
-            record.end()
-            log, sealed_ms = self.service.model.log, time.time_ns() // 1_000_000
-            self.manifest = _seal(record.folder, log, sealed_ms)
+            await self.end()
+
+    async def end(self) -> None:
+        """Stop the cluster, and seal the evidence."""
+        record = self.record
+        await self.cluster.stop()
+        record.note_ends(self.cluster.nodes.values())
+        await self._dump()
+        record.end()
+        log, sealed_ms = self.service.model.log, time.time_ns() // 1_000_000
+        self.manifest = _seal(record.folder, log, sealed_ms)
 
     async def until_complete(self) -> None:
         """Wait until there is a controller, and every broker knows every other."""
