@@ -210,14 +210,10 @@ class _Start:
         self._run = run
         self._loop = loop
         self._folder = folder
-        self._sizes = {
-            path: path.stat().st_size for path in folder.rglob("*") if path.is_file()
-        }
+        self._contents = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
         self.real_monotonic: Callable[[], float] = time.monotonic
 
-    def run(
-        self, schedule: Schedule, visited: set[bytes], *, keeps: bool, source: Any
-    ) -> Explored:
+    def run(self, schedule: Schedule, visited: set[bytes], *, keeps: bool, source: Any) -> Explored:
         """Run a schedule in a copy of this Python process."""
         reads, writes = os.pipe()
         child = os.fork()
@@ -245,10 +241,10 @@ class _Start:
         """Make the files what they were: they are open in this process, to append to them."""
         for path in self._folder.rglob("*"):
             if path.is_file():
-                if path in self._sizes:
-                    os.truncate(path, self._sizes[path])
-                else:
+                if path not in self._contents:
                     path.unlink()
+                elif path.read_bytes() != self._contents[path]:
+                    path.write_bytes(self._contents[path])
 
 
 class _Continue(BaseException):  # noqa: N818  # not an error: it leaves the parent's loop in a copy
@@ -260,9 +256,7 @@ class _Continue(BaseException):  # noqa: N818  # not an error: it leaves the par
         self.source, self.writes = source, writes
 
 
-def _with_cluster(
-    folder: Path, bugs: frozenset[str], work: Callable[[_Start], object]
-) -> None:
+def _with_cluster(folder: Path, bugs: frozenset[str], work: Callable[[_Start], object]) -> None:
     """Start a cluster, and let `work` run schedules in copies of it."""
     base = folder / "run"
     shutil.rmtree(base, ignore_errors=True)
@@ -302,6 +296,7 @@ def _with_cluster(
 async def _continue(run: SealedRun, loop: NetworkLoop, copy: _Continue) -> None:
     """In the copy: play the schedule, seal and judge the run, send the result, and exit."""
     status = 1
+    asyncio._set_running_loop(loop)  # asyncio does not take it over from the parent
     try:
         play = _Play(run, loop, copy)
         explored = await play.play()
@@ -366,9 +361,7 @@ class _Play:
         client = RecordedClient(ClusterClient(addresses, "explorer"), history)
         try:
             async with asyncio.timeout(_ANSWERED_WITHIN_S):
-                response = await client.call(
-                    broker, ApiKey.CREATE_TOPICS, 4, creation([_TOPIC])
-                )
+                response = await client.call(broker, ApiKey.CREATE_TOPICS, 4, creation([_TOPIC]))
         except TimeoutError:
             return "nothing"
         except (OSError, EOFError):
@@ -434,9 +427,7 @@ class _Play:
         self._explored.schedule += (Deviation(place, action),)
         return action
 
-    def _actions(
-        self, link: SimulatedLink, message: Message, receiver: str
-    ) -> tuple[str, ...]:
+    def _actions(self, link: SimulatedLink, message: Message, receiver: str) -> tuple[str, ...]:
         actions = [LATER, HELD, LOST]
         if not self._has_killed and receiver != "zookeeper" and self._alive() == 2:
             actions.append(KILLED)

@@ -12,10 +12,13 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import multiprocessing
+import os
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field, replace
+from multiprocessing.connection import Connection
 from pathlib import Path as FilePath
 from typing import Any, Final
 
@@ -24,10 +27,11 @@ import orjson
 from bridgehead.cluster import RunSettings
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ErrorCode
-from bridgehead.kafka_wire.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
+from bridgehead.kafka_wire.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    EntityData,
+    EntryData,
+    OpData,
 )
 from bridgehead.raw_client.asynchronous import AsyncConnection
 from bridgehead.raw_client.codec import decode_message, encode_message
@@ -64,10 +68,8 @@ _WITHIN_S: Final = 12.0
 _NO_RESULT: Final = {"how": "in progress", "errors": []}
 _GONE: Final = {"how": "gone", "errors": []}
 _REJECTED: Final = {"how": "rejected", "errors": []}
-_CONFIG: Final = "message.max.bytes"
-_CONFIG_BASE: Final = 1_000_000  # plus the number of the request
-_CONFIG_PATH: Final = "/config/brokers/<default>"
-_BROKER: Final = 4  # the type of a resource; the name "" means all brokers
+_RATE: Final = 1_000_000  # plus the number of the request that sets it
+_QUOTAS: Final = "/config/users/"
 _ERRORS: Final = {
     int(ErrorCode.NONE): "ok",
     int(ErrorCode.TOPIC_ALREADY_EXISTS): "exists",
@@ -113,6 +115,27 @@ class _Attempts:
     floors: dict[tuple[int, int], bool] = field(default_factory=dict)
 
 
+def differences(expected: Mapping[str, Any], seen: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what differs at the end of a path: for each name, the specification's value and ours.
+
+    A request that the specification has not finished may be finished: one message carries all
+    responses of a round. Incarnations are not compared, because the nodes draw them.
+    """
+    expected = {
+        **expected,
+        "outcomes": sorted(
+            [broker, sequence, t] for (broker, _, sequence), t in expected["outcomes"]
+        ),
+        "results": [
+            actual if result["how"] == "in progress" and actual["how"] == "answered" else result
+            for result, actual in zip(expected["results"], seen["results"], strict=True)
+        ],
+    }
+    replies = [*seen["replies"], *([] for _ in expected["replies"])][: len(expected["replies"])]
+    seen = {**seen, "replies": replies}
+    return {name: (of, seen[name]) for name, of in expected.items() if of != seen[name]}
+
+
 def replay(
     steps: tuple[Step, ...],
     requests: tuple[Mapping[str, Any], ...],
@@ -124,13 +147,35 @@ def replay(
     `requests` are those of the path's model (spec/models.py). After the path everything that was
     held is released, and the clients get their responses.
     """
+    # What the nodes leave behind is never freed, so they run in a copy of this Python process.
+    receives, sends = multiprocessing.Pipe(duplex=False)
+    arguments = (steps, requests, folder, bugs, sends)
+    process = multiprocessing.get_context("fork").Process(target=_replay_here, args=arguments)
+    process.start()
+    sends.close()
+    try:
+        replayed: Replayed = receives.recv()
+    finally:
+        process.join()
+    return replayed
+
+
+def _replay_here(
+    steps: tuple[Step, ...],
+    requests: tuple[Mapping[str, Any], ...],
+    folder: FilePath,
+    bugs: frozenset[str],
+    sends: Connection,
+) -> None:
     folder.mkdir(parents=True)
     logging.basicConfig(filename=folder / "nodes.log", level=logging.WARNING, force=True)
     loop = NetworkLoop(seed=0)
     loop.network.delay_s = lambda route: _DELAY_S + route.slow_s  # type: ignore[method-assign]
     gc.disable()  # see chaos.simulated.run
     with virtual_host(loop, seed=0):
-        return loop.run_until_complete(_Replay(steps, requests, folder, loop, bugs).run())
+        sends.send(loop.run_until_complete(_Replay(steps, requests, folder, loop, bugs).run()))
+    sends.close()
+    os._exit(0)  # without running what is left of the nodes
 
 
 class _Replay:
@@ -170,6 +215,7 @@ class _Replay:
         self._inbox: defaultdict[int, list[PendingRequest]] = defaultdict(list)  # by node
         self._chosen: defaultdict[int, list[int]] = defaultdict(list)  # by node
         self._terms: dict[int, Term] = {}  # by node
+        self._submit_to: dict[int, Callable[[PendingRequest], None]] = {}  # by node
         self._lives: dict[Process, int] = {}
         self._incarnations: dict[str, int] = {}
         self._late: dict[int, SimulatedLink] = {}  # by request
@@ -186,7 +232,8 @@ class _Replay:
             for number in self._cluster.nodes:
                 self._note_life(number, 1)
             try:
-                for self._at, step in enumerate(self._steps):
+                for at, step in enumerate(self._steps):
+                    self._at = at
                     await getattr(self, f"_do_{step[0]}")(*step[1:])
                     await asyncio.sleep(_SETTLED_S)
             except DepartedError as error:
@@ -289,7 +336,6 @@ class _Replay:
         term.loop.submit = gated_submit  # type: ignore[method-assign]
         term.brokers_changed = gated_refresh  # type: ignore[method-assign]
         term._prune_outcomes = gated_prune  # type: ignore[method-assign]
-        self._submit_to = getattr(self, "_submit_to", {})
         self._submit_to[number] = submit
 
     def _submit(self, number: int, requests: list[int]) -> None:
@@ -358,7 +404,7 @@ class _Replay:
 
     def _note_life(self, number: int, life: int) -> None:
         node = self._cluster.nodes[number]
-        assert node.process is not None and node.node is not None
+        assert node.node is not None
         self._incarnations[node.node._parts.broker.state.incarnation] = life
 
     def _request(self, broker: int, incarnation: str, sequence: int) -> int | None:
@@ -645,8 +691,7 @@ class _Replay:
 
     async def _do_Registered(self, broker: int) -> None:  # noqa: N802
         await self._until(self._starting[broker].done, "register again")
-        life = 1 + sum(step == ("NodeRestarted", broker) for step in self._steps[: self._at])
-        self._note_life(broker, life)
+        self._note_life(broker, self._life(broker))
         if self._terms:
             await self._until_connected(broker)
 
@@ -666,12 +711,7 @@ class _Replay:
         topics = {topic for request in self._requests for topic in request["topics"]}
         epochs = range(1, 1 + max(self._nodes, default=0))
         return {
-            "results": [
-                self._tasks[number].result()
-                if number in self._tasks and self._tasks[number].done()
-                else _NO_RESULT
-                for number in range(1, len(self._requests) + 1)
-            ],
+            "results": [self._result(number) for number in range(1, len(self._requests) + 1)],
             "effects": self._effects(),
             "exists": {
                 topic: TopicZnode.path(topic) in paths
@@ -691,6 +731,17 @@ class _Replay:
                 for epoch in epochs
             ],
         }
+
+    def _result(self, number: int) -> dict[str, Any]:
+        asked = self._requests[number - 1]
+        if number in self._tasks:
+            task = self._tasks[number]
+            return task.result() if task.done() else _NO_RESULT
+        return _GONE if asked["life"] < self._life(asked["node"]) else _NO_RESULT
+
+    def _life(self, broker: int) -> int:
+        done = self._steps[: self._at + 1]
+        return 1 + done.count(("NodeRestarted", broker))
 
     def _epoch(self) -> int:
         znode = self._service.model._znodes.get(ControllerEpochZnode.path)
@@ -712,9 +763,9 @@ class _Replay:
             effects += [
                 [number, self._requests[number - 1]["topics"][0]]
                 for operation in transaction.operations
-                if operation.path == _CONFIG_PATH and not transaction.failed
+                if operation.path.startswith(_QUOTAS) and not transaction.failed
                 for number in range(1, len(self._requests) + 1)
-                if b'"%d"' % (_CONFIG_BASE + number) in (operation.data or b"")
+                if b"%d" % (_RATE + number) in (operation.data or b"")
             ]
         return effects
 
@@ -767,19 +818,26 @@ def _message(number: int, request: Mapping[str, Any]) -> tuple[int, int, Any]:
         case "create":
             return ApiKey.CREATE_TOPICS, 4, creation(request["topics"])
         case "delete":
-            return ApiKey.DELETE_TOPICS, 3, deletion(request["topics"])
-    config = AlterableConfig(name=_CONFIG, config_operation=0, value=str(_CONFIG_BASE + number))
-    resource = AlterConfigsResource(resource_type=_BROKER, resource_name="", configs=[config])
-    return ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, IncrementalAlterConfigsRequest([resource], False)
+            return ApiKey.DELETE_TOPICS, 6, deletion(request["topics"])
+    rate = OpData(key="producer_byte_rate", value=float(_RATE + number), remove=False)
+    user = EntityData(entity_type="user", entity_name=request["topics"][0])
+    quotas = AlterClientQuotasRequest([EntryData([user], [rate])], False)
+    return ApiKey.ALTER_CLIENT_QUOTAS, 0, quotas
 
 
 def _outcome(key: int, response: Any, request: Mapping[str, Any]) -> dict[str, Any]:
     """Return how a request ended for its client."""
-    results = response.topics if key == ApiKey.CREATE_TOPICS else response.responses
+    match key:
+        case ApiKey.CREATE_TOPICS:
+            results = response.topics
+        case ApiKey.DELETE_TOPICS:
+            results = response.responses
+        case _:
+            results = response.entries
     codes = [result.error_code for result in results]
-    if int(ErrorCode.INVALID_REQUEST) in codes:
+    if int(ErrorCode.UNKNOWN_SERVER_ERROR) in codes:  # instead of an error of the Envelope
         return _REJECTED
-    if key == ApiKey.INCREMENTAL_ALTER_CONFIGS:
+    if key == ApiKey.ALTER_CLIENT_QUOTAS:
         errors = {request["topics"][0]: _ERRORS.get(codes[0], f"error {codes[0]}")}
     else:
         errors = {r.name: _ERRORS.get(r.error_code, f"error {r.error_code}") for r in results}
