@@ -22,7 +22,7 @@ from controller.term.outcome_pruning import OutcomePruner
 from controller.term.term import Term
 from envelope.messages import RequestIdentity
 
-_TEST: Final = "integration/test_paths.py::test_faulty_nodes_end_where_the_counterexample_ends"
+_TEST: Final = "unit/chaos/test_paths.py::test_faulty_nodes_end_where_the_counterexample_ends"
 
 
 class _NothingRunning(dict[Any, Any]):
@@ -124,14 +124,14 @@ BUGS: Final[tuple[Bug, ...]] = (
         name="executes_copies",
         does="A resend of a request in progress is executed as well.",
         apply=part("controller", _ExecutesCopies),
-        found_by="D3, F7",
+        found_by="the end of the replay",
         test=_TEST,
     ),
     Bug(
         name="answers_before_commit",
         does="A controller answers a rejection before the writes on which it rests are committed.",
         apply=part("controller", _AnswersBeforeCommit),
-        found_by="the end of the replayed path",
+        found_by="D5",
         test=_TEST,
     ),
     Bug(
@@ -145,35 +145,35 @@ BUGS: Final[tuple[Bug, ...]] = (
         name="reports_highest_floor",
         does="A broker reports as its floor what follows the highest finished request.",
         apply=part("forwarding", _ReportsHighest),
-        found_by="F6",
+        found_by="the end of the replay",
         test=_TEST,
     ),
     Bug(
         name="forgets_floors",
         does="A new controller ignores the floors that earlier controllers have stored.",
         apply=part("controller", _ForgetsFloors),
-        found_by="D3",
+        found_by="D3, F7",
         test=_TEST,
     ),
     Bug(
         name="checks_floor_once",
         does="A controller compares a request with the floor only when the request arrives.",
         apply=part("controller", _ChecksFloorOnce),
-        found_by="D3",
+        found_by="D3, F7",
         test=_TEST,
     ),
     Bug(
         name="prunes_at_once",
         does="The outcomes of a broker are pruned as soon as its registration is gone.",
         apply=part("controller", _PrunesAtOnce),
-        found_by="D3",
+        found_by="D3, F7",
         test=_TEST,
     ),
     Bug(
         name="answers_without_lease",
         does="A controller responds although its session may have expired.",
         apply=part("store", _AnswersWithoutLease),
-        found_by="the end of the replayed path",
+        found_by="the end of the replay",
         test=_TEST,
     ),
 )

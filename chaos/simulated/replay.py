@@ -16,7 +16,7 @@ import multiprocessing
 import os
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from pathlib import Path as FilePath
@@ -86,11 +86,12 @@ class DepartedError(Exception):
 
 @dataclass(slots=True)
 class Replayed:
-    """The end of a replay. `departed`: the step that the nodes did not do; "": none."""
+    """The end of a path. `departed`: the step that the nodes did not do; "": none."""
 
     end: dict[str, Any]
     departed: str
     folder: FilePath
+    results: list[str]  # how each request ended after everything was released
 
 
 @dataclass(slots=True)
@@ -240,7 +241,8 @@ class _Replay:
                 departed = str(error)
             end = self._end()
             await self._release_everything()
-        return Replayed(end, departed, self._run.record.folder)
+            results = [self._tasks[n].result()["how"] for n in self._tasks if n > 0]
+        return Replayed(end, departed, self._run.record.folder, results)
 
     async def _release_everything(self) -> None:
         self._is_over, self._network.gate = True, None
@@ -255,11 +257,9 @@ class _Replay:
             for link in holding:
                 link.release()
         await asyncio.gather(*self._starting.values())
-        with suppress(TimeoutError):
-            async with asyncio.timeout(2 * _WITHIN_S):
-                await asyncio.gather(*self._tasks.values())
-        for task in self._tasks.values():
-            task.cancel()
+        await self._until(
+            lambda: all(t.done() for t in self._tasks.values()), "answer all requests"
+        )
         await self._until(lambda: self._cluster.controller() is not None, "have a controller")
 
     async def _until(self, holds: Callable[[], object], what: str) -> None:
