@@ -14,10 +14,11 @@ Step(step, action) ==
   /\ steps' = Append(steps, step)
 
 \* One channel carries all Envelopes of a broker, in order: it breaks for all of them, and a floor
-\* does not overtake them. A controller reads brokers between two rounds of its loop, and sends all
+\* does not overtake them. An Envelope reaches the controller that it was sent to. A controller reads brokers between two rounds of its loop, and sends all
 \* decided writes at once.
 Others(r) == {q \in Requests : q # r /\ Request[q].node = Request[r].node}
 IsAlone(r) == \A q \in Others(r) : waits[q] = Idle
+IsQuiet == \A r \in Requests : waits[r] # OnItsWay
 IsSilent(b) == \A r \in Requests : Request[r].node = b => waits[r] # OnItsWay
 
 PathNext ==
@@ -46,14 +47,14 @@ PathNext ==
        \/ Step(<<"Registered", b>>, Registered(b))
   \/ \E e \in Epochs :
        \/ Step(<<"Applied", e>>, Applied(e))
-       \/ Step(<<"SessionEnded", e>>, SessionEnded(e))
+       \/ IsQuiet /\ Step(<<"SessionEnded", e>>, SessionEnded(e))
   \/ \E r \in Requests :
        \/ Step(<<"ForwardSent", r>>, ForwardSent(r))
        \/ IsAlone(r) /\ Step(<<"ChannelBroken", r>>, ChannelBroken(r))
        \/ IsAlone(r) /\ Step(<<"EnvelopeDelayed", r>>, EnvelopeDelayed(r))
        \/ Step(<<"Responded", r>>, Responded(r))
   \/ \E t \in Topics : Step(<<"DirectWrite", t>>, DirectWrite(t))
-  \/ Step(<<"ControllerZnodeDeleted">>, ControllerZnodeDeleted)
+  \/ IsQuiet /\ Step(<<"ControllerZnodeDeleted">>, ControllerZnodeDeleted)
 
 PathSpec == Init /\ steps = <<>> /\ [][PathNext]_<<vars, steps>>
 

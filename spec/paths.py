@@ -58,6 +58,11 @@ GOALS: Final = (
         Goal(c.part, c.model, c.invariant, c.part, 2 if c.part in _TWO_CANDIDATES else 1)
         for c in CONTROLS
     ),
+    # Limits of the full design.
+    Goal("former_controller_is_wrong", "znode_deleted", "ErrorWasTrue", candidates=2),
+    Goal("late_envelope_is_executed", "delayed", "ErrorMeansNoEffect"),
+    Goal("other_program_writes", "direct", "ErrorWasTrue"),
+    # Kinds of states.
     Goal("first_copy_was_applied", "lost_reply", "NeverCounted"),
     Goal("zombie_was_fenced", "znode_deleted", "NeverFenced", candidates=2),
     Goal("outcome_was_found", "failover", "NeverFound", candidates=2),
