@@ -23,7 +23,7 @@ import shutil
 import signal
 import time
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -51,6 +51,7 @@ _SETTLED_S: Final = 0.2
 _ANSWERED_WITHIN_S: Final = 60.0
 _STUCK_AFTER_S: Final = 60  # of processor time
 _TOPIC: Final = "explored"
+_DRAWN_SHARE: Final = 0.25
 
 # What a schedule may do with a message.
 LATER: Final = "later"  # after the next message of another link
@@ -85,6 +86,13 @@ def schedule_from(text: str) -> Schedule:
     return tuple(schedule)
 
 
+class _Draws(NamedTuple):
+    """Draws a schedule at random."""
+
+    random: random.Random
+    deviations: int  # at most
+
+
 @dataclass(slots=True, kw_only=True)
 class Explored:
     """One run. `history` is "" if the run was cut off."""
@@ -97,6 +105,7 @@ class Explored:
     wrong: list[str] = field(default_factory=list)
     elections: int = 0
     answer: str = ""  # what the client got
+    folder: str = ""  # with the evidence, if it was kept
 
 
 @dataclass(slots=True)
@@ -131,7 +140,7 @@ class Explorer:
         return self._each(lambda run: self._systematic(run, deviations, histories, stops))
 
     def sample(self, *, deviations: int, runs: int, seed: int, stops: bool) -> Totals:
-        """Try random schedules."""
+        """Try random schedules: at a quarter of the messages, with at most so many deviations."""
         return self._each(lambda run: self._random(run, deviations, runs, seed, stops))
 
     def replay(self, schedule: Schedule) -> Explored:
@@ -149,7 +158,7 @@ class Explorer:
     def _runner(self, start: _Start, began_s: float) -> Callable[..., Explored]:
         real_monotonic = start.real_monotonic
 
-        def run(schedule: Schedule, keeps: bool = False, source: Any = None) -> Explored:
+        def run(schedule: Schedule, keeps: bool = False, source: _Draws | None = None) -> Explored:
             totals = self.totals
             visited = self._visited if not keeps and source is None else set()
             explored = start.run(schedule, visited, keeps=keeps, source=source)
@@ -195,12 +204,12 @@ class Explorer:
         self, run: Callable[..., Explored], deviations: int, runs: int, seed: int, stops: bool
     ) -> None:
         for number in range(runs):
-            explored = run((), False, random.Random(f"{seed} {number} {deviations}"))
+            explored = run((), False, _Draws(random.Random(f"{seed} {number}"), deviations))
             if stops and explored.wrong:
                 return
 
 
-# --- The cluster, and its copies -------------------------------------------------------------------
+# --- The cluster, and its copies -----------------------------------------------------------------
 
 
 class _Start:
@@ -213,7 +222,9 @@ class _Start:
         self._contents = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
         self.real_monotonic: Callable[[], float] = time.monotonic
 
-    def run(self, schedule: Schedule, visited: set[bytes], *, keeps: bool, source: Any) -> Explored:
+    def run(
+        self, schedule: Schedule, visited: set[bytes], *, keeps: bool, source: _Draws | None
+    ) -> Explored:
         """Run a schedule in a copy of this Python process."""
         reads, writes = os.pipe()
         child = os.fork()
@@ -226,14 +237,16 @@ class _Start:
             data = pipe.read()
         os.waitpid(child, 0)
         if data:
-            explored: Explored = pickle.loads(data)  # from the copy of this process
+            explored: Explored = pickle.loads(data)  # noqa: S301  # from this program
         else:
             explored = Explored(schedule=schedule, history=f"crashed {schedule}")
             explored.wrong = ["the simulation crashed or did not end: its traceback is above"]
         if explored.wrong or keeps:
             name = "-".join(f"{d.place}-{d.action}" for d in explored.schedule) or "default"
-            shutil.rmtree(self._folder.with_name(name), ignore_errors=True)
-            shutil.copytree(self._folder, self._folder.with_name(name))
+            kept = self._folder.with_name(name)
+            shutil.rmtree(kept, ignore_errors=True)
+            shutil.copytree(self._folder, kept)
+            explored.folder = str(kept)
         self._restore()
         return explored
 
@@ -247,10 +260,12 @@ class _Start:
                     path.write_bytes(self._contents[path])
 
 
-class _Continue(BaseException):  # noqa: N818  # not an error: it leaves the parent's loop in a copy
+class _Continue(BaseException):
     """Raised in the copy of the process: continue with this schedule."""
 
-    def __init__(self, schedule: Schedule, visited: set[bytes], source: Any, writes: int) -> None:
+    def __init__(
+        self, schedule: Schedule, visited: set[bytes], source: _Draws | None, writes: int
+    ) -> None:
         super().__init__()
         self.schedule, self.visited = schedule, visited
         self.source, self.writes = source, writes
@@ -310,7 +325,7 @@ async def _continue(run: SealedRun, loop: NetworkLoop, copy: _Continue) -> None:
         os._exit(status)
 
 
-# --- One run ---------------------------------------------------------------------------------------
+# --- One run -------------------------------------------------------------------------------------
 
 
 class _Play:
@@ -320,7 +335,7 @@ class _Play:
         self._run = run
         self._loop, self._network = loop, loop.network
         self._visited = copy.visited
-        self._source: random.Random | None = copy.source
+        self._source = copy.source
         self._planned = {deviation.place: deviation.action for deviation in copy.schedule}
         self._last = max(self._planned, default=-1)
         self._explored = Explored(schedule=copy.schedule)
@@ -339,6 +354,9 @@ class _Play:
         controller = run.cluster.controller()
         (broker,) = set(run.cluster.nodes) - {controller}
         self._network.gate = self._arrives
+        self._loop.set_exception_handler(
+            lambda _loop, context: explored.wrong.append(repr(context.get("exception")))
+        )
         with ClientHistory(run.record.folder, "explore") as history:
             asked = asyncio.create_task(self._ask(broker, history))
             cut = asyncio.create_task(self._is_over.wait())
@@ -346,9 +364,9 @@ class _Play:
             if not asked.done():
                 return explored  # cut off
             explored.answer = asked.result()
-            while self._holding or self._waiting:
-                await asyncio.sleep(_SETTLED_S)
             await asyncio.sleep(_SETTLED_S)
+            while self._holding or self._waiting:  # noqa: ASYNC110  # virtual time
+                await asyncio.sleep(_SETTLED_S)
         self._network.gate = None
         if self._is_over.is_set():
             return explored
@@ -357,7 +375,7 @@ class _Play:
         return explored
 
     async def _ask(self, broker: int, history: ClientHistory) -> str:
-        addresses = {number: self._run.cluster.address(number) for number in (broker,)}
+        addresses = {broker: self._run.cluster.address(broker)}
         client = RecordedClient(ClusterClient(addresses, "explorer"), history)
         try:
             async with asyncio.timeout(_ANSWERED_WITHIN_S):
@@ -405,7 +423,7 @@ class _Play:
             return False
         place, self._place = self._place, self._place + 1
         receiver, name = self._receiver(link), self._name(link)
-        actions = self._actions(link, message, receiver)
+        actions = self._actions(receiver)
         action = self._chosen(place, actions)
         self._explored.texts.append(f"{place:3} {text} on {name}{action and f': {action}'}")
         if not action:
@@ -413,21 +431,23 @@ class _Play:
             if place > self._last and self._source is None:
                 self._note_state(place, actions)
             return False
-        self._seen[receiver].append(f"{action} {name}")
+        if action != LATER:  # That shows only in the order of messages.
+            self._seen[receiver].append(f"{action} {name}")
         self._act(action, link, message, name)
         return True
 
     def _chosen(self, place: int, actions: tuple[str, ...]) -> str:
         if self._source is None:
             return self._planned.get(place, "")
-        # On average two deviations in the first 25 messages.
-        if not actions or self._source.random() > 0.08:
+        if len(self._explored.schedule) == self._source.deviations:
             return ""
-        action = self._source.choice(actions)
+        if self._source.random.random() > _DRAWN_SHARE:
+            return ""
+        action = self._source.random.choice(actions)
         self._explored.schedule += (Deviation(place, action),)
         return action
 
-    def _actions(self, link: SimulatedLink, message: Message, receiver: str) -> tuple[str, ...]:
+    def _actions(self, receiver: str) -> tuple[str, ...]:
         actions = [LATER, HELD, LOST]
         if not self._has_killed and receiver != "zookeeper" and self._alive() == 2:
             actions.append(KILLED)
