@@ -10,7 +10,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from chaos.bugs import clients, commits, decisions, envelopes, fencing, metadata, records, terms
+from chaos.bugs import (
+    clients,
+    commits,
+    decisions,
+    envelopes,
+    exactly_once,
+    fencing,
+    metadata,
+    records,
+    terms,
+)
 from chaos.bugs.bug import Bug, Composition
 from node.assembly.parts import Parts, build_parts
 from node.collaborators import PRODUCTION, Collaborators
@@ -21,6 +31,7 @@ BUGS: Final[tuple[Bug, ...]] = (
     *terms.BUGS,
     *commits.BUGS,
     *envelopes.BUGS,
+    *exactly_once.BUGS,
     *decisions.BUGS,
     *metadata.BUGS,
     *clients.BUGS,
