@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -58,6 +58,8 @@ _TEXT_FIELDS: Final = {
 _RECEIVED, _DECIDED, _METRICS = NUMBERS["received"], NUMBERS["decided"], NUMBERS["metrics"]
 _RESPONDED: Final = NUMBERS["responded"]
 _FAULTS: Final = frozenset((NUMBERS["fault"], NUMBERS["healed"]))
+_LIVES: Final = frozenset(NUMBERS[key] for key in ("started", "stopped", "ended", "fault"))
+_KILL: Final = "kill"  # the fault
 _QUEUES: Final = (
     "kafka_controller_kafkacontroller_activecontrollercount",
     "kafka_controller_controllereventmanager_eventqueuesize",
@@ -65,10 +67,11 @@ _QUEUES: Final = (
     "kafka_server_socket_server_connection_count",
 )
 # An event of a kind on the left causes the events on the right with the same values of two fields.
-_ATTEMPT, _COMMIT, _DECISION, _ZXID = range(4)
+_ATTEMPT, _COMMIT, _DECISION, _ZXID, _CLAIM = range(5)
 _GIVES: Final = {
     NUMBERS["forward_sent"]: ((_ATTEMPT, "request_id", "attempt"),),
     NUMBERS["commit_sent"]: ((_COMMIT, "number", ""),),
+    NUMBERS["claimed"]: ((_CLAIM, "node", "epoch"),),
     NUMBERS["decided"]: ((_DECISION, "request_id", "zxid"),),
     _TRANSACTION: ((_ZXID, "zxid", ""),),
 }
@@ -159,6 +162,8 @@ class Rows:
     samples: list[tuple[float, int, list[float]]] = field(default_factory=list)
     skipped: int = 0  # lines that are no events
     late: int = 0  # rows that came after later rows had been shown
+    # Node -> positions at which it started (True) or ended (False).
+    lives: dict[int, list[tuple[int, bool]]] = field(default_factory=dict)
     _last: dict[int, int] = field(default_factory=dict)  # request -> its last position
     _links_of: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
     _by_id: dict[str, Request] = field(default_factory=dict)
@@ -231,6 +236,8 @@ class Rows:
         for number in self.requests.keys() - self._last.keys() - self._links_of.keys():
             request = self.requests.pop(number)
             del self._by_id[request.request_id], self._by_handle[request.handle]
+        for lives in self.lives.values():
+            del lives[: max(bisect_left(lives, (self.base, False)) - 1, 0)]
         first = self.columns["t"][0] if self.columns["t"] else 0.0
         self.samples = [sample for sample in self.samples if sample[0] >= first]
 
@@ -245,6 +252,12 @@ class Rows:
             return
         self.links.append((position, number))
         self._links_of.setdefault(number, []).append((position, number))
+
+    def is_running(self, node: int, position: int) -> bool:
+        """Return whether a process runs; a process of which nothing is known does."""
+        lives = self.lives.get(node, [])
+        before = bisect_right(lives, (position, True)) - 1
+        return before < 0 or lives[before][1]
 
     def links_since(self, position: int) -> list[tuple[int, int]]:
         """Return the links of transactions from a position on."""
@@ -281,6 +294,7 @@ class Collector:
         self._given: dict[tuple[Any, ...], int] = {}
         self._needed: list[tuple[int, tuple[Any, ...]]] = []
         self._links: dict[int, list[int]] = {}
+        self._lives: dict[int, tuple[int, bool]] = {}
         self._waiting = self._no_rows()
         self._chunk: list[tuple[Any, ...]] = []
         self._count = 0
@@ -372,6 +386,9 @@ class Collector:
         for place, row in enumerate(released):
             for number in self._links.get(row, ()):
                 self.rows.link(start + place, number)
+            if row in self._lives:
+                node, runs = self._lives[row]
+                self.rows.lives.setdefault(node, []).append((start + place, runs))
         self._keep(order[count:])
         return count
 
@@ -391,6 +408,7 @@ class Collector:
         self._links = {
             handles[row]: numbers for row, numbers in self._links.items() if row in handles
         }
+        self._lives = {handles[row]: life for row, life in self._lives.items() if row in handles}
         self._count = len(order)
 
     def _row(self, event: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -430,10 +448,13 @@ class Collector:
         elif kind == _RESPONDED and error and request:
             request.error = error
         self._note_causes(kind, event)
+        peer = self._peer(kind, get)
+        if kind in _LIVES and (kind != NUMBERS["fault"] or event["action"] == _KILL):
+            self._lives[self._count] = peer or node, kind == NUMBERS["started"]
         return (
             *(t, get("zxid") or 0, request.handle if request else 0, get("epoch") or 0),
             *(get("number") or 0, text, node),
-            *(self._peer(kind, get), min(get("attempt") or 0, 0xFFFF)),
+            *(peer, min(get("attempt") or 0, 0xFFFF)),
             *(NO_ERROR if error is None else error, kind, lane, flags),
         )
 
@@ -491,6 +512,8 @@ class Collector:
             self._links[self._count] = sorted(requests)
         zxid = line["zxid"]
         self._note_causes(_TRANSACTION, {"zxid": zxid, "number": number or None})
+        if flags & CONTROLLER_CREATED:
+            self._needed.append((self._count, (_CLAIM, self.rows.nodes.values[peer], epoch)))
         return (
             *(line["time_ms"] - self._started_ms, zxid, 0, epoch, number),
             *(self.rows.texts.number(line["session"]), 0, peer, 0, NO_ERROR, _TRANSACTION),

@@ -294,9 +294,10 @@ export class Cluster {
         state.brokers.set(node, "stopped");
         break;
       case "ended":
-        state.brokers.set(peer, "stopped");
+        if (state.brokers.get(peer) !== "killed") state.brokers.set(peer, "stopped");
         break;
       case "fault":
+        if (evidence.text(position) === "kill") state.brokers.set(peer, "killed");
         state.faults.set(`${evidence.text(position)} ${peer}`, position);
         break;
       case "healed":

@@ -46,7 +46,7 @@ export class Inspector {
         html("span", { class: "sentence" }, this.page.cached(row)?.caption ?? this.page.rowTitle(row)))));
     const swatch = html("span", { class: "swatch" });
     swatch.style.background = requestColor(number);
-    const client = [request.software, request.softwareVersion].filter(Boolean).join(" ");
+    const client = [request.software, request.softwareVersion].filter((text) => text && text !== "unknown").join(" ");
     const names = request.elements.join(", ") + (request.elementCount > request.elements.length ? ", …" : "");
     const facts = [["API", `${request.api} version ${request.version}`], ["Principal", request.principal], ["Client", `${client} ${request.clientId}`],
       ["Names", names], ["Error", request.error || "none"], ["Request id", request.id]];

@@ -31,7 +31,7 @@ from bridgehead.ui.diagram import as_mermaid, as_svg, diagram_of
 from bridgehead.ui.export import MODULES, STATIC, exported_page, script
 from bridgehead.ui.ordering import causal_order
 from bridgehead.ui.reading import RunReader, find_run, read_run
-from bridgehead.ui.rows import COLUMNS, Collector
+from bridgehead.ui.rows import COLUMNS, CONTROLLER_CREATED, Collector
 from bridgehead.ui.vocabulary import KINDS, NUMBERS, NUMBERS_BY_NAME
 from event_log.events import EVENT_KINDS
 from tests import golden_histories
@@ -261,6 +261,46 @@ def test_a_resend_of_a_recorded_request_says_that_nothing_runs_twice(run: Path) 
         r"is recorded \(zxid 0x5\), so nothing runs twice\.",
         resend,
     )
+
+
+def test_a_broker_is_down_from_its_kill_until_it_starts_again(run: Path) -> None:
+    """An Envelope to it gets nothing, whatever its attempt; the page says so."""
+    path = next(run.glob("node=2/*.jsonl"))
+    events = [json.loads(line) for line in path.read_text().splitlines()]
+    sent = next(e for e in events if e["kind"] == "forward_sent")
+    started = next(e for e in events if e["kind"] == "started")
+    end, later = max(e["seq"] for e in events) + 1, sent["mono_ns"] + 10**9
+    changes = (
+        {"kind": "fault_injected", "action": "kill", "target": "3"},
+        {**sent, "controller_id": 3, "attempt": 2},
+        {**started, "node": "3"},
+        {**sent, "controller_id": 3, "attempt": 3},
+        {"kind": "node_ended", "ended_node": "3", "status": 1},
+        {**sent, "controller_id": 3, "attempt": 4},
+    )
+    with path.open("a") as file:
+        for at, change in enumerate(changes):
+            event = {**sent, **change, "seq": end + at, "mono_ns": later + at}
+            if change["kind"] != "forward_sent":
+                del event["controller_id"]
+            file.write(json.dumps(event) + "\n")
+    reader = read_run(run)
+    captions = [item["caption"] for item in model.details(reader, 0, 500)]
+    down = [" which is down" in caption for caption in captions if "resends" in caption]
+    assert down == [True, False, True]
+    rows = reader.collector.rows
+    rows.drop(len(rows))
+    node = rows.nodes.values.index("3")
+    assert (rows.is_running(node, len(rows)), len(rows.lives[node])) == (False, 1)
+
+
+def test_an_election_follows_its_claim(run: Path) -> None:
+    """ZooKeeper's time has no fractions of a millisecond."""
+    positions = keys(read_run(run))
+    flags = read_run(run).collector.rows.columns["flags"]
+    elections = [at for at, flag in enumerate(flags) if flag & CONTROLLER_CREATED]
+    assert elections
+    assert positions.index("claimed") < elections[0]
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.name], ids=lambda k: k.key)
