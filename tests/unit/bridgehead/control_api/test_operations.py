@@ -53,8 +53,8 @@ def test_each_field_is_an_option_or_an_argument_of_the_command(path: str) -> Non
     operation = BY_PATH[path]
     command = commands()[" ".join(operation.words)]
     parameters = {str(parameter.name) for parameter in command.params}
-    other = {"id": "broker", "timeout_s": "timeout", "seconds": "duration", "delay_ms": "delay"}
-    other["jitter_ms"] = "jitter"
+    other = {"id": "broker", "timeout_s": "timeout", "seconds": "duration"}
+    other |= {"delay_ms": "delay", "jitter_ms": "jitter"}
     assert {other.get(field.name, field.name) for field in operation.fields} <= parameters
 
 
