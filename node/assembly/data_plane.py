@@ -81,6 +81,7 @@ class DataPlane:
         self._evidence = evidence
         self._cache = cache
         self._configs = configs
+        self._broker_id = config.broker_id
         self._checkpoint_s = (
             config.broker.long("replica.high.watermark.checkpoint.interval.ms") / 1000
         )
@@ -89,7 +90,15 @@ class DataPlane:
         self._is_loaded = False
         self._topic_ids = KnownTopicIds()
 
-    async def open(self) -> None:
+    def check_owner(self, cluster_id: str | None) -> None:
+        """Check that the logs belong to this broker; `cluster_id`: None if ZooKeeper names none.
+
+        Raises:
+            OSError: a log directory belongs to another cluster or broker.
+        """
+        self.directories.check_owner(self._broker_id, cluster_id)
+
+    async def open(self, cluster_id: str) -> None:
         """Load all logs; after an unclean shutdown, recover them.
 
         Raises:
@@ -97,6 +106,7 @@ class DataPlane:
         """
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(None, self.directories.load)
+        self.directories.set_owner(self._broker_id, cluster_id)
         self.directories.files.remove = lambda paths: loop.run_in_executor(None, remove_all, paths)
         self._is_loaded = True
         self.partitions.add_listener(self.groups)

@@ -6,6 +6,7 @@ from typing import Final
 
 from tests.hostile.browser import attack_the_report
 from tests.hostile.damaged_logs import damage_the_logs
+from tests.hostile.ensembles import attack_the_ensemble
 from tests.hostile.evidence import plant_evidence
 from tests.hostile.family import Family
 from tests.hostile.full_disks import fill_the_disk
@@ -22,5 +23,6 @@ FAMILIES: Final = (
     Family("full disks", fill_the_disk),
     Family("report in a browser", attack_the_report),
     Family("ZooKeeper", attack_zookeeper),
+    Family("ensembles", attack_the_ensemble),
     Family("many topics", create_many_topics),
 )
