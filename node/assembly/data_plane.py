@@ -30,6 +30,7 @@ from broker_proxy.metadata.session import ZooKeeperWatcher
 from cluster_model.configs.broker_configs import EffectiveBrokerConfig
 from cluster_model.configs.topic_configs import TopicDefaults
 from cluster_model.records import ConfigResource
+from cluster_model.session_state import ConnectionLostError
 from data_plane.compaction import Compaction
 from data_plane.groups.service import GroupService
 from data_plane.log.log_directories import LogDirectories
@@ -167,6 +168,8 @@ class DataPlane:
                 await self.partitions.apply_retention()
                 self.partitions.expire_producers(self._number("producer.id.expiration.ms"))
                 self._warn_of_full_disks()
+            except ConnectionLostError as lost:
+                _log.warning("retention waits for ZooKeeper: %s", lost)
             except Exception:
                 _log.exception("retention failed; it is tried again at the next interval")
 
@@ -176,6 +179,8 @@ class DataPlane:
             try:
                 keys_max = self._number("log.cleaner.dedupe.buffer.size") // KEY_BYTES
                 await self._compaction.compact(max(keys_max, 1))
+            except ConnectionLostError as lost:
+                _log.warning("compaction waits for ZooKeeper: %s", lost)
             except Exception:
                 _log.exception("compaction failed; it is tried again at the next interval")
 

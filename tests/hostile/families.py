@@ -11,7 +11,9 @@ from tests.hostile.evidence import plant_evidence
 from tests.hostile.family import Family
 from tests.hostile.full_disks import fill_the_disk
 from tests.hostile.many_topics import create_many_topics
+from tests.hostile.memory import fill_the_memory
 from tests.hostile.other_users import attack_as_another_user
+from tests.hostile.policies import hang_the_policy
 from tests.hostile.prepared_folders import prepare_folders
 from tests.hostile.zookeeper import attack_zookeeper
 
@@ -24,5 +26,7 @@ FAMILIES: Final = (
     Family("report in a browser", attack_the_report),
     Family("ZooKeeper", attack_zookeeper),
     Family("ensembles", attack_the_ensemble),
+    Family("hanging policies", hang_the_policy),
+    Family("memory", fill_the_memory),
     Family("many topics", create_many_topics),
 )
