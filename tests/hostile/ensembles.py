@@ -74,7 +74,8 @@ class Members:
 
     def pids(self) -> list[int]:
         """Return their process ids; the leader is the first."""
-        leaders, followers = [], []
+        leaders: list[int] = []
+        followers: list[int] = []
         for entry in Path("/proc").iterdir():
             with suppress(OSError):
                 command = (entry / "cmdline").read_bytes() if entry.name.isdecimal() else b""
