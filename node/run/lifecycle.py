@@ -48,7 +48,7 @@ class Node:
         """Open everything and register; return the server once it serves clients.
 
         Raises:
-            OSError: a port is taken.
+            OSError: a port is taken, or the logs belong to another cluster or broker.
             ConnectionLostError: ZooKeeper does not answer at the start. If the connection breaks
                 later, the start continues after a reconnect, as in Kafka.
             RegistrationRejectedError: the broker id is taken.
@@ -72,6 +72,8 @@ class Node:
             parts.controller.api_ranges,
         )
         await watcher.open()
+        if parts.broker.data_plane is not None:  # before this node writes anything
+            parts.broker.data_plane.check_owner(await watcher.until_reply(watcher.find_cluster_id))
         # Repeat until the new paths are visible: this broker's ZooKeeper server may lag behind.
         has_paths = partial(watcher.has_start_up_paths, parts.start_up_paths)
         while not await watcher.until_reply(has_paths):
@@ -88,7 +90,7 @@ class Node:
             }
         )
         if parts.broker.data_plane is not None:
-            await parts.broker.data_plane.open()
+            await parts.broker.data_plane.open(state.cluster_id)
         server = self._server = build_server(parts)
         configs.limits_changed.subscribe(server.limits_changed)
         self._listeners = tuple(
