@@ -16,7 +16,7 @@ from cluster_model.znodes.access import OPEN
 from cluster_model.znodes.layout import START_UP_PATHS
 from rehearse.checks import RULES
 from rehearse.findings import Outcome, Rule
-from rehearse.znodes import Znode, ZnodeTree
+from rehearse.znodes import Znode, ZnodeTree, is_in_layout
 
 CLUSTER_ID: Final = "u3aX0wQ7T1ebcP5xY2mJZg"
 BROKERS: Final = (1, 2, 3)
@@ -30,7 +30,7 @@ _TOPIC_IDS: Final = {
     "payments": "Zt0T6Zb3RqS9lJYv4mWJ8g",
     "audit": "h1L7c2n4S9-0Vbq5XrTz_A",
 }
-DELEGATION_TOKEN: Final = "Yk9QmT3sQ5aJ7uVx2nB4dw"
+TOKEN: Final = "Yk9QmT3sQ5aJ7uVx2nB4dw"  # noqa: S105 - an id, which is no secret
 _RULES: Final[Mapping[str, Rule]] = {rule.id: rule for rule in RULES}
 
 
@@ -82,7 +82,7 @@ def _parents(path: str) -> list[str]:
 def healthy() -> ZnodeTree:
     """Return the tree of a cluster of three brokers, without any inconsistency."""
     znodes: dict[str, Znode] = {}
-    contents: dict[str, bytes | None] = dict.fromkeys(START_UP_PATHS)
+    contents: dict[str, bytes | None] = dict.fromkeys(filter(is_in_layout, START_UP_PATHS))
     contents |= _topics() | _configs() | _acls()
     contents |= {
         "/cluster/id": _json({"version": "1", "id": CLUSTER_ID}),
@@ -91,7 +91,7 @@ def healthy() -> ZnodeTree:
         "/latest_producer_id_block": _json(
             {"version": 1, "broker": 2, "block_start": "4000", "block_end": "4999"}
         ),
-        f"/delegation_token/tokens/{DELEGATION_TOKEN}": _token(DELEGATION_TOKEN),
+        f"/delegation_token/tokens/{TOKEN}": _token(TOKEN),
     }
     for path, data in contents.items():
         for parent in _parents(path):
@@ -507,24 +507,20 @@ SEEDS: Final = (
         "token_unreadable",
         "a delegation token is cut off",
         rule="token-unreadable",
-        put={f"/delegation_token/tokens/{DELEGATION_TOKEN}": _token(DELEGATION_TOKEN)[:-1]},
-        items=(f"delegation token {DELEGATION_TOKEN}",),
+        put={f"/delegation_token/tokens/{TOKEN}": _token(TOKEN)[:-1]},
+        items=(f"delegation token {TOKEN}",),
     ),
     Seed(
         "token_version",
         "a delegation token has a future version",
         rule="token-odd",
-        put={f"/delegation_token/tokens/{DELEGATION_TOKEN}": _token(DELEGATION_TOKEN, version=4)},
+        put={f"/delegation_token/tokens/{TOKEN}": _token(TOKEN, version=4)},
     ),
     Seed(
         "token_old",
         "a delegation token is of Kafka 3.2",
         rule="token-old",
-        put={
-            f"/delegation_token/tokens/{DELEGATION_TOKEN}": _token(
-                DELEGATION_TOKEN, version=1, tokenRequester=None
-            )
-        },
-        items=(f"delegation token {DELEGATION_TOKEN}",),
+        put={f"/delegation_token/tokens/{TOKEN}": _token(TOKEN, version=1, tokenRequester=None)},
+        items=(f"delegation token {TOKEN}",),
     ),
 )

@@ -7,16 +7,17 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from cluster_model.topic_names import CLUSTER_METADATA_TOPIC, is_legal
-from cluster_model.znodes.values import INT32_MAX
+from cluster_model.znodes.values import INT32_MAX, shortened
 from rehearse.cluster import Cluster, State, Topic, read_state
 from rehearse.findings import Evidence, Outcome, Place, Rule
 
 _SHOWN_MAX: Final = 5
+_SHOWN_CHARS_MAX: Final = 80
 
 
 def some(items: list[int] | list[str]) -> str:
     """Return the first items as text, and how many there are besides."""
-    shown = ", ".join(map(str, items[:_SHOWN_MAX]))
+    shown = ", ".join(shortened(str(item), _SHOWN_CHARS_MAX) for item in items[:_SHOWN_MAX])
     return shown if len(items) <= _SHOWN_MAX else f"{shown} and {len(items) - _SHOWN_MAX:,} more"
 
 

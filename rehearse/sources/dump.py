@@ -35,8 +35,10 @@ _SHOWN: Final[Mapping[str, Callable[[str], bool]]] = {
 _TOKENS: Final = "/delegation_token/tokens/"
 
 
-def write_dump(tree: ZnodeTree, file: Path, key: bytes | None = None) -> None:
-    """Write a tree to a file that only its owner can read. `key` seals the secrets.
+def write_dump(tree: ZnodeTree, file: Path, key: bytes | None = None) -> int:
+    """Write a tree to a file that only its owner can read; return how many znodes have secrets.
+
+    `key` seals the secrets; without it they are left out.
 
     Raises:
         SourceError: the file cannot be written.
@@ -50,15 +52,19 @@ def write_dump(tree: ZnodeTree, file: Path, key: bytes | None = None) -> None:
         "secrets": "left out" if fernet is None else "sealed",
         "znodes": len(tree.znodes),
     }
+    secrets = 0
     part = file.with_name(f"{file.name}.part")
     try:
         with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
             out.write(orjson.dumps(header) + b"\n")
             for path in sorted(tree.znodes):
-                out.write(orjson.dumps(_line(path, tree.znodes[path], fernet)) + b"\n")
+                line = _line(path, tree.znodes[path], fernet)
+                secrets += "left_out" in line
+                out.write(orjson.dumps(line) + b"\n")
         part.replace(file)
     except OSError as error:
         raise SourceError(f"{file} cannot be written: {error.strerror}.") from None
+    return secrets
 
 
 def _line(path: str, znode: Znode, fernet: Fernet | None) -> dict[str, Any]:
