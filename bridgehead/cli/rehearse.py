@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-import click
 import typer
 
 from bridgehead.cli.options import JsonOption, run_module
@@ -56,6 +56,16 @@ ServerPropertiesOption = Annotated[
 ]
 
 
+class KafkaVersion(StrEnum):
+    """The releases of Kafka whose migration is known."""
+
+    V3_9_1 = "3.9.1"
+    V3_9_2 = "3.9.2"
+
+
+KafkaOption = Annotated[KafkaVersion, typer.Option("--kafka", help="The controllers' version.")]
+
+
 def source_arguments(
     zookeeper: str | None,
     snapshot: Path | None,
@@ -91,10 +101,7 @@ def scan(
     transaction_logs: TransactionLogsOption = None,
     key: KeyOption = None,
     server_properties: ServerPropertiesOption = None,
-    kafka: Annotated[
-        str,
-        typer.Option(click_type=click.Choice(["3.9.1", "3.9.2"]), help="The controllers' version."),
-    ] = "3.9.1",
+    kafka: KafkaOption = KafkaVersion.V3_9_1,
     json_output: JsonOption = False,
     junit: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the findings as JUnit XML.")
