@@ -185,25 +185,29 @@ def read_state(data: bytes | None) -> State | str | None:
 
 
 class Configs(NamedTuple):
-    """The configs of an entity: any JSON values. `is_unreadable`: Kafka reads no configs there."""
+    """The configs of an entity: any JSON values. `is_unreadable`: Kafka reads no configs there.
+
+    `left_out` has the names of configs whose values a dump does not have.
+    """
 
     path: str
     values: Mapping[str, Any]
-    is_unreadable: bool
+    is_unreadable: bool = False
+    left_out: tuple[str, ...] = ()
 
 
-def read_configs(path: str, data: bytes | None) -> Configs:
+def read_configs(path: str, znode: Znode) -> Configs:
     """Return the configs that a znode below /config has."""
-    if data is None:
-        return Configs(path, {}, is_unreadable=False)
+    if znode.data is None:
+        return Configs(path, {})
     try:
-        content = json_value(data)
+        content = json_value(znode.data)
     except UnreadableError:
         return Configs(path, {}, is_unreadable=True)
     configs = content.get("config") if isinstance(content, dict) else None
     if not isinstance(configs, dict):
         return Configs(path, {}, is_unreadable=content is not MISSING)
-    return Configs(path, configs, is_unreadable=False)
+    return Configs(path, configs, left_out=znode.left_out)
 
 
 class ServerProperties(NamedTuple):
@@ -296,21 +300,21 @@ class Cluster:
         numbers = map(java_int, self.tree.children("/brokers/ids"))
         return frozenset(number for number in numbers if number is not None)
 
-    def configs(self, entity_type: str) -> Iterator[tuple[str, Configs, Znode]]:
-        """Yield name, configs and znode of each entity, also if a dump left a part out."""
+    def configs(self, entity_type: str) -> Iterator[tuple[str, Configs]]:
+        """Yield name and configs of each entity, also if a dump left a part out."""
         for name in self.tree.children(f"/config/{entity_type}"):
             path = f"/config/{entity_type}/{name}"
             znode = self.tree.znodes[path]
             if znode.data is not None or znode.hidden is None:
-                yield name, read_configs(path, znode.data), znode
+                yield name, read_configs(path, znode)
 
     def client_configs(self) -> Iterator[tuple[str, Configs]]:
         """Yield the type (users, clients, ips, or users/clients) and configs of each entity."""
         for entity_type in ("users", "clients", "ips"):
-            for _, configs, _ in self.configs(entity_type):
+            for _, configs in self.configs(entity_type):
                 yield entity_type, configs
         for user in self.tree.children("/config/users"):
-            for _, configs, _ in self.configs(f"users/{user}/clients"):
+            for _, configs in self.configs(f"users/{user}/clients"):
                 yield "users/clients", configs
 
     def controller_files(self) -> Iterator[ServerProperties]:

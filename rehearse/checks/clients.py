@@ -65,9 +65,11 @@ def _not_numbers(cluster: Cluster) -> Iterator[Place]:
 
 
 def _unknown_keys(cluster: Cluster) -> Iterator[Place]:
+    left_out = {configs.path: configs.left_out for _, configs in cluster.client_configs()}
     for entity_type, path, quotas in _quotas(cluster):
-        keys = _KEYS[entity_type]
-        names = [k for k, value in quotas.items() if k not in keys and _number(value) is not None]
+        numbers = [key for key, value in quotas.items() if _number(value) is not None]
+        known = (*_KEYS[entity_type], *_SCRAM)
+        names = [key for key in (*numbers, *left_out[path]) if key not in known]
         if names:
             yield Place(path, some(names))
 

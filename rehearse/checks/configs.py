@@ -24,10 +24,10 @@ def _texts(values: Mapping[str, Any]) -> dict[str, str]:
 def _migrated_types(cluster: Cluster) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     """Yield the type, the path and the configs of each entity that the migration reads."""
     names = {topic.name for topic in cluster.topics}
-    for name, configs, _ in cluster.configs("topics"):
+    for name, configs in cluster.configs("topics"):
         if name in names:
             yield "topics", configs.path, configs.values
-    for _, configs, _ in cluster.configs("brokers"):
+    for _, configs in cluster.configs("brokers"):
         yield "brokers", configs.path, configs.values
     for _, configs in cluster.client_configs():
         yield "clients", configs.path, configs.values
@@ -48,7 +48,7 @@ def _ghosts(cluster: Cluster) -> Iterator[Place]:
 
 def _unreadable(cluster: Cluster) -> Iterator[Place]:
     for entity_type in ("topics", "brokers"):
-        for _, configs, _ in cluster.configs(entity_type):
+        for _, configs in cluster.configs(entity_type):
             if configs.is_unreadable:
                 yield Place(configs.path)
     for _, configs in cluster.client_configs():
@@ -57,12 +57,13 @@ def _unreadable(cluster: Cluster) -> Iterator[Place]:
 
 
 def _invalid_topic_configs(cluster: Cluster) -> Iterator[Place]:
-    for _, configs, _ in cluster.configs("topics"):
+    for _, configs in cluster.configs("topics"):
         problems = [
             name
             for name, value in _texts(configs.values).items()
             if _is_invalid_for_topic(name, value)
         ]
+        problems += [name for name in configs.left_out if name not in TOPIC_CONFIGS]
         if problems:
             yield Place(configs.path, some(problems))
 
@@ -84,14 +85,14 @@ def _broker_names(cluster: Cluster) -> Iterator[Place]:
 def _unknown_brokers(cluster: Cluster) -> Iterator[Place]:
     if not cluster.registered:
         return
-    for name, configs, _ in cluster.configs("brokers"):
+    for name, configs in cluster.configs("brokers"):
         number = java_int(name)
         if number is not None and number not in cluster.registered and configs.values:
             yield Place(configs.path)
 
 
 def _invalid_broker_configs(cluster: Cluster) -> Iterator[Place]:
-    for _, configs, _ in cluster.configs("brokers"):
+    for _, configs in cluster.configs("brokers"):
         problems = [
             name
             for name, value in _texts(configs.values).items()
@@ -111,18 +112,18 @@ def _is_invalid_for_broker(name: str, value: str) -> bool:
 
 
 def _controller_defaults(cluster: Cluster) -> Iterator[Place]:
-    for name, configs, _ in cluster.configs("brokers"):
+    for name, configs in cluster.configs("brokers"):
         if is_default(name) and configs.values:
             yield Place(configs.path, some(list(configs.values)))
 
 
 def _passwords(cluster: Cluster) -> Iterator[tuple[str, str, str]]:
     """Yield path, config and value of the stored passwords; the value may be left out."""
-    for _, configs, znode in cluster.configs("brokers"):
+    for _, configs in cluster.configs("brokers"):
         for name, value in _texts(configs.values).items():
             if is_password(name):
                 yield configs.path, name, value
-        for name in znode.left_out:
+        for name in configs.left_out:
             if is_password(name):
                 yield configs.path, name, ""
 

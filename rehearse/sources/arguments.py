@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
@@ -44,6 +45,7 @@ def read_source(options: argparse.Namespace) -> tuple[str, ZnodeTree, list[Serve
     """
     properties = [read_properties(file) for file in options.server_properties]
     if options.zookeeper is not None:
+        logging.getLogger().addHandler(logging.NullHandler())  # kazoo logs each attempt
         access = _access(properties)
         return options.zookeeper, asyncio.run(read_ensemble(options.zookeeper, access)), properties
     if options.snapshot is not None:
