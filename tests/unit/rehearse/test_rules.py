@@ -313,6 +313,8 @@ GOOD = (
     {"/config/topics/audit": document(version=2, config={})},
     {"/config/topics/audit": None},
     {"/config/topics/audit": b""},
+    {"/config/users/alice": b"{}"},
+    {"/config/users/alice": b"null"},
     {"/config/topics/audit": document(version=1, config={"message.format.version": "2.1"})},
     {"/config/users/alice": configs(request_percentage="1e2", producer_byte_rate=" 5 ")},
     {"/config/users/alice": configs(producer_byte_rate="9223372036854775807")},
