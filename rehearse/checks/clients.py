@@ -73,8 +73,8 @@ def _unknown_keys(cluster: Cluster) -> Iterator[Place]:
     left_out = {configs.path: configs.left_out for _, configs in cluster.client_configs()}
     for entity_type, path, quotas in _quotas(cluster):
         numbers = [key for key, value in quotas.items() if _number(value) is not None]
-        known = (*_KEYS[entity_type], *_SCRAM)
-        names = [key for key in (*numbers, *left_out[path]) if key not in known]
+        valid = (*_KEYS[entity_type], *_SCRAM)
+        names = [key for key in (*numbers, *left_out[path]) if key not in valid]
         if names:
             yield Place(path, some(names))
 

@@ -230,7 +230,7 @@ RULES: Final = (
         outcome=Outcome.LOST,
         effect="Only one of the topics is in KRaft. Nothing is logged.",
         log="",
-        remedy="Give each topic its own topic_id, at the brokers' log folders too.",
+        remedy="Write into each topic's znode the id in partition.metadata of its log folders.",
         find=_shared_ids,
         evidence=Evidence.LIVE,
     ),

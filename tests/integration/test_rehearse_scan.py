@@ -1,4 +1,4 @@
-"""Scan and dump of a real ZooKeeper: the same from the ensemble, its files and a dump; read only."""
+"""Scan and dump only read a real ZooKeeper; ensemble, files and dump have the same tree."""
 
 from __future__ import annotations
 

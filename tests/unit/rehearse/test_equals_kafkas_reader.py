@@ -105,8 +105,8 @@ def test_states() -> None:
 def test_configs() -> None:
     path = "/config/users/alice"
     for data, _, kafka in cases("configs"):
-        found = is_found("config-not-a-string", cluster_with(path, data), path)
-        assert found == (kafka is RAISES), data
+        is_named = is_found("config-not-a-string", cluster_with(path, data), path)
+        assert is_named == (kafka is RAISES), data
         if kafka is not RAISES:
             assert read_configs(path, Znode(data)).values == kafka, data
 
@@ -115,14 +115,14 @@ def test_acls() -> None:
     path = "/kafka-acl/Topic/orders"
     for data, _, kafka in cases("acl"):
         cluster = cluster_with(path, data)
-        found = {
+        is_named = {
             rule: is_found(rule, cluster, path)
             for rule in ("acl-odd", "acl-principal", "acl-unreadable", "acl-word-unknown")
         }
-        assert (found["acl-odd"] or found["acl-principal"]) == (kafka is RAISES), data
-        assert found["acl-unreadable"] == (kafka == []), data
+        assert (is_named["acl-odd"] or is_named["acl-principal"]) == (kafka is RAISES), data
+        assert is_named["acl-unreadable"] == (kafka == []), data
         unknown = kafka is not RAISES and any("UNKNOWN" in entry for entry in kafka)
-        assert found["acl-word-unknown"] == unknown, data
+        assert is_named["acl-word-unknown"] == unknown, data
 
 
 def test_tokens() -> None:
@@ -153,10 +153,10 @@ def test_single_znodes(kind: str, path: str, rule: str) -> None:
 def test_controller_epochs() -> None:
     for data, _, kafka in cases("epoch"):
         last = kafka == 2**31 - 1
-        found = is_found(
+        is_named = is_found(
             "controller-epoch", cluster_with("/controller_epoch", data), "/controller_epoch"
         )
-        assert found == (kafka is RAISES or last), data
+        assert is_named == (kafka is RAISES or last), data
 
 
 def test_numbers() -> None:
@@ -209,8 +209,8 @@ def test_words_of_acls(kind: str) -> None:
         entry = {**good, field: text}
         data = json.dumps({"version": 1, "acls": [entry]}).encode()
         cluster = cluster_with("/kafka-acl/Topic/t", data)
-        found = is_found("acl-word-unknown", cluster, "/kafka-acl/Topic/t")
-        assert found == (kafka == "UNKNOWN"), text
+        is_named = is_found("acl-word-unknown", cluster, "/kafka-acl/Topic/t")
+        assert is_named == (kafka == "UNKNOWN"), text
         assert is_found("acl-odd", cluster, "/kafka-acl/Topic/t") == (kafka == "ANY"), text
 
 
