@@ -168,9 +168,9 @@ def judged(folder: Path) -> dict[str, str]:
     """Return the verdicts on who writes to ZooKeeper, and on what is kept."""
     judgements = judge(History(read_sealed(folder)))
     return {
-        str(judgement.row["property_id"]): str(judgement.row["verdict"])
+        judgement.row.property: str(judgement.row.verdict)
         for judgement in judgements
-        if judgement.row["property_id"] in WRITER_PROPERTIES
+        if judgement.row.property in WRITER_PROPERTIES
     }
 
 
