@@ -76,6 +76,7 @@ class RuleField:
     default: Any = None
     choices: tuple[str, ...] = ()
     low: float | None = None
+    high: float | None = None
 
 
 RULE_FIELDS: Final = (
@@ -122,8 +123,7 @@ RULE_FIELDS: Final = (
     RuleField(
         name="times",
         kind="integer",
-        meaning="Act on N matches; 0 means all: the default with `probability`.",
-        default=1,
+        meaning="Act on N matches; 0 means all. Without it: 1, or 0 with `probability`.",
         low=0,
     ),
     RuleField(
@@ -136,8 +136,9 @@ RULE_FIELDS: Final = (
     RuleField(
         name="probability",
         kind="number",
-        meaning="Act on each of these matches with this probability, at most 1.",
+        meaning="Act on each of these matches with this probability.",
         low=0,
+        high=1,
     ),
 )
 _NAMES: Final = frozenset(rule_field.name for rule_field in RULE_FIELDS)

@@ -91,6 +91,7 @@ _RULE: Final = (
             meaning=field.meaning,
             default=field.default,
             low=field.low,
+            high=field.high,
             choices=field.choices,
             required=field.name == "action",
         )
