@@ -95,7 +95,7 @@ test: setup ## [Change] all tests but the long ones and those with Docker
 test-fast: setup ## [Change] unit tests: no cluster, no network
 	@$(BIN)/python -m pytest tests/unit $(PARALLEL) $(ARGS)
 
-test-long: setup ## the long tests: the pipeline on Spark, repeated kills, many malformed frames
+test-long: setup ## the long tests: the pipeline on Spark, repeated kills, the pages as printed
 	@$(BIN)/python -m pytest -m "long and not docker and not soak" $(PARALLEL) $(ARGS)
 
 test-soak: setup ## runs for which CI has no time for each change; the nightly workflow has them

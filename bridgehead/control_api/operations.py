@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from bridgehead.fault_rules import RULE_FIELDS
+
 Kind = Literal["integer", "number", "string", "object"]
 _PYTHON_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "integer": (int,),
@@ -82,61 +84,20 @@ _KILLED: Final = {
     "pid": ("integer", "the pid of its process"),
 }
 _RULE: Final = (
-    Field(
-        name="action",
-        kind="string",
-        meaning="What happens to a matching request.",
-        required=True,
-        choices=("error", "delay", "drop", "close", "duplicate", "truncate"),
+    *(
+        Field(
+            name=field.name,
+            kind=field.kind,
+            meaning=field.meaning,
+            default=field.default,
+            low=field.low,
+            high=field.high,
+            choices=field.choices,
+            required=field.name == "action",
+        )
+        for field in RULE_FIELDS
     ),
     Field(name="broker", kind="integer", meaning="Only requests at this broker.", low=1),
-    Field(name="api", kind="string", meaning="Only requests of this API, such as CreateTopics."),
-    Field(name="versions", kind="string", meaning="Only these versions: `N` or `N-M`."),
-    Field(name="client_id", kind="string", meaning="Only requests of this client id."),
-    Field(name="principal", kind="string", meaning="Only requests of this principal, `TYPE:NAME`."),
-    Field(name="topic", kind="string", meaning="Only requests that name this topic."),
-    Field(name="error", kind="string", meaning="With `error`: the name of Kafka's error code."),
-    Field(name="delay_ms", kind="integer", meaning="With `delay`: how long, in milliseconds."),
-    Field(
-        name="jitter_ms",
-        kind="integer",
-        meaning="With `delay`: at most this much longer or shorter, in milliseconds.",
-    ),
-    Field(
-        name="side",
-        kind="string",
-        meaning="Between client and broker, or between broker and controller.",
-        default="client",
-        choices=("client", "envelope"),
-    ),
-    Field(
-        name="phase",
-        kind="string",
-        meaning="Before the execution, or after it.",
-        default="request",
-        choices=("request", "response"),
-    ),
-    Field(name="nth", kind="integer", meaning="Act from the N-th match on.", default=1, low=1),
-    Field(
-        name="times",
-        kind="integer",
-        meaning="Act on N matches; 0 means all. Without it: 1, or 0 with `probability`.",
-        low=0,
-    ),
-    Field(
-        name="count",
-        kind="string",
-        meaning="Who counts the matches: each broker its own, or all brokers together.",
-        default="broker",
-        choices=("broker", "cluster"),
-    ),
-    Field(
-        name="probability",
-        kind="number",
-        meaning="Act on each of these matches with this probability.",
-        low=0,
-        high=1,
-    ),
 )
 
 OPERATIONS: Final = (

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 import typer
 
-from bridgehead import fault_rules
 from bridgehead.cli.commands import build_app
 from bridgehead.cluster.control_commands import COMMANDS
 from bridgehead.control_api.openapi import openapi_document
@@ -18,11 +17,13 @@ from bridgehead.control_api.operations import (
     from_query,
     to_message,
 )
+from bridgehead.fault_rules import RULE_FIELDS
 
 # Other commands give a shell the same: `up` prints addresses when the cluster is ready.
 WITHOUT_COMMAND = {"/health", "/openapi", "/client", "/advertise", "/evidence"}
-# `node run` and `zookeeper run` are the commands of containers, without a supervisor.
-WITHOUT_OPERATION = {"node run", "zookeeper run"}
+# `node run` and `zookeeper run` are the commands of containers, without a supervisor; `zookeeper
+# dump` reads any ensemble.
+WITHOUT_OPERATION = {"node run", "zookeeper run", "zookeeper dump"}
 GROUPS = {"node", "controller", "zookeeper", "faults"}
 SINGLE = {"status", "heal", "reset", "upgrade", "down", "logs", "judge"}
 
@@ -53,8 +54,8 @@ def test_each_field_is_an_option_or_an_argument_of_the_command(path: str) -> Non
     operation = BY_PATH[path]
     command = commands()[" ".join(operation.words)]
     parameters = {str(parameter.name) for parameter in command.params}
-    other = {"id": "broker", "timeout_s": "timeout", "seconds": "duration", "delay_ms": "delay"}
-    other["jitter_ms"] = "jitter"
+    other = {"id": "broker", "timeout_s": "timeout", "seconds": "duration"}
+    other |= {"delay_ms": "delay", "jitter_ms": "jitter"}
     assert {other.get(field.name, field.name) for field in operation.fields} <= parameters
 
 
@@ -85,7 +86,7 @@ def test_fault_rule_keeps_fields_that_its_own_parser_checks() -> None:
 def test_document_has_each_field_of_a_fault_rule() -> None:
     """The document allows no other fields, so generated clients could not send a missing one."""
     fields = {field.name for field in BY_PATH["/faults/add"].fields}
-    assert fields == {"broker", *fault_rules._FIELDS}
+    assert fields == {"broker", *(rule_field.name for rule_field in RULE_FIELDS)}
 
 
 @pytest.mark.parametrize(
