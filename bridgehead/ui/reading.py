@@ -161,7 +161,8 @@ class RunReader:
         if self.log_folders or description(self.run).get("log_folders"):
             follower = TransactionFollower(self.run, self.log_folders, once=once)
             self.resources.append(follower)
-            self.commits = follower.path
+            if not follower.has_failed:
+                self.commits = follower.path
 
     def close(self) -> None:
         """Remove the files that the reader made."""
@@ -228,6 +229,11 @@ class TransactionFollower:
         deadline = time.monotonic() + _CATCH_UP_S
         while not self._has_caught_up() and time.monotonic() < deadline:
             time.sleep(_POLL_S)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the logs cannot be decoded: then no transaction is known."""
+        return self._process.poll() not in (None, 0)
 
     def _has_caught_up(self) -> bool:
         """Return whether the file has the transactions from before this process started."""

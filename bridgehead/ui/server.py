@@ -209,6 +209,7 @@ class _Pages:
             {
                 **model.about(served.reader),
                 "live": served.live,
+                "rowsMax": served.rows_max if served.live else None,
                 "folder": served.shown_run,
                 "actionToken": served.action_token if served.may_act else None,
                 "dataDir": str(served.data_dir) if served.data_dir else None,

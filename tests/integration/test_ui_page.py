@@ -16,7 +16,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from bridgehead.ui.reading import find_run, read_run, recorded_run
-from bridgehead.ui.server import Served
+from bridgehead.ui.server import Served, open_run
 from event_log.commits import CommitLine
 from judge.evidence.run_lookup import read_run as read_evidence
 from tests import golden_histories
@@ -108,6 +108,44 @@ def test_the_crown_moves_in_a_replay(chromium: Browser, run: Path) -> None:
         page.click("#tab-verdicts")
         expect(page.locator(".verdict").first).to_have_text("PASS", timeout=60_000)
         assert ui_page.errors(page) == []
+
+
+def test_a_live_page_drops_old_rows_and_keeps_what_they_said(
+    chromium: Browser, run: Path, tmp_path: Path
+) -> None:
+    """A run grows while a page follows it; server and browser keep a few rows."""
+    copy = tmp_path / "run"
+    content = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+
+    def grow(share: float) -> int:
+        for path, data in content.items():
+            whole = share == 1 or path.suffix != ".jsonl"
+            target = copy / path.relative_to(run)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data if whole else data[: round(len(data) * share)])
+        reader = read_run(copy)
+        return len(reader.collector.rows)
+
+    grow(0.2)
+    served = Served(open_run(copy), str(copy), follows=True, rows_max=900)
+    with ui_page.serving(served) as address:
+        page = ui_page.open_page(chromium, address)
+        for share in (0.4, 0.7, 1.0):
+            count = grow(share)
+            expect(page.locator("#clock")).to_contain_text(f"of {count:,}", timeout=30_000)
+        assert page.evaluate("() => page.evidence.count - page.evidence.base") <= 900
+        expect(page.locator("#notices")).to_contain_text("are no longer on this page")
+        shown = page.evaluate(
+            "() => { const s = page.cluster.at(page.evidence.last);"
+            " return [s.controller, s.epoch, [...s.brokers].sort()]; }"
+        )
+        page.click("#tab-timeline")
+        assert ui_page.errors(page) == []
+    replayed = ui_page.open_page(chromium, ui_page.export(run, tmp_path / "run.html"))
+    assert shown == replayed.evaluate(
+        "() => { const s = page.cluster.at(page.evidence.last);"
+        " return [s.controller, s.epoch, [...s.brokers].sort()]; }"
+    )
 
 
 def test_search_finds_requests_by_what_they_are(chromium: Browser, exported: str) -> None:
