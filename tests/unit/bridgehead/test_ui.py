@@ -32,6 +32,7 @@ from bridgehead.ui.export import MODULES, STATIC, exported_page, script
 from bridgehead.ui.ordering import causal_order
 from bridgehead.ui.reading import RunReader, find_run, read_run
 from bridgehead.ui.rows import COLUMNS, CONTROLLER_CREATED, Collector
+from bridgehead.ui.verdicts import judged
 from bridgehead.ui.vocabulary import KINDS, NUMBERS, NUMBERS_BY_NAME
 from event_log.events import EVENT_KINDS
 from tests import golden_histories
@@ -470,3 +471,16 @@ def test_the_plug_in_writes_the_page_of_a_failed_tests_cluster(tmp_path: Path) -
     assert "Content-Security-Policy" in page.read_text(encoding="utf-8")
     missing: Any = SimpleNamespace(evidence_dir=tmp_path / "no" / "evidence" / "run=no")
     assert _page_of(missing, "x").startswith("no page: bridgehead: ")
+
+
+def test_while_a_cluster_runs_only_a_violation_is_final(tmp_path: Path) -> None:
+    golden = golden_histories.load("timed_out_request_committed_twice")
+    reader = read_run(golden_histories.expand(golden, tmp_path / "run"))
+    live = judged(reader, live=True)
+    verdicts = {row["property"]: row["verdict"] for row in live["properties"]}
+    assert (live["verdict"], verdicts.pop("D3")) == ("FAIL", "FAIL")
+    assert "OPEN" in verdicts.values()
+    assert set(verdicts.values()) <= {"OPEN", "FAIL"}
+    (violated,) = (row for row in live["properties"] if row["property"] == "D3")
+    zxids = reader.collector.rows.columns["zxid"]
+    assert [zxids[violation["position"]] for violation in violated["violations"]] == [8]
