@@ -88,6 +88,7 @@ class RunReader:
     commits: Path | None = None  # decoded transactions of a run that is not sealed
     log_folders: Sequence[str] = ()  # of ZooKeeper's members; by default run.json has them
     resources: list[TransactionFollower] = field(default_factory=list)
+    znodes: dict[str, Any] | None = None  # before the first row; None: no row was dropped
     _known: set[Path] = field(default_factory=set)
 
     @classmethod

@@ -110,6 +110,14 @@ def test_the_crown_moves_in_a_replay(chromium: Browser, run: Path) -> None:
         assert ui_page.errors(page) == []
 
 
+STATE_AT_END = """async () => {
+  const state = page.cluster.at(page.evidence.last);
+  await page.views.metadata.show(page.evidence.last);
+  const znodes = [...page.views.metadata.znodes(page.evidence.last)[0]].sort();
+  return [state.controller, state.epoch, [...state.brokers].sort(), znodes];
+}"""
+
+
 def test_a_live_page_drops_old_rows_and_keeps_what_they_said(
     chromium: Browser, run: Path, tmp_path: Path
 ) -> None:
@@ -133,19 +141,17 @@ def test_a_live_page_drops_old_rows_and_keeps_what_they_said(
         for share in (0.4, 0.7, 1.0):
             count = grow(share)
             expect(page.locator("#clock")).to_contain_text(f"of {count:,}", timeout=30_000)
+            if share < 1:
+                page.evaluate(STATE_AT_END)
         assert page.evaluate("() => page.evidence.count - page.evidence.base") <= 900
         expect(page.locator("#notices")).to_contain_text("are no longer on this page")
-        shown = page.evaluate(
-            "() => { const s = page.cluster.at(page.evidence.last);"
-            " return [s.controller, s.epoch, [...s.brokers].sort()]; }"
-        )
-        page.click("#tab-timeline")
+        shown = page.evaluate(STATE_AT_END)
+        open_view(page, "timeline")
         assert ui_page.errors(page) == []
     replayed = ui_page.open_page(chromium, ui_page.export(run, tmp_path / "run.html"))
-    assert shown == replayed.evaluate(
-        "() => { const s = page.cluster.at(page.evidence.last);"
-        " return [s.controller, s.epoch, [...s.brokers].sort()]; }"
-    )
+    assert shown == replayed.evaluate(STATE_AT_END)
+    assert shown[1] > 1
+    assert shown[3]
 
 
 def test_search_finds_requests_by_what_they_are(chromium: Browser, exported: str) -> None:

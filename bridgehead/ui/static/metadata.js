@@ -9,6 +9,7 @@ export class Metadata {
   constructor(page) {
     this.page = page;
     this.written = [];
+    this.next = 0;
     this.marked = null;
     this.mark = html("button", { type: "button", onclick: () => this.remember() }, "Compare with this moment");
     this.forget = html("button", { type: "button", hidden: true, onclick: () => this.remember(null) }, "Stop comparing");
@@ -27,25 +28,30 @@ export class Metadata {
     const { evidence, source } = this.page;
     if (this.loaded === evidence.count) return;
     this.loaded = evidence.count;
-    const since = this.written.length ? this.written.at(-1)[0] + 1 : 0;
-    const { first, operations } = await source.operations(since);
-    this.first ??= first;
-    // Two requests may have overlapped: what is known is left out.
-    const last = this.written.length ? this.written.at(-1)[0] : -1;
-    this.written.push(...operations.filter(([position]) => position > last));
+    const { first, operations } = await source.operations(this.next);
+    if (first) {
+      this.first = new Map(first);
+      this.next = 0;
+      this.written = [];
+    }
+    for (const written of operations) {
+      if (written[0] < this.next) continue; // Two requests overlapped.
+      this.written.push(written);
+      this.next = written[0] + 1;
+    }
+    // What dropped rows wrote becomes the state before the first row.
+    let dropped = 0;
+    while (dropped < this.written.length && this.written[dropped][0] < evidence.base) apply(this.first, this.written[dropped++]);
+    this.written.splice(0, dropped);
   }
 
   // The znodes after every transaction up to a position, and the last zxid.
   znodes(position) {
     const znodes = new Map(this.first);
     let zxid = 0;
-    for (const [at, of, operations] of this.written) {
-      if (at > position) break;
-      zxid = of;
-      for (const [kind, path, data] of operations) {
-        if (kind === "delete") znodes.delete(path);
-        else znodes.set(path, data);
-      }
+    for (const written of this.written) {
+      if (written[0] > position) break;
+      zxid = apply(znodes, written);
     }
     return [znodes, zxid];
   }
@@ -83,6 +89,14 @@ export class Metadata {
     const rest = shown.length > ROWS_MAX ? `, the first ${ROWS_MAX} of ${shown.length}` : "";
     return table(`${name}${rest}`, heads, shown.slice(0, ROWS_MAX));
   }
+}
+
+function apply(znodes, [, zxid, operations]) {
+  for (const [kind, path, data] of operations) {
+    if (kind === "delete") znodes.delete(path);
+    else znodes.set(path, data);
+  }
+  return zxid;
 }
 
 const HEADS = {

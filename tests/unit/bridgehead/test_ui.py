@@ -189,6 +189,26 @@ def test_dropped_rows_leave_the_others_where_they_were(run: Path) -> None:
     assert (rows.requests, rows.links, rows.number_of("r1")) == ({}, [], None)
 
 
+def test_what_dropped_rows_wrote_stays(run: Path) -> None:
+    reader = read_run(run)
+
+    def znodes() -> dict[str, Any]:
+        result = dict(model.first_znodes(reader))
+        for _, _, written in model.operations(reader, 0):
+            for kind, path, data in written:
+                result[path] = data
+                if kind == "delete":
+                    del result[path]
+        return result
+
+    at_end = znodes()
+    rows = reader.collector.rows
+    assert {"/brokers/topics/orders", "/controller_epoch"} <= at_end.keys()
+    while rows.base < len(rows):
+        model.drop(reader, min(3, len(rows) - rows.base))
+        assert znodes() == at_end
+
+
 def test_requests_are_numbered_in_the_order_of_their_first_rows(run: Path) -> None:
     rows = read_run(run).collector.rows
     first_rows = list(dict.fromkeys(number for number in rows.columns["request"] if number))
