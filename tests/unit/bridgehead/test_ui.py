@@ -31,7 +31,7 @@ from bridgehead.ui.diagram import as_mermaid, as_svg, diagram_of
 from bridgehead.ui.export import MODULES, STATIC, exported_page, script
 from bridgehead.ui.ordering import causal_order
 from bridgehead.ui.reading import RunReader, find_run, read_run
-from bridgehead.ui.rows import COLUMNS, CONTROLLER_CREATED, Collector
+from bridgehead.ui.rows import COLUMNS, CONTROLLER_CREATED, Collector, Rows
 from bridgehead.ui.verdicts import judged
 from bridgehead.ui.vocabulary import KINDS, NUMBERS, NUMBERS_BY_NAME
 from event_log.events import EVENT_KINDS
@@ -187,6 +187,31 @@ def test_dropped_rows_leave_the_others_where_they_were(run: Path) -> None:
     rows.drop(len(rows) - rows.base)
     assert requests > 0
     assert (rows.requests, rows.links, rows.number_of("r1")) == ({}, [], None)
+
+
+def test_a_reader_that_drops_rows_stays_small(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the reader keeps is bounded by the rows that it has, not by those that it read."""
+    kept = 500
+    monkeypatch.setattr(reading, "_RELEASED_AFTER_BYTES", 60_000)
+    monkeypatch.setattr(reading, "_MARGIN_MS", 10.0)
+    generate(tmp_path, 25_000)
+    reader = RunReader.of(find_run(tmp_path))
+    rows, collector = reader.collector.rows, reader.collector
+    largest: dict[str, int] = {}
+    for _ in reader.read_in_steps(20_000):
+        if len(rows) - rows.base > kept:
+            model.drop(reader, len(rows) - rows.base - kept)
+        for part in (rows, collector):
+            names = vars(collector) if part is collector else Rows.__slots__
+            for name in names:
+                value = getattr(part, name)
+                if isinstance(value, dict | list | set):
+                    largest[name] = max(largest.get(name, 0), len(value))
+    assert len(rows) > 20 * kept
+    assert {name: size for name, size in largest.items() if size > 4 * kept} == {}
+    assert {"_by_id", "_by_handle", "_given", "_needed", "requests", "links"} <= largest.keys()
 
 
 def test_what_dropped_rows_wrote_stays(run: Path) -> None:
