@@ -235,47 +235,6 @@ def at_position(commits: list[CommitLine], zxid: float) -> tuple[str | None, int
     return str(json.loads(controller)["brokerid"]) if controller else None, epoch, leaders
 
 
-# Goes to each position; returns the zxid there, and what the page then shows.
-SHOWN = """async (positions) => {
-  const e = page.evidence, zxids = [];
-  for (let at = e.first, zxid = 0; at < e.count; at++)
-    zxids.push(zxid = e.is(at, "transaction") ? e.get("zxid", at) : zxid);
-  const moments = [];
-  for (const position of positions) {
-    page.go(position);
-    await page.views.metadata.show(position);
-    const { controller, epoch } = document.getElementById("now").dataset;
-    const tables = [...document.querySelectorAll(".metadata table")];
-    const shown = tables.filter((table) => table.caption.textContent.startsWith("Partitions"));
-    const rows = shown.flatMap((table) => [...table.tBodies[0].rows]);
-    const leaders = rows.map(({ cells }) => [cells[0].textContent, cells[1].textContent]);
-    moments.push([zxids[position], controller || null, Number(epoch), leaders]);
-  }
-  return moments;
-}"""
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("seed", range(31, 31 + RUNS))
-def test_the_page_agrees_with_zookeepers_log(chromium: Browser, seed: int, tmp_path: Path) -> None:
-    """At random moments of a chaos run: the controller, its epoch, each partition's leader."""
-    run = ui_page.simulated_run("random_faults", seed, tmp_path)
-    commits = list(read_evidence(run).commits)
-    page = ui_page.open_page(chromium, ui_page.export(run, tmp_path / "run.html"))
-    page.click("#tab-metadata")
-    count = int(page.evaluate("() => page.evidence.count"))
-    positions = random.Random(seed).sample(range(count), MOMENTS)
-    changes = set()
-    for position, moment in zip(positions, page.evaluate(SHOWN, positions), strict=True):
-        zxid, controller, epoch, rows = moment
-        leaders = {name: -1 if leader == "none" else int(leader) for name, leader in rows}
-        assert (controller, epoch, leaders) == at_position(commits, zxid), position
-        changes.add((controller, epoch))
-    assert len(changes) > 1, "nothing changed in this run, so nothing was compared"
-    assert ui_page.errors(page) == []
-    page.context.close()
-
-
 VIEWS = {
     "topology": ".captions li[aria-current]",
     "sequence": ".rows .row",
@@ -497,3 +456,44 @@ def test_a_stream_continues_exactly_after_the_last_event_id(run: Path) -> None:
 def head_of(batch: bytes) -> bytes:
     """Return the JSON text of a packed batch."""
     return batch[8 : 8 + int.from_bytes(batch[:8], "little")]
+
+
+# Goes to each position; returns the zxid there, and what the page then shows.
+SHOWN = """async (positions) => {
+  const e = page.evidence, zxids = [];
+  for (let at = e.first, zxid = 0; at < e.count; at++)
+    zxids.push(zxid = e.is(at, "transaction") ? e.get("zxid", at) : zxid);
+  const moments = [];
+  for (const position of positions) {
+    page.go(position);
+    await page.views.metadata.show(position);
+    const { controller, epoch } = document.getElementById("now").dataset;
+    const tables = [...document.querySelectorAll(".metadata table")];
+    const shown = tables.filter((table) => table.caption.textContent.startsWith("Partitions"));
+    const rows = shown.flatMap((table) => [...table.tBodies[0].rows]);
+    const leaders = rows.map(({ cells }) => [cells[0].textContent, cells[1].textContent]);
+    moments.push([zxids[position], controller || null, Number(epoch), leaders]);
+  }
+  return moments;
+}"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(31, 31 + RUNS))
+def test_the_page_agrees_with_zookeepers_log(chromium: Browser, seed: int, tmp_path: Path) -> None:
+    """At random moments of a chaos run: the controller, its epoch, each partition's leader."""
+    run = ui_page.simulated_run("random_faults", seed, tmp_path)
+    commits = list(read_evidence(run).commits)
+    page = ui_page.open_page(chromium, ui_page.export(run, tmp_path / "run.html"))
+    page.click("#tab-metadata")
+    count = int(page.evaluate("() => page.evidence.count"))
+    positions = random.Random(seed).sample(range(count), MOMENTS)
+    changes = set()
+    for position, moment in zip(positions, page.evaluate(SHOWN, positions), strict=True):
+        zxid, controller, epoch, rows = moment
+        leaders = {name: -1 if leader == "none" else int(leader) for name, leader in rows}
+        assert (controller, epoch, leaders) == at_position(commits, zxid), position
+        changes.add((controller, epoch))
+    assert len(changes) > 1, "nothing changed in this run, so nothing was compared"
+    assert ui_page.errors(page) == []
+    page.context.close()
