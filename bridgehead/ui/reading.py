@@ -126,7 +126,7 @@ class RunReader:
             until_ms = min((collector.last_ms(other) for other in streams), default=math.inf)
             if not collector.has_one_clock or until_ms == -math.inf or not streams:
                 continue
-            if not released_at or done - released_at >= _RELEASED_AFTER_BYTES:
+            if not len(collector.rows) or done - released_at >= _RELEASED_AFTER_BYTES:
                 released_at = done
                 collector.release(until_ms - _MARGIN_MS)
                 yield done / total
