@@ -120,9 +120,9 @@ export class Evidence {
   }
 
   request(number) {
-    const found = this.requests.get(number);
-    if (!found) return null;
-    const [id, apiKey, version, client, broker, elements, elementCount, error] = found;
+    const request = this.requests.get(number);
+    if (!request) return null;
+    const [id, apiKey, version, client, broker, elements, elementCount, error] = request;
     const [software, softwareVersion, principal, clientId] = this.clients[client];
     return {
       id, version, client, elements, elementCount, principal, clientId, software, softwareVersion,
@@ -143,16 +143,16 @@ export class Evidence {
       zxids.add(this.get("zxid", position));
       if (this.get("number", position)) commits.add(this.get("number", position));
     }
-    const found = [];
+    const positions = [];
     const { request, kind, zxid, number: commit } = this.column;
     const { transaction, committed, commit_sent: sent, commit_unknown: unknown } = this.kind;
     for (let index = 0; index < this.count - this.base; index++) {
       const of = kind[index];
       if (request[index] === number
         || ((of === transaction || of === committed) && zxids.has(zxid[index]))
-        || ((of === sent || of === unknown) && commits.has(commit[index]))) found.push(this.base + index);
+        || ((of === sent || of === unknown) && commits.has(commit[index]))) positions.push(this.base + index);
     }
-    return found;
+    return positions;
   }
 
   // The row that an arrow connects with a row: what was sent, or what was received; -1: none.
@@ -175,11 +175,11 @@ export class Evidence {
     const words = text.toLowerCase().match(/\S+/g) ?? [];
     if (!words.length && from <= this.base && to >= this.last) return null;
     const tests = words.map((word) => this.wordTest(word));
-    const found = [];
+    const positions = [];
     for (let position = Math.max(from, this.base); position <= Math.min(to, this.last); position++) {
-      if (tests.every((test) => test(position))) found.push(position);
+      if (tests.every((test) => test(position))) positions.push(position);
     }
-    return found;
+    return positions;
   }
 
   wordTest(word) {
@@ -318,14 +318,14 @@ export class Cluster {
   // Every time at which a controller was elected or lost: [t, controller or null, epoch].
   terms() {
     const state = this.before ? { ...this.before, brokers: new Map(), faults: new Map() } : this.empty();
-    const found = [[this.evidence.column.t[0] ?? 0, state.controller, state.epoch]];
+    const terms = [[this.evidence.column.t[0] ?? 0, state.controller, state.epoch]];
     for (const change of this.changes) {
       const [controller, epoch] = [state.controller, state.epoch];
       this.apply(state, change);
       if (controller !== state.controller || epoch !== state.epoch) {
-        found.push([change.t, state.controller, state.epoch]);
+        terms.push([change.t, state.controller, state.epoch]);
       }
     }
-    return found;
+    return terms;
   }
 }

@@ -256,8 +256,8 @@ class Page {
       else runs.push([position, position]);
     }
     try {
-      const found = await Promise.all(runs.map(([from, to]) => this.source.details(from, to - from + 1)));
-      for (const detail of found.flat()) this.details.set(detail.position, detail);
+      const loaded = await Promise.all(runs.map(([from, to]) => this.source.details(from, to - from + 1)));
+      for (const detail of loaded.flat()) this.details.set(detail.position, detail);
       this.unreachable = "";
     } catch (error) {
       this.fail(error);

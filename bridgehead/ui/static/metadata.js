@@ -118,18 +118,18 @@ function json(data) {
 
 // The znodes as rows, by table; each row has a key.
 export function facts(znodes) {
-  const found = Object.fromEntries(Object.keys(HEADS).map((name) => [name, new Map()]));
+  const tables = Object.fromEntries(Object.keys(HEADS).map((name) => [name, new Map()]));
   const assignments = new Map();
   for (const [path, data] of znodes) {
     const parts = path.split("/").slice(1).map(decodeName);
     if (parts[0] === "brokers" && parts[1] === "topics" && parts.length === 3) {
       const topic = json(data);
       assignments.set(parts[2], topic.partitions ?? {});
-      found.Topics.set(parts[2], [parts[2], String(Object.keys(topic.partitions ?? {}).length), topic.topic_id ?? ""]);
+      tables.Topics.set(parts[2], [parts[2], String(Object.keys(topic.partitions ?? {}).length), topic.topic_id ?? ""]);
     } else if (parts[0] === "brokers" && parts[1] === "ids" && parts.length === 3) {
-      found.Brokers.set(parts[2], [parts[2], (json(data).endpoints ?? []).join(", ")]);
-    } else if (parts[0] === "config" && parts.length >= 3) config(found, parts, data);
-    else if (parts[0].startsWith("kafka-acl") && !parts[0].endsWith("changes")) acl(found, parts, data);
+      tables.Brokers.set(parts[2], [parts[2], (json(data).endpoints ?? []).join(", ")]);
+    } else if (parts[0] === "config" && parts.length >= 3) config(tables, parts, data);
+    else if (parts[0].startsWith("kafka-acl") && !parts[0].endsWith("changes")) acl(tables, parts, data);
   }
   for (const [path, data] of znodes) {
     const state = /^\/brokers\/topics\/([^/]+)\/partitions\/(\d+)\/state$/.exec(path);
@@ -137,29 +137,29 @@ export function facts(znodes) {
     const [, topic, partition] = state;
     const { leader, isr, leader_epoch: epoch } = json(data);
     const replicas = assignments.get(topic)?.[partition] ?? [];
-    found.Partitions.set(`${topic}-${partition}`, [`${topic}-${partition}`, leader === -1 ? "none" : String(leader), (isr ?? []).join(", "), replicas.join(", "), String(epoch)]);
+    tables.Partitions.set(`${topic}-${partition}`, [`${topic}-${partition}`, leader === -1 ? "none" : String(leader), (isr ?? []).join(", "), replicas.join(", "), String(epoch)]);
   }
   const byName = ([a], [b]) => a.localeCompare(b, "en", { numeric: true });
-  return Object.fromEntries(Object.entries(found).map(([name, rows]) => [name, new Map([...rows].sort(byName))]));
+  return Object.fromEntries(Object.entries(tables).map(([name, rows]) => [name, new Map([...rows].sort(byName))]));
 }
 
-function config(found, parts, data) {
+function config(tables, parts, data) {
   const [, kind, ...names] = parts;
   if (kind === "changes") return;
   const quotas = kind === "clients" || kind === "ips" || kind === "users";
   const of = `${kind} ${names.join(" ")}`;
   const values = data === null ? SECRET : Object.entries(json(data).config ?? {}).map(([name, value]) => `${name}=${value}`).join(", ");
-  if (values) found[quotas ? "Quotas" : "Configs"].set(of, [of, values]);
+  if (values) tables[quotas ? "Quotas" : "Configs"].set(of, [of, values]);
 }
 
-function acl(found, parts, data) {
+function acl(tables, parts, data) {
   const [root, ...rest] = parts;
   const [type, ...name] = root === "kafka-acl" ? rest : rest.slice(1);
   if (!name.length) return;
   const resource = `${type} ${name.join("/")}${root === "kafka-acl" ? "" : ` (${rest[0]})`}`;
   for (const { principal, permissionType, operation, host } of json(data).acls ?? []) {
     const rule = `${permissionType} ${operation} from ${host}`;
-    found.ACLs.set(`${resource} ${principal} ${rule}`, [resource, principal, rule]);
+    tables.ACLs.set(`${resource} ${principal} ${rule}`, [resource, principal, rule]);
   }
 }
 
