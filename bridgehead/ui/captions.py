@@ -125,7 +125,7 @@ class Captions:
             zxid = self._recorded_zxid(position)
             if zxid:
                 return f"{text}; its outcome is recorded (zxid {zxid:#x}), so nothing runs twice."
-            return f"{text}, attempt {event['attempt']}; it keeps its identity."
+            return f"{text}, attempt {event['attempt']}, with the same identity as before."
         if self._flag(position, LOCAL):
             return f"{who} is the controller and hands {request} to itself."
         return f"{who} forwards {request} to the controller, broker {controller}, in an Envelope."

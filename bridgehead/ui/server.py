@@ -209,6 +209,7 @@ class _Pages:
             {
                 **model.about(served.reader),
                 "live": served.live,
+                "rowsMax": served.rows_max if served.live else None,
                 "folder": served.shown_run,
                 "actionToken": served.action_token if served.may_act else None,
                 "dataDir": str(served.data_dir) if served.data_dir else None,
@@ -236,11 +237,13 @@ class _Pages:
         return _json(shown)
 
     async def operations(self, request: Request) -> Response:
-        """Return what transactions wrote."""
+        """Return what transactions wrote since a position, or all if it is before the rows."""
         reader, since = self._served.reader, _number(request, "since")
         async with self._served.news:
+            is_all = since <= reader.collector.rows.base
+            first = model.first_znodes(reader) if is_all else None
             written = await asyncio.to_thread(lambda: list(model.operations(reader, since)))
-        return _json({"first": model.first_znodes(reader), "operations": written})
+        return _json({"first": first, "operations": written})
 
     async def verdicts(self, _: Request) -> Response:
         """Return the judge's verdicts; of a recorded run, when its rows have been read."""
@@ -346,7 +349,8 @@ async def _follow(served: Served) -> None:
             collector.release(until)
             excess = len(collector.rows) - collector.rows.base - served.rows_max
             if excess > 0:
-                collector.rows.drop(max(excess, min(_DROPPED_AT_ONCE, served.rows_max // 4)))
+                count = max(excess, min(_DROPPED_AT_ONCE, served.rows_max // 4))
+                await asyncio.to_thread(model.drop, served.reader, count)
             served.ended = ended
             served.news.notify_all()
         await asyncio.sleep(_POLL_S)

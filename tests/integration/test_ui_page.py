@@ -16,7 +16,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from bridgehead.ui.reading import find_run, read_run, recorded_run
-from bridgehead.ui.server import Served
+from bridgehead.ui.server import Served, open_run
 from event_log.commits import CommitLine
 from judge.evidence.run_lookup import read_run as read_evidence
 from tests import golden_histories
@@ -110,6 +110,50 @@ def test_the_crown_moves_in_a_replay(chromium: Browser, run: Path) -> None:
         assert ui_page.errors(page) == []
 
 
+STATE_AT_END = """async () => {
+  const state = page.cluster.at(page.evidence.last);
+  await page.views.metadata.show(page.evidence.last);
+  const znodes = [...page.views.metadata.znodes(page.evidence.last)[0]].sort();
+  return [state.controller, state.epoch, [...state.brokers].sort(), znodes];
+}"""
+
+
+def test_a_live_page_drops_old_rows_and_keeps_what_they_said(
+    chromium: Browser, run: Path, tmp_path: Path
+) -> None:
+    """A run grows while a page follows it; server and browser keep a few rows."""
+    copy = tmp_path / "run"
+    content = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+
+    def grow(share: float) -> int:
+        for path, data in content.items():
+            whole = share == 1 or path.suffix != ".jsonl"
+            target = copy / path.relative_to(run)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data if whole else data[: round(len(data) * share)])
+        reader = read_run(copy)
+        return len(reader.collector.rows)
+
+    grow(0.2)
+    served = Served(open_run(copy), str(copy), follows=True, rows_max=900)
+    with ui_page.serving(served) as address:
+        page = ui_page.open_page(chromium, address)
+        for share in (0.4, 0.7, 1.0):
+            count = grow(share)
+            expect(page.locator("#clock")).to_contain_text(f"of {count:,}", timeout=30_000)
+            if share < 1:
+                page.evaluate(STATE_AT_END)
+        assert page.evaluate("() => page.evidence.count - page.evidence.base") <= 900
+        expect(page.locator("#notices")).to_contain_text("are no longer on this page")
+        shown = page.evaluate(STATE_AT_END)
+        open_view(page, "timeline")
+        assert ui_page.errors(page) == []
+    replayed = ui_page.open_page(chromium, ui_page.export(run, tmp_path / "run.html"))
+    assert shown == replayed.evaluate(STATE_AT_END)
+    assert shown[1] > 1
+    assert shown[3]
+
+
 def test_search_finds_requests_by_what_they_are(chromium: Browser, exported: str) -> None:
     page = ui_page.open_page(chromium, f"{exported}#sequence")
 
@@ -189,47 +233,6 @@ def at_position(commits: list[CommitLine], zxid: float) -> tuple[str | None, int
         if path.startswith("/brokers/topics/") and path.endswith("/state")
     }
     return str(json.loads(controller)["brokerid"]) if controller else None, epoch, leaders
-
-
-# Goes to each position; returns the zxid there, and what the page then shows.
-SHOWN = """async (positions) => {
-  const e = page.evidence, zxids = [];
-  for (let at = e.first, zxid = 0; at < e.count; at++)
-    zxids.push(zxid = e.is(at, "transaction") ? e.get("zxid", at) : zxid);
-  const moments = [];
-  for (const position of positions) {
-    page.go(position);
-    await page.views.metadata.show(position);
-    const { controller, epoch } = document.getElementById("now").dataset;
-    const tables = [...document.querySelectorAll(".metadata table")];
-    const shown = tables.filter((table) => table.caption.textContent.startsWith("Partitions"));
-    const rows = shown.flatMap((table) => [...table.tBodies[0].rows]);
-    const leaders = rows.map(({ cells }) => [cells[0].textContent, cells[1].textContent]);
-    moments.push([zxids[position], controller || null, Number(epoch), leaders]);
-  }
-  return moments;
-}"""
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("seed", range(31, 31 + RUNS))
-def test_the_page_agrees_with_zookeepers_log(chromium: Browser, seed: int, tmp_path: Path) -> None:
-    """At random moments of a chaos run: the controller, its epoch, each partition's leader."""
-    run = ui_page.simulated_run("random_faults", seed, tmp_path)
-    commits = list(read_evidence(run).commits)
-    page = ui_page.open_page(chromium, ui_page.export(run, tmp_path / "run.html"))
-    page.click("#tab-metadata")
-    count = int(page.evaluate("() => page.evidence.count"))
-    positions = random.Random(seed).sample(range(count), MOMENTS)
-    changes = set()
-    for position, moment in zip(positions, page.evaluate(SHOWN, positions), strict=True):
-        zxid, controller, epoch, rows = moment
-        leaders = {name: -1 if leader == "none" else int(leader) for name, leader in rows}
-        assert (controller, epoch, leaders) == at_position(commits, zxid), position
-        changes.add((controller, epoch))
-    assert len(changes) > 1, "nothing changed in this run, so nothing was compared"
-    assert ui_page.errors(page) == []
-    page.context.close()
 
 
 VIEWS = {
@@ -453,3 +456,44 @@ def test_a_stream_continues_exactly_after_the_last_event_id(run: Path) -> None:
 def head_of(batch: bytes) -> bytes:
     """Return the JSON text of a packed batch."""
     return batch[8 : 8 + int.from_bytes(batch[:8], "little")]
+
+
+# Goes to each position; returns the zxid there, and what the page then shows.
+SHOWN = """async (positions) => {
+  const e = page.evidence, zxids = [];
+  for (let at = e.first, zxid = 0; at < e.count; at++)
+    zxids.push(zxid = e.is(at, "transaction") ? e.get("zxid", at) : zxid);
+  const moments = [];
+  for (const position of positions) {
+    page.go(position);
+    await page.views.metadata.show(position);
+    const { controller, epoch } = document.getElementById("now").dataset;
+    const tables = [...document.querySelectorAll(".metadata table")];
+    const shown = tables.filter((table) => table.caption.textContent.startsWith("Partitions"));
+    const rows = shown.flatMap((table) => [...table.tBodies[0].rows]);
+    const leaders = rows.map(({ cells }) => [cells[0].textContent, cells[1].textContent]);
+    moments.push([zxids[position], controller || null, Number(epoch), leaders]);
+  }
+  return moments;
+}"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(31, 31 + RUNS))
+def test_the_page_agrees_with_zookeepers_log(chromium: Browser, seed: int, tmp_path: Path) -> None:
+    """At random moments of a chaos run: the controller, its epoch, each partition's leader."""
+    run = ui_page.simulated_run("random_faults", seed, tmp_path)
+    commits = list(read_evidence(run).commits)
+    page = ui_page.open_page(chromium, ui_page.export(run, tmp_path / "run.html"))
+    page.click("#tab-metadata")
+    count = int(page.evaluate("() => page.evidence.count"))
+    positions = random.Random(seed).sample(range(count), MOMENTS)
+    changes = set()
+    for position, moment in zip(positions, page.evaluate(SHOWN, positions), strict=True):
+        zxid, controller, epoch, rows = moment
+        leaders = {name: -1 if leader == "none" else int(leader) for name, leader in rows}
+        assert (controller, epoch, leaders) == at_position(commits, zxid), position
+        changes.add((controller, epoch))
+    assert len(changes) > 1, "nothing changed in this run, so nothing was compared"
+    assert ui_page.errors(page) == []
+    page.context.close()

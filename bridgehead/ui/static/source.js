@@ -75,13 +75,13 @@ export class ExportedSource {
   }
 
   async details(start, count) {
-    const found = [];
+    const details = [];
     for (let block = Math.floor(start / this.block); block * this.block < start + count; block++) {
       for (const detail of await this.parse(block)) {
-        if (detail.position >= start && detail.position < start + count) found.push(detail);
+        if (detail.position >= start && detail.position < start + count) details.push(detail);
       }
     }
-    return found;
+    return details;
   }
 
   async parse(block) {
