@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -10,10 +11,14 @@ from typing import Any, cast
 
 import pytest
 
+from chaos.__main__ import main as chaos_main
+from chaos.judging import judge_run
 from chaos.reproduction import scenario_with
+from chaos.result import Result
+from chaos.scenario import SIMULATED
 from chaos.scenarios import SCENARIOS
 from chaos.simulated.replay import replay
-from chaos.simulated.run import run
+from chaos.simulated.run import Runner, run
 from judge.__main__ import main
 from judge.evidence.reading import Evidence
 from judge.evidence.run_lookup import read_run
@@ -108,6 +113,31 @@ def test_replays_are_explained_and_counterexamples_on_faulty_nodes_are_not(tmp_p
         )[0]
     ]
     assert {misfit.name for misfit in explain(faulty)} == set(SHOWN)
+
+
+@pytest.mark.parametrize(("options", "status"), [((), 0), (("--spec",), 1)])
+def test_the_specification_fails_a_run_that_the_other_judges_pass(
+    options: tuple[str, ...], status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request was executed twice in one multi, so its outcome shows one execution."""
+
+    def run_faulty(_runner: Runner, seed: int, folder: Path) -> Result:
+        path = read_paths()["JOINS"]
+        bugs = frozenset({"executes_copies"})
+        replay(path.steps, model_of(path.goal).requests, folder, bugs)
+        result = Result(scenario="there_and_back", seed=seed, tier=SIMULATED, folder=str(folder))
+        judge_run(scenario_with("there_and_back", ()), result, folder)
+        assert result.violated == ()
+        result.verdict = Verdict.PASS  # It has too few operations for the scenario.
+        return result
+
+    monkeypatch.setattr(Runner, "run", run_faulty)
+    arguments = ["run", "there_and_back", "--tier", SIMULATED, "--out", str(tmp_path), *options]
+    assert chaos_main(arguments) == status
+    (run,) = json.loads((tmp_path / "results.json").read_text())["runs"]
+    assert run["verdict"] == ("FAIL" if options else "PASS")
+    if options:
+        assert "0 of 1 requests are explained" in run["wrong"][-1]
 
 
 # --- Corrupted evidence --------------------------------------------------------------------------
