@@ -8,10 +8,11 @@ import resource
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from bridgehead.cluster import ClusterError
 from bridgehead.suggestions import did_you_mean
@@ -189,7 +190,7 @@ def _progress(totals: Totals) -> str:
     )
 
 
-def _counts(counter: Mapping[object, int]) -> str:
+def _counts(counter: Counter[Any]) -> str:
     return ", ".join(f"{value} ({count:,})" for value, count in sorted(counter.items(), key=str))
 
 

@@ -169,6 +169,7 @@ def _items(tokens: list[str], end: str) -> tuple[list[Any], list[str]]:
 
 def _function(tokens: list[str], end: str) -> tuple[dict[Any, Any], list[str]]:
     function = {}
+    key: Any
     while tokens[0] != end:
         if tokens[1] == "|->":
             key, tokens = tokens[0], tokens[2:]

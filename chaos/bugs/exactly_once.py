@@ -106,7 +106,7 @@ class _ChecksFloorOnce(_FaultyTerms):
             finally:
                 loop.outcomes = outcomes
 
-        loop._decide = decide_without_floors  # type: ignore[method-assign]
+        loop._decide = decide_without_floors  # type: ignore[method-assign, assignment]
 
 
 class _PrunesAtOnce(_FaultyTerms):

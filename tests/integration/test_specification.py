@@ -77,11 +77,11 @@ def test_tlc_follows_a_committed_path_and_no_other_one() -> None:
 
 
 # The parts of which the replay on faulty nodes shows the violation.
-SHOWN = [
-    part
+SHOWN = {
+    part: replay.bug
     for part, replay in COUNTEREXAMPLES.items()
     if isinstance(replay, Counterexample) and not replay.is_explained
-]
+}
 # Another program creates the topic that the request creates: see docs/specification.md.
 FOLLOWED = [name for name in read_paths() if name != "write_conflicted"]
 
@@ -103,10 +103,8 @@ def test_replays_are_explained_and_counterexamples_on_faulty_nodes_are_not(tmp_p
     assert explain(correct) == []
     faulty = [
         replace(slice_, name=part)
-        for part in SHOWN
-        for slice_ in slices_of(
-            replay_of(part, tmp_path / f"{part}-faulty", COUNTEREXAMPLES[part].bug)
-        )[0]
+        for part, bug in SHOWN.items()
+        for slice_ in slices_of(replay_of(part, tmp_path / f"{part}-faulty", bug))[0]
     ]
     assert {misfit.name for misfit in explain(faulty)} == set(SHOWN)
 
