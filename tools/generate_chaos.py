@@ -77,6 +77,39 @@ Violations that the scenario expects do not count:
 
 The command then prints the smallest scenario as a file for `chaos/scenarios`.
 
+## All orders of a small scenario
+
+`bridgehead chaos explore` tries the orders of deliveries, losses and crashes of one small scenario
+on simulated nodes, one after another. Two nodes run, and a client of the one that is not the
+controller creates a topic. A *schedule* deviates from the default order at some messages, counted
+from 0 in the order of their arrival:
+
+| deviation | does |
+|---|---|
+| `later` | the message arrives after the next message of another link |
+| `held` | the message, and what follows it on its link, arrives 3 s later: after the session timeout |
+| `lost` | the connection breaks; the message and what follows it are lost |
+| `killed` | the receiver's process is killed before the message arrives; at most one process is |
+| `expired` | the ZooKeeper session of the sender ends before the message arrives |
+
+The messages are Envelopes, replies and metadata between the nodes, multis, ZooKeeper's replies to
+them, and fired watches. First all schedules with one deviation are tried, then those with two, and
+so on.
+
+A *history* is what each process and ZooKeeper received, in order. If a run reaches a state that an
+earlier run had, the run is cut off: it would continue in the same way. The default judge judges
+each history; what it finds violated is printed with the schedule. `--replay 2:lost,5:killed` runs
+one schedule again. The last of a connection's messages, timers and heartbeats have their default
+times in every history.
+
+```sh
+bridgehead chaos explore --deviations 1
+bridgehead chaos explore --bugs naive_retry
+make explore
+```
+
+EXPLORED
+
 ## When a run passes
 
 A run passes if three conditions are met:

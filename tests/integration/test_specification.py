@@ -82,8 +82,6 @@ SHOWN = {
     for part, replay in COUNTEREXAMPLES.items()
     if isinstance(replay, Counterexample) and not replay.is_explained
 }
-# Another program creates the topic that the request creates: see docs/specification.md.
-FOLLOWED = [name for name in read_paths() if name != "write_conflicted"]
 
 
 def replay_of(name: str, folder: Path, *bugs: str) -> Evidence:
@@ -96,10 +94,10 @@ def test_replays_are_explained_and_counterexamples_on_faulty_nodes_are_not(tmp_p
     """Also the replays of counterexamples on correct nodes, which depart from them."""
     correct = [
         replace(slice_, name=name)
-        for name in FOLLOWED
+        for name in read_paths()
         for slice_ in slices_of(replay_of(name, tmp_path / name))[0]
     ]
-    assert {slice_.name for slice_ in correct} == set(FOLLOWED)
+    assert {slice_.name for slice_ in correct} == set(read_paths())
     assert explain(correct) == []
     faulty = [
         replace(slice_, name=part)
