@@ -133,8 +133,11 @@ def _simulate(model: Model) -> bool:
         budget={fault: count + 1 for fault, count in model.budget.items()},
         liveness=False,
     )
+    began_s = time.monotonic()
     outcome = check(larger, options=_SIMULATED)
-    print(f"{model.name:14}{outcome.generated:11,} states: {outcome.violated or 'holds'}")
+    seconds = time.monotonic() - began_s
+    states = f"{outcome.generated:11,} states, {seconds:5.1f} s: {outcome.violated or 'holds'}"
+    print(f"{model.name:14}{states}", flush=True)
     if outcome.violated:
         _print_trace(outcome)
     return not outcome.violated

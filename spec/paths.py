@@ -114,8 +114,8 @@ def search(goal: Goal) -> Path:
         raise TlcError(f"{goal.name}: no path violates {goal.violates}")
     _, state = outcome.trace[-1]
     steps = state.partition("/\\ steps = ")[2].partition("\n/\\")[0]
-    found = tuple(tuple(step) for step in value_of(steps))
-    return Path(goal=goal, steps=found, end=follow(goal, found)[0])
+    path = tuple(tuple(step) for step in value_of(steps))
+    return Path(goal=goal, steps=path, end=follow(goal, path)[0])
 
 
 def follow(goal: Goal, steps: Sequence[Step]) -> tuple[dict[str, Any], Outcome]:

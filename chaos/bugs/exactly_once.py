@@ -48,18 +48,18 @@ class _FaultyTerms(Controller):
         raise NotImplementedError
 
 
-class _AnswersBeforeCommit(_FaultyTerms):
+class _RespondsBeforeCommit(_FaultyTerms):
     def _change(self, term: Term) -> None:
         loop, commit = term.loop, term.loop._commit_multis
 
-        async def answer_and_commit(multis: Any) -> Any:
+        async def respond_and_commit(multis: Any) -> Any:
             for pending in loop._in_round:
                 if not pending.uncommitted and not pending.reply.done():
                     loop._responses.complete(pending)
             loop._log.flush()
             return await commit(multis)
 
-        loop._commit_multis = answer_and_commit  # type: ignore[method-assign]
+        loop._commit_multis = respond_and_commit  # type: ignore[method-assign]
 
 
 class _OfAnyProcess(OutcomeIndex):
@@ -114,7 +114,7 @@ class _PrunesAtOnce(_FaultyTerms):
         term._pruner = OutcomePruner(grace_ms=-1)
 
 
-class _AnswersWithoutLease(ZooKeeperStore):
+class _RespondsWithoutLease(ZooKeeperStore):
     def lease_holds(self) -> bool:
         return True
 
@@ -128,9 +128,9 @@ BUGS: Final[tuple[Bug, ...]] = (
         test=_TEST,
     ),
     Bug(
-        name="answers_before_commit",
-        does="A controller answers a rejection before the writes on which it rests are committed.",
-        apply=part("controller", _AnswersBeforeCommit),
+        name="responds_before_commit",
+        does="A controller responds with a rejection before the writes on which it rests are committed.",
+        apply=part("controller", _RespondsBeforeCommit),
         found_by="D5",
         test=_TEST,
     ),
@@ -170,9 +170,9 @@ BUGS: Final[tuple[Bug, ...]] = (
         test=_TEST,
     ),
     Bug(
-        name="answers_without_lease",
+        name="responds_without_lease",
         does="A controller responds although its session may have expired.",
-        apply=part("store", _AnswersWithoutLease),
+        apply=part("store", _RespondsWithoutLease),
         found_by="the end of the replay",
         test=_TEST,
     ),

@@ -31,7 +31,7 @@ def test_schedules_include_failovers_and_orders_that_make_no_difference(
 ) -> None:
     assert set(one_deviation.elections) == {0, 1}
     assert one_deviation.cut > 0
-    assert {"error 0", "connection closed"} == set(one_deviation.answers)
+    assert {"error 0", "connection closed"} == set(one_deviation.results)
 
 
 def test_a_bound_on_histories_ends_the_exploration(tmp_path: Path) -> None:
@@ -74,4 +74,4 @@ def test_the_text_of_an_explored_run_names_each_message(tmp_path: Path) -> None:
     explored: Explored = explorer(tmp_path).replay(schedule_from("2:lost"))
     assert explored.texts[0].startswith("  0 Envelope, attempt 1 on ")
     assert explored.texts[2].endswith("back: lost")
-    assert explored.answer == "error 0"
+    assert explored.result == "error 0"

@@ -57,6 +57,9 @@ NOT_RUN: Final[Mapping[Printed, str]] = {
     Printed("docs/chaos.md", "bridgehead chaos list"): (
         "it takes minutes: tests/integration/test_chaos.py runs some scenarios"
     ),
+    Printed("docs/chaos.md", "bridgehead chaos explore"): (
+        "it takes minutes: tests/unit/chaos/test_explore.py explores less"
+    ),
     Printed("docs/client-suites.md", "git clone"): (
         "it needs the public repositories and the jars of Kafka"
     ),
