@@ -18,6 +18,7 @@ from chaos.bugs import (
     exactly_once,
     fencing,
     metadata,
+    migration,
     records,
     terms,
 )
@@ -36,6 +37,7 @@ BUGS: Final[tuple[Bug, ...]] = (
     *metadata.BUGS,
     *clients.BUGS,
     *records.BUGS,
+    *migration.BUGS,
 )
 NAMES: Final = frozenset(bug.name for bug in BUGS)
 

@@ -129,7 +129,7 @@ BUGS: Final[tuple[Bug, ...]] = (
     ),
     Bug(
         name="responds_before_commit",
-        does="A controller responds with a rejection before the writes on which it rests are committed.",
+        does="A rejection is sent before the writes on which it rests are committed.",
         apply=part("controller", _RespondsBeforeCommit),
         found_by="D5",
         test=REPLAYED,

@@ -49,6 +49,9 @@ from zookeeper_client.wire import ReadChildren, ReadData, ReadMany, ZnodeData
 
 # Parsing yields after this many topics: some 10 ms if each has 100 partitions.
 _TOPICS_PER_STEP: Final = 50
+# Without these paths ZooKeeper has lost metadata. A controller without topics would make brokers
+# delete their logs.
+ESSENTIAL_PATHS: Final = ("/brokers/ids", "/brokers/topics", OutcomeZnode.parent)
 # The paths of change notifications, without their numbers.
 NOTIFICATION_PREFIXES: Final = (
     ConfigChangeZnode.prefix,
@@ -63,6 +66,11 @@ class KnownStates(Protocol):
     @property
     def zxid(self) -> int:
         """The states include all commits up to this zxid."""
+        ...
+
+    @property
+    def controller_is_kraft(self) -> bool:
+        """The states are a KRaft controller's, which makes no commits."""
         ...
 
     def partition_states(self, topic_id: bytes, /) -> Mapping[int, PartitionState]:
@@ -92,8 +100,14 @@ async def load(
     """Read everything, except for the partition states in `known`.
 
     A new controller calls it after its election, when no other controller writes.
+
+    Raises:
+        ConnectionLostError: the connection broke.
+        ZnodeContentError: an essential path is missing.
     """
     invalid: list[str] = []
+    essential = await read([ReadChildren(path) for path in ESSENTIAL_PATHS])
+    check_essential(dict(zip(ESSENTIAL_PATHS, essential, strict=True)))
     names = await _children(
         read,
         (
@@ -144,6 +158,15 @@ async def load(
         (*invalid, *stored_configs.invalid, *stored_acls.invalid, *stored_tokens.invalid),
         states_are_read=known_states is None,
     )
+
+
+def check_essential(znodes: Mapping[str, object | None]) -> None:
+    """Raise ZnodeContentError if one of these is None, that is, missing."""
+    for path, znode in znodes.items():
+        if znode is None:
+            raise ZnodeContentError(
+                f"{path} is missing, so ZooKeeper has lost metadata: restore its data"
+            )
 
 
 async def _children(read: ReadMany, paths: Sequence[str]) -> list[list[str]]:
