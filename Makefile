@@ -129,6 +129,10 @@ SEED ?= 1
 chaos: setup ## [Break and judge] run scenarios under faults (SCENARIO=NAME, SEED=N)
 	@$(BIN)/bridgehead chaos run $(or $(SCENARIO),all) --seed $(SEED) $(ARGS)
 
+.PHONY: explore
+explore: setup ## try 10,000 different orders of messages, losses and crashes of one request (docs/chaos.md)
+	@$(BIN)/bridgehead chaos explore --deviations 4 --histories 10000 $(ARGS)
+
 # The suites have an environment of their own: nothing else needs its packages.
 SUITES := $(VENV)/suites
 $(SUITES)/.done: requirements/suites.lock | setup

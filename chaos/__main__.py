@@ -8,10 +8,11 @@ import resource
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from bridgehead.cluster import ClusterError
 from bridgehead.suggestions import did_you_mean
@@ -152,7 +153,7 @@ def _explore(options: argparse.Namespace) -> int:
             return _USAGE
         explored = explorer.replay(schedule)
         _show_explored(explored, options)
-        print(f"the client got {explored.answer}, {explored.elections} elections")
+        print(f"the client got {explored.result}, {explored.elections} elections")
         return exit_code(Verdict.FAIL if explored.wrong else Verdict.PASS)
     bounds = {"deviations": options.deviations, "stops": True}
     if options.random is None:
@@ -160,7 +161,7 @@ def _explore(options: argparse.Namespace) -> int:
     else:
         totals = explorer.sample(runs=options.histories, seed=options.random, **bounds)
     print(_progress(totals))
-    print(f"clients got: {_counts(totals.answers)}; elections: {_counts(totals.elections)}")
+    print(f"clients got: {_counts(totals.results)}; elections: {_counts(totals.elections)}")
     if totals.complete >= 0:
         print(f"every schedule with at most {totals.complete} deviations was tried")
     for violation in totals.violations:
@@ -189,7 +190,7 @@ def _progress(totals: Totals) -> str:
     )
 
 
-def _counts(counter: Mapping[object, int]) -> str:
+def _counts(counter: Counter[Any]) -> str:
     return ", ".join(f"{value} ({count:,})" for value, count in sorted(counter.items(), key=str))
 
 

@@ -1,13 +1,12 @@
-"""`python -m spec.paths`: paths through Forwarding.tla that simulated nodes replay.
+"""Paths through Forwarding.tla that simulated nodes replay (`chaos/simulated/replay.py`).
 
-Without arguments, TLC looks for the shortest path to each goal, and `spec/paths.toml` is written
-again. `chaos/simulated/replay.py` replays the paths; a test lets TLC follow each of them.
+`python -m spec --write-paths` lets TLC look for the shortest path to each goal, and writes
+`spec/paths.toml`. `make spec` lets TLC follow each committed path.
 """
 
 from __future__ import annotations
 
 import re
-import sys
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from spec.models import CONTROLS, MODELS, Model
 
 FILE: Final = MODULES / "paths.toml"
 _HEADER: Final = """\
-# Paths through spec/Forwarding.tla. `python -m spec.paths` writes this file.
+# Paths through spec/Forwarding.tla. `python -m spec --write-paths` writes this file.
 # Nodes 1 and 2 may become controllers; requests come from nodes 3 and 4.
 """
 _TOKEN: Final = re.compile(
@@ -90,7 +89,7 @@ def model_of(goal: Goal) -> Model:
     return replace(model, requests=requests, deadlines=False)
 
 
-def _run(goal: Goal, steps: Sequence[Step], invariant: str) -> Outcome:
+def _run(goal: Goal, steps: Sequence[Step], invariants: Sequence[str]) -> Outcome:
     model = model_of(goal)
     constants = {
         **model.constants(goal.part),
@@ -102,7 +101,7 @@ def _run(goal: Goal, steps: Sequence[Step], invariant: str) -> Outcome:
         constants,
         base="Paths",
         specification="PathSpec",
-        invariants=[invariant],
+        invariants=invariants,
         view="vars" if not steps else "",
         workers=1,  # With more, the path found is not always the shortest one.
     )
@@ -110,22 +109,32 @@ def _run(goal: Goal, steps: Sequence[Step], invariant: str) -> Outcome:
 
 def search(goal: Goal) -> Path:
     """Let TLC find the shortest path. Raises TlcError if there is none."""
-    outcome = _run(goal, (), goal.violates)
+    outcome = _run(goal, (), [goal.violates])
     if outcome.violated != goal.violates:
         raise TlcError(f"{goal.name}: no path violates {goal.violates}")
     _, state = outcome.trace[-1]
     steps = state.partition("/\\ steps = ")[2].partition("\n/\\")[0]
-    found = tuple(tuple(step) for step in value_of(steps))
-    return Path(goal=goal, steps=found, end=follow(goal, found))
+    path = tuple(tuple(step) for step in value_of(steps))
+    return Path(goal=goal, steps=path, end=follow(goal, path)[0])
 
 
-def follow(goal: Goal, steps: Sequence[Step]) -> dict[str, Any]:
-    """Let TLC follow a path; return its last state. Raises TlcError if the path does not exist."""
-    output = _run(goal, steps, "IsFollowed").output
-    printed = [_parse(_TOKEN.findall(output[m.start() :]))[0] for m in _PRINTED.finditer(output)]
+def follow(goal: Goal, steps: Sequence[Step]) -> tuple[dict[str, Any], Outcome]:
+    """Let TLC follow a path.
+
+    Returns the path's last state, and the outcome: its last state must violate the goal's
+    invariant.
+
+    Raises:
+        TlcError: the specification does not have the path.
+    """
+    outcome = _run(goal, steps, ["IsFollowed", goal.violates])
+    printed = [
+        _parse(_TOKEN.findall(outcome.output[match.start() :]))[0]
+        for match in _PRINTED.finditer(outcome.output)
+    ]
     if not printed:
         raise TlcError(f"{goal.name}: spec/Forwarding.tla does not have this path any more")
-    return dict(printed)
+    return dict(printed), outcome
 
 
 def value_of(text: str) -> Any:
@@ -160,6 +169,7 @@ def _items(tokens: list[str], end: str) -> tuple[list[Any], list[str]]:
 
 def _function(tokens: list[str], end: str) -> tuple[dict[Any, Any], list[str]]:
     function = {}
+    key: Any
     while tokens[0] != end:
         if tokens[1] == "|->":
             key, tokens = tokens[0], tokens[2:]
@@ -202,18 +212,3 @@ def write_paths(paths: Sequence[Path]) -> None:
         lines += [f"{name} = '{literal(value)}'" for name, value in path.end.items()]
         lines.append("")
     FILE.write_text("\n".join(lines), encoding="utf-8")
-
-
-def main() -> int:
-    """Write the paths again; return the exit code."""
-    paths = []
-    for goal in GOALS:
-        path = search(goal)
-        print(f"{goal.name}: {len(path.steps)} steps", flush=True)
-        paths.append(path)
-    write_paths(paths)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

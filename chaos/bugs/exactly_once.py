@@ -22,7 +22,7 @@ from controller.term.outcome_pruning import OutcomePruner
 from controller.term.term import Term
 from envelope.messages import RequestIdentity
 
-_TEST: Final = "unit/chaos/test_paths.py::test_faulty_nodes_end_where_the_counterexample_ends"
+REPLAYED: Final = "unit/chaos/test_paths.py::test_faulty_nodes_end_where_the_counterexample_ends"
 
 
 class _NothingRunning(dict[Any, Any]):
@@ -48,18 +48,18 @@ class _FaultyTerms(Controller):
         raise NotImplementedError
 
 
-class _AnswersBeforeCommit(_FaultyTerms):
+class _RespondsBeforeCommit(_FaultyTerms):
     def _change(self, term: Term) -> None:
         loop, commit = term.loop, term.loop._commit_multis
 
-        async def answer_and_commit(multis: Any) -> Any:
+        async def respond_and_commit(multis: Any) -> Any:
             for pending in loop._in_round:
                 if not pending.uncommitted and not pending.reply.done():
                     loop._responses.complete(pending)
             loop._log.flush()
             return await commit(multis)
 
-        loop._commit_multis = answer_and_commit  # type: ignore[method-assign]
+        loop._commit_multis = respond_and_commit  # type: ignore[method-assign]
 
 
 class _OfAnyProcess(OutcomeIndex):
@@ -106,7 +106,7 @@ class _ChecksFloorOnce(_FaultyTerms):
             finally:
                 loop.outcomes = outcomes
 
-        loop._decide = decide_without_floors  # type: ignore[method-assign]
+        loop._decide = decide_without_floors  # type: ignore[method-assign, assignment]
 
 
 class _PrunesAtOnce(_FaultyTerms):
@@ -114,7 +114,7 @@ class _PrunesAtOnce(_FaultyTerms):
         term._pruner = OutcomePruner(grace_ms=-1)
 
 
-class _AnswersWithoutLease(ZooKeeperStore):
+class _RespondsWithoutLease(ZooKeeperStore):
     def lease_holds(self) -> bool:
         return True
 
@@ -125,55 +125,55 @@ BUGS: Final[tuple[Bug, ...]] = (
         does="A resend of a request in progress is executed as well.",
         apply=part("controller", _ExecutesCopies),
         found_by="the end of the replay",
-        test=_TEST,
+        test=REPLAYED,
     ),
     Bug(
-        name="answers_before_commit",
-        does="A controller answers a rejection before the writes on which it rests are committed.",
-        apply=part("controller", _AnswersBeforeCommit),
+        name="responds_before_commit",
+        does="A rejection is sent before the writes on which it rests are committed.",
+        apply=part("controller", _RespondsBeforeCommit),
         found_by="D5",
-        test=_TEST,
+        test=REPLAYED,
     ),
     Bug(
         name="ignores_incarnations",
         does="A controller takes the outcome of a broker's earlier process for that of a request.",
         apply=part("controller", _IgnoresIncarnations),
         found_by="D1",
-        test=_TEST,
+        test=REPLAYED,
     ),
     Bug(
         name="reports_highest_floor",
         does="A broker reports as its floor what follows the highest finished request.",
         apply=part("forwarding", _ReportsHighest),
         found_by="the end of the replay",
-        test=_TEST,
+        test=REPLAYED,
     ),
     Bug(
         name="forgets_floors",
         does="A new controller ignores the floors that earlier controllers have stored.",
         apply=part("controller", _ForgetsFloors),
         found_by="D3, F7",
-        test=_TEST,
+        test=REPLAYED,
     ),
     Bug(
         name="checks_floor_once",
         does="A controller compares a request with the floor only when the request arrives.",
         apply=part("controller", _ChecksFloorOnce),
         found_by="D3, F7",
-        test=_TEST,
+        test=REPLAYED,
     ),
     Bug(
         name="prunes_at_once",
         does="The outcomes of a broker are pruned as soon as its registration is gone.",
         apply=part("controller", _PrunesAtOnce),
         found_by="D3, F7",
-        test=_TEST,
+        test=REPLAYED,
     ),
     Bug(
-        name="answers_without_lease",
+        name="responds_without_lease",
         does="A controller responds although its session may have expired.",
-        apply=part("store", _AnswersWithoutLease),
+        apply=part("store", _RespondsWithoutLease),
         found_by="the end of the replay",
-        test=_TEST,
+        test=REPLAYED,
     ),
 )

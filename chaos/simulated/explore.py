@@ -48,7 +48,7 @@ _DELAY_S: Final = 0.001
 _HELD_S: Final = 3.0  # longer than the session timeout, and than a channel may be silent
 _LATER_WITHIN_S: Final = 0.1
 _SETTLED_S: Final = 0.2
-_ANSWERED_WITHIN_S: Final = 60.0
+_RESPONDED_WITHIN_S: Final = 60.0
 _STUCK_AFTER_S: Final = 60  # of processor time
 _TOPIC: Final = "explored"
 _DRAWN_SHARE: Final = 0.25
@@ -104,7 +104,7 @@ class Explored:
     texts: list[str] = field(default_factory=list)  # the messages, and what happened with them
     wrong: list[str] = field(default_factory=list)
     elections: int = 0
-    answer: str = ""  # what the client got
+    result: str = ""  # what the client got
     folder: str = ""  # with the evidence, if it was kept
 
 
@@ -115,7 +115,7 @@ class Totals:
     runs: int = 0
     cut: int = 0
     histories: set[str] = field(default_factory=set)
-    answers: Counter[str] = field(default_factory=Counter)
+    results: Counter[str] = field(default_factory=Counter)
     elections: Counter[int] = field(default_factory=Counter)
     violations: list[Explored] = field(default_factory=list)
     complete: int = -1  # all schedules with so many deviations were tried
@@ -166,7 +166,7 @@ class Explorer:
             self._visited.update(explored.states)
             if explored.history:
                 totals.histories.add(explored.history)
-                totals.answers[explored.answer] += 1
+                totals.results[explored.result] += 1
                 totals.elections[explored.elections] += 1
             else:
                 totals.cut += 1
@@ -363,7 +363,7 @@ class _Play:
             await asyncio.wait((asked, cut), return_when=asyncio.FIRST_COMPLETED)
             if not asked.done():
                 return explored  # cut off
-            explored.answer = asked.result()
+            explored.result = asked.result()
             await asyncio.sleep(_SETTLED_S)
             while self._holding or self._waiting:  # noqa: ASYNC110  # virtual time
                 await asyncio.sleep(_SETTLED_S)
@@ -377,9 +377,11 @@ class _Play:
     async def _ask(self, broker: int, history: ClientHistory) -> str:
         addresses = {broker: self._run.cluster.address(broker)}
         client = RecordedClient(ClusterClient(addresses, "explorer"), history)
+        request = creation([_TOPIC])
+        request.topics[0].replication_factor = 1  # A node may be gone.
         try:
-            async with asyncio.timeout(_ANSWERED_WITHIN_S):
-                response = await client.call(broker, ApiKey.CREATE_TOPICS, 4, creation([_TOPIC]))
+            async with asyncio.timeout(_RESPONDED_WITHIN_S):
+                response = await client.call(broker, ApiKey.CREATE_TOPICS, 4, request)
         except TimeoutError:
             return "nothing"
         except (OSError, EOFError):
@@ -404,11 +406,11 @@ class _Play:
             for judgement in judge(history)
             if judgement.row.verdict in (Verdict.FAIL, Verdict.HANG)
         ]
-        if explored.answer == "nothing":
+        if explored.result == "nothing":
             explored.wrong.append("the client got no response")
 
     async def _until_controller(self) -> None:
-        deadline_s = self._loop.time() + _ANSWERED_WITHIN_S
+        deadline_s = self._loop.time() + _RESPONDED_WITHIN_S
         while self._run.cluster.controller() is None:
             if self._loop.time() > deadline_s:
                 raise NoProgressError("no controller became active")

@@ -449,9 +449,9 @@ class _Replay:
 
     async def _do_Resigned(self, node: int) -> None:  # noqa: N802
         controller = self._parts(node).controller
-        task = asyncio.create_task(
-            controller.resign("the path"), context=self._cluster.nodes[node].process.context
-        )
+        process = self._cluster.nodes[node].process
+        assert process is not None
+        task = asyncio.create_task(controller.resign("the path"), context=process.context)
         # The loop of the term does not have these requests yet.
         for pending in self._inbox.pop(node, []):
             pending.reply.set_result(NOT_CONTROLLER)

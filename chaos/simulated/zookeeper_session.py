@@ -11,6 +11,7 @@ import asyncio
 import random
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, NamedTuple, cast
 
@@ -38,7 +39,8 @@ _STOP_S: Final = 10.0
 Execute = Callable[[ServerSession], Any]  # executes a request; returns its result
 
 
-class Multi(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Multi:
     """The execution of a multi."""
 
     model: ZooKeeperModel

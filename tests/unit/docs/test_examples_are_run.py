@@ -60,6 +60,9 @@ NOT_RUN: Final[Mapping[Printed, str]] = {
     Printed("docs/chaos.md", "bridgehead chaos list"): (
         "it takes minutes: tests/integration/test_chaos.py runs some scenarios"
     ),
+    Printed("docs/chaos.md", "bridgehead chaos explore"): (
+        "it takes minutes: tests/unit/chaos/test_explore.py explores less"
+    ),
     Printed("docs/guides/from-zookeeper-to-kraft.md", "own/znodes.jsonl: 1 topic"): _NO_COMMANDS,
     Printed("docs/client-suites.md", "git clone"): (
         "it needs the public repositories and the jars of Kafka"
