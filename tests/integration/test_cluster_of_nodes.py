@@ -81,8 +81,8 @@ def test_brokers_keep_their_logs_out_of_the_zookeeper_of_another_cluster(
     tmp_path: Path, start_cluster: StartCluster, zookeeper_server: EmbeddedZooKeeper
 ) -> None:
     """An emptied ZooKeeper stays empty: with new paths, other brokers would serve no topics."""
-    own, emptied, other = (f"{zookeeper_server.connect}/owner/{n}" for n in (1, 2, 3))
-    cluster = start_cluster(brokers=1, data_dir=tmp_path / "mine", zookeeper=own)
+    mine, emptied, other = (f"{zookeeper_server.connect}/owner/{n}" for n in (1, 2, 3))
+    cluster = start_cluster(brokers=1, data_dir=tmp_path / "mine", zookeeper=mine)
     admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap_servers.split(","))
     admin.create_topics([NewTopic("kept", 5, 1)])
     admin.close()
