@@ -4,8 +4,8 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
-PYTHON ?= $(shell for each in python3 python3.11 python3.12 python3.13 python3.14; do \
-	"$$each" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$each" && break; \
+PYTHON ?= $(shell for candidate in python3 python3.11 python3.12 python3.13 python3.14; do \
+	"$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$candidate" && break; \
 	done)
 VENV := .venv
 BIN := $(VENV)/bin
@@ -20,7 +20,7 @@ DATA_DIR ?= .bridgehead
 help: ## show the targets that one needs most
 	@awk -F ':.*## ' '/^[a-z-]+:.*## \[/ { split($$2, part, /[][]/); sub(/^\[[^]]*\] /, "", $$2); \
 		if (!(part[2] in list)) order[++groups] = part[2]; \
-		list[part[2]] = list[part[2]] sprintf("  make %-14s %s\n", $$1, $$2) } \
+		list[part[2]] = list[part[2]] sprintf("  make %-16s %s\n", $$1, $$2) } \
 		END { for (n = 1; n <= groups; n++) printf "%s\n%s", order[n], list[order[n]] }' $(MAKEFILE_LIST)
 	@echo "make help-all lists every target, with its options."
 
@@ -95,7 +95,7 @@ test: setup ## [Change] all tests but the long ones and those with Docker
 test-fast: setup ## [Change] unit tests: no cluster, no network
 	@$(BIN)/python -m pytest tests/unit $(PARALLEL) $(ARGS)
 
-test-long: setup ## the long tests: the pipeline on Spark, repeated kills, many malformed frames
+test-long: setup ## the long tests: the pipeline on Spark, repeated kills, the pages as printed
 	@$(BIN)/python -m pytest -m "long and not docker and not soak" $(PARALLEL) $(ARGS)
 
 test-soak: setup ## runs for which CI has no time for each change; the nightly workflow has them
@@ -203,9 +203,9 @@ spec-long: setup tlc-jar ## simulate the specification with more faults
 STORAGE_JARS = $(HOME)/.cache/bridgehead/storage
 
 storage-jars: ## fetch an HDFS, an S3 server and the client of S3 with Maven, for proofs of the pipeline
-	@for each in hdfs s3 s3a; do \
-		mvn -q -B -P $$each -f bench/storage_jars.xml dependency:copy-dependencies \
-			-DoutputDirectory=$(STORAGE_JARS)/$$each || exit 1; done
+	@for profile in hdfs s3 s3a; do \
+		mvn -q -B -P $$profile -f bench/storage_jars.xml dependency:copy-dependencies \
+			-DoutputDirectory=$(STORAGE_JARS)/$$profile || exit 1; done
 
 up: setup ## [Start] start ZooKeeper and three brokers in the background
 	@$(BIN)/bridgehead up --detach --data-dir $(DATA_DIR)

@@ -21,6 +21,7 @@ OUTSIDE: Final = (
     "CONTRIBUTING.md",
     "CHANGELOG.md",
     "SECURITY.md",
+    "examples/README.md",
     "examples/not_controller.md",
 )
 _SECTIONS: Final = {"How Kafka behaves": "kafka", "Decisions": "adr"}

@@ -18,10 +18,10 @@ from bridgehead.cli.options import (
     say,
     say_on_stderr,
 )
-from bridgehead.cli.ui import Page
 
 if TYPE_CHECKING:
     from bridgehead.cluster.settings import ClusterSettings
+    from bridgehead.ui.processes import Page
 
 BrokersOption = Annotated[
     int | None,
@@ -63,6 +63,13 @@ PortsOption = Annotated[
 ]
 ControllerOption = Annotated[
     int | None, typer.Option(metavar="ID", help="The broker that is controller whenever it runs.")
+]
+MigrateOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ID@HOST:PORT[,...]",
+        help="Register all brokers with these KRaft controllers, which migrate the metadata.",
+    ),
 ]
 ZooKeeperOption = Annotated[
     str | None,
@@ -141,6 +148,7 @@ def up(
     base_port: BasePortOption = None,
     ports: PortsOption = None,
     controller: ControllerOption = None,
+    migrate: MigrateOption = None,
     zookeeper: ZooKeeperOption = None,
     adopt: AdoptOption = False,
     read_only: ReadOnlyOption = False,
@@ -173,6 +181,7 @@ def up(
         base_port=base_port,
         ports_auto=ports == "auto",
         controller=controller,
+        migrate=migrate,
         zookeeper=zookeeper,
         allow_remote_plaintext=allow_remote_plaintext,
         seal_key=seal_key,
@@ -186,6 +195,8 @@ def up(
         advertised=advertised,
     )
     _check_properties(settings, strict=strict)
+    from bridgehead.ui.processes import Page
+
     with Page(data_dir if ui else None) as page:
         _start(
             settings, data_dir, page, detach=detach, until_eof=until_eof, json_output=json_output
@@ -249,10 +260,9 @@ def _show(document: dict[str, Any], data_dir: Path, *, json_output: bool, detach
     if json_output:
         print_json(document)
         return
-    say(
-        f"Ready: {len(document['brokers'])} brokers, the controller is broker "
-        f"{document['controller_id']}."
-    )
+    controller = document["controller_id"]
+    kind = "broker" if controller in {broker["id"] for broker in document["brokers"]} else "KRaft's"
+    say(f"Ready: {len(document['brokers'])} brokers, the controller is {kind} {controller}.")
     say(f"  bootstrap servers  {document['bootstrap_servers']}")
     say(f"  ZooKeeper          {document['zookeeper_connect']}")
     say(f"  evidence           {document['evidence_dir']}")

@@ -215,7 +215,10 @@ def _api_versions(response: type[Any], request: Any, failure: Failure) -> Any:
 
 _DRAFTS: Final = "messages.drafted"
 _NO_TRANSACTIONS: Final = "Bridgehead has no transactions"
-_OWN_CHANNEL: Final = "Bridgehead's brokers and controller use gRPC instead"
+_OWN_CHANNEL: Final = (
+    "Bridgehead's brokers and controller use gRPC instead; a broker that migrates to KRaft serves "
+    "the requests of a KRaft controller"
+)
 _NOT_CONTROLLED: Final = "Bridgehead's brokers stop without a controlled shutdown"
 _KRAFT: Final = "only KRaft serves it; Kafka with ZooKeeper also closes the connection"
 _ALTER_CONFIGS: Final = "ALTER_CONFIGS CLUSTER, ALTER_CONFIGS TOPIC"
@@ -380,6 +383,12 @@ _DRAFTED_ROWS: Final = (
                  nested=per("actions", "action acl", into="results")),
              "ALL CLUSTER"),
 )
+# A migrating broker sends these to the KRaft controller. No broker serves them.
+_QUORUM_ROWS: Final = (
+    _unserved(K.DESCRIBE_QUORUM, 2, 0, _KRAFT, whole()),
+    _unserved(K.BROKER_REGISTRATION, 4, 0, _KRAFT, whole(), between_brokers=True),
+    _unserved(K.BROKER_HEARTBEAT, 1, 0, _KRAFT, whole(), between_brokers=True),
+)
 _KRAFT_ONLY: Final = (
     K.VOTE, K.BEGIN_QUORUM_EPOCH, K.END_QUORUM_EPOCH, K.DESCRIBE_QUORUM, K.FETCH_SNAPSHOT,
     K.BROKER_REGISTRATION, K.BROKER_HEARTBEAT, K.UNREGISTER_BROKER, K.CONTROLLER_REGISTRATION,
@@ -406,6 +415,7 @@ API_SPECS: Final[Mapping[int, ApiSpec]] = {spec.key: spec for spec in _ROWS}
 DRAFTED_SPECS: Final[Mapping[int, ApiSpec]] = {
     spec.key: spec for spec in (*map(_as_drafted, _ROWS), *_DRAFTED_ROWS)
 }
+QUORUM_SPECS: Final[Mapping[int, ApiSpec]] = {spec.key: spec for spec in _QUORUM_ROWS}
 SPECS: Final[Mapping[str, Mapping[int, ApiSpec]]] = {"shipped": API_SPECS, "drafted": DRAFTED_SPECS}
 DIALECTS: Final = tuple(SPECS)
 UNSERVED: Final[Mapping[ApiKey, str]] = {

@@ -38,6 +38,16 @@ _STOP_S: Final = 10.0
 Execute = Callable[[ServerSession], Any]  # executes a request; returns its result
 
 
+class Multi(NamedTuple):
+    """The execution of a multi."""
+
+    model: ZooKeeperModel
+    operations: tuple[bytes, ...]
+
+    def __call__(self, session: ServerSession) -> MultiResult:
+        return self.model.multi(session, self.operations)
+
+
 class LostCommit(NamedTuple):
     """A multi that is to be lost, or whose reply is to be lost."""
 
@@ -459,13 +469,8 @@ class SimulatedSession(ZooKeeperSession):
         return encode_operation(operation, "", open_acl)
 
     async def multi(self, operations: Sequence[bytes]) -> MultiResult:
-        model, sent = self._service.model, tuple(operations)
-        return cast(
-            MultiResult,
-            await self._ask(
-                lambda session: model.multi(session, sent), may_lose=self._writes_metadata
-            ),
-        )
+        execute = Multi(self._service.model, tuple(operations))
+        return cast(MultiResult, await self._ask(execute, may_lose=self._writes_metadata))
 
     async def create_root(self) -> None:
         """Do nothing: the model has no chroot."""

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import shutil
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
+from bridgehead.cluster.ports import Ports
 from tests.docker.compose import wait_until
-from tests.docker.conftest import ROOT
-from tools.first_hour import blocks
+from tests.docker.conftest import ROOT, not_tested
+from tools.first_hour import TOOLS, blocks
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(300)]
 IMAGE = "bridgehead:latest"
@@ -89,10 +95,64 @@ def test_image_needs_no_command_and_no_mount(images: None) -> None:
         assert docker("inspect", "--format={{.State.ExitCode}}", container) == "0"
 
 
+@pytest.mark.parametrize("language", ["Python", *TOOLS])
+def test_client_of_each_language_works_through_mapped_ports(
+    images: None, language: str, tmp_path: Path
+) -> None:
+    """The program of docs/guides/moving-controller.md, while a service's controller dies.
+
+    A service of a CI job gets neither a command nor a mount, only ports and variables.
+    """
+    if missing := [tool for tool in TOOLS.get(language, ()) if shutil.which(tool) is None]:
+        not_tested(f"{language}: {', '.join(missing)} missing")
+    guide = (ROOT / "docs/guides/moving-controller.md").read_text(encoding="utf-8")
+    printed = [block for block in blocks(guide) if block.section == language]
+    for block in printed:
+        if block.file is not None:
+            write(tmp_path / block.file, block.text)
+    *preparations, use = [block.text for block in printed if block.language == "sh"]
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    shell = ["bash", "-euo", "pipefail", "-c"]
+    for preparation in preparations:
+        subprocess.run([*shell, preparation], cwd=tmp_path, env=environment, check=True)
+    with Ports() as reserved:
+        ports = [reserved.choose() for _ in range(3)]
+    addresses = ",".join(f"localhost:{port}" for port in ports)
+    with service(
+        *(f"--publish=127.0.0.1:{port}:{9092 + number}" for number, port in enumerate(ports)),
+        BRIDGEHEAD_ADVERTISED=addresses,
+        KAFKA_ZOOKEEPER_SESSION_TIMEOUT_MS="2000",
+    ) as container:
+        wait_until(lambda: health(container) == "healthy", "a healthy service")
+        document = json.dumps({"bootstrap_servers": addresses})
+        write(tmp_path / "moving/cluster/cluster.json", document)
+        kill = f"sleep 1\ndocker exec {container} bridgehead controller kill\n"
+        write(tmp_path / "moving/break-it.sh", kill)
+        done = subprocess.run(
+            [*shell, use],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        created = set(re.findall(r"^(\S+-\d+) after", done.stdout, re.M))
+        assert len(created) == 30
+        assert set(admin(addresses).list_topics(timeout=30).topics) == created
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
 def test_commands_of_the_page_work(images: None) -> None:
-    """The block of docs/container.md, as printed."""
+    """The block of docs/container.md, as printed. README has its first line."""
     page = (ROOT / "docs/container.md").read_text(encoding="utf-8")
     (commands,) = [block.text for block in blocks(page) if block.language == "sh"]
+    readme = blocks((ROOT / "README.md").read_text(encoding="utf-8"))
+    assert commands.splitlines(keepends=True)[0] in [block.text for block in readme]
     try:
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", commands],

@@ -12,6 +12,7 @@ import pytest
 
 from chaos.reproduction import scenario_with
 from chaos.scenarios import SCENARIOS
+from chaos.simulated.replay import replay
 from chaos.simulated.run import run
 from judge.__main__ import main
 from judge.evidence.reading import Evidence
@@ -24,6 +25,8 @@ from judge.spec.tlc import TlcError, find_jar
 from judge.verdicts import Verdict
 from spec.__main__ import check
 from spec.models import CONTROLS, MODELS
+from spec.paths import follow, model_of, read_paths
+from tests.kill_matrix.counterexamples import COUNTEREXAMPLES, Counterexample
 from tests.kill_matrix.not_explained import NOT_EXPLAINED
 
 
@@ -54,6 +57,57 @@ def test_the_smallest_model_holds_and_its_control_is_refuted() -> None:
     actions = [action for action, _ in refuted.trace]
     assert actions.count("Applied") == 2
     assert actions[-1] == "Applied"
+
+
+# --- Paths ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", read_paths())
+def test_a_committed_path_belongs_to_the_specification(name: str) -> None:
+    """`tests/unit/chaos/test_paths.py` replays it."""
+    path = read_paths()[name]
+    assert follow(path.goal, path.steps) == path.end
+
+
+def test_a_path_with_a_step_too_few_does_not_belong_to_the_specification() -> None:
+    path = read_paths()["topic_existed"]
+    with pytest.raises(TlcError, match="does not have this path any more"):
+        follow(path.goal, [step for step in path.steps if step[0] != "Applied"])
+
+
+# The parts of which the replay on faulty nodes shows the violation.
+SHOWN = [
+    part
+    for part, replay in COUNTEREXAMPLES.items()
+    if isinstance(replay, Counterexample) and not replay.is_explained
+]
+# Another program creates the topic that the request creates: see docs/specification.md.
+FOLLOWED = [name for name in read_paths() if name != "write_conflicted"]
+
+
+def replay_of(name: str, folder: Path, *bugs: str) -> Evidence:
+    path = read_paths()[name]
+    end = replay(path.steps, model_of(path.goal).requests, folder / "run", frozenset(bugs))
+    return read_run(end.folder)
+
+
+def test_replays_are_explained_and_counterexamples_on_faulty_nodes_are_not(tmp_path: Path) -> None:
+    """Also the replays of counterexamples on correct nodes, which depart from them."""
+    correct = [
+        replace(slice_, name=name)
+        for name in FOLLOWED
+        for slice_ in slices_of(replay_of(name, tmp_path / name))[0]
+    ]
+    assert {slice_.name for slice_ in correct} == set(FOLLOWED)
+    assert explain(correct) == []
+    faulty = [
+        replace(slice_, name=part)
+        for part in SHOWN
+        for slice_ in slices_of(
+            replay_of(part, tmp_path / f"{part}-faulty", COUNTEREXAMPLES[part].bug)
+        )[0]
+    ]
+    assert {misfit.name for misfit in explain(faulty)} == set(SHOWN)
 
 
 # --- Corrupted evidence --------------------------------------------------------------------------

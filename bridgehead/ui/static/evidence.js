@@ -4,8 +4,8 @@
 const ARRAYS = { d: Float64Array, I: Uint32Array, H: Uint16Array, h: Int16Array, B: Uint8Array };
 const NEVER = -1;
 
-// Reads the answer of the server: the length of a JSON text, the text, then the columns. Each part
-// begins at a multiple of 8 bytes.
+// Reads a batch of rows: the length of a JSON text, the text, then the columns. Each part begins at
+// a multiple of 8 bytes.
 export function unpack(buffer) {
   const length = new DataView(buffer).getUint32(0, true);
   const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, length)));
@@ -13,49 +13,42 @@ export function unpack(buffer) {
 }
 
 export class Evidence {
-  constructor({ head, buffer, offset }, rowsMax) {
-    Object.assign(this, head.names);
+  // `about` has what does not change; `first` is a batch, whose first row is the first of this page.
+  constructor(about, first, rowsMax) {
+    for (const name of ["columns", "kinds", "lanes", "flags", "noError", "apis", "errors", "run", "startedMs"]) this[name] = about[name];
     this.kind = Object.fromEntries(this.kinds.map((kind, number) => [kind.key, number]));
     this.rowsMax = rowsMax;
-    this.dropped = head.state.base;
-    this.base = head.state.base;
-    this.count = head.state.count;
-    this.column = {};
-    const rows = this.count - this.base;
+    this.dropped = this.base = this.count = first.head.start;
+    this.column = Object.fromEntries(this.columns.map(([name, code]) => [name, new ARRAYS[code](0)]));
+    this.capacity = 0;
+    this.requests = new Map();
+    this.sampled = new Map();
+    this.links = [];
+    this.append(first);
+  }
+
+  // Adds rows. Rows that are here already are left out, so nothing is doubled.
+  append({ head, buffer, offset }) {
+    for (const name of ["nodes", "clients", "texts"]) this[name] = head.isFirst ? head[name] : this[name].concat(head[name]);
+    for (const name of ["hasTransactions", "shareRead", "skipped", "late", "unnamed"]) this[name] = head[name];
+    for (const [number, ...request] of head.requests) this.requests.set(number, request);
+    for (const link of head.links) if (link[0] >= this.count) this.links.push(link);
+    for (const sample of head.samples) this.sampled.set(`${sample[0]} ${sample[1]}`, sample);
+    const present = Math.max(this.count - head.start, 0);
+    const added = Math.max(head.count - present, 0);
+    if (this.count - this.base + added > this.rowsMax) this.drop(added);
+    this.reserve(this.count - this.base + added);
     for (const [name, code] of this.columns) {
       const kind = ARRAYS[code];
-      this.column[name] = new kind(buffer, offset, rows);
-      offset += Math.ceil((rows * kind.BYTES_PER_ELEMENT) / 8) * 8;
+      const values = new kind(buffer, offset, head.count);
+      if (added) this.column[name].set(values.subarray(present), this.count - this.base);
+      offset += Math.ceil((head.count * kind.BYTES_PER_ELEMENT) / 8) * 8;
     }
-    this.capacity = rows;
-    this.requests = new Map();
-    this.samples = [];
-    this.links = [];
-    this.take(head.state);
+    this.count += added;
   }
 
-  take(state) {
-    for (const name of ["run", "startedMs", "nodes", "clients", "texts", "hasTransactions", "skipped", "late", "unnamed"]) {
-      if (state[name] !== undefined) this[name] = state[name];
-    }
-    for (const [number, ...request] of state.requests) this.requests.set(number, request);
-    for (const link of state.links) this.links.push(link);
-    for (const sample of state.samples) this.samples.push(sample);
-  }
-
-  // Adds rows of a stream. Rows that are here already are left out, so nothing is doubled.
-  append(batch) {
-    for (const name of ["nodes", "clients", "texts"]) this[name] = batch.allNames ? batch[name] : this[name].concat(batch[name]);
-    this.take({ ...batch, nodes: undefined, clients: undefined, texts: undefined });
-    const rows = batch.rows.slice(Math.max(this.count - batch.start, 0));
-    if (this.count - this.base + rows.length > this.rowsMax) this.drop(rows.length);
-    this.reserve(this.count - this.base + rows.length);
-    this.columns.forEach(([name], at) => {
-      const column = this.column[name];
-      let index = this.count - this.base;
-      for (const row of rows) column[index++] = row[at];
-    });
-    this.count += rows.length;
+  get samples() {
+    return [...this.sampled.values()];
   }
 
   reserve(rows) {
@@ -79,7 +72,7 @@ export class Evidence {
     for (let index = 0; index < this.count - this.base; index++) used.add(column[index]);
     for (const number of this.requests.keys()) if (!used.has(number)) this.requests.delete(number);
     const first = this.column.t[0];
-    this.samples = this.samples.filter(([t]) => t >= first);
+    for (const [key, [t]] of this.sampled) if (t < first) this.sampled.delete(key);
   }
 
   get(name, position) {
@@ -301,9 +294,10 @@ export class Cluster {
         state.brokers.set(node, "stopped");
         break;
       case "ended":
-        state.brokers.set(peer, "stopped");
+        if (state.brokers.get(peer) !== "killed") state.brokers.set(peer, "stopped");
         break;
       case "fault":
+        if (evidence.text(position) === "kill") state.brokers.set(peer, "killed");
         state.faults.set(`${evidence.text(position)} ${peer}`, position);
         break;
       case "healed":

@@ -10,7 +10,7 @@ export class ServerSource {
   async open() {
     const about = await this.json("about.json");
     Object.assign(this, about);
-    return unpack(await (await this.get("rows.bin")).arrayBuffer());
+    return [about, unpack(await (await this.get("rows.bin")).arrayBuffer())];
   }
 
   async get(path, options) {
@@ -47,7 +47,7 @@ export class ServerSource {
   // by itself, and sends the id of the last batch.
   follow(position, take, tell) {
     const stream = new EventSource(`stream?after=${position}`);
-    stream.addEventListener("rows", (event) => take(JSON.parse(event.data)));
+    stream.addEventListener("rows", (event) => take(unpack(bytesOf(event.data).buffer)));
     stream.addEventListener("reset", () => {
       stream.close();
       location.reload();
@@ -69,8 +69,9 @@ export class ExportedSource {
   }
 
   async open() {
-    Object.assign(this, JSON.parse(document.getElementById("about").textContent));
-    return unpack(await inflate(document.getElementById("rows").textContent));
+    const about = JSON.parse(document.getElementById("about").textContent);
+    Object.assign(this, about);
+    return [about, unpack(await inflate(document.getElementById("rows").textContent))];
   }
 
   async details(start, count) {
@@ -98,9 +99,14 @@ export class ExportedSource {
   }
 }
 
+function bytesOf(base64) {
+  const text = atob(base64), bytes = new Uint8Array(text.length);
+  for (let at = 0; at < text.length; at++) bytes[at] = text.charCodeAt(at);
+  return bytes;
+}
+
 async function inflate(base64) {
-  const bytes = Uint8Array.from(atob(base64.trim()), (character) => character.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const stream = new Blob([bytesOf(base64.trim())]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Response(stream).arrayBuffer();
 }
 

@@ -93,8 +93,10 @@ export class Topology {
     const each = (count, place) => Array.from({ length: count }, (_, at) => place(at));
     if (narrow) {
       const row = (at, count, columns) => Math.min(columns, count - Math.floor(at / columns) * columns);
-      const place = (count, columns, top) => (at) => [spread(at % columns, row(at, count, columns), width), top + 62 * Math.floor(at / columns) * 1.3];
-      return { narrow, clients: each(clients, place(clients, 2, 40)), brokers: each(brokers, place(brokers, 3, 300)), zookeeper: [width / 2, height - 60] };
+      const place = (count, columns, top, low) => (at) => [spread(at % columns, row(at, count, columns), width),
+        top + 80 * Math.floor(at / columns) + (at % 2) * low];
+      // Every second broker is lower, so that what brokers send each other is seen.
+      return { narrow, clients: each(clients, place(clients, 2, 40, 0)), brokers: each(brokers, place(brokers, 3, 270, 110)), zookeeper: [width / 2, height - 60] };
     }
     const inset = (at) => brokers > 2 && at > 0 && at < brokers - 1;
     return {
@@ -129,7 +131,11 @@ export class Topology {
     switch (evidence.kinds[evidence.get("kind", position)].key) {
       case "received": return { from: client, to: node, paint };
       case "responded": return { from: node, to: client, paint };
-      case "forward_sent": return { from: node, to: evidence.peer(position), paint, envelope: true };
+      case "forward_sent": {
+        const to = evidence.peer(position);
+        const bounces = ["killed", "stopped"].includes(cluster.at(position).brokers.get(to));
+        return { from: node, to, paint, envelope: true, bounces };
+      }
       case "decided": return { from: node, to: this.sender(position), paint, envelope: true };
       case "envelope_rejected": return { from: this.sender(position), to: node, paint: "var(--bad)", bounces: true };
       case "commit_sent": return { from: node, to: "zookeeper", paint: "var(--commit)" };
