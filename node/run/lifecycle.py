@@ -72,8 +72,7 @@ class Node:
             parts.controller.api_ranges,
         )
         await watcher.open()
-        if parts.broker.data_plane is not None:  # before this node writes anything
-            parts.broker.data_plane.check_owner(await watcher.until_reply(watcher.find_cluster_id))
+        await self._check_logs()  # before this node writes anything
         # Repeat until the new paths are visible: this broker's ZooKeeper server may lag behind.
         has_paths = partial(watcher.has_start_up_paths, parts.start_up_paths)
         while not await watcher.until_reply(has_paths):
@@ -106,6 +105,12 @@ class Node:
         self._register_gauges(server)
         self._schedule_snapshot()
         return server
+
+    async def _check_logs(self) -> None:
+        """Raise OSError if the logs belong to another cluster or broker."""
+        watcher, data_plane = self._parts.broker.watcher, self._parts.broker.data_plane
+        if data_plane is not None:
+            data_plane.check_owner(await watcher.until_reply(watcher.find_cluster_id))
 
     def _start_migration(self) -> None:
         parts = self._parts
