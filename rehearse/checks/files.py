@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
+from cluster_model.image import PROTOCOL_CODES
 from cluster_model.inter_broker_protocol import LEVELS, level_of
 from rehearse.checks.topics import some
 from rehearse.cluster import Cluster, ServerProperties, ShapeError, UnreadableError, object_in
@@ -18,6 +19,7 @@ _AUTHORIZER: Final = "authorizer.class.name"
 _ACL_AUTHORIZER: Final = "kafka.security.authorizer.AclAuthorizer"
 _STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 _LISTENER: Final = "inter.broker.listener.name"
+_PROTOCOL_MAP: Final = "listener.security.protocol.map"
 _VOTERS: Final = "controller.quorum.voters"
 _BOOTSTRAP: Final = "controller.quorum.bootstrap.servers"
 _CONTROLLER_LISTENERS: Final = "controller.listener.names"
@@ -88,6 +90,26 @@ def _half_migrating(cluster: Cluster) -> Iterator[Place]:
             yield Place(f"{file.file}: {_VOTERS}")
         if not file.words(_CONTROLLER_LISTENERS):
             yield Place(f"{file.file}: {_CONTROLLER_LISTENERS}")
+
+
+def _mapped(file: ServerProperties) -> frozenset[str]:
+    """Return the names of listeners whose security protocol is known."""
+    pairs = file.words(_PROTOCOL_MAP) or PROTOCOL_CODES
+    return frozenset(pair.partition(":")[0].strip().upper() for pair in pairs)
+
+
+def _unmapped_controllers(cluster: Cluster) -> Iterator[Place]:
+    for file in cluster.broker_files():
+        names = file.words(_CONTROLLER_LISTENERS)
+        if _is_true(file, _FLAG) and names and names[0].upper() not in _mapped(file):
+            yield Place(f"{file.file}: {_PROTOCOL_MAP}", names[0])
+
+
+def _unmapped_brokers(cluster: Cluster) -> Iterator[Place]:
+    for file in cluster.properties:
+        name = file.get(_LISTENER)
+        if name is not None and name.upper() not in _mapped(file):
+            yield Place(f"{file.file}: {_PROTOCOL_MAP}", name)
 
 
 def _brokers_without_flag(cluster: Cluster) -> Iterator[Place]:
@@ -285,6 +307,24 @@ RULES: Final = (
         log="If using `zookeeper.metadata.migration.enable`",
         remedy="Set controller.quorum.voters and controller.listener.names.",
         find=_half_migrating,
+    ),
+    Rule(
+        id="file-controller-listener-map",
+        what="A broker has no security protocol for the controllers' listener.",
+        outcome=Outcome.DIES,
+        effect="A broker with the migration's flag does not start.",
+        log="No enum constant org.apache.kafka.common.security.auth.SecurityProtocol.",
+        remedy="Add the controllers' listener to listener.security.protocol.map.",
+        find=_unmapped_controllers,
+    ),
+    Rule(
+        id="file-listener-map",
+        what="There is no security protocol for inter.broker.listener.name.",
+        outcome=Outcome.DIES,
+        effect="The controller or broker does not start.",
+        log="defined in inter.broker.listener.name not found in listener.security.protocol.map",
+        remedy="Add the listener to listener.security.protocol.map, also on controllers.",
+        find=_unmapped_brokers,
     ),
     Rule(
         id="file-broker-flag",

@@ -215,6 +215,19 @@ FILE_ROWS = (
         files=(file_with(BROKER, controller_listener_names=None), CONTROLLER),
     ),
     Row(
+        "file-controller-listener-map",
+        files=(file_with(BROKER, listener_security_protocol_map=None), CONTROLLER),
+        detail="CONTROLLER",
+    ),
+    Row(
+        "file-listener-map",
+        files=(
+            file_with(BROKER, inter_broker_listener_name="X"),
+            file_with(CONTROLLER, inter_broker_listener_name="X"),
+        ),
+        detail="X",
+    ),
+    Row(
         "file-broker-flag",
         files=(file_with(BROKER, zookeeper_metadata_migration_enable="false"), CONTROLLER),
     ),
@@ -282,6 +295,8 @@ FILE_ROWS = (
 BESIDES = {
     "broker-listeners-differ": {"file-listener-missing", "broker-stale"},
     "file-authorizer-missing": {"file-authorizer-own"},
+    "file-listener": {"file-listener-map"},
+    "file-listener-map": {"file-listener-missing"},
     "file-listener-missing": {"broker-stale"},
 }
 
