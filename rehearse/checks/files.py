@@ -62,8 +62,7 @@ def _levels_of_old_controllers(cluster: Cluster) -> Iterator[Place]:
 
 def _unknown_levels(cluster: Cluster) -> Iterator[Place]:
     for file in cluster.broker_files():
-        level = level_of(file.get(_IBP) or _DEFAULT_IBP)
-        if level is None or LEVELS.index(level) > LEVELS.index(_DEFAULT_IBP):
+        if level_of(file.get(_IBP) or _DEFAULT_IBP) is None:
             yield Place(f"{file.file}: {_IBP}", str(file.get(_IBP)))
 
 
@@ -81,14 +80,21 @@ def _several_log_dirs(cluster: Cluster) -> Iterator[Place]:
             yield Place(f"{file.file}: log.dirs", f"{len(folders)} folders at {file.get(_IBP)}")
 
 
-def _half_migrating(cluster: Cluster) -> Iterator[Place]:
-    """A ZooKeeper broker with the flag must know the controllers."""
+def _no_voters(cluster: Cluster) -> Iterator[Place]:
     for file in cluster.broker_files():
-        if not _is_true(file, _FLAG):
-            continue
-        if not (file.get(_VOTERS) or file.get(_BOOTSTRAP)):
+        if _is_true(file, _FLAG) and not (file.get(_VOTERS) or file.get(_BOOTSTRAP)):
             yield Place(f"{file.file}: {_VOTERS}")
-        if not file.words(_CONTROLLER_LISTENERS):
+
+
+def _no_controller_listeners(cluster: Cluster) -> Iterator[Place]:
+    for file in cluster.broker_files():
+        if _is_true(file, _FLAG) and not file.words(_CONTROLLER_LISTENERS):
+            yield Place(f"{file.file}: {_CONTROLLER_LISTENERS}")
+
+
+def _early_controller_listeners(cluster: Cluster) -> Iterator[Place]:
+    for file in cluster.broker_files():
+        if not _is_true(file, _FLAG) and file.words(_CONTROLLER_LISTENERS):
             yield Place(f"{file.file}: {_CONTROLLER_LISTENERS}")
 
 
@@ -300,13 +306,31 @@ RULES: Final = (
         find=_several_log_dirs,
     ),
     Rule(
-        id="file-broker-incomplete",
-        what="A broker has the migration's flag, and lacks what it needs to find controllers.",
+        id="file-broker-voters",
+        what="A broker has the migration's flag, and does not know the controllers.",
         outcome=Outcome.DIES,
         effect="The broker does not start.",
-        log="If using `zookeeper.metadata.migration.enable`",
-        remedy="Set controller.quorum.voters and controller.listener.names.",
-        find=_half_migrating,
+        log="must contain a parseable set of controllers",
+        remedy="Set controller.quorum.voters as on the controllers.",
+        find=_no_voters,
+    ),
+    Rule(
+        id="file-broker-listener-names",
+        what="A broker has the migration's flag, and no controller.listener.names.",
+        outcome=Outcome.DIES,
+        effect="The broker does not start.",
+        log="must not be empty when running in ZooKeeper migration mode",
+        remedy="Set controller.listener.names as on the controllers.",
+        find=_no_controller_listeners,
+    ),
+    Rule(
+        id="file-broker-early",
+        what="A broker has controller.listener.names, and not the migration's flag.",
+        outcome=Outcome.DIES,
+        effect="The broker does not start.",
+        log="must be empty when not running in KRaft mode",
+        remedy="Set zookeeper.metadata.migration.enable=true in the same restart.",
+        find=_early_controller_listeners,
     ),
     Rule(
         id="file-controller-listener-map",
