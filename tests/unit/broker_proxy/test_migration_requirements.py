@@ -152,7 +152,7 @@ async def asks_before_it_stops(parts: Collaborators) -> None:
 
 
 @check
-async def stops_without_answer(parts: Collaborators) -> None:
+async def stops_without_permission(parts: Collaborators) -> None:
     controllers = Controllers()
     controllers.permits_stop = False
     async with Running(parts, controllers) as lifecycle:
@@ -367,7 +367,7 @@ async def test_an_envelope_is_sent_again_to_the_next_controller() -> None:
 async def test_a_rejected_registration_is_explained_once(caplog: pytest.LogCaptureFixture) -> None:
     controllers = Controllers()
     broken = Composition(cast(Any, None), PRODUCTION)
-    bug = next(bug for bug in migration.BUGS if bug.name == "registers-in-other-cluster")
+    bug = next(bug for bug in migration.BUGS if bug.name == "registers_in_other_cluster")
     async with Running(bug.apply(broken).collaborators, controllers) as lifecycle:
         await until(lambda: len(controllers.registrations) > 3)
         problem = lifecycle.problem
