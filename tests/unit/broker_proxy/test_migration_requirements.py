@@ -26,7 +26,7 @@ from broker_proxy.apis.migration.kraft_requests import FULL, LeaderAndIsr, Updat
 from broker_proxy.client_request import ClosedWithoutResponseError
 from broker_proxy.metadata.cache import MetadataCache
 from broker_proxy.migration.lifecycle import BrokerLifecycle, Identity, Intervals
-from broker_proxy.migration.quorum import Quorum
+from broker_proxy.migration.quorum import NoActiveControllerError, Quorum, QuorumConnection
 from chaos.bugs import migration
 from chaos.bugs.bug import Bug, Composition
 from cluster_model.principal import KafkaPrincipal
@@ -375,3 +375,43 @@ async def test_a_rejected_registration_is_explained_once(caplog: pytest.LogCaptu
     assert "INCONSISTENT_CLUSTER_ID" in problem
     assert CLUSTER_ID in problem
     assert [record.message for record in caplog.records] == [problem]
+
+
+async def test_requests_at_a_frozen_controller_fail_when_another_one_is_active() -> None:
+    """Then they are sent to that one; they do not wait until request.timeout.ms."""
+    controllers = Controllers(count=2)
+    quorum = Quorum(controllers.voters)
+    frozen = asyncio.Event()
+    first, _ = controllers.voters
+
+    async def connect(address: Any, security: Any, timeout_s: float) -> Any:
+        peer = await controllers.connect(address, security, timeout_s)
+        if address == first.address:
+            peer.freeze(frozen)
+        return peer
+
+    security: Any = None
+    connection = QuorumConnection(quorum, security, connect)
+    lifecycle = QuorumConnection(quorum, security, controllers.connect)
+    waiting = asyncio.create_task(
+        connection.request(ApiKey.ENVELOPE, None, 60, lambda _response: False)
+    )
+    await asyncio.wait_for(frozen.wait(), LIMIT_S)
+    controllers.active = controllers.voters[1]
+    quorum.is_not_active(first)
+    await lifecycle.request(ApiKey.ENVELOPE, None, LIMIT_S, lambda _response: False)
+    lifecycle.confirm()
+    with pytest.raises(NoActiveControllerError):
+        await asyncio.wait_for(waiting, LIMIT_S)
+    assert await connection.request(ApiKey.ENVELOPE, None, LIMIT_S, lambda _response: False)
+
+
+async def test_a_controller_without_the_right_is_named_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    broker = Broker(PRODUCTION, is_allowed=False)
+    for _ in range(3):
+        await broker.error()
+    (warning,) = [record.getMessage() for record in caplog.records]
+    assert "User:ANONYMOUS lacks CLUSTER_ACTION" in warning
+    assert "super.users" in warning
