@@ -68,6 +68,7 @@ class KraftRequests:
         self._listeners = listeners
         self._authorize_for = authorize_for
         self._broker_epoch = broker_epoch
+        self._has_warned = False
         self.cache = cache
 
     def check(self, request: ClientRequest, message: _Request) -> ErrorCode:
@@ -83,12 +84,23 @@ class KraftRequests:
         if not message.is_kraft_controller:
             raise ClosedWithoutResponseError("the request is not from a KRaft controller")
         if not self._authorize_for(request)("CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME):
+            self._warn_of(request)
             return ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         if self.is_stale_broker_epoch(message.broker_epoch):
             return ErrorCode.STALE_BROKER_EPOCH
         if not self.is_current_controller(message.controller_epoch):
             return ErrorCode.STALE_CONTROLLER_EPOCH
         return ErrorCode.NONE
+
+    def _warn_of(self, request: ClientRequest) -> None:
+        """Warn once: the controller only logs the error, and this broker would never follow it."""
+        if not self._has_warned:
+            self._has_warned = True
+            _log.warning(
+                "rejected a KRaft controller's request: %s lacks CLUSTER_ACTION on Cluster. Add it "
+                "to super.users of this broker",
+                request.client.principal,
+            )
 
     def is_stale_broker_epoch(self, epoch: int) -> bool:
         """Return whether a request was sent to an earlier registration of this broker."""
