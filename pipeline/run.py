@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
+from threading import RLock
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
@@ -24,6 +24,7 @@ from pipeline.bronze import lines
 from pipeline.evidence import PipelineEvidenceError, Run, is_small
 from pipeline.expectations import REJECTING
 from pipeline.folders import Folders, in_memory
+from pipeline.frames import has_no_rows
 from pipeline.gold import (
     accounting,
     admin_writes,
@@ -76,8 +77,11 @@ from pipeline.table import Table
 
 TABLES: Final[tuple[Table, ...]] = (
     lines.LINES,
-    lines.BLOCKS,
+    lines.COUNTS,
+    events.EXAMINED,
+    events.SUPERFLUOUS,
     events.EVENTS,
+    *events.OF_KINDS,
     commits.COMMITS,
     dumps.DUMPS,
     kafka_logs.REQUESTS,
@@ -175,7 +179,7 @@ class Pipeline:
         # The rows of each table, by its name and the ids of the runs.
         self._kept: dict[tuple[str, tuple[str, ...]], DataFrame] = {}
         self._sources: dict[tuple[str, ...], dict[str, DataFrame]] = {}
-        self._lock = Lock()  # guards the two dictionaries
+        self._lock = RLock()  # guards the two dictionaries
         if in_memory is None:
             in_memory = is_small(runs)
         sources = {run.id: run.digest for run in self.runs}
@@ -192,7 +196,9 @@ class Pipeline:
         Raises:
             EvidenceError: a line belongs to another run.
         """
-        missing = {table.name: self._missing(table) for table in tables}
+        missing = {
+            table.name: [] if self._is_view(table) else self._missing(table) for table in tables
+        }
         waiting = [table for table in tables if missing[table.name]]
         todo = [table.name for table in waiting]
         running: dict[Future[int], Table] = {}
@@ -202,7 +208,9 @@ class Pipeline:
             while waiting or running:
                 unfinished = {table.name for table in (*waiting, *running.values())}
                 for table in [
-                    candidate for candidate in waiting if unfinished.isdisjoint(candidate.inputs)
+                    candidate
+                    for candidate in waiting
+                    if unfinished.isdisjoint(self._inputs_of_views(candidate))
                 ]:
                     waiting.remove(table)
                     running[pool.submit(self._make, table, missing[table.name])] = table
@@ -220,6 +228,17 @@ class Pipeline:
             raise
         pool.shutdown()
         return todo
+
+    def _is_view(self, table: Table) -> bool:
+        return not table.is_stored or not (self._stored or table.is_kept_in_memory)
+
+    def _inputs_of_views(self, table: Table) -> set[str]:
+        """Return the inputs of a table, and those of the views among them."""
+        names = set(table.inputs)
+        for name in table.inputs:
+            if name in BY_NAME and self._is_view(BY_NAME[name]):
+                names |= self._inputs_of_views(BY_NAME[name])
+        return names
 
     def _missing(self, table: Table) -> list[str]:
         return self.folders.missing(table.name) if self._stored else sorted(self._by_id)
@@ -257,7 +276,8 @@ class Pipeline:
         with self._lock:
             if runs not in self._sources:
                 chosen = [self._by_id[run] for run in runs]
-                self._sources[runs] = source_frames(self._spark, chosen)
+                few = self.folders.in_memory
+                self._sources[runs] = source_frames(self._spark, chosen, few=few)
             return self._sources[runs]
 
     def read(self, name: str) -> DataFrame:
@@ -269,8 +289,13 @@ class Pipeline:
             key = (name, tuple(runs))
             if key in self._kept:
                 return self._kept[key]
-            frame = self.folders.read(BY_NAME[name], runs)  # kept: listing files takes time
-            self._kept[key] = in_memory(frame) if self.folders.in_memory else frame
+            table = BY_NAME[name]
+            if self._is_view(table):
+                self._kept[key] = table.make(self._inputs(table, runs))
+                return self._kept[key]
+            frame = self.folders.read(table, runs)  # kept: listing files takes time
+            can_be_kept = self.folders.in_memory and not has_no_rows(frame)
+            self._kept[key] = in_memory(frame) if can_be_kept else frame
             return self._kept[key]
 
     def verdicts(self) -> dict[str, list[VerdictRow]]:
