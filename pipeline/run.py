@@ -9,7 +9,7 @@ writing them takes longer than building them again.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,7 @@ from pipeline.bronze import lines
 from pipeline.evidence import PipelineEvidenceError, Run, is_small
 from pipeline.expectations import REJECTING
 from pipeline.folders import Folders, in_memory
-from pipeline.frames import has_no_rows
+from pipeline.frames import has_no_rows, local_frame
 from pipeline.gold import (
     accounting,
     admin_writes,
@@ -124,20 +124,24 @@ TABLES: Final[tuple[Table, ...]] = (
 BY_NAME: Final = {table.name: table for table in TABLES}
 
 
-def _needed() -> frozenset[str]:
-    """Return the names of the tables from which verdicts and the report are made."""
+def _needed(names_read: Iterable[str]) -> tuple[Table, ...]:
+    """Return these tables and the tables from which they are made, each after its inputs."""
     names: set[str] = set()
-    waiting = {counts.COUNTS.name, gaps.GAPS.name, set_aside.SET_ASIDE.name}
-    waiting.update(name for inputs, _ in QUERIES.values() for name in inputs)
+    waiting = set(names_read)
     while waiting:
         name = waiting.pop()
         names.add(name)
         waiting.update(set(BY_NAME[name].inputs) - set(SOURCES) - names)
-    return frozenset(names)
+    return tuple(table for table in TABLES if table.name in names)
 
 
-# The tables that a verdict or the report needs.
-NEEDED: Final = tuple(table for table in TABLES if table.name in _needed())
+_VERDICTS: Final = (counts.COUNTS.name, gaps.GAPS.name, set_aside.SET_ASIDE.name)
+_REPORTED: Final = frozenset(name for inputs, _ in QUERIES.values() for name in inputs)
+# The tables that a verdict needs, and those that a verdict or the report needs.
+JUDGING: Final = _needed(_VERDICTS)
+NEEDED: Final = _needed({*_VERDICTS, *_REPORTED})
+# One query of the report reads such a table once. For small evidence, it is a view.
+_ONLY_REPORTED: Final = _REPORTED - {name for table in TABLES for name in table.inputs}
 _THREADS: Final = 4  # More are not faster, because the driver plans all queries.
 _CANCELLED_WITHIN_S: Final = 30.0
 
@@ -230,7 +234,8 @@ class Pipeline:
         return todo
 
     def _is_view(self, table: Table) -> bool:
-        return not table.is_stored or not (self._stored or table.is_kept_in_memory)
+        is_kept = table.is_kept_in_memory and table.name not in _ONLY_REPORTED
+        return not (table.is_stored if self._stored else is_kept)
 
     def _inputs_of_views(self, table: Table) -> set[str]:
         """Return the inputs of a table, and those of the views among them."""
@@ -241,7 +246,11 @@ class Pipeline:
         return names
 
     def _missing(self, table: Table) -> list[str]:
-        return self.folders.missing(table.name) if self._stored else sorted(self._by_id)
+        if self._stored:
+            return self.folders.missing(table.name)
+        runs = sorted(self._by_id)
+        with self._lock:
+            return [] if (table.name, tuple(runs)) in self._kept else runs
 
     def _make(self, table: Table, runs: Sequence[str]) -> int:
         self._spark.sparkContext.setJobGroup(table.name, table.name)
@@ -291,8 +300,14 @@ class Pipeline:
                 return self._kept[key]
             table = BY_NAME[name]
             if self._is_view(table):
-                self._kept[key] = table.make(self._inputs(table, runs))
-                return self._kept[key]
+                concerns = any(table.concerns(self._by_id[run].manifest) for run in runs)
+                made = (
+                    table.make(self._inputs(table, runs))
+                    if concerns
+                    else local_frame(self._spark, [], table.schema)
+                )
+                self._kept[key] = made
+                return made
             frame = self.folders.read(table, runs)  # kept: listing files takes time
             can_be_kept = self.folders.in_memory and not has_no_rows(frame)
             self._kept[key] = in_memory(frame) if can_be_kept else frame

@@ -58,9 +58,9 @@ class Table:
     inputs: Sequence[str]
     schema: str  # DDL, with `run` in front
     build: Callable[[Frames], DataFrame]
-    # False: the table is a view, so its query becomes part of its readers' queries.
+    # False: the table is a view, so its query becomes part of its readers' queries. The first is
+    # for tables on the disk, the second for tables of small evidence that are only kept in memory.
     is_stored: bool = True
-    # False: the table is a view if the tables of small evidence are only kept in memory.
     is_kept_in_memory: bool = True
     # A column: on the disk, the rows of each of its values are in a folder of their own.
     divided_by: str | None = None

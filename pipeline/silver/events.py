@@ -49,14 +49,14 @@ def _candidates(frames: Frames) -> DataFrame:
 
 
 def _superfluous(frames: Frames) -> DataFrame:
-    """Find duplicates by bitmaps of the sequence numbers; the first by file and line is kept."""
+    """Find duplicates: each of 64 sequence numbers has a bit. The first in a file is kept."""
     events = _candidates(frames)
-    bucket = F.expr("bitmap_bucket_number(seq)").alias("bucket")
+    bucket = F.expr("seq DIV 64").alias("bucket")
     doubled = (
         events.groupBy("run", "node", "boot", bucket)
         .agg(
             F.count("*").alias("rows"),
-            F.expr("bitmap_count(bitmap_construct_agg(bitmap_bit_position(seq)))").alias("numbers"),
+            F.expr("bit_count(bit_or(shiftleft(1L, CAST(pmod(seq, 64) AS INT))))").alias("numbers"),
         )
         .filter(F.col("rows") > F.col("numbers"))
         .select("run", "node", "boot", "bucket")
@@ -110,7 +110,7 @@ def _of_kind(kind: str) -> Callable[[Frames], DataFrame]:
             parts.append(
                 lines.filter(F.col("kind") == kind)
                 .withColumn("v", F.expr(_split("fields")))
-                .withColumn("t", F.expr(_split(schemas.unescaped("fields"))))
+                .withColumn("t", F.expr(_UNESCAPED))
                 .select(*PLACE, *_COMMON, *columns)
             )
         if not has_no_rows(examined):
@@ -126,6 +126,12 @@ def _of_kind(kind: str) -> Callable[[Frames], DataFrame]:
 
 def _split(text: str) -> str:
     return f"split({text}, {schemas.quoted(schemas.SEPARATOR)})"
+
+
+_UNESCAPED: Final = (
+    f"CASE WHEN contains(fields, {schemas.quoted(chr(92))}) "
+    f"THEN {_split(schemas.unescaped('fields'))} ELSE v END"
+)
 
 
 def _ddl(kind: str) -> str:
@@ -152,6 +158,7 @@ EVENTS: Final = Table(
     schema=f"{_COMMON_DDL}, kind STRING",
     build=_view,
     is_stored=False,
+    is_kept_in_memory=False,
 )
 OF_KINDS: Final = tuple(
     Table(
