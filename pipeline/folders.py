@@ -233,13 +233,13 @@ class Folders:
 
 def _save(table: Table, frame: DataFrame, folder: StoragePlace, runs: Sequence[str]) -> None:
     """Write rows of these runs, each run in its own folder."""
-    divided = [] if table.divided_by is None else [table.divided_by]
+    columns = [] if table.divided_by is None else [table.divided_by]
     if len(runs) == 1:
-        # `partitionBy` would sort all rows by their run, which takes longer than writing them.
-        rows = frame.drop("run").write.partitionBy(*divided)
-        rows.parquet((folder / f"run={runs[0]}").uri)
+        frame, folder = frame.drop("run"), folder / f"run={runs[0]}"
     else:
-        frame.write.partitionBy("run", *divided).parquet(folder.uri)
+        columns.insert(0, "run")
+    rows = frame.write.partitionBy(*columns) if columns else frame.write
+    rows.parquet(folder.uri)
 
 
 def in_memory(frame: DataFrame) -> DataFrame:
