@@ -84,6 +84,10 @@ prove-pipeline: setup ## find the violations planted in 4 million events (other 
 bench: setup ## run the benchmarks (ARGS="--quick" or "--only NAME")
 	@PYTHONPATH=. $(BIN)/python -m bench $(ARGS)
 
+.PHONY: bench-compare
+bench-compare: setup ## run benchmarks of two commits in turns and print ratios (BASE=COMMIT, ARGS="--only NAME")
+	@PYTHONPATH=. $(BIN)/python -m bench.compare $(or $(BASE),$(error name a commit: make bench-compare BASE=COMMIT)) $(ARGS)
+
 # Three for a machine with two cores, because many tests wait for timeouts of a cluster.
 TEST_WORKERS ?= 3
 # pytest-xdist 3.8 can wait forever after it has replaced a crashed worker, so a crash ends the run.

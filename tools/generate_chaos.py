@@ -87,7 +87,7 @@ from 0 in the order of their arrival:
 | deviation | does |
 |---|---|
 | `later` | the message arrives after the next message of another link |
-| `held` | the message, and what follows it on its link, arrives 3 s later: after the session timeout |
+| `held` | it, and what follows it on its link, arrives 3 s later: after the session timeout |
 | `lost` | the connection breaks; the message and what follows it are lost |
 | `killed` | the receiver's process is killed before; at most one process is killed |
 | `expired` | the ZooKeeper session of the sender ends before the message arrives |

@@ -150,23 +150,27 @@ _PAIRS: Final = ", ".join(
 # the sum for each range of 65,536 sequence numbers, then a running count within each range.
 SNAPSHOTS: Final = f"""
 WITH firsts AS (
-  SELECT run, node, boot, request_id, min(seq) AS seq FROM events
-  WHERE kind = 'forward_sent' AND NOT local GROUP BY run, node, boot, request_id),
+  SELECT run, node, boot, request_id, min(seq) AS seq FROM forward_sent
+  WHERE NOT local GROUP BY run, node, boot, request_id),
 received AS (
-  SELECT DISTINCT run, node, boot, request_id FROM events WHERE kind = 'request_received'),
-relevant AS (
-  SELECT run, node, boot, seq, wall_ms, kind, route, error, false AS is_first_remote,
-    false AS is_of_client,
-    CASE WHEN kind = 'metrics_snapshot' THEN `values` END AS shown
-  FROM events WHERE source <> 'client'
-    AND kind IN ('responded', 'envelope_rejected', 'metrics_snapshot')
+  SELECT DISTINCT run, node, boot, request_id FROM request_received),
+seen AS (
+  SELECT run, node, boot, seq, wall_ms, 'metrics_snapshot' AS kind, NULL AS route, NULL AS error,
+    false AS is_first_remote, false AS is_of_client, `values` AS shown
+  FROM metrics_snapshot WHERE source <> 'client'
+  UNION ALL
+  SELECT run, node, boot, seq, wall_ms, 'responded', route, error, false, false, NULL
+  FROM responded WHERE source <> 'client'
+  UNION ALL
+  SELECT run, node, boot, seq, wall_ms, 'envelope_rejected', NULL, error, false, false, NULL
+  FROM envelope_rejected WHERE source <> 'client'
   UNION ALL
   SELECT f.run, f.node, f.boot, f.seq, NULL, 'forward_sent', NULL, NULL, true,
     r.request_id IS NOT NULL, NULL
   FROM firsts f LEFT JOIN received r ON f.run = r.run AND f.node = r.node AND f.boot = r.boot
     AND f.request_id = r.request_id),
 counted AS (
-  SELECT run, node, boot, seq, wall_ms, seq DIV 65536 AS bucket, shown, {_FLAGS} FROM relevant),
+  SELECT run, node, boot, seq, wall_ms, seq DIV 65536 AS bucket, shown, {_FLAGS} FROM seen),
 before AS (
   SELECT run, node, boot, bucket, {_BEFORE} FROM counted GROUP BY run, node, boot, bucket),
 inside AS (
@@ -179,7 +183,10 @@ snapshots AS (
   WHERE i.shown IS NOT NULL)
 """
 
-INPUTS: Final = ("silver/events",)
+INPUTS: Final = (
+    *("silver/forward_sent", "silver/responded"),
+    *("silver/envelope_rejected", "silver/metrics_snapshot", "silver/request_received"),
+)
 SQL: Final = f"""{SNAPSHOTS}
 SELECT run, CASE WHEN p.shown <> p.counted THEN concat({sql.place_of("snapshots")}, '/', p.name) END
     AS key,
