@@ -22,7 +22,7 @@ from bridgehead.admin.errors import (
 from bridgehead.admin.logins import Login
 from bridgehead.admin.requests import Request, error_code
 from bridgehead.kafka_wire.api_key import ApiKey
-from bridgehead.kafka_wire.apis import SPECS
+from bridgehead.kafka_wire.apis import QUORUM_SPECS, SPECS
 from bridgehead.kafka_wire.codec import decode_response, encode_request
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.framing import FrameBuffer, frame
@@ -94,7 +94,7 @@ class BrokerConnection:
             UnsupportedVersionError: there is no such version. The text names the broker and the
                 API, and the version ranges if the broker has the API.
         """
-        spec = SPECS[self.dialect].get(request.key)
+        spec = SPECS[self.dialect].get(request.key) or QUORUM_SPECS.get(request.key)
         served = self._ranges.get(request.key)
         name = (spec or SPECS["drafted"][request.key]).name
         need = f", which {request.because} needs" if request.because else ""

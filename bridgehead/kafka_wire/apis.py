@@ -380,6 +380,12 @@ _DRAFTED_ROWS: Final = (
                  nested=per("actions", "action acl", into="results")),
              "ALL CLUSTER"),
 )
+# A migrating broker sends these to the KRaft controller. No broker serves them.
+_QUORUM_ROWS: Final = (
+    _unserved(K.DESCRIBE_QUORUM, 2, 0, _KRAFT, whole()),
+    _unserved(K.BROKER_REGISTRATION, 4, 0, _KRAFT, whole(), between_brokers=True),
+    _unserved(K.BROKER_HEARTBEAT, 1, 0, _KRAFT, whole(), between_brokers=True),
+)
 _KRAFT_ONLY: Final = (
     K.VOTE, K.BEGIN_QUORUM_EPOCH, K.END_QUORUM_EPOCH, K.DESCRIBE_QUORUM, K.FETCH_SNAPSHOT,
     K.BROKER_REGISTRATION, K.BROKER_HEARTBEAT, K.UNREGISTER_BROKER, K.CONTROLLER_REGISTRATION,
@@ -406,6 +412,7 @@ API_SPECS: Final[Mapping[int, ApiSpec]] = {spec.key: spec for spec in _ROWS}
 DRAFTED_SPECS: Final[Mapping[int, ApiSpec]] = {
     spec.key: spec for spec in (*map(_as_drafted, _ROWS), *_DRAFTED_ROWS)
 }
+QUORUM_SPECS: Final[Mapping[int, ApiSpec]] = {spec.key: spec for spec in _QUORUM_ROWS}
 SPECS: Final[Mapping[str, Mapping[int, ApiSpec]]] = {"shipped": API_SPECS, "drafted": DRAFTED_SPECS}
 DIALECTS: Final = tuple(SPECS)
 UNSERVED: Final[Mapping[ApiKey, str]] = {

@@ -9,7 +9,7 @@ import struct
 from functools import cache
 from typing import Any, Final, Literal
 
-from bridgehead.kafka_wire.apis import DIALECTS, SPECS, ApiSpec
+from bridgehead.kafka_wire.apis import DIALECTS, QUORUM_SPECS, SPECS, ApiSpec
 from bridgehead.kafka_wire.generate import (
     DECODE_ERRORS,
     ENCODE_ERRORS,
@@ -34,7 +34,7 @@ def find_spec(api_key: int, version: int, dialect: str) -> ApiSpec:
     specs = SPECS.get(dialect)
     if specs is None:
         raise WireError(f"there is no dialect {dialect!r}; the dialects are {', '.join(DIALECTS)}")
-    spec = specs.get(api_key)
+    spec = specs.get(api_key) or QUORUM_SPECS.get(api_key)
     if spec is None:
         raise WireError(f"there is no API {api_key}")
     if version not in spec.versions:

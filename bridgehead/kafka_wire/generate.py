@@ -227,7 +227,7 @@ class Generator:
             source.add(
                 depth,
                 f"if n * {element.size} > end - at: {too_many}",
-                f"{into} = list(unpack_from('>%d{element.code}' % n, data, at))",
+                f"{into} = list(unpack_from({_format_of_array(element.code, 'n')}, data, at))",
                 f"at += n * {element.size}",
             )
             return
@@ -373,7 +373,8 @@ class Generator:
         element = kind.of
         if isinstance(element, Primitive) and element.code is not None:
             source.names["pack"] = struct.pack
-            source.add(depth, f"out += pack('>%d{element.code}' % len({value}), *{value})")
+            count = f"len({value})"
+            source.add(depth, f"out += pack({_format_of_array(element.code, count)}, *{value})")
             return
         if isinstance(element, type):
             encode = source.name(self.encoder(element), "encode")
@@ -431,6 +432,11 @@ def _remembering(skip: Skipper) -> Skipper:
         return stop
 
     return skip_again
+
+
+def _format_of_array(code: str, count: str) -> str:
+    """Return the expression of the struct format of `count` elements. "16s" takes no count."""
+    return f"'>%d{code}' % {count}" if len(code) == 1 else f"'>' + {count} * '{code}'"
 
 
 def _sharing(decode: Decoder) -> SharedDecoder:

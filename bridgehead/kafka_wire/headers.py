@@ -6,7 +6,7 @@ import struct
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from bridgehead.kafka_wire.apis import DRAFTED_SPECS, SPECS, ApiSpec
+from bridgehead.kafka_wire.apis import DRAFTED_SPECS, QUORUM_SPECS, SPECS, ApiSpec
 from bridgehead.kafka_wire.primitives import (
     WireError,
     damaged_text,
@@ -132,7 +132,7 @@ def _response_has_tags(api_key: int, api_version: int) -> bool:
 
 def _spec(api_key: int) -> ApiSpec:
     # Header versions are equal in both dialects; only the drafted one has all APIs and versions.
-    spec = DRAFTED_SPECS.get(api_key)
+    spec = DRAFTED_SPECS.get(api_key) or QUORUM_SPECS.get(api_key)
     if spec is None:
         raise WireError(f"there is no API {api_key}")
     return spec

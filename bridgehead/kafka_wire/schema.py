@@ -29,6 +29,7 @@ class Primitive:
 BOOL: Final = Primitive("bool", "?", 1, False)
 INT8: Final = Primitive("int8", "b", 1, 0)
 INT16: Final = Primitive("int16", "h", 2, 0)
+UINT16: Final = Primitive("uint16", "H", 2, 0)
 INT32: Final = Primitive("int32", "i", 4, 0)
 INT64: Final = Primitive("int64", "q", 8, 0)
 FLOAT64: Final = Primitive("float64", "d", 8, 0.0)
