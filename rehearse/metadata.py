@@ -53,36 +53,32 @@ class Item(NamedTuple):
 Items = Mapping[Item, str]
 
 
-class Replica(NamedTuple):
-    """Where a partition is, who leads it, and its epochs."""
-
-    replicas: Sequence[int]
-    adding: Sequence[int]
-    removing: Sequence[int]
-    leader: int
-    leader_epoch: int
-    isr: Sequence[int]
-    partition_epoch: int
-
-
 def topic(name: str, topic_id: str) -> tuple[Item, str]:
     """Return a topic; its value is its id."""
     return Item(Kind.TOPIC, name), topic_id
 
 
-def partition(name: str, index: int, replica: Replica) -> Iterator[tuple[Item, str]]:
-    """Yield a partition's place and its leadership."""
+def partition(
+    name: str, index: int, replicas: Iterable[int], adding: Iterable[int], removing: Iterable[int]
+) -> tuple[Item, str]:
+    """Return where a partition is."""
     moving = "".join(
         f", {word} {_numbers(ids)}"
-        for word, ids in (("adding", replica.adding), ("removing", replica.removing))
+        for word, ids in (("adding", adding), ("removing", removing))
         if ids
     )
-    place = f"replicas {_numbers(replica.replicas)}{moving}"
-    yield Item(Kind.PARTITION, f"{name}-{index}"), place
-    yield (
+    return Item(Kind.PARTITION, f"{name}-{index}"), f"replicas {_numbers(replicas)}{moving}"
+
+
+def leadership(
+    name: str, index: int, isr: Iterable[int], numbers: tuple[Any, Any, int]
+) -> tuple[Item, str]:
+    """Return who leads a partition. `numbers` are leader, leader epoch and partition epoch."""
+    leader, leader_epoch, partition_epoch = numbers
+    return (
         Item(Kind.LEADERSHIP, f"{name}-{index}"),
-        f"leader {replica.leader}, leader epoch {replica.leader_epoch}, "
-        f"ISR {_numbers(replica.isr)}, partition epoch {replica.partition_epoch}",
+        f"leader {leader}, leader epoch {leader_epoch}, ISR {_numbers(isr)}, "
+        f"partition epoch {partition_epoch}",
     )
 
 
@@ -150,7 +146,7 @@ def counts(items: Items) -> dict[Kind, int]:
 
 
 def items_of_znodes(tree: ZnodeTree) -> dict[Item, str]:
-    """Return the items of a ZooKeeper. What is unreadable has no item (`rehearse scan` names it)."""
+    """Return the items of a ZooKeeper. What is unreadable has none; `scan` names it."""
     items: dict[Item, str] = {}
     for read in (_topics, _configs, _users_and_clients, _acls, _tokens, _producer_ids):
         items.update(read(tree))
@@ -170,16 +166,13 @@ def _topics(tree: ZnodeTree) -> Iterator[tuple[Item, str]]:
             state = _json(tree, state_path)
             if not index.isdecimal() or not isinstance(replicas, list):
                 continue
-            place = Replica(
-                replicas,
-                _list(content, "adding_replicas", index),
-                _list(content, "removing_replicas", index),
-                _number(state.get("leader"), replicas[0] if replicas else -1),
-                _number(state.get("leader_epoch"), 0),
-                state.get("isr", replicas) if isinstance(state.get("isr", []), list) else [],
-                tree.znodes[state_path].version if state_path in tree else 0,
-            )
-            yield from partition(name, int(index), place)
+            adding = _list(content, "adding_replicas", index)
+            removing = _list(content, "removing_replicas", index)
+            yield partition(name, int(index), replicas, adding, removing)
+            if isinstance(isr := state.get("isr"), list):
+                numbers = (state.get("leader"), state.get("leader_epoch"))
+                version = tree.znodes[state_path].version
+                yield leadership(name, int(index), isr, (*numbers, version))
 
 
 def _configs(tree: ZnodeTree) -> Iterator[tuple[Item, str]]:
@@ -283,10 +276,6 @@ def _list(content: Mapping[str, Any], field: str, index: str) -> list[int]:
     lists = content.get(field)
     ids = lists.get(index, []) if isinstance(lists, dict) else []
     return ids if isinstance(ids, list) else []
-
-
-def _number(value: Any, otherwise: int) -> int:
-    return value if isinstance(value, int) else otherwise
 
 
 def _numbers(ids: Iterable[int]) -> str:

@@ -21,7 +21,7 @@ from bridgehead.kafka_wire.primitives import WireError, decode_varint
 from cluster_model.znodes.layout import DEFAULT_ENTITY, encode_uuid
 from data_plane.records.batch import decode_batches
 from rehearse import metadata
-from rehearse.metadata import Item, Replica
+from rehearse.metadata import Item
 from rehearse.metadata_records import LAYOUTS, UNCHANGED, MigrationState, RecordType
 
 FOLDER: Final = "__cluster_metadata-0"
@@ -63,22 +63,22 @@ def records_of(data: bytes, source: str) -> Iterator[LogRecord]:
             if header.is_control:
                 continue
             for record in records:
-                type, content = _decode(record.value or b"")
-                yield LogRecord(record.offset, header.leader_epoch, type, content)
+                kind, content = _decode(record.value or b"")
+                yield LogRecord(record.offset, header.leader_epoch, kind, content)
     except (ApiError, WireError, *DECODE_ERRORS) as error:
         raise MetadataLogError(f"{source} is not a metadata log: {error}.") from error
 
 
 def _decode(value: bytes) -> tuple[int, Any]:
     frame, at = decode_varint(value, 0)
-    type, at = decode_varint(value, at)
+    kind, at = decode_varint(value, at)
     version, at = decode_varint(value, at)
     if frame != _FRAME_VERSION:
         raise WireError(f"a record of frame version {frame}")
-    if type not in LAYOUTS:
-        return type, None
-    content, _ = _decoder(RecordType(type), version)(value, at, len(value))
-    return type, content
+    if kind not in LAYOUTS:
+        return kind, None
+    content, _ = _decoder(RecordType(kind), version)(value, at, len(value))
+    return kind, content
 
 
 class Metadata:
@@ -189,16 +189,15 @@ class Metadata:
         for topic_id, name in self._topics.items():
             yield metadata.topic(name, encode_uuid(topic_id))
             for index, partition in self._partitions[topic_id].items():
-                place = Replica(
+                yield metadata.partition(
+                    name,
+                    index,
                     partition.replicas,
                     partition.adding_replicas,
                     partition.removing_replicas,
-                    partition.leader,
-                    partition.leader_epoch,
-                    partition.isr,
-                    partition.partition_epoch,
                 )
-                yield from metadata.partition(name, index, place)
+                numbers = (partition.leader, partition.leader_epoch, partition.partition_epoch)
+                yield metadata.leadership(name, index, partition.isr, numbers)
         for (resource_type, entity), configs in self._configs.items():
             kind = _CONFIG_TYPES.get(resource_type, f"resource type {resource_type}")
             for name, value in configs.items():

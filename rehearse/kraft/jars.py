@@ -23,7 +23,7 @@ _VARIABLE: Final = "BRIDGEHEAD_KAFKA_JARS"
 _JAVA_VERSIONS: Final = range(17, 24)  # Kafka 3.9 calls methods that Java 24 removed.
 CONTROLLER_HEAP_MIB: Final = 512
 BROKER_HEAP_MIB: Final = 256
-# What a JVM takes beside its heap, measured with a small heap (docs/guides/from-zookeeper-to-kraft).
+# What a JVM takes beside its heap, measured with a small heap (see the guide).
 _BESIDE_HEAP_MIB: Final = 150
 NODE_MIB: Final = 90  # one of our nodes
 

@@ -87,7 +87,7 @@ def bootstrap_checkpoint(number: int) -> bytes:
 
 
 def random_uuid() -> str:
-    """Return a random UUID as Kafka's text. Kafka's tools take one with a leading `-` for an option."""
+    """Return a random UUID as Kafka's text, without the leading `-` of an option."""
     while True:
         text = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
         if not text.startswith("-"):
