@@ -26,6 +26,7 @@ KAFKA_TYPES = {
     "BOOLEAN": "bool",
     "INT8": "int8",
     "INT16": "int16",
+    "UINT16": "uint16",
     "INT32": "int32",
     "INT64": "int64",
     "FLOAT64": "float64",
