@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import time
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -55,7 +56,7 @@ class Rehearsal:
     def __init__(
         self, participants: Participants, say: Say, *, patience_s: float = PATIENCE_S
     ) -> None:
-        """`patience_s`: how long the controller may wait for the same before it counts as for ever."""
+        """`patience_s`: a controller that waits longer for the same waits for ever."""
         self.participants = participants
         self.progress = {number: Progress() for number in participants.controllers}
         self.patience_s = patience_s
@@ -220,9 +221,7 @@ class Rehearsal:
             await self._leave(node)
             broker = self.participants.brokers[broker_id]
             self.participants.start_broker(broker_id)
-            await self.wait(
-                f"Kafka's broker {broker_id}", lambda b=broker: _serves(b), _JVM_S
-            )
+            await self.wait(f"Kafka's broker {broker_id}", lambda b=broker: _serves(b), _JVM_S)
             self._say(f"broker {broker_id} is now a real Kafka broker in KRaft mode")
 
     async def back_to_nodes(self) -> None:
@@ -233,7 +232,9 @@ class Rehearsal:
             node = self.participants.nodes[broker_id]
             if not node.is_running():
                 node.start()
-                await self.wait(f"our broker {broker_id}", lambda n=node: _is_ready(n), _READY_S)
+                await self.wait(
+                    f"our broker {broker_id}", functools.partial(_is_ready, node), _READY_S
+                )
                 self._say(f"broker {broker_id} is in ZooKeeper mode again")
 
     async def _leave(self, node: NodeProcess) -> None:
@@ -270,8 +271,7 @@ class Rehearsal:
 async def _serves(broker: KafkaProcess) -> bool:
     if broker.exit_status() is not None:
         raise ClusterError(f"Kafka's broker {broker.id} ended: {broker.last_output()}")
-    started = any("Kafka Server started" in line.message for line in broker.log_lines())
-    return started
+    return any("Kafka Server started" in line.message for line in broker.log_lines())
 
 
 async def _is_ready(node: NodeProcess) -> bool:
@@ -285,5 +285,3 @@ def _held_by(participants: Participants) -> bytes:
 
 def _ids(processes: object) -> str:
     return ", ".join(map(str, processes))  # type: ignore[call-overload]
-
-
