@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
@@ -87,6 +87,10 @@ class ZnodeTree:
     def children(self, path: str) -> Sequence[str]:
         """Return the names of a znode's children, sorted; none if it does not exist."""
         return self._children.get(path, ())
+
+    def parents(self) -> Iterable[str]:
+        """Return the paths that have children."""
+        return self._children.keys()
 
     def data(self, path: str) -> bytes | None:
         """Return the data of a znode; None if it has none or does not exist."""

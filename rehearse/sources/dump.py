@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -25,19 +25,20 @@ _FORMAT: Final = "bridgehead znodes"
 _VERSION: Final = 1
 _LINE_BYTES_MAX: Final = 1 << 26
 _PATH_MAX: Final = 1 << 16
-_SHOWN: Final[Mapping[str, Any]] = {
+_SHOWN: Final[Mapping[str, Callable[[str], bool]]] = {
     "users": CLIENT_KEYS.__contains__,
     "clients": CLIENT_KEYS.__contains__,
     "ips": IP_KEYS.__contains__,
     "topics": lambda name: name in TOPIC_CONFIGS and not TOPIC_CONFIGS[name].sensitive,
     "brokers": lambda name: (key := config_key(name)) is not None and not key.sensitive,
 }
-# Below these, no content may be secret. Everything else is left out if it is not understood.
 _TOKENS: Final = "/delegation_token/tokens/"
 
 
-def write_dump(tree: ZnodeTree, file: Path, key: bytes | None = None) -> None:
-    """Write a tree to a file that only its owner can read. `key` seals the secrets.
+def write_dump(tree: ZnodeTree, file: Path, key: bytes | None = None) -> int:
+    """Write a tree to a file that only its owner can read; return how many znodes have secrets.
+
+    `key` seals the secrets; without it they are left out.
 
     Raises:
         SourceError: the file cannot be written.
@@ -51,15 +52,19 @@ def write_dump(tree: ZnodeTree, file: Path, key: bytes | None = None) -> None:
         "secrets": "left out" if fernet is None else "sealed",
         "znodes": len(tree.znodes),
     }
+    secrets = 0
     part = file.with_name(f"{file.name}.part")
     try:
         with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
             out.write(orjson.dumps(header) + b"\n")
             for path in sorted(tree.znodes):
-                out.write(orjson.dumps(_line(path, tree.znodes[path], fernet)) + b"\n")
+                line = _line(path, tree.znodes[path], fernet)
+                secrets += "left_out" in line
+                out.write(orjson.dumps(line) + b"\n")
         part.replace(file)
     except OSError as error:
         raise SourceError(f"{file} cannot be written: {error.strerror}.") from None
+    return secrets
 
 
 def _line(path: str, znode: Znode, fernet: Fernet | None) -> dict[str, Any]:
@@ -101,9 +106,9 @@ def _without_secrets(path: str, znode: Znode) -> tuple[bytes | None, tuple[str, 
     if path.startswith(_TOKENS):
         return None, ()
     _, root, entity_type, *_ = (*path.split("/"), "", "")
-    if root != "config" or entity_type not in (*_SHOWN, "changes") or entity_type == "changes":
+    if root != "config" or entity_type not in _SHOWN:
         return data, None
-    try:
+    try:  # What cannot be understood may be secret.
         content = orjson.loads(data)
         configs = content["config"]
         secrets = tuple(name for name in configs if not _SHOWN[entity_type](name))
@@ -167,9 +172,9 @@ def _znode(line: Any, fernet: Fernet | None) -> tuple[str, Znode]:
     path, version = line["path"], line["version"]
     if not (isinstance(path, str) and len(path) <= _PATH_MAX and is_in_layout(path)):
         raise ValueError("its path is not one of Kafka's")
-    if type(version) is not int:
-        raise ValueError("its version is not a number")
     data = base64.b64decode(line["base64"]) if "base64" in line else line["data"]
+    if type(version) is not int or not isinstance(data, str | bytes | None):
+        raise ValueError("its version or its data has another type")
     hidden = Hidden[line["hidden"]] if "hidden" in line else None
     left_out = tuple(str(name) for name in line.get("left_out", ()))
     if fernet is not None and "sealed" in line:
