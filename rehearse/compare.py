@@ -134,7 +134,7 @@ def _concerns(entity: _Entity, item: Item) -> bool:
 
 
 class ZnodeChange(NamedTuple):
-    """A znode that the controller removed, changed or created. Its content is not shown."""
+    """A znode that the controller removed or created. Its content is not shown."""
 
     path: str
     what: str
@@ -161,7 +161,11 @@ _NOT_METADATA: Final = (
 
 
 def changed_znodes(before: ZnodeTree, after: ZnodeTree) -> list[ZnodeChange]:
-    """Return the znodes that are no longer as they were, without those that always change."""
+    """Return the znodes that exist no longer or are new, without those that always change.
+
+    Changed contents are no changes here: the sync rewrites quotas with another order of keys. The
+    comparison of items finds what they mean.
+    """
     changes = []
     for path in sorted(before.znodes.keys() | after.znodes.keys()):
         if path in _NOT_METADATA or path.startswith(
@@ -172,6 +176,4 @@ def changed_znodes(before: ZnodeTree, after: ZnodeTree) -> list[ZnodeChange]:
             changes.append(ZnodeChange(path, "removed"))
         elif path not in before:
             changes.append(ZnodeChange(path, "created"))
-        elif before.data(path) != after.data(path) and not path.endswith("/state"):
-            changes.append(ZnodeChange(path, "changed"))
     return changes

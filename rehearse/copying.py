@@ -23,8 +23,6 @@ _BATCH_BYTES: Final = 1 << 19  # half of ZooKeeper's default limit for a request
 CONTROLLER: Final = "/controller"
 MIGRATION: Final = "/migration"
 EPOCH: Final = "/controller_epoch"
-# Brokers create their own registration, and the controller of the copy claims its own place.
-_NOT_COPIED: Final = (CONTROLLER, "/brokers/ids/")
 
 
 @contextlib.asynccontextmanager
@@ -56,9 +54,7 @@ async def copy_tree(tree: ZnodeTree, connect: str, *, with_migration: bool) -> i
     kept = {
         path: znode
         for path, znode in sorted(tree.znodes.items())
-        if not znode.ephemeral
-        and not path.startswith(_NOT_COPIED)
-        and (with_migration or path != MIGRATION)
+        if not znode.ephemeral and (with_migration or path != MIGRATION)
     }
     async with session_to(connect) as session:
         for batch in _batches(kept):

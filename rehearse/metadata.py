@@ -91,7 +91,7 @@ def config(entity_type: str, entity: str, name: str, value: str) -> tuple[Item, 
 def quota(entities: Iterable[tuple[str, str | None]], name: str, value: float) -> tuple[Item, str]:
     """Return a quota of (type, name) pairs; a name of None is the default entity."""
     entity = ", ".join(
-        f"{kind} {DEFAULT_ENTITY if entity is None else entity!r}"
+        f"{kind} {DEFAULT_ENTITY if entity is None else repr(entity)}"
         for kind, entity in sorted(entities, key=lambda pair: pair[0])
     )
     return Item(Kind.QUOTA, f"{entity} {name}"), f"{value:.17g}"
@@ -161,6 +161,9 @@ def _topics(tree: ZnodeTree) -> Iterator[tuple[Item, str]]:
         if not isinstance(content.get("topic_id"), str) or not isinstance(assignment, dict):
             continue
         yield topic(name, content["topic_id"])
+        for index in tree.children(f"{path}/partitions"):
+            if index not in assignment:
+                yield Item(Kind.PARTITION, f"{name}-{index}"), "a state without an assignment"
         for index, replicas in assignment.items():
             state_path = f"{path}/partitions/{index}/state"
             state = _json(tree, state_path)
@@ -176,11 +179,8 @@ def _topics(tree: ZnodeTree) -> Iterator[tuple[Item, str]]:
 
 
 def _configs(tree: ZnodeTree) -> Iterator[tuple[Item, str]]:
-    topics = set(tree.children("/brokers/topics"))
     for folder, kind in (("topics", "topic"), ("brokers", "broker")):
         for entity in tree.children(f"/config/{folder}"):
-            if kind == "topic" and entity not in topics:
-                continue  # Kafka reads the configs of existing topics only.
             for name, value in _config(tree, f"/config/{folder}/{entity}").items():
                 yield config(kind, entity, name, str(value))
 

@@ -125,6 +125,8 @@ class Participants:
         """`node_command` replaces `python -m node`, in tests."""
         self.folder = folder
         self.plan = plan
+        self.serves_clients = not node_command
+        """Whether the brokers answer clients; those of tests do not."""
         java = find_kafkas_java()
         jars = find_jars(plan.kafka)
         self.zookeeper = EmbeddedZooKeeper(

@@ -187,15 +187,16 @@ class Progress:
         self._reason_of = why
         if fatal:
             self.fatal = why
-        is_new = why != self.waiting_for
+        if self.waiting_for.startswith(why):  # the same again, of which the reason is known
+            return ""
         self.waiting_for = why
-        return why if is_new and (fatal or not why.startswith("No brokers")) else ""
+        return "" if why.startswith("No brokers") else why
 
     def _continue(self, line: LogLine) -> str:
         """Add the reason that follows a fault."""
         if not self._reason_of or line.message in self.waiting_for:
             return ""
-        self.waiting_for = f"{self._reason_of}: {line.message}"
+        self.waiting_for = f"{self.waiting_for}: {line.message}"
         if self.fatal:
             self.fatal = self.waiting_for
-        return ""
+        return line.message

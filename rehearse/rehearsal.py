@@ -9,16 +9,20 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import os
+import signal
 import time
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 import orjson
 
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.node_process import NodeProcess
+from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
 from cluster_model.znodes.operations import Create
 from rehearse.copying import CONTROLLER, delete_if_present, read_znode, write_znodes
+from rehearse.faults import Fault, FaultResult
 from rehearse.findings import Outcome
 from rehearse.kraft.process import KafkaProcess
 from rehearse.metadata_log import Metadata, MetadataLog, MetadataLogError
@@ -38,6 +42,7 @@ _ELECTION_S: Final = 30.0
 # The migration reads and syncs with two round trips per topic: 5 ms per topic on a busy laptop.
 _S_PER_TOPIC: Final = 0.02
 PATIENCE_S: Final = 60.0
+_GONE_S: Final = 3.0  # how long a killed or frozen participant is away
 Say = Callable[[str], None]
 
 
@@ -48,6 +53,15 @@ class BlockedError(ClusterError):
         super().__init__(f"The migration {outcome.value}: {why}")
         self.outcome = outcome
         self.why = why
+
+
+class _Target(NamedTuple):
+    """What a fault does to one participant."""
+
+    kill: Callable[[], None]
+    freeze: Callable[[], None]
+    thaw: Callable[[], None]
+    start_again: Callable[[], Awaitable[None]]
 
 
 class Rehearsal:
@@ -66,11 +80,11 @@ class Rehearsal:
     @property
     def active(self) -> Progress:
         """The progress of the controller that is furthest."""
-        states = list(DriverState)
-        return max(
-            self.progress.values(),
-            key=lambda progress: -1 if progress.state is None else states.index(progress.state),
-        )
+        return self.progress[max(self.progress, key=self._rank)]
+
+    def _rank(self, number: int) -> int:
+        state = self.progress[number].state
+        return -1 if state is None else list(DriverState).index(state)
 
     @property
     def topics_limit_s(self) -> float:
@@ -145,11 +159,13 @@ class Rehearsal:
             if node.condition == "running" and (status := node.exit_status()) is not None:
                 raise ClusterError(f"Our broker {node.id} ended: {node.exit_reason(status)}")
 
-    async def start_cluster(self, *, hold_controller: bool = False) -> None:
-        """Start our nodes; return when all serve and, unless held, one of them is controller.
+    async def start_cluster(
+        self, *, hold_controller: bool = False, awaits_controller: bool = True
+    ) -> None:
+        """Start our nodes; return when all serve and one of them is controller.
 
         `hold_controller`: /controller is taken, so that no controller changes the copy before
-        Kafka reads it.
+        Kafka reads it. `awaits_controller`: False if KRaft has /controller already.
         """
         connect = self.participants.connect
         if hold_controller:
@@ -158,7 +174,7 @@ class Rehearsal:
             node.start()
         self._say(f"our nodes start as brokers {_ids(self.participants.nodes)}")
         await self.wait("the start of our nodes", self._nodes_serve, _READY_S)
-        if not hold_controller:
+        if awaits_controller and not hold_controller:
             await self.wait("a ZooKeeper controller", self.zookeeper_controller, _ELECTION_S)
         self._topics = len((await self.tree()).children("/brokers/topics"))
 
@@ -184,17 +200,23 @@ class Rehearsal:
             f"{_ids(self.participants.controllers)}"
         )
 
-    async def until_dual_write(self) -> None:
-        """Return when the controller is in DUAL_WRITE.
+    async def until_dual_write(self, at: Callable[[str], Awaitable[None]] | None = None) -> None:
+        """Return when the controller is in DUAL_WRITE; `at` is called with each state before.
 
         Raises:
             BlockedError: it dies, or waits for the same longer than `patience_s`.
         """
         changed_s, last = time.monotonic(), ""
+        seen: set[DriverState] = set()
         while self.active.state is not DriverState.DUAL_WRITE:
             self.pump()
             self._check_processes()
             progress = self.active
+            for transition in progress.transitions:
+                if transition.state not in seen:
+                    seen.add(transition.state)
+                    if at is not None:
+                        await at(transition.state)
             here = f"{progress.state} {progress.waiting_for}"
             if here != last:
                 changed_s, last = time.monotonic(), here
@@ -215,13 +237,93 @@ class Rehearsal:
                 progress.waiting_for or f"in {progress.state} it logs no reason",
             )
 
+    async def inject(self, fault: Fault) -> FaultResult:
+        """Kill or freeze a participant, note what that leaves, and bring it back."""
+        self._say(f"fault: {fault}")
+        target = self._target(fault.participant)
+        if fault.action == "freeze":
+            target.freeze()
+        else:
+            target.kill()
+        await asyncio.sleep(_GONE_S)
+        self.pump()
+        left = await self._left(fault)
+        self._say(f"the fault leaves: {left}")
+        if fault.action == "freeze":
+            target.thaw()
+        else:
+            await target.start_again()
+        return FaultResult(str(fault), left)
+
+    def _target(self, participant: str) -> _Target:
+        participants = self.participants
+        if participant == "zookeeper":
+            zookeeper = participants.zookeeper
+
+            async def serve() -> None:
+                zookeeper.start_member(1)
+                await asyncio.to_thread(zookeeper.wait_until_serving)
+
+            return _Target(
+                zookeeper.kill,
+                functools.partial(_signal, zookeeper, signal.SIGSTOP),
+                functools.partial(_signal, zookeeper, signal.SIGCONT),
+                serve,
+            )
+        if participant == "controller":
+            number = max(
+                self.progress,
+                key=lambda n: (
+                    self.progress[n] is self.active,
+                    participants.controllers[n].pid or 0,
+                ),
+            )
+            controller = participants.controllers[number]
+
+            async def start_controller() -> None:
+                self.progress[number].restarted()
+                participants.start_controller(number)
+
+            return _Target(controller.kill, controller.freeze, controller.thaw, start_controller)
+        return self._broker_target()
+
+    def _broker_target(self) -> _Target:
+        """Return the first broker: our node, or Kafka's if that has taken over."""
+        broker_id, node = next(iter(self.participants.nodes.items()))
+        kafka = self.participants.brokers[broker_id]
+        if kafka.is_running():
+
+            async def start_kafka() -> None:
+                self.participants.start_broker(broker_id)
+                await self.wait(
+                    f"Kafka's broker {broker_id}", functools.partial(_serves, kafka), _JVM_S
+                )
+
+            return _Target(kafka.kill, kafka.freeze, kafka.thaw, start_kafka)
+
+        async def start_node() -> None:
+            node.start()
+            await self.wait(f"our broker {broker_id}", functools.partial(_is_ready, node), _READY_S)
+
+        return _Target(node.kill, node.freeze, node.thaw, start_node)
+
+    async def _left(self, fault: Fault) -> str:
+        state = f"driver {self.active.state or 'not started'}"
+        if fault.participant == "zookeeper":
+            return state
+        znode = await read_znode(self.participants.connect, CONTROLLER)
+        owner = orjson.loads(znode.data or b"{}").get("brokerid") if znode is not None else "nobody"
+        return f"{state}, /controller of {owner}"
+
     async def to_kraft_brokers(self) -> None:
         """Replace our nodes by Kafka's brokers in KRaft mode, one by one."""
         for broker_id, node in self.participants.nodes.items():
             await self._leave(node)
             broker = self.participants.brokers[broker_id]
             self.participants.start_broker(broker_id)
-            await self.wait(f"Kafka's broker {broker_id}", lambda b=broker: _serves(b), _JVM_S)
+            await self.wait(
+                f"Kafka's broker {broker_id}", functools.partial(_serves, broker), _JVM_S
+            )
             self._say(f"broker {broker_id} is now a real Kafka broker in KRaft mode")
 
     async def back_to_nodes(self) -> None:
@@ -276,6 +378,12 @@ async def _serves(broker: KafkaProcess) -> bool:
 
 async def _is_ready(node: NodeProcess) -> bool:
     return node.ready() is not None
+
+
+def _signal(zookeeper: EmbeddedZooKeeper, number: signal.Signals) -> None:
+    pid = zookeeper.pid()
+    if pid is not None:
+        os.kill(pid, number)
 
 
 def _held_by(participants: Participants) -> bytes:
