@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import secrets
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -25,6 +26,8 @@ from rehearse.kraft.storage import format_storage
 from rehearse.znodes import ZnodeTree
 
 FILE: Final = "rehearsal.json"
+_FOLDERS: Final = ("zookeeper", "nodes", "controllers", "brokers", "rollback")
+_FILES: Final = (FILE, "state.json", "report.json", "report.html")
 _CONTROLLER_LISTENER: Final = "CONTROLLER"
 _FIRST_CONTROLLER_ID: Final = 3000
 _DEFAULT_LISTENER: Final = "PLAINTEXT"
@@ -54,6 +57,18 @@ class Plan:
     ports: Mapping[str, int]
     """The port of each listener, by `ID/NAME`."""
     token_secret: str = dataclasses.field(repr=False)
+
+
+def _clear(folder: Path) -> None:
+    """Delete an earlier rehearsal, whose processes ended with their parent."""
+    if not folder.exists() or not any(folder.iterdir()):
+        return
+    if not (folder / FILE).exists():
+        raise ClusterError(f"{folder} is not empty: name another folder with --out.")
+    stop_stray_zookeeper(folder / "zookeeper")
+    for name in (*_FOLDERS, *_FILES):
+        path = folder / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
 def plan_brokers(tree: ZnodeTree, ids: Sequence[int] = ()) -> tuple[BrokerPlan, ...]:
@@ -173,11 +188,12 @@ class Participants:
         broker_ids: Sequence[int],
         node_command: Sequence[str] = (),
     ) -> Participants:
-        """Plan a rehearsal of a cluster, and write its file. Raises ClusterError."""
-        if (folder / FILE).exists():
-            raise ClusterError(
-                f"{folder} has a rehearsal already: name another folder with --out, or delete it."
-            )
+        """Plan a rehearsal of a cluster, and write its file; an earlier one there is deleted.
+
+        Raises:
+            ClusterError: the folder has something else, or the cluster has no brokers.
+        """
+        _clear(folder)
         brokers = plan_brokers(tree, broker_ids)
         taken = {broker.id for broker in brokers}
         ids = [n for n in range(_FIRST_CONTROLLER_ID, 1 << 20) if n not in taken][:controllers]

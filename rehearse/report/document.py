@@ -102,9 +102,25 @@ class Report:
 
     def document(self) -> dict[str, Any]:
         """Return the report as JSON."""
-        return {"schema_version": SCHEMA_VERSION, **dataclasses.asdict(self)}
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {"schema_version": SCHEMA_VERSION, **_plain(fields)}
 
     def write(self, folder: Path) -> None:
         """Write `report.json`."""
-        options = orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS
-        write_private(folder / FILE, orjson.dumps(self.document(), option=options))
+        document = orjson.dumps(self.document(), option=orjson.OPT_INDENT_2)
+        write_private(folder / FILE, document)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it: dataclasses and named tuples become objects."""
+    if dataclasses.is_dataclass(value):
+        return {
+            field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)
+        }
+    if hasattr(value, "_asdict"):
+        return _plain(value._asdict())
+    if isinstance(value, dict):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return value
