@@ -85,6 +85,7 @@ class ClientRequest:
     received_ns: int  # monotonic
     progress: RequestProgress = field(default_factory=RequestProgress)
     made_by_broker: bool = False  # such as an automatic topic creation
+    is_as_broker: bool = False  # made by this broker, and `client` is this broker
 
     @property
     def requester(self) -> Requester:

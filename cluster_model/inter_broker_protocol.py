@@ -44,6 +44,11 @@ def level_of(text: str) -> str | None:
     return _BY_NAME.get(".".join(text.split(".")[:kept]))
 
 
+def feature_level(level: str) -> int:
+    """Return the level as KRaft's metadata.version: 1 for 3.0-IV1, 21 for 3.9-IV0."""
+    return LEVELS.index(level) - LEVELS.index("3.0-IV1") + 1
+
+
 def is_below_the_bridge(level: str) -> bool:
     """Return whether a broker at this level writes to ZooKeeper instead of forwarding."""
     return LEVELS.index(level) < LEVELS.index(BRIDGE)

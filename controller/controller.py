@@ -247,7 +247,9 @@ class Controller:
         services = self._services
         began_s = services.now_s()
         known_states = services.known_states
-        is_current = known_states.zxid >= fence.last_commit_zxid
+        # A KRaft controller writes states without our commits.
+        has_commits = not known_states.controller_is_kraft
+        is_current = has_commits and known_states.zxid >= fence.last_commit_zxid
         loaded = await load(store.read, fence.epoch, known_states if is_current else None)
         term = self._term = Term(self._settings, services, store, fence, loaded, self._publisher)
         self.external_writes.start(term.loop, store.read, term.skipped)

@@ -157,7 +157,20 @@ class Partitions:
             elif led:
                 listener.resigned(*name)
 
-    def _drop(self, names: Iterable[LogName]) -> None:
+    def delete(self, name: LogName) -> None:
+        """Delete a replica of this broker, if there is one. The metadata need not have named it."""
+        self._drop([name])
+
+    def keep_only(self, names: Container[LogName]) -> None:
+        """Stop all other replicas. Their logs stay on disk, under names that no replica uses."""
+        strays = [name for name in self.directories.logs if name not in names]
+        self._drop(strays, self.directories.set_aside)
+
+    def _drop(
+        self,
+        names: Iterable[LogName],
+        dispose: Callable[[Iterable[LogName]], None] | None = None,
+    ) -> None:
         for name in names:
             self._changed.add(name)
             partition = self.by_name.pop(name, None)
@@ -166,7 +179,7 @@ class Partitions:
                 partition.stop()
                 for listener in self._listeners if led else ():
                     listener.resigned(*name)
-            self.directories.delete([name])
+            (dispose or self.directories.delete)([name])
 
     # --- Access --------------------------------------------------------------------------
 

@@ -15,8 +15,10 @@ from envelope.messages import (
     RequestIdentity,
 )
 
-# Fields that have the same name in Envelope and in protobuf.
-_ENVELOPE: Final = {field.name for field in fields(Envelope)} - {"identity", "client_address"}
+# Fields that have the same name in Envelope and in protobuf. `is_as_broker` is not sent.
+_ENVELOPE: Final = {field.name for field in fields(Envelope)} - {
+    *("identity", "client_address", "is_as_broker")
+}
 _TEXTS: Final = ("incarnation", "listener_name", "security_protocol", "request_id")
 _TEXT_CHARACTERS_MAX: Final = 300
 _UPDATE: Final = [field.name for field in fields(MetadataUpdate) if field.name != "message"]

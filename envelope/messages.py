@@ -39,6 +39,7 @@ class Envelope:
     request_id: str
     attempt: int = 1
     made_by_broker: bool = False  # for example an automatic topic creation
+    is_as_broker: bool = False  # `principal` is the broker's own; not on the wire
 
     @property
     def api_key(self) -> int:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from broker_proxy.apis.migration.kraft_requests import KraftRequests
 from broker_proxy.authentication.authenticator import SaslAuthenticator
 from broker_proxy.connections.server import KafkaServer
 from broker_proxy.forwarding.manager import ForwardingManager
 from broker_proxy.metadata.learned_acls import LearnedAcls
 from broker_proxy.metadata.session import ZooKeeperWatcher
+from broker_proxy.migration.kraft_link import KraftLink
+from broker_proxy.migration.lifecycle import BrokerLifecycle
 from controller.controller import Controller
 from controller.services import Services, Settings
 from controller.store.zookeeper import ZooKeeperStore
@@ -33,6 +36,9 @@ class Collaborators:
     server: Callable[..., KafkaServer] = KafkaServer
     watcher: Callable[..., ZooKeeperWatcher] = ZooKeeperWatcher
     channel: Callable[..., ControllerChannel] = ControllerChannel
+    lifecycle: Callable[..., BrokerLifecycle] = BrokerLifecycle
+    kraft_link: Callable[..., KraftLink] = KraftLink
+    kraft_requests: Callable[..., KraftRequests] = KraftRequests
     serve_envelopes: Callable[..., Awaitable[EnvelopeServer]] = serve_envelopes
 
 

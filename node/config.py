@@ -15,7 +15,12 @@ from broker_proxy.authentication.listener_security import (
     read_security,
 )
 from broker_proxy.authentication.sasl_server import SecurityConfigError
-from broker_proxy.requests.routing import ROUTING_TABLES, WITHOUT_DATA_PLANE, RoutingTable
+from broker_proxy.requests.routing import (
+    ROUTING_TABLES,
+    WITHOUT_DATA_PLANE,
+    RoutingTable,
+    with_kraft_requests,
+)
 from cluster_model.client import Client
 from cluster_model.configs.bridgehead_configs import (
     BLOCKING,
@@ -33,6 +38,7 @@ from envelope.channel_security import ChannelFiles
 from node.assembly.authorization import AuthorizerConfigError, load_authorizer
 from node.assembly.replication_listener import NAME as REPLICATION
 from node.assembly.replication_listener import listener_properties, needs_listener
+from node.migration_config import MigrationConfig, MigrationConfigError, read_migration
 from node.zookeeper_tls import ZooKeeperTls, read_zookeeper_tls
 
 LOOPBACK = "127.0.0.1"
@@ -59,6 +65,7 @@ class NodeConfig:
     broker_access: ZooKeeperAccess  # of the broker session; node.assembly.security adds TLS
     zookeeper_tls: ZooKeeperTls | None  # of all sessions; None: plain text
     opens_replication_listener: bool = False  # node.assembly.replication_listener
+    migration: MigrationConfig | None = None  # None: this broker does not migrate to KRaft
 
     @property
     def broker_id(self) -> int:
@@ -119,7 +126,8 @@ class NodeConfig:
     @property
     def routes(self) -> RoutingTable:
         """The APIs that this broker serves."""
-        return ROUTING_TABLES if self.bridgehead.data_plane_enabled else WITHOUT_DATA_PLANE
+        routes = ROUTING_TABLES if self.bridgehead.data_plane_enabled else WITHOUT_DATA_PLANE
+        return routes if self.migration is None else with_kraft_requests(routes)
 
     @property
     def token_secret(self) -> TokenSecret | None:
@@ -207,7 +215,22 @@ def read_config(text: str) -> NodeConfig:
         *_zookeeper_access(broker, config),
         _zookeeper_tls(broker),
         opens_one,
+        _migration(broker, config, security, protocols),
     )
+
+
+def _migration(
+    broker: BrokerConfig,
+    config: BridgeheadConfig,
+    listeners: Mapping[str, ListenerSecurity],
+    protocols: Mapping[str, str],
+) -> MigrationConfig | None:
+    level = level_of(broker.string("inter.broker.protocol.version") or "")
+    assert level is not None  # BrokerConfig checks it.
+    try:
+        return read_migration(broker, config, level, listeners, protocols)
+    except MigrationConfigError as error:
+        raise NodeConfigError(str(error)) from error
 
 
 def _check_level(broker: BrokerConfig, config: BridgeheadConfig) -> None:

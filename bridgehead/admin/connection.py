@@ -82,6 +82,11 @@ class BrokerConnection:
         self._next_id = 0
         self._ranges: Mapping[int, tuple[int, int]] = {}
 
+    @property
+    def ranges(self) -> Mapping[int, tuple[int, int]]:
+        """The lowest and highest version of each API that the broker has, by API key."""
+        return self._ranges
+
     def opened(self) -> None:
         """Start the negotiation: the connection is open."""
         self.stage = Stage.NEGOTIATING

@@ -64,6 +64,13 @@ PortsOption = Annotated[
 ControllerOption = Annotated[
     int | None, typer.Option(metavar="ID", help="The broker that is controller whenever it runs.")
 ]
+MigrateOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ID@HOST:PORT[,...]",
+        help="Register all brokers with these KRaft controllers, which migrate the metadata.",
+    ),
+]
 ZooKeeperOption = Annotated[
     str | None,
     typer.Option(
@@ -141,6 +148,7 @@ def up(
     base_port: BasePortOption = None,
     ports: PortsOption = None,
     controller: ControllerOption = None,
+    migrate: MigrateOption = None,
     zookeeper: ZooKeeperOption = None,
     adopt: AdoptOption = False,
     read_only: ReadOnlyOption = False,
@@ -173,6 +181,7 @@ def up(
         base_port=base_port,
         ports_auto=ports == "auto",
         controller=controller,
+        migrate=migrate,
         zookeeper=zookeeper,
         allow_remote_plaintext=allow_remote_plaintext,
         seal_key=seal_key,

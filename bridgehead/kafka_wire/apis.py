@@ -215,7 +215,10 @@ def _api_versions(response: type[Any], request: Any, failure: Failure) -> Any:
 
 _DRAFTS: Final = "messages.drafted"
 _NO_TRANSACTIONS: Final = "Bridgehead has no transactions"
-_OWN_CHANNEL: Final = "Bridgehead's brokers and controller use gRPC instead"
+_OWN_CHANNEL: Final = (
+    "Bridgehead's brokers and controller use gRPC instead; a broker that migrates to KRaft serves "
+    "the requests of a KRaft controller"
+)
 _NOT_CONTROLLED: Final = "Bridgehead's brokers stop without a controlled shutdown"
 _KRAFT: Final = "only KRaft serves it; Kafka with ZooKeeper also closes the connection"
 _ALTER_CONFIGS: Final = "ALTER_CONFIGS CLUSTER, ALTER_CONFIGS TOPIC"

@@ -9,6 +9,7 @@ import struct
 from functools import cache
 from typing import Any, Final, Literal
 
+from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.apis import DIALECTS, QUORUM_SPECS, SPECS, ApiSpec
 from bridgehead.kafka_wire.generate import (
     DECODE_ERRORS,
@@ -17,12 +18,18 @@ from bridgehead.kafka_wire.generate import (
     Encoder,
     Generator,
 )
-from bridgehead.kafka_wire.primitives import ELEMENTS_MAX, ElementCount, WireError
+from bridgehead.kafka_wire.primitives import (
+    CONTROLLERS_ELEMENTS_MAX,
+    ELEMENTS_MAX,
+    ElementCount,
+    WireError,
+)
 from bridgehead.kafka_wire.schema import fields_of
 
 Kind = Literal["request", "response"]
 _element_count: Final = ElementCount()
 _THROTTLE_TIME: Final = struct.Struct(">i")
+_OF_CONTROLLERS: Final = (ApiKey.LEADER_AND_ISR, ApiKey.STOP_REPLICA, ApiKey.UPDATE_METADATA)
 
 
 def find_spec(api_key: int, version: int, dialect: str) -> ApiSpec:
@@ -129,11 +136,13 @@ def decode_request(
     """Return a request message; see `decode`.
 
     Raises:
-        WireError: the bytes are not that message, or it has more than ELEMENTS_MAX elements.
+        WireError: the bytes are not that message, or it has more than ELEMENTS_MAX elements
+            (a controller's request: CONTROLLERS_ELEMENTS_MAX).
     """
-    if len(data) - at <= ELEMENTS_MAX:  # An element has at least one byte.
+    limit = CONTROLLERS_ELEMENTS_MAX if api_key in _OF_CONTROLLERS else ELEMENTS_MAX
+    if len(data) - at <= limit:  # An element has at least one byte.
         return decode(api_key, "request", version, data, at, dialect)
-    _element_count.begin()
+    _element_count.begin(limit)
     return _run(_counting_decoder(api_key, version, dialect), data, at)
 
 

@@ -11,6 +11,9 @@ STRING_BYTES_MAX: Final = 0x7FFF  # for compact strings, too
 # Kafka has no such limits, only its memory (docs/differences.md). The first limit is on all arrays
 # of a request together, and on its tagged fields; the second on the tagged fields of one struct.
 ELEMENTS_MAX: Final = 100_000
+# A KRaft controller names every partition of the cluster in one request; a partition with three
+# replicas has seven elements.
+CONTROLLERS_ELEMENTS_MAX: Final = 2_000_000
 TAGS_MAX: Final = 1_000
 _HALF: Final = 1 << 31
 _SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
@@ -78,15 +81,17 @@ class ElementCount(threading.local):
 
     left = 0
 
-    def begin(self) -> None:
-        """Begin to count a message."""
-        self.left = ELEMENTS_MAX
+    elements_max = 0
+
+    def begin(self, elements_max: int) -> None:
+        """Begin to count a message of at most this many elements."""
+        self.left = self.elements_max = elements_max
 
     def add(self, count: int) -> None:
-        """Count elements; raise WireError above ELEMENTS_MAX."""
+        """Count elements; raise WireError above the limit."""
         self.left -= max(count, 0)
         if self.left < 0:
-            raise WireError(f"a request of more than {ELEMENTS_MAX} elements")
+            raise WireError(f"a request of more than {self.elements_max} elements")
 
 
 def skip_tagged_fields(data: bytes, at: int, count: int) -> int:

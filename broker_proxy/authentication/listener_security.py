@@ -102,7 +102,7 @@ def read_security(name: str, protocol: str, properties: Mapping[str, str]) -> Li
         SecurityConfigError: a property is missing, invalid or not supported. The text contains no
             values that may be secrets.
     """
-    own_properties = _own_properties(name, properties)
+    own_properties = properties_of_listener(name, properties)
     sasl = _sasl_settings(name, own_properties) if protocol.startswith("SASL") else {}
     tls = None
     if protocol.endswith("SSL"):
@@ -160,7 +160,8 @@ def _new_server(name: str, settings: SaslSettings, sources: Sources) -> NewSaslS
     return lambda: ScramServer(number, sources.users, sources.tokens, sources.new_nonce)
 
 
-def _own_properties(name: str, properties: Mapping[str, str]) -> Mapping[str, str]:
+def properties_of_listener(name: str, properties: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the properties of a listener, without the prefix; those without one apply to all."""
     prefix = f"listener.name.{name.lower()}."
     # As in Kafka, a sasl.jaas.config without the prefix of listener and mechanism is ignored.
     listener_properties = {

@@ -148,7 +148,14 @@ class AutoTopics:
                 bypass_policy=not INTERNAL_TOPICS.isdisjoint(names),
             )
             request_id = f"{cause.request_id}.topics"
-            request = broker_request(request_id, header, message, client, cause=cause)
+            request = broker_request(
+                request_id,
+                header,
+                message,
+                client,
+                cause=cause,
+                is_as_broker=client is not cause.client,
+            )
             self._log.append(
                 TopicsAutoCreated(
                     request_id=request.request_id,

@@ -33,11 +33,12 @@ def broker_request(
     *,
     cause: ClientRequest | None = None,
     made_by_broker: bool = True,
+    is_as_broker: bool = True,
 ) -> ClientRequest:
     """Return a request that this broker makes as `client`, ready to be forwarded.
 
     `cause` is the client's request that made the new request necessary. Without `made_by_broker`
-    the controller treats the new request like a client's.
+    the controller treats the new request like a client's. `is_as_broker`: `client` is this broker.
     """
     return ClientRequest(
         request_id=request_id,
@@ -48,6 +49,7 @@ def broker_request(
         client=client,
         received_ns=0 if cause is None else cause.received_ns,
         made_by_broker=made_by_broker,
+        is_as_broker=is_as_broker,
     )
 
 

@@ -147,6 +147,7 @@ class ForwardingManager:
             request_id=request.request_id,
             attempt=attempt,
             made_by_broker=request.made_by_broker,
+            is_as_broker=request.is_as_broker,
         )
 
     async def _attempts(self, message: _Message) -> Forwarded:

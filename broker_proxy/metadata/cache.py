@@ -82,6 +82,8 @@ class MetadataCache:
         self._responses: dict[Any, bytes] = {}  # replaced when the metadata changes
         self._epoch_seen = 0  # the highest, including that of an incomplete image
         self.controller_id = NO_CONTROLLER
+        # Whether the last update came from a KRaft controller. It has no commits, so no zxids.
+        self.controller_is_kraft = False
         self.controller_epoch = 0
         self.zxid = 0
         # The topics that the last update changed; None after a full image.
@@ -92,7 +94,7 @@ class MetadataCache:
 
         See docs/kafka/election-and-epoch.md#checks-at-the-receiving-broker.
         """
-        if update.controller_epoch < self._epoch_seen:
+        if not self.controller_epoch_seen(update.controller_epoch):
             return False
         message = update.message
         if message is None:
@@ -100,9 +102,6 @@ class MetadataCache:
             message = decode(ApiKey.UPDATE_METADATA, "request", _VERSION, data, 0, "shipped")
         if update.starts_full_image:
             self._arriving = _Content()
-        elif update.controller_epoch > self._epoch_seen:
-            self._arriving = None  # The rest of an older controller's image will not arrive.
-        self._epoch_seen = update.controller_epoch
         target = self._arriving if self._arriving is not None else self._content
         _merge(target, message)
         changed = frozenset(state.topic_name for state in message.topic_states)
@@ -111,6 +110,7 @@ class MetadataCache:
             self._content, self._arriving = target, None
             self.controller_epoch = update.controller_epoch
             self.controller_id = update.controller_id
+            self.controller_is_kraft = message.is_kraft_controller
             self.zxid = update.zxid
         elif update.between_parts:  # The change is visible, but the image keeps its zxid.
             self.changed = changed
@@ -121,6 +121,13 @@ class MetadataCache:
         self._responses = {}
         self._on_change()
         return True
+
+    def controller_epoch_seen(self, epoch: int) -> bool:
+        """Return whether a request with this controller epoch is not from an earlier controller."""
+        if epoch > self._epoch_seen:
+            self._epoch_seen = epoch
+            self._arriving = None  # The rest of an older controller's image will not arrive.
+        return epoch == self._epoch_seen
 
     @property
     def topics(self) -> Mapping[str, CachedTopic]:

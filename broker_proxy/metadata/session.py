@@ -54,10 +54,14 @@ class RegistrationRejectedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ControllerAddress:
-    """The controller's id and address; `node` is None while the address is unknown."""
+    """The controller's id and address; `node` is None while the address is unknown.
+
+    `is_kraft`: a KRaft controller owns /controller, and `broker_id` is its node id.
+    """
 
     broker_id: int
     node: NodeAddress | None
+    is_kraft: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,13 +185,16 @@ class ZooKeeperWatcher:
     async def read_controller_id(self) -> int | None:
         """Return the broker that /controller names now; None if it names none or is not readable.
 
+        A KRaft controller is no broker.
+
         Raises:
             ConnectionLostError: the connection broke.
         """
         session = self._live
         await session.sync()  # This server of the ensemble may lag behind.
         try:
-            return ControllerZnode.decode((await session.get(ControllerZnode.path)).data)
+            data = (await session.get(ControllerZnode.path)).data
+            return None if ControllerZnode.is_krafts(data) else ControllerZnode.decode(data)
         except (ZooKeeperRejectedError, ZnodeContentError):
             return None
 
@@ -464,9 +471,13 @@ class ZooKeeperWatcher:
             return
         try:
             broker_id = ControllerZnode.decode(data)
+            is_kraft = ControllerZnode.is_krafts(data)
         except ZnodeContentError as error:
             _log.error("%s", error)
             self._report(None)
+            return
+        if is_kraft:
+            self._report(ControllerAddress(broker_id, None, is_kraft=True))
             return
         self._report(ControllerAddress(broker_id, await self._node_address(broker_id, again)))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.apis import DRAFTED_SPECS, SPECS, Route
 from cluster_model.direct_writes import WRITTEN_BY_BROKERS
 
@@ -26,6 +27,15 @@ def _routes(*, data_plane: bool) -> RoutingTable:
 ROUTING_TABLES: Final[RoutingTable] = _routes(data_plane=True)
 WITHOUT_DATA_PLANE: Final[RoutingTable] = _routes(data_plane=False)
 SHIPPED: Final = ROUTING_TABLES["shipped"]
+_OF_KRAFT: Final = (ApiKey.UPDATE_METADATA, ApiKey.LEADER_AND_ISR, ApiKey.STOP_REPLICA)
+
+
+def with_kraft_requests(routes: RoutingTable) -> RoutingTable:
+    """Return the routes of a broker that migrates: it serves the KRaft controller's requests."""
+    return {
+        dialect: {**table, **dict.fromkeys(_OF_KRAFT, Route.LOCAL)}
+        for dialect, table in routes.items()
+    }
 
 
 def choose_route(

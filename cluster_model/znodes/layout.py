@@ -90,7 +90,7 @@ def decode_uuid(encoded: str) -> bytes:
 
 
 class ControllerZnode:
-    """/controller: ephemeral, the active controller."""
+    """/controller: the active controller. Ephemeral, unless a KRaft controller wrote it."""
 
     path: Final = "/controller"
 
@@ -108,6 +108,13 @@ class ControllerZnode:
         value = json_object(data, ControllerZnode.path)
         with decoding(ControllerZnode.path):
             return int32(value["brokerid"])
+
+    @staticmethod
+    def is_krafts(data: bytes | None) -> bool:
+        """Return whether a KRaft controller wrote the znode. Its id is then no broker's."""
+        value = json_object(data, ControllerZnode.path)
+        with decoding(ControllerZnode.path):
+            return int32(value.get("kraftControllerEpoch", -1), -1) >= 0
 
 
 class ControllerEpochZnode:

@@ -65,6 +65,11 @@ class KnownStates(Protocol):
         """The states include all commits up to this zxid."""
         ...
 
+    @property
+    def controller_is_kraft(self) -> bool:
+        """The states are a KRaft controller's, which makes no commits."""
+        ...
+
     def partition_states(self, topic_id: bytes, /) -> Mapping[int, PartitionState]:
         """Return the known states of a topic's partitions, by number."""
         ...

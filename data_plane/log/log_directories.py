@@ -13,7 +13,7 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Final
 
@@ -35,6 +35,7 @@ from data_plane.settings import TopicSettings
 _log = logging.getLogger(__name__)
 _CLEAN_STOP: Final = ".kafka_cleanshutdown"
 _DELETED: Final = "-delete"
+_STRAY: Final = "-stray"
 _DOOMED: Final = re.compile(r".+-[0-9]+\.[0-9a-f]{32}-delete")
 _LOCK: Final = ".lock"
 _FILES: Final = (
@@ -137,6 +138,20 @@ class LogDirectories:
 
     def delete(self, names: Iterable[LogName]) -> None:
         """Delete logs. They are renamed first, so that a new log may take the name at once."""
+        for folder in self._rename(names, _DELETED):
+            self.files.remove([folder])
+
+    def set_aside(self, names: Iterable[LogName]) -> None:
+        """Rename logs as Kafka renames strays. No broker uses or deletes them any more."""
+        for folder in self._rename(names, _STRAY):
+            _log.warning(
+                "the controller does not know this broker's replica in %s: delete the folder, or "
+                "rename it if the controller is wrong",
+                folder,
+            )
+
+    def _rename(self, names: Iterable[LogName], suffix: str) -> Iterator[Path]:
+        """Forget logs and rename their folders; yield the new paths of those on disk."""
         for name in names:
             log = self.logs.pop(name, None)
             numbers = self._numbers.get(name[0], set())
@@ -147,8 +162,7 @@ class LogDirectories:
             if log is None or not log.on_disk:
                 continue
             log.close_files()
-            doomed = log.folder.rename(_doomed(log.folder, name))
-            self.files.remove([doomed])
+            yield log.folder.rename(_renamed(log.folder, name, suffix))
 
     def move(self, name: LogName, path: Path) -> None:
         """Move a log to another of `paths`.
@@ -163,7 +177,7 @@ class LogDirectories:
         log.close_files()
         if log.on_disk:
             # The next start deletes an incomplete copy, because its name ends with `-delete`.
-            copy = _doomed(folder, name)
+            copy = _renamed(folder, name, _DELETED)
             try:
                 shutil.copytree(before, copy, ignore=shutil.ignore_patterns("*" + CLEANED))
                 copy.rename(folder)
@@ -172,7 +186,7 @@ class LogDirectories:
                 raise
         log.relocate(folder)
         if log.on_disk:
-            gone = before.rename(_doomed(before, name))
+            gone = before.rename(_renamed(before, name, _DELETED))
             shutil.rmtree(gone, ignore_errors=True)
 
     def write_checkpoints(self, high_watermarks: Mapping[LogName, int]) -> None:
@@ -228,6 +242,6 @@ class LogDirectories:
         return shares
 
 
-def _doomed(folder: Path, name: LogName) -> Path:
-    """Return the new path of a deleted log's folder, as in Kafka. Long topic names are cut."""
-    return folder.with_name(f"{name[0][:200]}-{name[1]}.{uuid.uuid4().hex}{_DELETED}")
+def _renamed(folder: Path, name: LogName, suffix: str) -> Path:
+    """Return the new path of a log's folder, as in Kafka. Long topic names are cut."""
+    return folder.with_name(f"{name[0][:200]}-{name[1]}.{uuid.uuid4().hex}{suffix}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -95,6 +95,16 @@ class PeerConnection(asyncio.Protocol):
             raise
         assert response is not None
         return response.message
+
+    @property
+    def is_open(self) -> bool:
+        """False once either side has closed the connection."""
+        return self._transport is not None and not self._transport.is_closing()
+
+    @property
+    def api_ranges(self) -> Mapping[int, tuple[int, int]]:
+        """The lowest and highest version of each API that the other side has, by API key."""
+        return self._core.ranges
 
     def close(self) -> None:
         """Close the connection."""

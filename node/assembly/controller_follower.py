@@ -18,6 +18,7 @@ from bridgehead.kafka_wire.errors import ErrorCode
 from broker_proxy.forwarding.manager import ForwardingManager, KnownController
 from broker_proxy.metadata.cache import MetadataCache
 from broker_proxy.metadata.session import ControllerAddress
+from broker_proxy.migration.kraft_link import KraftLink
 from cluster_model.principal import KafkaPrincipal
 from cluster_model.session_state import ConnectionLostError
 from cluster_model.znodes.values import ZnodeContentError
@@ -96,8 +97,12 @@ class ControllerFollower:
         principal: KafkaPrincipal,
         credentials: grpc.ChannelCredentials | None,
         new_channel: Callable[..., ControllerChannel] = ControllerChannel,
+        kraft: KraftLink | None = None,
     ) -> None:
-        """While broker `pinned` is registered, only it may become active; None: any broker may."""
+        """While broker `pinned` is registered, only it may become active; None: any broker may.
+
+        `kraft` is the link to the KRaft controller of a broker that migrates.
+        """
         self._broker_id = state.broker_id
         self._controller = controller
         self._forwarding = forwarding
@@ -111,6 +116,8 @@ class ControllerFollower:
         self._local = LocalLink(controller, state, principal)
         self._credentials = credentials
         self._new_channel = new_channel
+        self._kraft = kraft
+        self._forwards_to_kraft = False
         self._known: ControllerAddress | None = None
         self._reports = 0
         self._channel: ControllerChannel | None = None
@@ -134,11 +141,16 @@ class ControllerFollower:
     @property
     def is_controller(self) -> bool:
         """True when ZooKeeper names this broker as the active controller."""
-        return self.controller_id == self._broker_id
+        return self._known is not None and self._is_this_broker(self._known)
+
+    def _is_this_broker(self, controller: ControllerAddress) -> bool:
+        return controller.broker_id == self._broker_id and not controller.is_kraft
 
     @property
     def controller_ranges(self) -> ApiRanges:
         """The versions that another node's controller accepts; empty until it has sent them."""
+        if self._forwards_to_kraft and self._kraft is not None:
+            return self._kraft.api_ranges
         return self._ranges
 
     def report_applied(self) -> None:
@@ -161,7 +173,8 @@ class ControllerFollower:
         self._known = controller
         self._reports += 1
         self._close_channel()
-        if controller is not None and controller.broker_id == self._broker_id:
+        self._forwards_to_kraft = False
+        if controller is not None and self._is_this_broker(controller):
             self._forwarding.set_target(
                 KnownController(self._local, self._broker_id, is_local=True)
             )
@@ -196,8 +209,28 @@ class ControllerFollower:
     def _follow(self, controller: ControllerAddress | None) -> None:
         if controller is None:
             self._start_election()
+        elif controller.is_kraft:
+            self.forward_to_kraft()
         elif controller.node is not None:  # Otherwise the address is reported later.
             self._open_channel(controller)
+
+    @property
+    def forwards_to_kraft(self) -> bool:
+        """True while requests are forwarded to a KRaft controller."""
+        return self._forwards_to_kraft
+
+    def forward_to_kraft(self) -> None:
+        """Forward to the KRaft controller, if both /controller and the last update name one.
+
+        In Kafka the update alone decides. If /controller is deleted while the KRaft controller
+        runs, Kafka's brokers forward writes that never reach ZooKeeper; here they wait.
+        """
+        known, cache = self._known, self._cache
+        both = known is not None and known.is_kraft and cache.controller_is_kraft
+        if both and self._kraft is not None and not self._forwards_to_kraft:
+            self._forwards_to_kraft = True
+            target = KnownController(self._kraft, cache.controller_id, is_local=False)
+            self._forwarding.set_target(target)
 
     def pin(self, broker_id: int | None) -> None:
         """While this broker id is registered, let only it become active; None: any broker."""

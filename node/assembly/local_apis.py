@@ -115,7 +115,21 @@ def build_local_apis(parts: Parts, respond: Respond) -> Mapping[int, LocalApi]:
     records = build_data_plane_apis(
         broker.data_plane, config, cache, authorize_for, parts.instruments.metrics
     )
-    return {api.api_key: api for api in (*apis, *records, *build_record_apis(parts))}
+    return {
+        api.api_key: api
+        for api in (*apis, *records, *build_record_apis(parts), *_kraft_requests(parts))
+    }
+
+
+def _kraft_requests(parts: Parts) -> tuple[LocalApi, ...]:
+    if parts.migration is None:
+        return ()
+    plane, authorization = parts.broker.data_plane, parts.security.authorization
+    return parts.migration.local_apis(
+        parts.broker.cache,
+        authorization.for_client,
+        plane.partitions if plane is not None else None,
+    )
 
 
 def _delete_records(parts: Parts) -> DeleteRecords:

@@ -54,6 +54,7 @@ from node.assembly.current_state import ActiveImage, BrokerConfigs, BrokerState
 from node.assembly.data_plane import DataPlane, build_data_plane
 from node.assembly.direct_writes import DirectWrites
 from node.assembly.instruments import Instruments, build_instruments
+from node.assembly.migration import Migration, build_migration
 from node.assembly.policies import NodePolicies, load_policies, load_record_policies
 from node.assembly.security import Security, build_security
 from node.assembly.signals import Signals
@@ -99,6 +100,8 @@ class Parts:
     controller: Controller
     follower: ControllerFollower
     direct: DirectWrites | None  # None: this broker does not write directly
+    migration: Migration | None  # None: this broker does not migrate to KRaft
+    data_dir: Path
     policies: NodePolicies | None  # of the controller
     record_policies: NodePolicies | None  # of the broker as a partition leader
     start_up_paths: tuple[str, ...]
@@ -130,6 +133,7 @@ def build_parts(
         _controller_services(config, instruments, security, broker, policies, collaborators.store),
     )
     active_image.controller = controller
+    migration = build_migration(config, security.serde, collaborators)
     follower = ControllerFollower(
         state=state,
         controller=controller,
@@ -143,6 +147,7 @@ def build_parts(
         principal=config.inter_broker_principal,
         credentials=security.channel.client if security.channel else None,
         new_channel=collaborators.channel,
+        kraft=migration.link if migration is not None else None,
     )
     direct = None
     if config.writes_directly:
@@ -156,6 +161,8 @@ def build_parts(
         controller,
         follower,
         direct,
+        migration,
+        data_dir,
         policies,
         load_record_policies(named, limit_ms),
         paths,
@@ -180,7 +187,7 @@ def _connect(
         broker.state.registered, broker.consistency.registered, follower.registered
     )
     signals.controller_changed.subscribe(follower.controller_changed)
-    signals.metadata_changed.subscribe(follower.resign_for_pinned)
+    signals.metadata_changed.subscribe(follower.resign_for_pinned, follower.forward_to_kraft)
     signals.users_read.subscribe(security.users.replace_all)
     if broker.data_plane is not None:
         signals.metadata_changed.subscribe(broker.data_plane.metadata_changed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from bridgehead.admin.config import Address, read_config
@@ -138,7 +138,11 @@ def build_replication(
 
 
 def _security(config: NodeConfig, listener: str) -> PeerSecurity:
-    """Return how this broker logs in to the inter-broker listener of other brokers."""
+    """Return how this broker logs in to the inter-broker listener of other brokers.
+
+    Raises:
+        NodeConfigError: the properties do not suffice. The text says what to set.
+    """
     protocols = {section.name: section.security_protocol for section in config.listeners}
     if listener not in protocols:
         raise NodeConfigError(
@@ -146,28 +150,13 @@ def _security(config: NodeConfig, listener: str) -> PeerSecurity:
             f"listener {listener}: set inter.broker.listener.name to one of "
             f"{', '.join(protocols)}."
         )
-    listener_properties = config.security[listener].properties
     mechanism = config.broker.string("sasl.mechanism.inter.broker.protocol") or ""
-    properties: dict[str, object] = {
-        "bootstrap.servers": "localhost:9092",  # Required, but not used.
-        "security.protocol": protocols[listener],
-        **{
-            name: value
-            for name, value in listener_properties.items()
-            if name.startswith(_TLS_PREFIX)
-        },
-    }
-    if protocols[listener].startswith("SASL"):
-        properties["sasl.mechanism"] = mechanism
-        properties["sasl.jaas.config"] = listener_properties.get(
-            f"{mechanism.lower()}.sasl.jaas.config", ""
-        )
     try:
-        client_config = read_config(properties)
-        return PeerSecurity(
+        return peer_security(
             f"broker-{config.broker_id}-fetcher",
-            build_tls(client_config),
-            login_source(client_config, None),
+            protocols[listener],
+            mechanism,
+            config.security[listener].properties,
         )
     except AdminConfigError as error:
         raise NodeConfigError(
@@ -175,6 +164,32 @@ def _security(config: NodeConfig, listener: str) -> PeerSecurity:
             "Kafka (sasl.mechanism.inter.broker.protocol and others), or remove "
             "inter.broker.listener.name, or set bridgehead.data.plane=false."
         ) from error
+
+
+def peer_security(
+    client_id: str, protocol: str, mechanism: str, listener_properties: Mapping[str, str]
+) -> PeerSecurity:
+    """Return how this broker logs in to a listener of another node, with its own properties of it.
+
+    Raises:
+        AdminConfigError: the properties do not suffice.
+    """
+    properties: dict[str, object] = {
+        "bootstrap.servers": "localhost:9092",  # Required, but not used.
+        "security.protocol": protocol,
+        **{
+            name: value
+            for name, value in listener_properties.items()
+            if name.startswith(_TLS_PREFIX)
+        },
+    }
+    if protocol.startswith("SASL"):
+        properties["sasl.mechanism"] = mechanism
+        properties["sasl.jaas.config"] = listener_properties.get(
+            f"{mechanism.lower()}.sasl.jaas.config", ""
+        )
+    client_config = read_config(properties)
+    return PeerSecurity(client_id, build_tls(client_config), login_source(client_config, None))
 
 
 def _register_gauges(partitions: Partitions, metrics: NodeMetrics) -> None:

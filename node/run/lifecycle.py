@@ -99,9 +99,17 @@ class Node:
         await watcher.until_reply(partial(watcher.register, self._registration(), self._address()))
         await watcher.until_reply(watcher.watch)
         await server.serve()
+        self._start_migration()
         self._register_gauges(server)
         self._schedule_snapshot()
         return server
+
+    def _start_migration(self) -> None:
+        parts = self._parts
+        if parts.migration is not None:
+            plane = parts.broker.data_plane
+            folders = plane.directories.paths if plane is not None else (parts.data_dir,)
+            parts.migration.start(self._registration(), parts.broker.state.cluster_id, folders)
 
     def _registration(self) -> BrokerRegistration:
         config, endpoints = self._parts.config, []
@@ -151,6 +159,8 @@ class Node:
             timer.cancel()
         # Otherwise, if all nodes are stopped together, the last one would briefly become active.
         parts.follower.withdraw()
+        if parts.migration is not None and parts.follower.forwards_to_kraft:
+            await parts.migration.leave()
         if self._server is not None:
             await self._server.stop(_STOP_GRACE_S)
         if parts.broker.data_plane is not None:
@@ -158,6 +168,8 @@ class Node:
         if parts.direct is not None:
             await parts.direct.close()
         await parts.follower.stop()
+        if parts.migration is not None:
+            await parts.migration.stop()
         parts.broker.consistency.stop()
         await parts.controller.resign(reason)
         await parts.broker.watcher.close()
@@ -232,17 +244,25 @@ class Node:
             "writes_directly": self._parts.direct is not None,
             "skipped_znodes": {"count": len(skipped), "first": skipped[:_SKIPPED_SHOWN]},
             "election_problem": self._parts.follower.election_problem,
+            "migration": self._migration_status(),
         }
+
+    def _migration_status(self) -> dict[str, Any] | None:
+        migration = self._parts.migration
+        if migration is None:
+            return None
+        return migration.status(controller_is_kraft=self._parts.broker.cache.controller_is_kraft)
 
     def _controller_id(self) -> int | None:
         """Return the active controller according to both ZooKeeper and the metadata cache.
 
-        Return None if they disagree, if ZooKeeper is silent, or if the cache has no such broker.
+        Return None if they disagree, if ZooKeeper is silent, or if the cache has no such broker. A
+        KRaft controller is no broker.
         """
         cache = self._parts.broker.cache
         controller_id = cache.controller_id if self._zookeeper_responds() else None
-        agreed = (
-            controller_id == self._parts.follower.controller_id and controller_id in cache.brokers
+        agreed = controller_id == self._parts.follower.controller_id and (
+            controller_id in cache.brokers or cache.controller_is_kraft
         )
         return controller_id if agreed else None
 

@@ -47,11 +47,16 @@ class ClusterView:
 
     def is_random(self, listener_name: str) -> bool:
         """True when responses name a random broker as controller, and so must not be cached."""
-        return self._named_controllers.get(listener_name, ACTUAL) == RANDOM
+        return self._named(listener_name) == RANDOM
+
+    def _named(self, listener_name: str) -> str:
+        """Return the listener's setting. As in Kafka, clients never see a KRaft controller."""
+        named = self._named_controllers.get(listener_name, ACTUAL)
+        return RANDOM if named == ACTUAL and self.cache.controller_is_kraft else named
 
     def controller_id(self, listener_name: str) -> int:
         """Return the controller id for clients of this listener."""
-        named = self._named_controllers.get(listener_name, ACTUAL)
+        named = self._named(listener_name)
         if named == ACTUAL:
             controller_id = self.cache.controller_id
             return controller_id if controller_id in self.cache.brokers else NO_CONTROLLER

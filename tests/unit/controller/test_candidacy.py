@@ -59,7 +59,7 @@ class Candidate:
             now_ms=lambda: 0,
             state_changed=lambda _state: None,
             own_broker=None,
-            known_states=SimpleNamespace(zxid=0),
+            known_states=SimpleNamespace(zxid=0, controller_is_kraft=False),
         )
         self.controller = Controller(Settings(1, 1000, 1000, 1000), cast(Services, services))
 

@@ -84,6 +84,8 @@ class Znodes:
 class Known:
     """States that a broker knows."""
 
+    controller_is_kraft = False
+
     def __init__(self, states: Mapping[int, PartitionState], zxid: int = LAST_COMMIT) -> None:
         self.states = states
         self.zxid = zxid

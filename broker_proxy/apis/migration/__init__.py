@@ -1,0 +1,1 @@
+"""The requests of a KRaft controller to a broker that migrates."""
