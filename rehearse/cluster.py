@@ -204,9 +204,9 @@ def read_configs(path: str, znode: Znode) -> Configs:
         content = json_value(znode.data)
     except UnreadableError:
         return Configs(path, {}, is_unreadable=True)
-    configs = content.get("config") if isinstance(content, dict) else None
+    configs = content.get("config") if isinstance(content, dict) else content
     if not isinstance(configs, dict):
-        return Configs(path, {}, is_unreadable=content is not MISSING)
+        return Configs(path, {}, is_unreadable=configs not in (MISSING, None))
     return Configs(path, configs, left_out=znode.left_out)
 
 

@@ -133,16 +133,12 @@ class Report:
     def _verdict(self) -> str:
         if not self.findings:
             return "No findings."
-        parts = [
-            f"{self.counts[severity]:,} {word}"
-            for severity, word in (
-                (Severity.BLOCKS, "block the migration"),
-                (Severity.LOSES, "lose metadata"),
-                (Severity.CHANGES, "change metadata"),
-                (Severity.WARNS, "need attention"),
-            )
-            if self.counts[severity]
-        ]
+        parts = []
+        for severity in Severity:
+            count = self.counts[severity]
+            verb, _, rest = severity.value.partition(" ")
+            if count:
+                parts.append(f"{count:,} {verb if count == 1 else verb.removesuffix('s')} {rest}")
         return f"Findings: {', '.join(parts)}."
 
     def junit(self) -> ElementTree.Element:

@@ -207,7 +207,7 @@ RULES: Final = (
         outcome=Outcome.STUCK,
         effect="The controller takes /controller, cannot write the quota back, and tries for ever. "
         "The brokers are never told.",
-        log="value",
+        log="must be a",
         remedy="Set the quota to a whole number with kafka-configs.",
         find=_fractions,
         evidence=Evidence.LIVE,

@@ -48,8 +48,9 @@ def _ghosts(cluster: Cluster) -> Iterator[Place]:
 
 def _unreadable(cluster: Cluster) -> Iterator[Place]:
     for entity_type in ("topics", "brokers"):
-        for _, configs in cluster.configs(entity_type):
-            if configs.is_unreadable:
+        for name, configs in cluster.configs(entity_type):
+            is_read = entity_type == "brokers" or f"/brokers/topics/{name}" in cluster.tree
+            if configs.is_unreadable and is_read:
                 yield Place(configs.path)
     for _, configs in cluster.client_configs():
         if configs.is_unreadable:

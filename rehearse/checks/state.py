@@ -59,18 +59,17 @@ def _bad_epoch(cluster: Cluster) -> Iterator[Place]:
         yield Place(_EPOCH, "it has no successor")
 
 
-def _kraft_epoch(cluster: Cluster) -> int | None:
-    """Return the KRaft epoch in /controller; None if no KRaft controller wrote it."""
+def _kraft_epoch(cluster: Cluster) -> int:
+    """Return the KRaft epoch in /controller; 0 or less if no KRaft controller wrote it."""
     znode = cluster.readable(_CONTROLLER)
     try:
-        return integer(object_in(znode.data)["kraftControllerEpoch"]) if znode else None
+        return integer(object_in(znode.data)["kraftControllerEpoch"]) if znode else 0
     except (KeyError, ShapeError, UnreadableError):
-        return None
+        return 0
 
 
 def _kraft_owns(cluster: Cluster) -> Iterator[Place]:
-    epoch = _kraft_epoch(cluster)
-    if epoch is not None and epoch > 0:
+    if (epoch := _kraft_epoch(cluster)) > 0:
         yield Place(_CONTROLLER, f"its KRaft epoch is {epoch}")
 
 
@@ -130,7 +129,7 @@ def _leftover_migration(cluster: Cluster) -> Iterator[Place]:
 
 def _epochs_above(cluster: Cluster) -> Iterator[Place]:
     epoch = _epoch(cluster)
-    if epoch is None or _kraft_epoch(cluster):
+    if epoch is None or _kraft_epoch(cluster) > 0:  # KRaft writes its own, lower epochs.
         return
     above = [
         (state.controller_epoch, cluster.state_path(topic, partition))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -138,21 +138,23 @@ def read_dump(file: Path, key: bytes | None = None) -> ZnodeTree:
 
 
 def _read(stream: BinaryIO, fernet: Fernet | None) -> ZnodeTree:
-    lines = _lines(stream)
-    header = next(lines, None)
-    if not isinstance(header, dict) or header.get("format") != _FORMAT:
+    header = _line_of(stream) or {}
+    if header.get("format") != _FORMAT:
         raise ValueError("this is not a dump of `bridgehead zookeeper dump`")
     if header.get("version") != _VERSION:
         raise ValueError(f"this release reads dumps of version {_VERSION} only")
     znodes: dict[str, Znode] = {}
-    for number, line in enumerate(lines, start=2):
+    for number in range(2, ZNODES_MAX + 3):
         try:
+            line = _line_of(stream)
+            if line is None:
+                break
             path, znode = _znode(line, fernet)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError) as error:
             raise ValueError(f"line {number}: {_shown(error)}") from None
         znodes[path] = znode
-        if len(znodes) > ZNODES_MAX:
-            raise ValueError(f"it has more than {ZNODES_MAX:,} znodes")
+    else:
+        raise ValueError(f"it has more than {ZNODES_MAX:,} znodes")
     if len(znodes) != header.get("znodes"):
         raise ValueError(f"it is cut off: {len(znodes):,} of {header.get('znodes')} znodes")
     zxid = header.get("zxid")
@@ -161,18 +163,23 @@ def _read(stream: BinaryIO, fernet: Fernet | None) -> ZnodeTree:
     )
 
 
-def _lines(stream: BinaryIO) -> Iterator[Any]:
-    while line := stream.readline(_LINE_BYTES_MAX):
-        if len(line) == _LINE_BYTES_MAX:
-            raise ValueError(f"a line has more than {_LINE_BYTES_MAX:,} bytes")
-        yield orjson.loads(line)
+def _line_of(stream: BinaryIO) -> dict[str, Any] | None:
+    """Return the next line; None at the end. Raises ValueError."""
+    if not (line := stream.readline(_LINE_BYTES_MAX)):
+        return None
+    if len(line) == _LINE_BYTES_MAX:
+        raise ValueError(f"it has more than {_LINE_BYTES_MAX:,} bytes")
+    value = orjson.loads(line)
+    if not isinstance(value, dict):
+        raise ValueError("not a JSON object")
+    return value
 
 
-def _znode(line: Any, fernet: Fernet | None) -> tuple[str, Znode]:
+def _znode(line: Mapping[str, Any], fernet: Fernet | None) -> tuple[str, Znode]:
     path, version = line["path"], line["version"]
     if not (isinstance(path, str) and len(path) <= _PATH_MAX and is_in_layout(path)):
         raise ValueError("its path is not one of Kafka's")
-    data = base64.b64decode(line["base64"]) if "base64" in line else line["data"]
+    data = base64.b64decode(line["base64"], validate=True) if "base64" in line else line["data"]
     if type(version) is not int or not isinstance(data, str | bytes | None):
         raise ValueError("its version or its data has another type")
     hidden = Hidden[line["hidden"]] if "hidden" in line else None
