@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from bridgehead.admin import (
     AclBinding,
@@ -21,6 +21,7 @@ from bridgehead.admin import (
     AlterConfigOp,
     ConfigResource,
     ConfigResourceType,
+    DelegationToken,
     ElectionType,
     NewPartitions,
     NewTopicWithReplication,
@@ -45,6 +46,7 @@ PREFIX: Final = "rehearsal-"
 _REQUEST_TIMEOUT_MS: Final = 10_000
 _CALL_TIMEOUT_MS: Final = 30_000
 _PAUSE_S: Final = 0.02
+_TOKEN_LIFETIME_MS: Final = 86_400_000  # longer than any rehearsal
 _ELECTION_NOT_NEEDED: Final = ErrorCode.ELECTION_NOT_NEEDED
 # A value that any value satisfies, and one that says that there is no such item.
 _ANY: Final = "*"
@@ -57,6 +59,8 @@ class Write(NamedTuple):
     api: str
     call: Callable[[AdminClient], object]
     facts: Mapping[Item, str | None]
+    learn: Callable[[Any], Mapping[Item, str | None]] = lambda _: {}
+    """What only the response says, such as the id of a token."""
 
 
 class Attempt(NamedTuple):
@@ -92,9 +96,10 @@ class Lost(NamedTuple):
 class AdminLoad:
     """Sends writes in a thread until it is stopped."""
 
-    def __init__(self, bootstrap_servers: str, brokers: int) -> None:
+    def __init__(self, properties: Mapping[str, object], brokers: int) -> None:
+        """`properties`: how to connect, as an authenticated user."""
         self._properties = {
-            "bootstrap.servers": bootstrap_servers,
+            **properties,
             "client.id": "rehearsal-load",
             "request.timeout.ms": _REQUEST_TIMEOUT_MS,
             "default.api.timeout.ms": _CALL_TIMEOUT_MS,
@@ -109,6 +114,7 @@ class AdminLoad:
         self.attempts: list[Attempt] = []
         self.phases: list[PhaseLoad] = [PhaseLoad("zookeeper")]
         self._last_ack_s: float | None = None
+        self._number_of_tokens = 0
 
     def start(self) -> None:
         """Begin to send."""
@@ -166,9 +172,10 @@ class AdminLoad:
                 self._send(client, write)
 
     def _send(self, client: AdminClient, write: Write) -> None:
-        began_s = time.time()
+        began_s, result = time.time(), None
         try:
-            error = _first_error(write.call(client))
+            result = write.call(client)
+            error = _first_error(result)
         except AdminError as raised:
             error = raised
         ended_s = time.time()
@@ -183,7 +190,7 @@ class AdminLoad:
                 if self._last_ack_s is not None:
                     phase.longest_gap_s = max(phase.longest_gap_s, ended_s - self._last_ack_s)
                 self._last_ack_s = ended_s
-                self._facts.update(write.facts)
+                self._facts.update({**write.facts, **(write.learn(result) if result else {})})
             else:
                 phase.errors[name] = phase.errors.get(name, 0) + 1
                 # The request may have had an effect all the same.
@@ -233,11 +240,34 @@ class AdminLoad:
             ),
             {Item(Kind.SCRAM, f"{name} SCRAM-SHA-256"): f"*, {iterations} iterations"},
         )
+        yield from self._token()
         yield Write(
             "ElectLeaders",
             lambda c: c.elect_leaders(ElectionType.PREFERRED, [TopicPartition(name, 1)]),
             {},
         )
+
+    def _token(self) -> Iterator[Write]:
+        tokens: list[DelegationToken] = []
+
+        def create(client: AdminClient) -> object:
+            tokens.append(client.create_delegation_token(max_lifetime_ms=_TOKEN_LIFETIME_MS))
+            return tokens[0]
+
+        def item(_: object) -> Facts:
+            return {Item(Kind.TOKEN, tokens[0].token_id): _ANY}
+
+        yield Write("CreateDelegationToken", create, {}, item)
+        if tokens:
+            self._number_of_tokens += 1
+            hmac, token_id = tokens[0].hmac, tokens[0].token_id
+            yield Write("RenewDelegationToken", lambda c: c.renew_delegation_token(hmac), {})
+            if self._number_of_tokens % 2:
+                yield Write(
+                    "ExpireDelegationToken",
+                    lambda c: c.expire_delegation_token(hmac),
+                    {Item(Kind.TOKEN, token_id): None},
+                )
 
     def _deletions(self, name: str) -> Iterator[Write]:
         config, _ = metadata.config("topic", name, "retention.ms", "")

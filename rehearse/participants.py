@@ -31,7 +31,10 @@ _FILES: Final = (FILE, "state.json", "report.json", "report.html")
 _CONTROLLER_LISTENER: Final = "CONTROLLER"
 _FIRST_CONTROLLER_ID: Final = 3000
 _DEFAULT_LISTENER: Final = "PLAINTEXT"
-_SUPER_USERS: Final = "User:ANONYMOUS"
+# Delegation tokens are for authenticated clients only, so the load has a listener of its own.
+LOAD_LISTENER: Final = "REHEARSAL"
+LOAD_USER: Final = "rehearsal"
+_SUPER_USERS: Final = f"User:ANONYMOUS;User:{LOAD_USER}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -57,6 +60,7 @@ class Plan:
     ports: Mapping[str, int]
     """The port of each listener, by `ID/NAME`."""
     token_secret: str = dataclasses.field(repr=False)
+    load_password: str = dataclasses.field(repr=False)
 
 
 def _clear(folder: Path) -> None:
@@ -198,7 +202,11 @@ class Participants:
         taken = {broker.id for broker in brokers}
         ids = [n for n in range(_FIRST_CONTROLLER_ID, 1 << 20) if n not in taken][:controllers]
         ports = Ports()
-        names = [f"{broker.id}/{name}" for broker in brokers for name in broker.listeners]
+        names = [
+            f"{broker.id}/{name}"
+            for broker in brokers
+            for name in (*broker.listeners, LOAD_LISTENER)
+        ]
         names += [f"{broker.id}/metrics" for broker in brokers]
         names += [f"{number}/{_CONTROLLER_LISTENER}" for number in ids]
         plan = Plan(
@@ -210,6 +218,7 @@ class Participants:
             zookeeper_port=ports.choose(),
             ports={name: ports.choose() for name in names},
             token_secret=secrets.token_hex(),
+            load_password=secrets.token_hex(),
         )
         folder.mkdir(parents=True, exist_ok=True)
         write_json(folder / FILE, dataclasses.asdict(plan))
@@ -237,12 +246,20 @@ class Participants:
         return self.zookeeper.connect
 
     @property
-    def bootstrap_servers(self) -> str:
-        """`HOST:PORT,...`: the first listener of every broker."""
-        return ",".join(
-            f"{LOOPBACK}:{self.plan.ports[f'{broker.id}/{broker.listeners[0]}']}"
-            for broker in self.plan.brokers
-        )
+    def client_properties(self) -> dict[str, object]:
+        """How the load connects: to its listener of every broker, as its own user."""
+        return {
+            "bootstrap.servers": ",".join(
+                f"{LOOPBACK}:{self.plan.ports[f'{broker.id}/{LOAD_LISTENER}']}"
+                for broker in self.plan.brokers
+            ),
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "PLAIN",
+            "sasl.jaas.config": (
+                "org.apache.kafka.common.security.plain.PlainLoginModule required "
+                f'username="{LOAD_USER}" password="{self.plan.load_password}";'
+            ),
+        }
 
     @property
     def voters(self) -> str:
@@ -332,19 +349,25 @@ class Participants:
     def _listeners(self, broker: BrokerPlan) -> dict[str, str]:
         listeners = ",".join(
             f"{name}://{LOOPBACK}:{self.plan.ports[f'{broker.id}/{name}']}"
-            for name in broker.listeners
+            for name in (*broker.listeners, LOAD_LISTENER)
         )
         result = {
             "listeners": listeners,
             "listener.security.protocol.map": self._protocols(),
             "inter.broker.listener.name": broker.listeners[0],
+            f"listener.name.{LOAD_LISTENER.lower()}.sasl.enabled.mechanisms": "PLAIN",
+            f"listener.name.{LOAD_LISTENER.lower()}.plain.sasl.jaas.config": (
+                "org.apache.kafka.common.security.plain.PlainLoginModule required "
+                f'user_{LOAD_USER}="{self.plan.load_password}";'
+            ),
         }
         return result if broker.rack is None else {**result, "broker.rack": broker.rack}
 
     def _protocols(self) -> str:
-        """Map every listener to PLAINTEXT: on loopback nothing is encrypted."""
+        """Map every listener of the cluster to PLAINTEXT: on loopback nothing is encrypted."""
         names = {name for broker in self.plan.brokers for name in broker.listeners}
-        return ",".join(f"{name}:PLAINTEXT" for name in sorted({*names, _CONTROLLER_LISTENER}))
+        mapped = [f"{name}:PLAINTEXT" for name in sorted({*names, _CONTROLLER_LISTENER})]
+        return ",".join([*mapped, f"{LOAD_LISTENER}:SASL_PLAINTEXT"])
 
     def stop(self) -> None:
         """Stop every process: brokers, controllers, ZooKeeper. May be called twice."""
@@ -357,6 +380,14 @@ class Participants:
         for process in (*self.brokers.values(), *self.controllers.values()):
             process.stop()
         self.zookeeper.stop()
+
+    def kill(self) -> None:
+        """Kill every process (SIGKILL), if nothing of what they have matters any more."""
+        for process in (*self.brokers.values(), *self.controllers.values()):
+            process.kill()
+        for node in self.nodes.values():
+            node.kill()
+        self.zookeeper.kill()
 
     def measure(self) -> None:
         """Note the resident memory of the JVMs."""

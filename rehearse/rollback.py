@@ -24,7 +24,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -189,7 +189,7 @@ class Rollback:
         """Create a topic through the brokers: the ZooKeeper controller must answer again."""
         if not self.participants.serves_clients:
             return
-        await asyncio.to_thread(_create_topic, self.participants.bootstrap_servers)
+        await asyncio.to_thread(_create_topic, self.participants.client_properties)
         self.facts[Item(Kind.TOPIC, _AFTER_ROLLBACK)] = "*"
         self.say("the ZooKeeper controller has created a topic")
 
@@ -270,12 +270,8 @@ def _epoch(tree: ZnodeTree) -> int:
     return int(text)
 
 
-def _create_topic(bootstrap_servers: str) -> None:
-    properties = {
-        "bootstrap.servers": bootstrap_servers,
-        "default.api.timeout.ms": _TRIAL_TIMEOUT_MS,
-    }
-    with AdminClient(properties) as client:
+def _create_topic(properties: Mapping[str, object]) -> None:
+    with AdminClient({**properties, "default.api.timeout.ms": _TRIAL_TIMEOUT_MS}) as client:
         try:
             client.create_topic(NewTopicWithReplication(_AFTER_ROLLBACK, 1, 1))
         except AdminError as error:

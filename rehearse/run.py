@@ -85,7 +85,7 @@ class Run:
         )
         plan = self.participants.plan
         self.rehearsal = Rehearsal(self.participants, self.tell, patience_s=options.patience)
-        self.load = AdminLoad(self.participants.bootstrap_servers, len(plan.brokers))
+        self.load = AdminLoad(self.participants.client_properties, len(plan.brokers))
         self.report = Report(
             source,
             options.kafka,

@@ -84,7 +84,7 @@ async def play(seed: Seed, kafka: str, folder: Path, node_command: Sequence[str]
         except BlockedError as blocked:
             observed, why = blocked.outcome, blocked.why
     finally:
-        participants.stop()
+        participants.kill()
     return Played(
         seed,
         seed.outcome_in(kafka),
@@ -146,6 +146,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--kafka", choices=KAFKA_VERSIONS, default=KAFKA_VERSIONS[0])
     parser.add_argument("--out", type=Path, default=Path(".rehearsal-seeds"))
+    parser.add_argument("--jobs", type=int, default=3, help="seeds at a time; each takes 1 GiB")
     parser.add_argument("--node-command", default="", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     logging.getLogger().addHandler(logging.NullHandler())  # kazoo logs each attempt
@@ -154,22 +155,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown:
         complain(ClusterError(f"There is no seed {', '.join(sorted(unknown))}."))
         return ExitCode.USAGE
+    chosen = [seed for seed in SEEDS if not options.names or seed.name in options.names]
+    try:
+        disagreeing = asyncio.run(_play_all(chosen, options))
+    except ClusterError as error:
+        complain(error)
+        return ExitCode.CANNOT_RUN
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+    return ExitCode.FAILED if disagreeing else ExitCode.OK
+
+
+async def _play_all(seeds: Sequence[Seed], options: argparse.Namespace) -> int:
+    """Play seeds, some at once; return how many disagree."""
+    jobs = asyncio.Semaphore(options.jobs)
     command = shlex.split(options.node_command)
-    disagreeing = 0
-    for seed in SEEDS:
-        if options.names and seed.name not in options.names:
-            continue
-        try:
-            played = asyncio.run(play(seed, options.kafka, options.out / seed.name, command))
-        except ClusterError as error:
-            complain(error)
-            return ExitCode.CANNOT_RUN
-        except KeyboardInterrupt:
-            return ExitCode.INTERRUPTED
-        disagreeing += not played.agrees
+
+    async def play_one(seed: Seed) -> bool:
+        async with jobs:
+            played = await play(seed, options.kafka, options.out / seed.name, command)
         sys.stdout.writelines(f"{line}\n" for line in _lines(played))
         sys.stdout.flush()
-    return ExitCode.FAILED if disagreeing else ExitCode.OK
+        return played.agrees
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(play_one(seed)) for seed in seeds]
+    return sum(not task.result() for task in tasks)
 
 
 def _lines(played: Played) -> Iterator[str]:

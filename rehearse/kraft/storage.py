@@ -15,11 +15,11 @@ from bridgehead.cluster.data_directory import write_private
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.properties import format_properties
 from bridgehead.kafka_wire.generate import Generator
+from cluster_model import inter_broker_protocol
 from cluster_model.inter_broker_protocol import LEVELS, level_of
 from data_plane.records.batch import CONTROL_FLAG, NewRecord, encode_batch
 from rehearse.metadata_records import FeatureLevelRecord, RecordType
 
-_FIRST_LEVEL: Final = "3.0-IV1"  # `metadata.version` 1
 # Below these levels Kafka's controller refuses to begin a migration, or dies.
 LEVEL_MIN: Final = "3.6-IV2"
 LEVEL_MAX: Final = "3.9-IV0"
@@ -34,13 +34,13 @@ def feature_level(level: str) -> int:
         ClusterError: no migration can begin at this level.
     """
     full = level_of(level)
-    position = LEVELS.index(full) if full else -1
-    if not LEVELS.index(LEVEL_MIN) <= position <= LEVELS.index(LEVEL_MAX):
+    allowed = LEVELS[LEVELS.index(LEVEL_MIN) : LEVELS.index(LEVEL_MAX) + 1]
+    if full not in allowed:
         raise ClusterError(
             f"A migration with Kafka 3.9 needs inter.broker.protocol.version 3.6 to 3.9 on every "
             f"broker, not {level}: raise it in the brokers' server.properties first."
         )
-    return position - LEVELS.index(_FIRST_LEVEL) + 1
+    return inter_broker_protocol.feature_level(full)
 
 
 def format_storage(folder: Path, *, cluster_id: str, node_id: int, level: str) -> None:
