@@ -76,9 +76,19 @@ def compare(name: str, before: Items, after: Items, explain: Explain = lambda _:
 def restarts(difference: Difference) -> str:
     """Explain what restarted brokers change: leaders, ISRs, epochs, and blocks of producer ids."""
     if difference.fate is Fate.CHANGED and difference.item.kind is Kind.LEADERSHIP:
-        return "leaders, ISRs and epochs change when brokers restart"
+        return "leaders, ISRs and epochs change when brokers restart or catch up"
     if difference.item.kind is Kind.PRODUCER_IDS and difference.fate is not Fate.LOST:
         return "brokers have reserved blocks of producer ids"
+    return ""
+
+
+def rewritten(difference: Difference) -> str:
+    """Explain what differs in ZooKeeper although the controller wrote it from its own state."""
+    item, before, after = difference.item, difference.before, difference.after
+    if item.kind is Kind.LEADERSHIP and before.rpartition(", ")[0] == after.rpartition(", ")[0]:
+        return "a restarted controller writes states again, which raises the znode's version"
+    if item.kind is Kind.PRODUCER_IDS and difference.fate is Fate.CHANGED:
+        return "ZooKeeper has the block after the one that KRaft will hand out next"
     return ""
 
 

@@ -158,6 +158,14 @@ class Rehearsal:
         for node in self.participants.nodes.values():
             if node.condition == "running" and (status := node.exit_status()) is not None:
                 raise ClusterError(f"Our broker {node.id} ended: {node.exit_reason(status)}")
+        for broker in self.participants.brokers.values():
+            if broker.has_ended():
+                raise ClusterError(f"Kafka's broker {broker.id} ended: {broker.last_output()}")
+        dead = [c for c in self.participants.controllers.values() if c.has_ended()]
+        if len(dead) > (len(self.participants.controllers) - 1) // 2:
+            self.pump()
+            fatal = next((p.fatal for p in self.progress.values() if p.fatal), "")
+            raise BlockedError(Outcome.DIES, fatal or dead[0].last_output() or "see its log")
 
     async def start_cluster(
         self, *, hold_controller: bool = False, awaits_controller: bool = True
@@ -224,11 +232,6 @@ class Rehearsal:
             await asyncio.sleep(_POLL_S)
 
     def _check_blocked(self, progress: Progress, seconds: float) -> None:
-        dead = [c for c in self.participants.controllers.values() if c.exit_status() is not None]
-        if len(dead) > (len(self.participants.controllers) - 1) // 2:
-            self.pump()
-            fatal = next((p.fatal for p in self.progress.values() if p.fatal), "")
-            raise BlockedError(Outcome.DIES, fatal or dead[0].last_output() or "see its log")
         limit_s = self.patience_s if progress.waiting_for else self.topics_limit_s
         if seconds > limit_s:
             owns = progress.claimed_s is not None
@@ -371,8 +374,6 @@ class Rehearsal:
 
 
 async def _serves(broker: KafkaProcess) -> bool:
-    if broker.exit_status() is not None:
-        raise ClusterError(f"Kafka's broker {broker.id} ended: {broker.last_output()}")
     return any("Kafka Server started" in line.message for line in broker.log_lines())
 
 

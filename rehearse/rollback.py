@@ -231,8 +231,8 @@ class Rollback:
         phase.transitions = self.rehearsal.active.transitions[seen:]
         zookeeper = items_of_znodes(await self.rehearsal.tree())
         self.report.lost += missing(self.facts, zookeeper, f"ZooKeeper after the {name}")
-        known = {item: value for item, value in zookeeper.items() if item in self.before}
-        comparison = compare(f"ZooKeeper before → after the {name}", self.before, known, _explain)
+        kept = {item: value for item, value in zookeeper.items() if item in self.before}
+        comparison = compare(f"ZooKeeper before → after the {name}", self.before, kept, _explain)
         phase.comparisons.append(comparison)
         self.say(f"{sum(comparison.equal.values()):,} items are as before the migration")
 

@@ -22,13 +22,13 @@ from cluster_model.session_state import ConnectionLostError
 from judge.terminal import complain
 from rehearse.checks import scan
 from rehearse.cluster import Cluster, ServerProperties
-from rehearse.compare import Comparison, changed_znodes, compare, explained_by, restarts
+from rehearse.compare import Comparison, changed_znodes, compare, explained_by, restarts, rewritten
 from rehearse.copying import MIGRATION, copy_tree
 from rehearse.faults import Fault, FaultResult, parse_faults
 from rehearse.findings import KAFKA_VERSIONS, Finding, Severity
 from rehearse.kraft.jars import check_memory, memory_needed_mib
 from rehearse.kraft.storage import feature_level
-from rehearse.load import AdminLoad, is_of_the_load
+from rehearse.load import AdminLoad, is_of_the_load, resurrected
 from rehearse.metadata import Item, Items, items_of_znodes
 from rehearse.metadata_records import MigrationState
 from rehearse.participants import Participants, plan_brokers
@@ -234,8 +234,11 @@ class Run:
                 title = f"ZooKeeper before → KRaft after {name}"
                 phase.comparisons.append(compare(title, self.before, after, explain))
             if written is not None:
+                back = explained_by(
+                    self.findings, [rewritten, lambda d: resurrected(d.item, written)]
+                )
                 phase.comparisons.append(
-                    compare("KRaft → written back to ZooKeeper", kraft, written, explain)
+                    compare("KRaft → written back to ZooKeeper", kraft, written, back)
                 )
                 self.report.lost += self.load.missing(written, f"ZooKeeper after {name}")
             self.report.lost += self.load.missing(kraft, f"KRaft's log after {name}")

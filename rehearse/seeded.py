@@ -20,18 +20,20 @@ from typing import Final, NamedTuple
 
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.exit_codes import ExitCode
+from cluster_model.session_state import ConnectionLostError
 from cluster_model.znodes.operations import Create, Delete, Operation, SetData
 from judge.terminal import complain
 from rehearse.checks import scan
 from rehearse.cluster import Cluster
 from rehearse.copying import copy_tree, write_znodes
 from rehearse.findings import KAFKA_VERSIONS, Outcome
+from rehearse.kraft.jars import find_jars, find_kafkas_java
 from rehearse.metadata import Items, items_of_znodes
 from rehearse.metadata_records import MigrationState
 from rehearse.participants import Participants
 from rehearse.rehearsal import BlockedError, Rehearsal
 from rehearse.seeds import SEEDS, Seed, healthy
-from rehearse.znodes import ZnodeTree
+from rehearse.znodes import SourceError, ZnodeTree
 
 # The controller repeats what it waits for after 0.1 to 5 s.
 _PATIENCE_S: Final = 15.0
@@ -157,6 +159,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return ExitCode.USAGE
     chosen = [seed for seed in SEEDS if not options.names or seed.name in options.names]
     try:
+        find_kafkas_java()
+        find_jars(options.kafka)
         disagreeing = asyncio.run(_play_all(chosen, options))
     except ClusterError as error:
         complain(error)
@@ -173,7 +177,11 @@ async def _play_all(seeds: Sequence[Seed], options: argparse.Namespace) -> int:
 
     async def play_one(seed: Seed) -> bool:
         async with jobs:
-            played = await play(seed, options.kafka, options.out / seed.name, command)
+            try:
+                played = await play(seed, options.kafka, options.out / seed.name, command)
+            except (ClusterError, ConnectionLostError, SourceError) as error:
+                sys.stdout.write(f"FAIL {seed.name}: {error}\n")
+                return False
         sys.stdout.writelines(f"{line}\n" for line in _lines(played))
         sys.stdout.flush()
         return played.agrees

@@ -51,6 +51,7 @@ class KafkaProcess:
         self._log_at = 0
         self._rest = b""
         self.rss_max_mib = 0
+        self._is_wanted = False
 
     @property
     def log(self) -> Path:
@@ -74,6 +75,10 @@ class KafkaProcess:
     def exit_status(self) -> int | None:
         """Return the exit status, negative for a signal; None if it runs or was never started."""
         return None if self._process is None else self._process.poll()
+
+    def has_ended(self) -> bool:
+        """Return whether the process has exited although nobody stopped it."""
+        return self._is_wanted and self.exit_status() is not None
 
     def start(self, properties: Mapping[str, str]) -> None:
         """Start the process; `log_lines` shows what it does."""
@@ -99,6 +104,7 @@ class KafkaProcess:
             str(file),
         ]
         self._process = start_child(die_with_parent(command), output=self.folder / "server.out")
+        self._is_wanted = True
 
     def log_lines(self) -> list[LogLine]:
         """Return the lines that were logged since the last call."""
@@ -135,17 +141,20 @@ class KafkaProcess:
 
     def stop(self) -> None:
         """Stop the process (SIGTERM, later SIGKILL); return when it has exited."""
+        self._is_wanted = False
         if self._process is not None:
             stop_child(self._process, timeout_s=_STOP_TIMEOUT_S)
 
     def request_stop(self) -> None:
         """Send SIGTERM without waiting."""
+        self._is_wanted = False
         if self._process is not None and self.is_running():
             send_signal(self._process, signal.SIGCONT)
             send_signal(self._process, signal.SIGTERM)
 
     def kill(self) -> None:
         """Kill the process (SIGKILL); return when it has exited."""
+        self._is_wanted = False
         if self._process is not None:
             send_signal(self._process, signal.SIGKILL)
             self._process.wait()

@@ -98,7 +98,8 @@ class Report:
     @property
     def is_good(self) -> bool:
         """Whether it completed, kept acknowledged writes, and explained each difference."""
-        return self.outcome == "completed" and not self.unexplained and not self.lost
+        is_lost = any(not lost.why for lost in self.lost)
+        return self.outcome == "completed" and not self.unexplained and not is_lost
 
     def document(self) -> dict[str, Any]:
         """Return the report as JSON."""

@@ -135,8 +135,11 @@ def _load(report: Report) -> Iterator[str]:
         yield f"<p>{kept}</p>" if not report.lost else ""
     if report.lost:
         yield '<h2 class="bad">Acknowledged writes that are missing</h2>'
-        rows = [[str(lost.item), lost.expected, lost.found, lost.witness] for lost in report.lost]
-        yield _table(("item", "expected", "found", "witness"), rows)
+        rows = [
+            [str(lost.item), lost.expected, lost.actual, lost.witness, lost.why or "UNEXPLAINED"]
+            for lost in report.lost
+        ]
+        yield _table(("item", "expected", "found", "witness", "why"), rows)
     if report.faults:
         yield "<h2>Faults</h2>"
         yield _table(

@@ -33,7 +33,9 @@ def lines_of(report: Report, folder: Path) -> Iterator[str]:
         yield f"{len(report.lost)} acknowledged writes are missing:"
         for lost in report.lost[:_SHOWN_MAX]:
             yield from _wrapped(
-                f"{lost.item}: expected {lost.expected}, found {lost.found} in {lost.witness}", 2
+                f"{lost.item}: expected {lost.expected}, found {lost.actual} in {lost.witness}. "
+                f"{lost.why or 'UNEXPLAINED'}",
+                2,
             )
     elif report.acknowledged:
         yield f"All {report.acknowledged:,} acknowledged writes of the load were kept."

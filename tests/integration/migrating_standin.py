@@ -115,10 +115,10 @@ class Standin:
                     beat = BrokerHeartbeatRequest(
                         self.id, self.epoch, _FAR_OFFSET, want_shut_down=stopping.is_set()
                     )
-                    answer = await connection.call(ApiKey.BROKER_HEARTBEAT, 1, beat)
-                    if answer.error_code:
+                    response = await connection.call(ApiKey.BROKER_HEARTBEAT, 1, beat)
+                    if response.error_code:
                         self.epoch = -1
-                    if answer.should_shut_down:
+                    if response.should_shut_down:
                         return
             except (OSError, EOFError):
                 connection = None

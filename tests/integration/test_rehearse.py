@@ -117,7 +117,7 @@ async def test_seed_with_a_wrong_rule_is_noticed(tmp_path: Path) -> None:
     assert (played.observed, played.agrees) == (Outcome.DELETED, False)
 
 
-def test_leftover_migration_is_refused_before_anything_starts(tmp_path: Path) -> None:
+def test_leftover_migration_is_rejected_before_anything_starts(tmp_path: Path) -> None:
     seed = next(seed for seed in SEEDS if seed.name == "migration_leftover")
     out = tmp_path / "out"
     with source_of(seed.planted(healthy()), tmp_path / "source") as connect:
@@ -148,11 +148,11 @@ def test_interrupted_rehearsal_leaves_no_process_and_can_start_again(
 
 
 def _processes_in(folder: Path) -> list[int]:
-    found = []
+    present = []
     for process in psutil.process_iter():
         if process.pid != os.getpid() and any(str(folder) in part for part in _command(process)):
-            found.append(process.pid)
-    return found
+            present.append(process.pid)
+    return present
 
 
 def _command(process: psutil.Process) -> list[str]:

@@ -78,10 +78,10 @@ def test_acknowledged_writes_are_looked_for() -> None:
     topic, config = Item(Kind.TOPIC, "new"), Item(Kind.CONFIG, "topic new retention.ms")
     credential, gone = Item(Kind.SCRAM, "u SCRAM-SHA-256"), Item(Kind.TOPIC, "gone")
     facts = {topic: "*", config: "77", credential: "*, 5000 iterations", gone: None}
-    found = {topic: "an id", config: "77", credential: "sha256:ab, 5000 iterations"}
-    assert not missing(facts, found, "here")
+    present = {topic: "an id", config: "77", credential: "sha256:ab, 5000 iterations"}
+    assert not missing(facts, present, "here")
     wrong = {config: "78", credential: "sha256:ab, 4096 iterations", gone: "an id"}
-    lost = {str(row.item): row.found for row in missing(facts, wrong, "here")}
+    lost = {str(row.item): row.actual for row in missing(facts, wrong, "here")}
     assert lost == {
         "topic new": "no such item",
         "config topic new retention.ms": "78",
