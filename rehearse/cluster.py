@@ -9,6 +9,7 @@ same as no content, while JSON of another shape is an exception. Nothing here ra
 from __future__ import annotations
 
 import base64
+import codecs
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,13 +18,13 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from cluster_model.znodes.layout import DEFAULT_ENTITY
+from cluster_model.znodes.layout import DEFAULT_ENTITY, encode_uuid
 from cluster_model.znodes.values import INT32_MAX
 from rehearse.znodes import Znode, ZnodeTree
 
 MISSING: Final = object()  # the content is empty bytes: neither a value nor unreadable
-_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,10}")
-_UUID_CHARS_MAX: Final = 24
+_NUMBER: Final = re.compile(r"[+-]?\d{1,100}")  # as in Java, digits of any script
+_UUID: Final = re.compile(r"[A-Za-z0-9_-]{22}(==)?")
 _JSON_BYTES_MAX: Final = 1 << 20  # a slower parser gets no more
 
 
@@ -43,6 +44,7 @@ def json_value(data: bytes | None) -> Any:
     """
     if data is None:
         raise UnreadableError("it has no data")
+    data = data.removeprefix(codecs.BOM_UTF8)
     if not data.strip():
         return MISSING
     try:
@@ -87,12 +89,12 @@ def string(value: Any) -> str:
     return value
 
 
-def java_int(text: str) -> int | None:
+def java_int(text: str, largest: int = INT32_MAX) -> int | None:
     """Return the number that Java's `Integer.valueOf` reads, None if it raises an exception."""
     if _NUMBER.fullmatch(text) is None:
         return None
     number = int(text)
-    return number if -INT32_MAX - 1 <= number <= INT32_MAX else None
+    return number if -largest - 1 <= number <= largest else None
 
 
 def _broker_ids(value: Any) -> tuple[int, ...]:
@@ -123,19 +125,14 @@ def _topic(name: str, data: bytes | None) -> Topic:
         topic_id = _topic_id(content)
         adding = _as_object(content.get("adding_replicas", {}), "adding_replicas")
         removing = _as_object(content.get("removing_replicas", {}), "removing_replicas")
-        partitions = {}
+        lists: tuple[dict[int, tuple[int, ...]], ...] = ({}, {}, {})
         for number, replicas in _as_object(content.get("partitions", {}), "partitions").items():
             if (partition := java_int(number)) is None:
                 raise ShapeError("the number of a partition is not a number")
-            partitions[partition] = _broker_ids(replicas)
-        return Topic(
-            name,
-            None,
-            topic_id,
-            partitions,
-            {int(n): _broker_ids(r) for n, r in adding.items() if java_int(n) in partitions},
-            {int(n): _broker_ids(r) for n, r in removing.items() if java_int(n) in partitions},
-        )
+            moving = (adding.get(number, []), removing.get(number, []))
+            for broker_ids, value in zip(lists, (replicas, *moving), strict=True):
+                broker_ids[partition] = _broker_ids(value)
+        return Topic(name, None, topic_id, *lists)
     except (UnreadableError, ShapeError) as error:
         return Topic(name, str(error), None, {}, {}, {})
 
@@ -143,17 +140,11 @@ def _topic(name: str, data: bytes | None) -> Topic:
 def _topic_id(content: Mapping[str, Any]) -> str | None:
     if "topic_id" not in content:
         return None
-    text = string(content["topic_id"])
-    try:
-        if len(text) > _UUID_CHARS_MAX or len(base64.b64decode(_padded(text), b"-_", True)) != 16:
-            raise ValueError
-    except ValueError:
-        raise ShapeError("its topic id is not a UUID") from None
-    return text
-
-
-def _padded(text: str) -> str:
-    return text + "=" * (-len(text) % 4)
+    encoded = string(content["topic_id"])
+    if _UUID.fullmatch(encoded) is None:
+        raise ShapeError("its topic id is not a UUID")
+    # The last character has unused bits: several texts are the same id.
+    return encode_uuid(base64.urlsafe_b64decode(f"{encoded[:22]}=="))
 
 
 class State(NamedTuple):
@@ -170,7 +161,7 @@ def read_state(data: bytes | None) -> State | str | None:
     """Return a partition's state; None if Kafka ignores the content, a text if it raises."""
     try:
         content = object_in(data)
-        if content.get("leader_recovery_state", 0) not in (0, 1):
+        if integer(content.get("leader_recovery_state", 0)) & 0xFF not in (0, 1):  # a byte
             raise ShapeError("its leader_recovery_state is unknown")
         return State(
             integer(content.get("leader")),

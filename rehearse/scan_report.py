@@ -51,9 +51,12 @@ class Report:
             scan(cluster), key=lambda finding: list(Severity).index(finding.rule.severity_in(kafka))
         )
         partitions = sum(len(topic.partitions) for topic in cluster.topics)
-        summary = (
-            f"{len(cluster.topics):,} topics, {partitions:,} partitions, "
-            f"{len(cluster.registered):,} registered brokers"
+        numbers = (len(cluster.topics), partitions, len(cluster.registered))
+        summary = ", ".join(
+            f"{number:,} {noun}{'' if number == 1 else 's'}"
+            for number, noun in zip(
+                numbers, ("topic", "partition", "registered broker"), strict=True
+            )
         )
         zxid = cluster.tree.zxid
         return cls(source, kafka, summary, zxid, findings, tuple(_not_checked(cluster)))

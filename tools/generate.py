@@ -26,6 +26,7 @@ from tools.generate_control_api import control_api_page
 from tools.generate_deviations import deviations_page
 from tools.generate_kafka_bugs import kafka_bugs_page
 from tools.generate_kill_matrix import kill_matrix_page
+from tools.generate_migration_findings import migration_findings_page
 from tools.generate_reference import MARK, commands_page, configuration_page, python_api_page
 from tools.markdown import one_line_per_paragraph
 from tools.reachable_code import rights_and_errors
@@ -417,6 +418,10 @@ PAGES: Final[Mapping[str, Page]] = {
         kill_matrix_page, ("tools/generate_kill_matrix.py", "tests/kill_matrix")
     ),
     "metrics.md": Page(metrics_page, ("metrics/names.py", "tools/generate.py")),
+    "migration-findings.md": Page(
+        migration_findings_page,
+        ("tools/generate_migration_findings.py", "rehearse/checks", "rehearse/seeds.py"),
+    ),
     "properties.md": Page(
         properties_page,
         ("judge/properties", "judge/verdicts.py", "judge/unjudged.py", "event_log/evidence.py"),

@@ -75,11 +75,11 @@ def source_arguments(
 ) -> list[str]:
     """Return the arguments that name the source. Exactly one must be given."""
     named = {"--zookeeper": zookeeper, "--snapshot": snapshot, "--dump": dump}
-    given = [f"{option}={value}" for option, value in named.items() if value is not None]
-    if len(given) != 1:
+    sources = [f"{option}={value}" for option, value in named.items() if value is not None]
+    if len(sources) != 1:
         options = "--zookeeper, --snapshot or --dump" if dumps else "--zookeeper or --snapshot"
         raise typer.BadParameter(f"Name one source: {options}.")
-    return given
+    return sources
 
 
 def optional_arguments(**options: object) -> list[str]:

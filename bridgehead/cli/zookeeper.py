@@ -21,9 +21,7 @@ from bridgehead.cli.rehearse import (
     source_arguments,
 )
 
-app = typer.Typer(
-    no_args_is_help=True, help="Restart a cluster's ZooKeeper, run a server, or dump one."
-)
+app = typer.Typer(no_args_is_help=True, help="Restart a cluster's ZooKeeper, run one, or dump one.")
 
 _LOGGING = """\
 status = error

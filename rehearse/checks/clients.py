@@ -21,7 +21,9 @@ from rehearse.findings import Evidence, Outcome, Place, Rule
 
 _SCRAM: Final = frozenset(MECHANISM_NAMES.values())
 _SCRAM_FIELDS: Final = frozenset({"salt", "stored_key", "server_key", "iterations"})
-_ESCAPE: Final = re.compile(r"%(?![0-9a-fA-F]{2})")
+# Java reads the two characters after % as a number, which may have a sign.
+BAD_ESCAPE: Final = re.compile(r"%(?!\+?[0-9a-fA-F]|-0)|%[0-9a-fA-F](?![0-9a-fA-F])")
+_HEXADECIMAL: Final = re.compile(r"([+-]?0[xX][0-9a-fA-F]*\.?[0-9a-fA-F]*[pP][+-]?[0-9]+)[fFdD]?")
 _ADDRESS: Final = re.compile(r"[0-9.]+|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*")
 _KEYS: Final[Mapping[str, Mapping[str, ConfigType]]] = {
     "users": CLIENT_KEYS,
@@ -49,9 +51,12 @@ def _quotas(cluster: Cluster) -> Iterator[tuple[str, str, Mapping[str, str]]]:
 
 
 def _number(text: str) -> float | None:
+    """Return the number that Java's `Double.parseDouble` reads; None if it raises an exception."""
     try:
+        if (hexadecimal := _HEXADECIMAL.fullmatch(text.strip())) is not None:
+            return float.fromhex(hexadecimal[1])
         number = parse("", text, ConfigType.DOUBLE)
-    except ConfigException:
+    except (ConfigException, ValueError, OverflowError):
         return None
     assert isinstance(number, float)
     return number
@@ -68,8 +73,8 @@ def _unknown_keys(cluster: Cluster) -> Iterator[Place]:
     left_out = {configs.path: configs.left_out for _, configs in cluster.client_configs()}
     for entity_type, path, quotas in _quotas(cluster):
         numbers = [key for key, value in quotas.items() if _number(value) is not None]
-        known = (*_KEYS[entity_type], *_SCRAM)
-        names = [key for key in (*numbers, *left_out[path]) if key not in known]
+        valid = (*_KEYS[entity_type], *_SCRAM)
+        names = [key for key in (*numbers, *left_out[path]) if key not in valid]
         if names:
             yield Place(path, some(names))
 
@@ -106,13 +111,13 @@ def _entity_names(cluster: Cluster) -> Iterator[tuple[str, str]]:
 
 def _bad_escapes(cluster: Cluster) -> Iterator[Place]:
     for path, name in _entity_names(cluster):
-        if _ESCAPE.search(name):
+        if BAD_ESCAPE.search(name):
             yield Place(path)
 
 
 def _unescaped_names(cluster: Cluster) -> Iterator[Place]:
     for path, name in _entity_names(cluster):
-        if not _ESCAPE.search(name) and sanitize(desanitize(name)) != name:
+        if not BAD_ESCAPE.search(name) and sanitize(desanitize(name)) != name:
             yield Place(path, f"KRaft writes it back as {sanitize(desanitize(name))}")
 
 

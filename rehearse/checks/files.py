@@ -34,9 +34,9 @@ def _is_true(file: ServerProperties, name: str) -> bool:
     return (file.get(name) or "").lower() == "true"
 
 
-def _is_below(file: ServerProperties, level: str) -> bool:
-    own = level_of(file.get(_IBP) or _DEFAULT_IBP)
-    return own is not None and LEVELS.index(own) < LEVELS.index(level)
+def _is_below(file: ServerProperties, least: str) -> bool:
+    level = level_of(file.get(_IBP) or _DEFAULT_IBP)
+    return level is not None and LEVELS.index(level) < LEVELS.index(least)
 
 
 def _generated_ids(cluster: Cluster) -> Iterator[Place]:
@@ -60,8 +60,8 @@ def _levels_of_old_controllers(cluster: Cluster) -> Iterator[Place]:
 
 def _unknown_levels(cluster: Cluster) -> Iterator[Place]:
     for file in cluster.broker_files():
-        own = level_of(file.get(_IBP) or _DEFAULT_IBP)
-        if own is None or LEVELS.index(own) > LEVELS.index(_DEFAULT_IBP):
+        level = level_of(file.get(_IBP) or _DEFAULT_IBP)
+        if level is None or LEVELS.index(level) > LEVELS.index(_DEFAULT_IBP):
             yield Place(f"{file.file}: {_IBP}", str(file.get(_IBP)))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
@@ -11,6 +10,7 @@ from cluster_model.znodes.access import OPEN
 from cluster_model.znodes.entity_names import desanitize
 from cluster_model.znodes.layout import ClusterIdZnode
 from cluster_model.znodes.values import INT32_MAX, INT64_MAX, ZnodeContentError
+from rehearse.checks.clients import BAD_ESCAPE
 from rehearse.checks.topics import some
 from rehearse.cluster import (
     Cluster,
@@ -36,7 +36,6 @@ _MIGRATION_KEYS: Final = (
     "kraft_metadata_epoch",
 )
 _NEVER_READ: Final = ("/cluster", "/feature", "/isr_change", "/log_dir_event", "/config/changes")
-_INCOMPLETE_ESCAPE: Final = re.compile(r"%(?![0-9a-fA-F]{2})")
 # ZooKeeper's server accepts requests of 1 MiB by default; Kafka's client replies of 4 MiB.
 _REQUEST_BYTES_MAX: Final = 0xFFFFF
 _REPLY_BYTES_MAX: Final = 4 << 20
@@ -182,16 +181,15 @@ def _producer_ids(cluster: Cluster) -> Iterator[Place]:
         content = object_in(znode.data)
         integer(content.get("broker"))
         first, last = (_long(content.get(key)) for key in ("block_start", "block_end"))
-        integer(last - first + 1)
+        integer((last - first + 1 + 2**63) % 2**64 - 2**63)  # as Java's long, which wraps
     except (ShapeError, UnreadableError) as error:
         yield Place(_PRODUCER_IDS, str(error))
 
 
 def _long(value: Any) -> int:
-    digits = string(value)
-    if not re.fullmatch(r"[+-]?[0-9]{1,19}", digits) or abs(int(digits)) > INT64_MAX:
+    if (number := java_int(string(value), INT64_MAX)) is None:
         raise ShapeError("it is not the number of a producer id")
-    return int(digits)
+    return number
 
 
 def _lost_producer_ids(cluster: Cluster) -> Iterator[Place]:
@@ -217,7 +215,7 @@ def _token_problem(znode: Znode) -> UnreadableError | ShapeError | None:
             raise ShapeError("its renewers are not a JSON array")
         for stored in (*principals, *renewers):
             name = string(stored)
-            if _INCOMPLETE_ESCAPE.search(name) or ":" not in (desanitize(name) or ""):
+            if BAD_ESCAPE.search(name) or ":" not in (desanitize(name) or ""):
                 raise ShapeError("a principal has no type")
         for key in ("issueTimestamp", "expiryTimestamp", "maxTimestamp"):
             if type(content.get(key)) is not int or abs(content[key]) > INT64_MAX:

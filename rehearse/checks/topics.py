@@ -43,7 +43,7 @@ def _shared_ids(cluster: Cluster) -> Iterator[Place]:
     names = defaultdict(list)
     for topic in cluster.topics:
         if topic.topic_id is not None:
-            names[topic.topic_id.rstrip("=")].append(topic.name)
+            names[topic.topic_id].append(topic.name)
     for topic_id, sharing in names.items():
         if len(sharing) > 1:
             detail = f"{some(sharing)} have the id {topic_id}"
@@ -230,7 +230,7 @@ RULES: Final = (
         outcome=Outcome.LOST,
         effect="Only one of the topics is in KRaft. Nothing is logged.",
         log="",
-        remedy="Give each topic its own topic_id, at the brokers' log folders too.",
+        remedy="Write into each topic's znode the id in partition.metadata of its log folders.",
         find=_shared_ids,
         evidence=Evidence.LIVE,
     ),

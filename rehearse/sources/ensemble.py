@@ -48,7 +48,10 @@ async def read_ensemble(address: str, access: ZooKeeperAccess = OPEN_ACCESS) -> 
         if await session.exists("/" if not chroot else "") is None:
             raise SourceError(f"{address}: there is no /{chroot} in this ZooKeeper.")
         return await _read_tree(session)
-    except (ConnectionLostError, ZooKeeperRejectedError, ValueError) as error:
+    except ZooKeeperRejectedError as error:
+        hint = "A ZooKeeper before 3.6 cannot be read so: use --snapshot"
+        raise SourceError(f"{address}: {error}. {hint}.") from None
+    except (ConnectionLostError, ValueError) as error:
         raise SourceError(f"{address}: {error}.") from None
     finally:
         await session.close()

@@ -57,6 +57,7 @@ NOT_RUN: Final[Mapping[Printed, str]] = {
     Printed("docs/chaos.md", "bridgehead chaos list"): (
         "it takes minutes: tests/integration/test_chaos.py runs some scenarios"
     ),
+    Printed("docs/guides/from-zookeeper-to-kraft.md", "own/znodes.jsonl: 1 topic"): _NO_COMMANDS,
     Printed("docs/client-suites.md", "git clone"): (
         "it needs the public repositories and the jars of Kafka"
     ),

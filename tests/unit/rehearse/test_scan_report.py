@@ -96,7 +96,8 @@ def test_json_says_everything_of_a_finding() -> None:
             "log": "",
             "issue": "",
             "known_from": "a live controller",
-            "remedy": "Give each topic its own topic_id, at the brokers' log folders too.",
+            "remedy": "Write into each topic's znode the id in partition.metadata of its log "
+            "folders.",
         }
     ]
 

@@ -119,8 +119,8 @@ def test_tree_of_a_live_kafka_has_no_finding(name: str) -> None:
 def test_only_impossible_topics_of_a_live_kafka_are_found(name: str) -> None:
     """Old versions of CreateTopics let Kafka store assignments to no broker or to a missing one."""
     findings = scan(Cluster(recorded_tree(name), (BROKER, CONTROLLER)))
-    found = {(finding.rule.id, finding.place.where.rpartition("-")[2]) for finding in findings}
-    assert found == {
+    places = {(finding.rule.id, finding.place.where.rpartition("-")[2]) for finding in findings}
+    assert places == {
         ("replica-on-absent-broker", "neg"),
         ("replica-on-absent-broker", "nobroker"),
         ("assignment-empty", "emptyrep"),
