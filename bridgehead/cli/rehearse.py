@@ -150,6 +150,44 @@ PatienceOption = Annotated[
 ]
 
 
+UntilOption = Annotated[
+    Phase,
+    typer.Option(
+        help="hybrid: KRaft's controller, brokers in ZooKeeper mode. dual-write: the brokers are "
+        "real Kafka brokers in KRaft mode. finalize: without ZooKeeper."
+    ),
+]
+BrokersOption = Annotated[
+    str, typer.Option(metavar="ID,...", help="The brokers; default: those that are registered.")
+]
+LevelOption = Annotated[
+    str, typer.Option(metavar="VERSION", help="The brokers' inter.broker.protocol.version.")
+]
+ControllersOption = Annotated[int, typer.Option(metavar="N", help="1 or 3 controllers.")]
+LoadOption = Annotated[
+    bool, typer.Option("--load", help="Send admin writes in every phase, and judge them.")
+]
+FaultOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="PHASE:FAULT", help="Such as hybrid:kill-controller; can be repeated."),
+]
+KeepMigrationOption = Annotated[
+    bool, typer.Option("--keep-migration-znode", help="Show what a leftover /migration does.")
+]
+DropMigrationOption = Annotated[
+    bool, typer.Option("--drop-migration-znode", help="Leave /migration out of the copy.")
+]
+HoldControllerOption = Annotated[
+    bool,
+    typer.Option(
+        "--hold-controller", help="No ZooKeeper controller changes the copy before Kafka does."
+    ),
+]
+OutOption = Annotated[
+    Path, typer.Option(metavar="DIR", help="The folder for the rehearsal and its report.")
+]
+
+
 @app.command()
 def run(
     *,
@@ -161,46 +199,17 @@ def run(
     key: KeyOption = None,
     server_properties: ServerPropertiesOption = None,
     kafka: KafkaOption = KafkaVersion.V3_9_1,
-    until: Annotated[
-        Phase,
-        typer.Option(
-            help="hybrid: KRaft's controller, brokers in ZooKeeper mode. dual-write: the brokers "
-            "are real Kafka brokers in KRaft mode. finalize: without ZooKeeper."
-        ),
-    ] = Phase.HYBRID,
-    brokers: Annotated[
-        str,
-        typer.Option(metavar="ID,...", help="The brokers; default: those that are registered."),
-    ] = "",
-    level: Annotated[
-        str, typer.Option(metavar="VERSION", help="The brokers' inter.broker.protocol.version.")
-    ] = "",
-    controllers: Annotated[int, typer.Option(metavar="N", help="1 or 3 controllers.")] = 1,
-    load: Annotated[
-        bool, typer.Option("--load", help="Send admin writes in every phase, and judge them.")
-    ] = False,
-    fault: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PHASE:FAULT", help="Such as hybrid:kill-controller; can be repeated."
-        ),
-    ] = None,
-    keep_migration_znode: Annotated[
-        bool, typer.Option("--keep-migration-znode", help="Show what a leftover /migration does.")
-    ] = False,
-    drop_migration_znode: Annotated[
-        bool, typer.Option("--drop-migration-znode", help="Leave /migration out of the copy.")
-    ] = False,
-    hold_controller: Annotated[
-        bool,
-        typer.Option(
-            "--hold-controller", help="No ZooKeeper controller changes the copy before Kafka."
-        ),
-    ] = False,
+    until: UntilOption = Phase.HYBRID,
+    brokers: BrokersOption = "",
+    level: LevelOption = "",
+    controllers: ControllersOption = 1,
+    load: LoadOption = False,
+    fault: FaultOption = None,
+    keep_migration_znode: KeepMigrationOption = False,
+    drop_migration_znode: DropMigrationOption = False,
+    hold_controller: HoldControllerOption = False,
     patience: PatienceOption = 60.0,
-    out: Annotated[
-        Path, typer.Option(metavar="DIR", help="The folder for the rehearsal and its report.")
-    ] = Path(".rehearsal"),
+    out: OutOption = Path(".rehearsal"),
 ) -> None:
     """Migrate a copy of the metadata with a real KRaft controller.
 
