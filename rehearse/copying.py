@@ -46,7 +46,8 @@ async def session_to(connect: str) -> AsyncIterator[ZooKeeperSession]:
 async def copy_tree(tree: ZnodeTree, connect: str, *, with_migration: bool) -> int:
     """Create the persistent znodes of a tree in an empty ZooKeeper; return their number.
 
-    `with_migration`: copy `/migration`, too. The versions of znodes begin at 0 in the copy.
+    `with_migration`: copy `/migration`, too. A znode whose data the source does not have is left
+    out: Kafka would take it for a damaged one. The versions of znodes begin at 0 in the copy.
 
     Raises:
         ClusterError: a znode cannot be created.
@@ -54,7 +55,9 @@ async def copy_tree(tree: ZnodeTree, connect: str, *, with_migration: bool) -> i
     kept = {
         path: znode
         for path, znode in sorted(tree.znodes.items())
-        if not znode.ephemeral and (with_migration or path != MIGRATION)
+        if not znode.ephemeral
+        and (znode.hidden is None or znode.data is not None)
+        and (with_migration or path != MIGRATION)
     }
     async with session_to(connect) as session:
         for batch in _batches(kept):

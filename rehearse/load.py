@@ -42,7 +42,9 @@ from bridgehead.kafka_wire.errors import ErrorCode
 from rehearse import metadata
 from rehearse.metadata import Item, Items, Kind
 
+USER: Final = "rehearsal"  # the load's, who owns the tokens that it creates
 PREFIX: Final = "rehearsal-"
+_PRINCIPAL: Final = f"User:{USER}"
 _REQUEST_TIMEOUT_MS: Final = 10_000
 _CALL_TIMEOUT_MS: Final = 30_000
 _PAUSE_S: Final = 0.02
@@ -317,9 +319,9 @@ def resurrected(item: Item, items: Items) -> str:
     return ""
 
 
-def is_of_the_load(item: Item) -> bool:
+def is_of_the_load(item: Item, value: str) -> bool:
     """Return whether the load wrote an item."""
-    return PREFIX in item.name
+    return PREFIX in item.name or (item.kind is Kind.TOKEN and f"requester {_PRINCIPAL}," in value)
 
 
 def _fits(expected: str, actual: str) -> bool:

@@ -23,6 +23,7 @@ from bridgehead.cluster.zookeeper import EmbeddedZooKeeper, stop_stray_zookeeper
 from rehearse.kraft.jars import BROKER_HEAP_MIB, CONTROLLER_HEAP_MIB, find_jars, find_kafkas_java
 from rehearse.kraft.process import KafkaProcess
 from rehearse.kraft.storage import format_storage
+from rehearse.load import USER
 from rehearse.znodes import ZnodeTree
 
 FILE: Final = "rehearsal.json"
@@ -33,8 +34,7 @@ _FIRST_CONTROLLER_ID: Final = 3000
 _DEFAULT_LISTENER: Final = "PLAINTEXT"
 # Delegation tokens are for authenticated clients only, so the load has a listener of its own.
 LOAD_LISTENER: Final = "REHEARSAL"
-LOAD_USER: Final = "rehearsal"
-_SUPER_USERS: Final = f"User:ANONYMOUS;User:{LOAD_USER}"
+_SUPER_USERS: Final = f"User:ANONYMOUS;User:{USER}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -257,7 +257,7 @@ class Participants:
             "sasl.mechanism": "PLAIN",
             "sasl.jaas.config": (
                 "org.apache.kafka.common.security.plain.PlainLoginModule required "
-                f'username="{LOAD_USER}" password="{self.plan.load_password}";'
+                f'username="{USER}" password="{self.plan.load_password}";'
             ),
         }
 
@@ -358,7 +358,7 @@ class Participants:
             f"listener.name.{LOAD_LISTENER.lower()}.sasl.enabled.mechanisms": "PLAIN",
             f"listener.name.{LOAD_LISTENER.lower()}.plain.sasl.jaas.config": (
                 "org.apache.kafka.common.security.plain.PlainLoginModule required "
-                f'user_{LOAD_USER}="{self.plan.load_password}";'
+                f'user_{USER}="{self.plan.load_password}";'
             ),
         }
         return result if broker.rack is None else {**result, "broker.rack": broker.rack}

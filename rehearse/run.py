@@ -28,8 +28,8 @@ from rehearse.faults import Fault, FaultResult, parse_faults
 from rehearse.findings import KAFKA_VERSIONS, Finding, Severity
 from rehearse.kraft.jars import check_memory, memory_needed_mib
 from rehearse.kraft.storage import feature_level
-from rehearse.load import AdminLoad, is_of_the_load, resurrected
-from rehearse.metadata import Item, Items, items_of_znodes
+from rehearse.load import PREFIX, AdminLoad, is_of_the_load, resurrected
+from rehearse.metadata import Item, Items, Kind, items_of_znodes
 from rehearse.metadata_records import MigrationState
 from rehearse.participants import Participants, plan_brokers
 from rehearse.rehearsal import PATIENCE_S, BlockedError, Rehearsal
@@ -44,6 +44,7 @@ UNTIL: Final = ("hybrid", "dual-write", "finalize")
 STATE_FILE: Final = "state.json"
 _BROKERS_MAX: Final = 5
 _SETTLE_S: Final = 20.0
+_LAG_S: Final = 3.0  # of the last changes of ISRs, which our nodes report
 _ZOOKEEPER_MIB: Final = 512
 _LEFTOVER: Final = (
     "/migration is left from an earlier attempt, and the controller's log would be new: Kafka "
@@ -164,6 +165,7 @@ class Run:
         keep = not self.options.drop_migration_znode
         self.report.znodes = await copy_tree(self.tree, connect, with_migration=keep)
         self.say(f"{self.report.znodes:,} znodes are copied into the rehearsal's ZooKeeper")
+        self.report.hidden = sum(znode.hidden is not None for znode in self.tree.znodes.values())
         await self.rehearsal.start_cluster(hold_controller=self.options.hold_controller)
         if self.options.load:
             self.load.start()
@@ -252,11 +254,11 @@ class Run:
         """Return what KRaft and ZooKeeper have once both have it all; they may never agree."""
         if not zookeeper:
             return self.rehearsal.metadata().items(), None
-        deadline = time.monotonic() + _SETTLE_S
+        deadline = time.monotonic() + (_SETTLE_S if self.options.load else _LAG_S)
         while True:
             kraft = self.rehearsal.metadata().items()
             written = items_of_znodes(await self.rehearsal.tree())
-            if kraft == written or time.monotonic() > deadline or not self.options.load:
+            if kraft == written or time.monotonic() > deadline:
                 return kraft, written
             await asyncio.sleep(0.5)
 
@@ -265,10 +267,11 @@ class Run:
             after = await self.rehearsal.tree()
         except SourceError:
             return
+        names = {item.name for item in self.load.facts if item.kind is Kind.TOKEN}
         self.report.changes = [
             change
             for change in changed_znodes(self.before_tree, after)
-            if "rehearsal-" not in change.path
+            if PREFIX not in change.path and change.path.rpartition("/")[2] not in names
         ]
 
     def _keep_state(self, phase: str) -> None:
@@ -300,7 +303,7 @@ class Run:
 
 
 def _without_load(items: Items) -> dict[Item, str]:
-    return {item: value for item, value in items.items() if not is_of_the_load(item)}
+    return {item: value for item, value in items.items() if not is_of_the_load(item, value)}
 
 
 def _row(finding: Finding, kafka: str) -> FindingRow:
@@ -364,7 +367,12 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(","))
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a list of broker ids, such as 1,2,3"
+        ) from None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

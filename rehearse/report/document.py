@@ -65,6 +65,8 @@ class Report:
     brokers: Sequence[int]
     controllers: Sequence[int]
     znodes: int = 0
+    hidden: int = 0
+    """Znodes of which the source has not all data: a dump without secrets, or no right to read."""
     zxid_before: int | None = None
     zxid_after: int | None = None
     source_changes: int = 0

@@ -83,6 +83,7 @@ def _verdict(report: Report) -> Iterator[str]:
         ("brokers", ", ".join(map(str, report.brokers))),
         ("controllers", ", ".join(map(str, report.controllers))),
         ("znodes", f"{report.znodes:,}"),
+        ("not rehearsed", f"{report.hidden:,} znodes (secrets, rights)" if report.hidden else ""),
         ("time", f"{report.seconds:.0f} s"),
         ("memory", ", ".join(f"{name}: {mib} MiB" for name, mib in report.memory_mib.items())),
     ]

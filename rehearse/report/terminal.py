@@ -50,7 +50,8 @@ def lines_of(report: Report, folder: Path) -> Iterator[str]:
             yield from _wrapped(f"{change.what} {change.path}", 2)
     yield from _source(report)
     yield ""
-    yield "Next steps for the cluster:"
+    if report.steps:
+        yield "Next steps for the cluster:"
     for step in report.steps:
         is_diff = step.startswith(("+ ", "- "))
         yield from ([f"      {step}"] if is_diff else _wrapped(step, 2))
@@ -59,17 +60,28 @@ def lines_of(report: Report, folder: Path) -> Iterator[str]:
 
 
 def _head(report: Report) -> Iterator[str]:
-    if report.outcome == "completed":
+    if report.until == "rollback" and report.outcome == "completed":
+        verdict = "The rollback completed."
+    elif report.outcome == "completed":
         verdict = f"The migration completed until {report.until}."
-        if not report.is_good:
-            verdict = f"The migration reached {report.until}, and not everything is right."
     else:
-        verdict = f"The migration {report.outcome}: {report.why}"
+        what = "rollback" if report.until == "rollback" else "migration"
+        verdict = f"The {what} {report.outcome}: {report.why}"
+    if report.outcome == "completed" and not report.is_good:
+        verdict += " Not everything is right."
     yield from _wrapped(verdict, 0)
+    for finding in report.findings[:_SHOWN_MAX]:
+        yield from _wrapped(f"The scan found {finding.rule} at {finding.where}.", 2)
     yield (
         f"Kafka {report.kafka}, level {report.level}, {len(report.brokers)} brokers, "
         f"{report.znodes:,} znodes, {report.seconds:.0f} s."
     )
+    if report.hidden:
+        yield from _wrapped(
+            f"{report.hidden:,} znodes are not rehearsed, or a part of them: the source lacks "
+            "secrets, or the right to read them.",
+            0,
+        )
     if report.memory_mib:
         largest = max(report.memory_mib, key=lambda name: report.memory_mib[name])
         yield f"Largest process: {largest}, {report.memory_mib[largest]} MiB."
