@@ -179,7 +179,10 @@ def changed_znodes(before: ZnodeTree, after: ZnodeTree) -> list[ZnodeChange]:
     changes = []
     for path in sorted(before.znodes.keys() | after.znodes.keys()):
         if path in _NOT_METADATA or path.startswith(
-            ("/brokers/ids/", "/config/changes/", "/kafka-acl-changes/", "/kafka-acl-extended-ch")
+            (
+                *("/brokers/ids/", "/config/changes/", "/kafka-acl-changes/"),
+                *("/kafka-acl-extended-changes/", "/delegation_token/token_changes"),
+            )
         ):
             continue
         if path not in after:

@@ -48,7 +48,8 @@ class KafkaProcess:
         self._jars = jars
         self._heap_mib = heap_mib
         self._process: subprocess.Popen[bytes] | None = None
-        self._log_at = 0
+        # What an earlier process logged is past.
+        self._log_at = self.log.stat().st_size if self.log.is_file() else 0
         self._rest = b""
         self.rss_max_mib = 0
         self._is_wanted = False

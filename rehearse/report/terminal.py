@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -115,16 +116,18 @@ def _comparison(comparison: Comparison) -> Iterator[str]:
         if any(counts.values()):
             text = ", ".join(f"{count:,} {fate}" for fate, count in counts.items() if count)
             yield f"    {kind:<18}{text}"
-    shown = sorted(comparison.differences, key=lambda difference: bool(difference.why))
-    for difference in shown[:_SHOWN_MAX]:
-        why = difference.why or "UNEXPLAINED"
+    unexplained = comparison.unexplained
+    for difference in unexplained[:_SHOWN_MAX]:
         change = {
             Fate.LOST: f"lost ({difference.before})",
             Fate.ADDED: f"added ({difference.after})",
         }.get(difference.fate, f"{difference.before} → {difference.after}")
-        yield from _wrapped(f"{difference.item}: {change}. {why}", 4)
-    if len(shown) > _SHOWN_MAX:
-        yield f"    … and {len(shown) - _SHOWN_MAX:,} more"
+        yield from _wrapped(f"UNEXPLAINED {difference.item}: {change}", 4)
+    if len(unexplained) > _SHOWN_MAX:
+        yield f"    … and {len(unexplained) - _SHOWN_MAX:,} more"
+    reasons = Counter(difference.why for difference in comparison.differences if difference.why)
+    for why, count in reasons.most_common(_SHOWN_MAX):
+        yield from _wrapped(f"{count:,} × {why}", 4)
 
 
 def _source(report: Report) -> Iterator[str]:

@@ -7,6 +7,7 @@ import base64
 import contextlib
 import hashlib
 import itertools
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -42,20 +43,34 @@ def source_of(tree: ZnodeTree, folder: Path) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _registrations(tree: ZnodeTree, connect: str) -> Iterator[None]:
-    with asyncio.Runner() as runner:
-        runner.run(copy_tree(tree, connect, with_migration=True))
-        session = session_to(connect)
-        opened = runner.run(session.__aenter__())
-        creations = [
-            opened.encode(Create(path, znode.data, ephemeral=True))
-            for path, znode in tree.znodes.items()
-            if znode.ephemeral
-        ]
-        runner.run(opened.multi(creations))
-        try:
-            yield
-        finally:
-            runner.run(session.__aexit__(None, None, None))
+    """Hold the session of the ephemeral znodes in a thread, whose loop keeps it alive."""
+    asyncio.run(copy_tree(tree, connect, with_migration=True))
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    ready, stop = threading.Event(), asyncio.Event()
+
+    async def hold() -> None:
+        async with session_to(connect) as session:
+            creations = [
+                session.encode(Create(path, znode.data, ephemeral=True))
+                for path, znode in tree.znodes.items()
+                if znode.ephemeral
+            ]
+            await session.multi(creations)
+            ready.set()
+            await stop.wait()
+
+    held = asyncio.run_coroutine_threadsafe(hold(), loop)
+    try:
+        assert ready.wait(60)
+        yield
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        held.result(30)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+        loop.close()
 
 
 def large(topics: int, partitions: int, base: ZnodeTree) -> ZnodeTree:
