@@ -18,6 +18,7 @@ ROLES: Final = {
     "registration": "below /brokers/ids, /bridgehead/nodes or /bridgehead/direct: the ephemeral "
     "znodes of a broker",
     "start_up": "creation of the persistent parent znodes, /cluster/id and /bridgehead/commit",
+    "migration": "/migration: the progress of a KRaft controller; no node writes it",
     "admin": "everything else under the chroot; only the controller writes it, except that brokers "
     "below the bridge release also write the paths in DIRECT",
 }
@@ -106,6 +107,8 @@ def role_of(kind: str, path: str) -> str:
         return "epoch"
     if path == "/controller":
         return "controller"
+    if path == "/migration":
+        return "migration"
     if path.startswith(REGISTRATIONS):
         return "registration"
     if kind == "create" and path in START_UP:

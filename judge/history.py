@@ -6,7 +6,9 @@ the reports of nodes are compared with what ZooKeeper committed, not with other 
 
 from __future__ import annotations
 
+import json
 import re
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -78,6 +80,7 @@ class Term:
     session: str
     zxid: int
     until: int  # the next election's zxid
+    is_kraft: bool = False  # a KRaft controller's, which migrates the metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,17 +231,34 @@ class History:
     @cached_property
     def terms(self) -> tuple[Term, ...]:
         """Every controller's term: the one at the start of the run, then one for each election."""
-        elected: list[tuple[int, str, int]] = []
+        elected: list[tuple[int, str, int, bool]] = []
         held, epoch = self.evidence.first.get(CONTROLLER), self.evidence.first.get(EPOCH)
         if held is not None and epoch is not None and held.ephemeral_owner is not None:
-            elected.append((epoch_of(epoch.data), held.ephemeral_owner, held.czxid))
+            elected.append((epoch_of(epoch.data), held.ephemeral_owner, held.czxid, False))
         for commit in self.applied:
             created = [o for o in writes_of(commit, "controller") if o.kind == "create"]
             raised = [o for o in writes_of(commit, "epoch") if o.kind == "set"]
             if created and raised:
-                elected.append((epoch_of(raised[0].data), commit.session, commit.zxid))
-        ends = [zxid for _, _, zxid in elected[1:]] + [NEVER]
-        return tuple(Term(*election, end) for election, end in zip(elected, ends, strict=False))
+                is_kraft = commit.session not in self.sessions and is_krafts(created[-1])
+                elected.append((epoch_of(raised[0].data), commit.session, commit.zxid, is_kraft))
+        ends = [zxid for _, _, zxid, _ in elected[1:]] + [NEVER]
+        return tuple(
+            Term(epoch, session, zxid, end, is_kraft)
+            for (epoch, session, zxid, is_kraft), end in zip(elected, ends, strict=False)
+        )
+
+    def term_at(self, zxid: int) -> Term | None:
+        """Return the last term that began at this zxid or before."""
+        at = bisect_right(self.terms, zxid, key=lambda term: term.zxid) - 1
+        return self.terms[at] if at >= 0 else None
+
+    def is_written_by_kraft(self, commit: CommitLine) -> bool:
+        """Return whether a KRaft controller made this transaction, in its term.
+
+        Its session is the one that claimed /controller. Kafka does not fence all of its writes.
+        """
+        term = self.term_at(commit.zxid)
+        return term is not None and term.is_kraft and term.session == commit.session
 
     @cached_property
     def sessions(self) -> Mapping[str, SessionOwner]:
@@ -254,13 +274,14 @@ class History:
         """Applied transactions that wrote metadata, each with the operations that wrote it.
 
         Transactions are omitted if all these operations are direct writes that W6
-        (only_controllers_write) allows.
+        (only_controllers_write) allows, or if a KRaft controller made them in its term.
         """
         result = []
         for commit in self.applied:
             owner = self.sessions.get(commit.session)
             writes = writes_of(commit, "admin")
-            if writes and not (owner and all(may_write_directly(o, owner) for o in writes)):
+            is_direct = owner and all(may_write_directly(o, owner) for o in writes)
+            if writes and not is_direct and not self.is_written_by_kraft(commit):
                 result.append((commit, writes))
         return tuple(result)
 
@@ -323,6 +344,15 @@ def may_write_directly(operation: CommitOperation, owner: SessionOwner) -> bool:
     if owner.role != "direct" or not owner.writes_directly:
         return False
     return operation.path.startswith(DIRECT)
+
+
+def is_krafts(created: CommitOperation) -> bool:
+    """Return whether a KRaft controller created /controller: persistent, with its own epoch."""
+    try:
+        epoch = json.loads(created.data or "{}").get("kraftControllerEpoch", -1)
+    except (AttributeError, ValueError, RecursionError):
+        return False
+    return not created.ephemeral and isinstance(epoch, int) and epoch >= 0
 
 
 def is_below(level: str) -> bool:

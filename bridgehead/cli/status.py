@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -52,11 +53,12 @@ def status(
 def _show(document: dict[str, Any]) -> None:
     controller, epoch = document["controller_id"], document["controller_epoch"]
     say(f"phase       {document['phase']}")
-    say(f"controller  {'none' if controller is None else f'broker {controller}, epoch {epoch}'}")
+    kind = "broker" if controller in {broker["id"] for broker in document["brokers"]} else "KRaft"
+    say(f"controller  {'none' if controller is None else f'{kind} {controller}, epoch {epoch}'}")
     say(f"ZooKeeper   {document['zookeeper_connect']}")
     if document["zookeeper_problem"]:
         say(f"problem     {document['zookeeper_problem']}")
-    for line in _znode_problems(document["brokers"]):
+    for line in (*_znode_problems(document["brokers"]), *_migration(document["brokers"])):
         say(line)
     rows = [("id", "condition", "pid", "role", "listeners", "metrics")]
     for broker in document["brokers"]:
@@ -92,6 +94,26 @@ def _znode_problems(brokers: list[dict[str, Any]]) -> list[str]:
             lines.append(f"skipped     {skipped['count']} invalid znodes; the first ones:")
             lines += [f"            {error}" for error in skipped["first"][:_SKIPPED_SHOWN]]
     return [line if len(line) <= _COLUMNS else f"{line[: _COLUMNS - 3]}..." for line in lines]
+
+
+def _migration(brokers: list[dict[str, Any]]) -> list[str]:
+    """Return lines about the registrations with KRaft controllers; none without a migration."""
+    migrations = {
+        broker["id"]: migration
+        for broker in brokers
+        if (migration := (broker["state"] or {}).get("migration"))
+    }
+    if not migrations:
+        return []
+    registered = sum(migration["registered"] for migration in migrations.values())
+    lines = [f"migration   {registered} of {len(brokers)} brokers are registered with KRaft"]
+    for broker_id, migration in migrations.items():
+        if migration["problem"]:
+            text = f"broker {broker_id}: {migration['problem']}"
+            lines += textwrap.wrap(
+                text, _COLUMNS, initial_indent=" " * 12, subsequent_indent=" " * 12
+            )
+    return lines
 
 
 def reset(*, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:

@@ -258,10 +258,9 @@ def _show(document: dict[str, Any], data_dir: Path, *, json_output: bool, detach
     if json_output:
         print_json(document)
         return
-    say(
-        f"Ready: {len(document['brokers'])} brokers, the controller is broker "
-        f"{document['controller_id']}."
-    )
+    controller = document["controller_id"]
+    kind = "broker" if controller in {broker["id"] for broker in document["brokers"]} else "KRaft's"
+    say(f"Ready: {len(document['brokers'])} brokers, the controller is {kind} {controller}.")
     say(f"  bootstrap servers  {document['bootstrap_servers']}")
     say(f"  ZooKeeper          {document['zookeeper_connect']}")
     say(f"  evidence           {document['evidence_dir']}")

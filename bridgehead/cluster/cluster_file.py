@@ -196,10 +196,7 @@ def load_settings(
         raise ClusterError("--base-port and --ports auto exclude each other: give one of them.")
     file = _load_file(config, document)
     shared, per_node = parse_overrides(overrides)
-    if allow_remote_plaintext:
-        shared["bridgehead.allow.remote.plaintext"] = "true"
-    if migrate is not None:
-        shared = {**_MIGRATES, "controller.quorum.voters": migrate, **shared}
+    shared = _with_options(shared, migrate, allow_remote_plaintext=allow_remote_plaintext)
     properties = file.merge_into({**file.properties, **(environment or {}), **shared})
     connect = _used(zookeeper or file.zookeeper.connect, adopt=adopt, read_only=read_only)
     settings = ClusterSettings(
@@ -224,6 +221,17 @@ def load_settings(
     )
     check_settings(settings)
     return settings
+
+
+def _with_options(
+    shared: dict[str, str], migrate: str | None, *, allow_remote_plaintext: bool
+) -> dict[str, str]:
+    """Return the properties of the command line, with those that other options stand for."""
+    if allow_remote_plaintext:
+        shared = {**shared, "bridgehead.allow.remote.plaintext": "true"}
+    if migrate is not None:
+        shared = {**_MIGRATES, "controller.quorum.voters": migrate, **shared}
+    return shared
 
 
 def _load_file(config: Path | None, document: str) -> ClusterFile:

@@ -75,6 +75,8 @@ async def reset(cluster: RunningCluster) -> None:
     controller = await cluster.active_controller()
     if controller is None:
         raise ClusterError("There is no active controller: heal the cluster first.")
+    if controller.get("is_kraft"):
+        raise ClusterError("A KRaft controller owns the metadata: delete topics and configs there.")
     nodes, active = list(cluster.nodes.values()), cluster.nodes[int(controller["id"])]
     try:
         await _reset(cluster, nodes, active)

@@ -108,13 +108,19 @@ class RunningCluster:
         return dict(zip(self.nodes, states, strict=True))
 
     async def active_controller(self) -> dict[str, Any] | None:
-        """Return the active controller's status if every node that answers names it; else None."""
+        """Return the active controller's status if every node that answers names it; else None.
+
+        A KRaft controller is no node: then the status has only `id`, `controller_epoch` and
+        `is_kraft`.
+        """
         states = await self.node_states()
         named = {state.get("controller_id") for state in states.values() if state is not None}
         controller_id = named.pop() if len(named) == 1 else None
         if controller_id is None:
             return None
         state = states.get(int(controller_id))
+        if state is None:
+            return _kraft_controller(controller_id, [state for state in states.values() if state])
         return state if state is not None and state.get("is_controller") else None
 
     async def is_complete(self) -> bool:
@@ -250,3 +256,11 @@ class RunningCluster:
             await self.record.seal()
         self.record.close()
         self.directory.cluster_json.unlink(missing_ok=True)
+
+
+def _kraft_controller(controller_id: int, states: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """Return the KRaft controller that all brokers follow; None if not all of them do."""
+    if not all((state.get("migration") or {}).get("controller_is_kraft") for state in states):
+        return None
+    epoch = states[0].get("controller_epoch")
+    return {"id": controller_id, "controller_epoch": epoch, "is_kraft": True}

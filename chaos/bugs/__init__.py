@@ -10,7 +10,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from chaos.bugs import clients, commits, decisions, envelopes, fencing, metadata, records, terms
+from chaos.bugs import (
+    clients,
+    commits,
+    decisions,
+    envelopes,
+    fencing,
+    metadata,
+    migration,
+    records,
+    terms,
+)
 from chaos.bugs.bug import Bug, Composition
 from node.assembly.parts import Parts, build_parts
 from node.collaborators import PRODUCTION, Collaborators
@@ -25,6 +35,7 @@ BUGS: Final[tuple[Bug, ...]] = (
     *metadata.BUGS,
     *clients.BUGS,
     *records.BUGS,
+    *migration.BUGS,
 )
 NAMES: Final = frozenset(bug.name for bug in BUGS)
 

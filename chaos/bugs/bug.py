@@ -25,6 +25,9 @@ Part = Literal[
     "groups",
     "server",
     "watcher",
+    "lifecycle",
+    "kraft_link",
+    "kraft_requests",
 ]
 """The collaborators that are classes."""
 

@@ -42,9 +42,9 @@ def directory_ids(
 def _directory_id(
     file: Path, broker_id: int, cluster_id: str, random: Callable[[int], bytes]
 ) -> bytes:
-    own = {_BROKER: str(broker_id), _CLUSTER: cluster_id}
+    of_broker = {_BROKER: str(broker_id), _CLUSTER: cluster_id}
     stored = _read(file)
-    for name, value in own.items():
+    for name, value in of_broker.items():
         if stored.get(name, value) != value:
             raise MetaPropertiesError(
                 f"{file} has {name}={stored[name]}, but this broker has {value}: use the log "
@@ -57,7 +57,9 @@ def _directory_id(
             raise MetaPropertiesError(f"{file} has an invalid {_DIRECTORY}: delete it.") from None
     new_id = _new_id(random)
     file.parent.mkdir(parents=True, exist_ok=True)
-    text = format_properties({"version": "0", **stored, **own, _DIRECTORY: encode_uuid(new_id)})
+    text = format_properties(
+        {"version": "0", **stored, **of_broker, _DIRECTORY: encode_uuid(new_id)}
+    )
     replace_file(file, text.encode())
     return new_id
 

@@ -21,7 +21,8 @@ SPEC: Final = PropertySpec(
     name="every_write_is_fenced",
     statement="every metadata write is in a transaction that checks the controller epoch",
     witnesses=("commits",),
-    row="transactions that wrote metadata, except transactions that W6 allows brokers to make",
+    row="transactions that wrote metadata, except those that W6 allows brokers or a KRaft "
+    "controller to make",
     key="<zxid>",
 )
 

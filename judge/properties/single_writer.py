@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Final
 
@@ -14,7 +13,8 @@ SPEC: Final = PropertySpec(
     name="single_writer",
     statement="every metadata write is made by the session that holds the controller epoch",
     witnesses=("commits",),
-    row="transactions that wrote metadata, except transactions that W6 allows brokers to make",
+    row="transactions that wrote metadata, except those that W6 allows brokers or a KRaft "
+    "controller to make",
     key="<zxid>",
     gap_blocks_fail=True,  # the gap may hide the election
 )
@@ -22,11 +22,8 @@ SPEC: Final = PropertySpec(
 
 def check(history: History) -> Iterator[Violation | None]:
     """Judge every applied transaction that writes metadata."""
-    terms = history.terms
-    begins = [term.zxid for term in terms]
     for commit, writes in history.admin_writes:
-        at = bisect_right(begins, commit.zxid) - 1
-        holder = terms[at] if at >= 0 else None
+        holder = history.term_at(commit.zxid)
         if holder is not None and holder.session == commit.session:
             yield None
             continue

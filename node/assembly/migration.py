@@ -24,7 +24,7 @@ from broker_proxy.migration.kraft_link import KraftLink
 from broker_proxy.migration.lifecycle import UNREGISTERED, BrokerLifecycle, Identity
 from broker_proxy.migration.quorum import Quorum, QuorumConnection
 from cluster_model.image import PROTOCOL_CODES, BrokerRegistration, Endpoint
-from data_plane.log.meta_properties import directory_ids
+from data_plane.log.meta_properties import MetaPropertiesError, directory_ids
 from data_plane.partitions import Partitions
 from data_plane.replication.peer import PeerSecurity
 from envelope.principal_serde import PrincipalSerde
@@ -53,9 +53,15 @@ class Migration:
         """Begin to register. `folders` are the log directories.
 
         Raises:
-            MetaPropertiesError: a log directory belongs to another broker or cluster.
+            NodeConfigError: a log directory belongs to another broker or cluster.
             OSError: a log directory cannot be used.
         """
+        try:
+            log_dirs = directory_ids(
+                folders, registration.broker_id, cluster_id, secrets.token_bytes
+            )
+        except MetaPropertiesError as error:
+            raise NodeConfigError(str(error)) from error
         self.lifecycle.start(
             Identity(
                 broker_id=registration.broker_id,
@@ -68,9 +74,7 @@ class Migration:
                     for at in registration.endpoints
                 ),
                 rack=registration.rack,
-                log_dirs=directory_ids(
-                    folders, registration.broker_id, cluster_id, secrets.token_bytes
-                ),
+                log_dirs=log_dirs,
                 level=self.settings.level,
                 feature_level=self.settings.feature_level,
             )

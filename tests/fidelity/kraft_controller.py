@@ -1,4 +1,4 @@
-"""Runs a KRaft controller of a real Apache Kafka 3.9.1 that migrates the metadata of a ZooKeeper."""
+"""Runs KRaft controllers of a real Apache Kafka 3.9.1 that migrate the metadata of ZooKeeper."""
 
 from __future__ import annotations
 
@@ -97,6 +97,11 @@ class KraftController:
     def log(self) -> str:
         """What the controller has logged in all its lives."""
         return self._out.read_text(errors="replace") if self._out.exists() else ""
+
+    @property
+    def is_dual_writer(self) -> bool:
+        """Whether the controller has ever written metadata to ZooKeeper and to its log."""
+        return _DUAL_WRITE in self.log
 
     def wait_for(self, text: str, *, times: int = 1, timeout_s: float = 60) -> None:
         """Return once the log has the text so many times."""

@@ -94,6 +94,10 @@ class KraftRequests:
         """Return whether a request was sent to an earlier registration of this broker."""
         return epoch != _ANY_BROKER_EPOCH and epoch < self._broker_epoch()
 
+    def replaces_all(self, message: UpdateMetadataRequest | LeaderAndIsrRequest) -> bool:
+        """Return whether what the request does not name no longer exists."""
+        return message.type == FULL
+
     def is_current_controller(self, epoch: int) -> bool:
         """Return whether no later controller has sent a request to this broker."""
         return self.cache.controller_epoch_seen(epoch)
@@ -120,7 +124,7 @@ class UpdateMetadata:
 
     async def _apply(self, message: UpdateMetadataRequest) -> ErrorCode:
         cache, parts = self._requests.cache, list(_parts(message))
-        is_full = message.type == FULL
+        is_full = self._requests.replaces_all(message)
         for number, part in enumerate(parts):
             is_last = number == len(parts) - 1
             update = MetadataUpdate(
@@ -193,7 +197,8 @@ class LeaderAndIsr:
                 for state in topic.partition_states
             ]
             response.topics.append(LeaderAndIsrTopicError(topic.topic_id, errors))
-        if error is ErrorCode.NONE and message.type == FULL and self._partitions is not None:
+        is_full = error is ErrorCode.NONE and self._requests.replaces_all(message)
+        if is_full and self._partitions is not None:
             self._partitions.keep_only(
                 {
                     (topic.topic_name, state.partition_index)

@@ -7,7 +7,8 @@ in ZooKeeper.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import fields
 from typing import Any, cast
 from unittest.mock import Mock
 
@@ -16,6 +17,8 @@ import pytest
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.codec import encode_request
 from broker_proxy.metadata.cache import MetadataCache
+from chaos.bugs import migration
+from chaos.bugs.bug import Composition
 from cluster_model.image import BrokerRegistration, Endpoint, Topic
 from cluster_model.records import PartitionState
 from cluster_model.update_metadata import full_parts
@@ -25,6 +28,7 @@ from controller.services import Services, Settings
 from controller.store.load import first_difference, load
 from controller.store.port import Fence
 from envelope.messages import MetadataUpdate
+from node.collaborators import PRODUCTION
 from zookeeper_client.wire import ReadChildren, ReadData, ReadResult, Stat, ZnodeData
 
 NAME, ID = "t", bytes(15) + b"\1"
@@ -180,21 +184,26 @@ class Store:
         return True
 
 
-async def states_of_new_controller(zookeeper: Znodes, known_states: Known) -> list[Any]:
+async def states_of_new_controller(
+    zookeeper: Znodes,
+    known_states: Known,
+    new_controller: Callable[[Settings, Services], Controller] = Controller,
+) -> list[Any]:
     """Elect a controller. Return the partition states of its images until it is idle.
 
     The states are in the order of the images. States in several images are listed once.
     """
-    services = Mock(
-        new_store=lambda _: Store(zookeeper),
-        known_states=known_states,
-        policies=None,
-        quirks=frozenset(),
-        apis={},
-        now_s=lambda: 0.0,
-        now_ms=lambda: 0,
-    )
-    controller = Controller(Settings(1, 1000, 1000, 1000), cast(Services, services))
+    used: dict[str, Any] = {
+        "new_store": lambda _: Store(zookeeper),
+        "known_states": known_states,
+        "policies": None,
+        "quirks": frozenset(),
+        "apis": {},
+        "now_s": lambda: 0.0,
+        "now_ms": lambda: 0,
+    }
+    services = Services(**{field.name: Mock() for field in fields(Services)} | used)
+    controller = new_controller(Settings(1, 1000, 1000, 1000), services)
     assert await controller.elect()
     states: list[Any] = []
     for _ in range(300):  # turns of the event loop, not time
@@ -216,6 +225,18 @@ async def test_a_new_controller_does_not_use_states_without_the_last_commit() ->
     """The earlier controller may have failed after the commit, before it published the state."""
     known_states = Known({0: KNOWN}, zxid=LAST_COMMIT - 1)
     assert await states_of_new_controller(Znodes(STORED), known_states) == [(STORED,)]
+
+
+async def test_states_of_a_kraft_controller_are_read_again() -> None:
+    """A KRaft controller makes no commits, so the zxid does not show how old the states are."""
+    known_states = Known({0: KNOWN})
+    known_states.controller_is_kraft = True
+    assert await states_of_new_controller(Znodes(STORED), known_states) == [(STORED,)]
+    (bug,) = (bug for bug in migration.BUGS if bug.name == "trusts_krafts_states")
+    composition = bug.apply(Composition(cast(Any, None), PRODUCTION))
+    faulty = composition.collaborators.controller
+    states = await states_of_new_controller(Znodes(STORED), known_states, faulty)
+    assert states == [(KNOWN,), (STORED,)], "the bug is found"
 
 
 async def test_a_new_controller_loads_everything_if_a_known_state_differs() -> None:

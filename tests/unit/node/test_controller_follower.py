@@ -53,22 +53,24 @@ class OwnState:
 
 
 class Forwarding:
+    def __init__(self) -> None:
+        self.target: Any = None
+
     def set_target(self, target: object) -> None:
-        """See ForwardingManager."""
+        self.target = target
 
 
 def follower_of(candidate: Candidate, **others: Any) -> ControllerFollower:
     parts: Any = {"cache": None, "on_update": None, "applied_zxid": None, "is_registered": None}
-    parts["read_controller_id"] = candidate.read_controller_id
+    parts["forwarding"] = Forwarding()
+    parts |= {"read_controller_id": candidate.read_controller_id, **others}
     candidate.follower = ControllerFollower(
         state=cast(Any, OwnState()),
         controller=cast(Any, candidate),
-        forwarding=cast(Any, Forwarding()),
         pinned=None,
         principal=ANONYMOUS,
         credentials=None,
         **parts,
-        **others,
     )
     return candidate.follower
 
@@ -168,3 +170,41 @@ async def test_a_request_gets_an_error_if_the_controller_of_the_same_node_raises
     envelope = cast(Any, SimpleNamespace(request_id="1.a.0.1.1"))
     reply = await asyncio.wait_for(link.send(envelope), 5)
     assert reply.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+KRAFT = ControllerAddress(1, None, is_kraft=True)  # the id of this broker, which is no mistake
+
+
+async def test_requests_go_to_a_kraft_controller_that_the_znode_and_the_last_update_name() -> None:
+    """If one of them does not name it, they wait: it may have lost /controller."""
+    cache, forwarding = SimpleNamespace(controller_is_kraft=False, controller_id=3000), Forwarding()
+    kraft = SimpleNamespace(api_ranges={19: (0, 6)})
+    candidate = Candidate(None, None)
+    follower = follower_of(candidate, cache=cache, forwarding=forwarding, kraft=kraft)
+    follower.controller_changed(KRAFT)
+    assert forwarding.target is None, "no update has named it"
+    assert not follower.is_controller
+    cache.controller_is_kraft = True
+    follower.forward_to_kraft()
+    assert forwarding.target is not None
+    assert (forwarding.target.link, forwarding.target.controller_id) == (kraft, 3000)
+    assert follower.controller_ranges == {19: (0, 6)}
+    follower.withdraw()  # The deletion of /controller starts an election.
+    follower.controller_changed(None)
+    assert forwarding.target is None, "the znode names nobody"
+    follower.forward_to_kraft()
+    assert forwarding.target is None
+    await follower.stop()
+
+
+async def test_a_candidate_takes_part_in_no_election_while_a_kraft_controller_is_active() -> None:
+    cache = SimpleNamespace(controller_is_kraft=True, controller_id=3000)
+    candidate = Candidate(ME, ME)
+    follower = follower_of(candidate, cache=cache)
+    follower.controller_changed(KRAFT)
+    for _ in range(20):  # turns of the event loop
+        await asyncio.sleep(0)
+    assert candidate.state is ControllerState.STANDBY
+    follower.controller_changed(None)
+    await candidate.elected.wait()
+    await follower.stop()
