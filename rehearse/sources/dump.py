@@ -55,7 +55,8 @@ def write_dump(tree: ZnodeTree, file: Path, key: bytes | None = None) -> int:
     secrets = 0
     part = file.with_name(f"{file.name}.part")
     try:
-        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+        with open(os.open(part, flags, 0o600), "wb") as out:
             out.write(orjson.dumps(header) + b"\n")
             for path in sorted(tree.znodes):
                 line = _line(path, tree.znodes[path], fernet)
@@ -63,6 +64,7 @@ def write_dump(tree: ZnodeTree, file: Path, key: bytes | None = None) -> int:
                 out.write(orjson.dumps(line) + b"\n")
         part.replace(file)
     except OSError as error:
+        part.unlink(missing_ok=True)
         raise SourceError(f"{file} cannot be written: {error.strerror}.") from None
     return secrets
 

@@ -155,7 +155,7 @@ def test_missing_file_is_an_error(tmp_path: Path) -> None:
 
 def test_dump_has_no_time_and_no_order_of_its_source(tmp_path: Path) -> None:
     """Two dumps of the same state are equal, so that they can be compared with diff."""
-    shuffled = replace(healthy(), znodes=dict(reversed(healthy().znodes.items())))
+    shuffled = replace(healthy(), znodes=dict(reversed(list(healthy().znodes.items()))))
     write_dump(healthy(), tmp_path / "one")
     write_dump(shuffled, tmp_path / "two")
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
