@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from bridgehead.cluster.errors import ClusterError
 from rehearse.phases import DriverState
 
-PHASES: Final = ("hybrid", "dual-write", "finalize", "rollback")
+PHASES: Final = ("hybrid", "dual-write", "finalize")
 ACTIONS: Final = ("kill", "freeze")
 PARTICIPANTS: Final = ("broker", "controller", "zookeeper")
 _MOMENTS: Final = (*PHASES, *DriverState)
@@ -34,6 +34,8 @@ class FaultResult:
     fault: str
     left: str
     """The driver's state and the owner of /controller while the participant was gone."""
+    returned_s: float
+    """When the participant was back, in seconds since 1970."""
     recovered_s: float | None = None
     """Seconds from the participant's return to the end of the phase; None: it did not end."""
 
@@ -50,8 +52,8 @@ def _parse(text: str) -> Fault:
     if not colon or not is_valid:
         raise ClusterError(
             f"{text!r} is not a fault: it is PHASE:ACTION-PARTICIPANT, such as "
-            "hybrid:kill-controller. PHASE is hybrid, dual-write, finalize, rollback or a state of "
-            "the driver, such as ZK_MIGRATION. ACTION is kill or freeze; PARTICIPANT is broker, "
+            "hybrid:kill-controller. PHASE is hybrid, dual-write, finalize or a state of the "
+            "driver, such as ZK_MIGRATION. ACTION is kill or freeze; PARTICIPANT is broker, "
             "controller or zookeeper."
         )
     return Fault(moment, action, participant)

@@ -33,6 +33,7 @@ from rehearse.sources.ensemble import read_ensemble
 from rehearse.znodes import ZnodeTree
 
 _POLL_S: Final = 0.1
+_FAST_POLL_S: Final = 0.02  # the driver passes states within milliseconds
 _STILL_WAITING_S: Final = 10.0
 _MEASURE_S: Final = 1.0
 _READY_S: Final = 60.0
@@ -229,7 +230,7 @@ class Rehearsal:
             if here != last:
                 changed_s, last = time.monotonic(), here
             self._check_blocked(progress, time.monotonic() - changed_s)
-            await asyncio.sleep(_POLL_S)
+            await asyncio.sleep(_FAST_POLL_S)
 
     def _check_blocked(self, progress: Progress, seconds: float) -> None:
         limit_s = self.patience_s if progress.waiting_for else self.topics_limit_s
@@ -256,7 +257,7 @@ class Rehearsal:
             target.thaw()
         else:
             await target.start_again()
-        return FaultResult(str(fault), left)
+        return FaultResult(str(fault), left, time.time())
 
     def _target(self, participant: str) -> _Target:
         participants = self.participants

@@ -24,7 +24,7 @@ from rehearse.checks import scan
 from rehearse.cluster import Cluster, ServerProperties
 from rehearse.compare import Comparison, changed_znodes, compare, explained_by, restarts, rewritten
 from rehearse.copying import MIGRATION, copy_tree
-from rehearse.faults import Fault, FaultResult, parse_faults
+from rehearse.faults import Fault, parse_faults
 from rehearse.findings import KAFKA_VERSIONS, Finding, Severity
 from rehearse.kraft.jars import check_memory, memory_needed_mib
 from rehearse.kraft.storage import feature_level
@@ -190,18 +190,16 @@ class Run:
         seen = len(self.rehearsal.active.transitions)
         self.load.begin_phase(name)
         phase.load = self.load.phases[-1] if self.options.load else None
-        results = [await self._inject(fault) for fault in self._take(name)]
-        resumed_s = time.monotonic()
+        await self._inject_at(name)
         await play()
         phase.ended_s = time.time()
-        for result in results:
-            result.recovered_s = time.monotonic() - resumed_s
+        for result in self.report.faults:
+            if result.recovered_s is None:
+                result.recovered_s = phase.ended_s - result.returned_s
         active = self.rehearsal.active
         phase.transitions = active.transitions[seen:] if name == "hybrid" else []
         if name == "hybrid":
             phase.gap_s, phase.records = active.gap_s(), active.records
-            for fault in self.report.faults:
-                fault.recovered_s = fault.recovered_s or 0.0
         await self._compare(phase)
         self._keep_state(name)
 
@@ -210,14 +208,9 @@ class Run:
         self._pending = [fault for fault in self._pending if fault.moment != moment]
         return taken
 
-    async def _inject_at(self, state: str) -> None:
-        for fault in self._take(state):
-            await self._inject(fault)
-
-    async def _inject(self, fault: Fault) -> FaultResult:
-        result = await self.rehearsal.inject(fault)
-        self.report.faults.append(result)
-        return result
+    async def _inject_at(self, moment: str) -> None:
+        for fault in self._take(moment):
+            self.report.faults.append(await self.rehearsal.inject(fault))
 
     async def _compare(self, phase: Phase) -> None:
         explain = explained_by(self.findings, [restarts])

@@ -45,7 +45,9 @@ def _report() -> Report:
         [4, 5],
         [3000],
         phases=[phase],
-        faults=[FaultResult("hybrid:kill-broker", "driver DUAL_WRITE, /controller of 3000", 2.5)],
+        faults=[
+            FaultResult("hybrid:kill-broker", "driver DUAL_WRITE, /controller of 3000", 9.0, 2.5)
+        ],
         memory_mib={"controller 3000": 195},
     )
 
