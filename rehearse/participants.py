@@ -371,14 +371,16 @@ class Participants:
 
     def stop(self) -> None:
         """Stop every process: brokers, controllers, ZooKeeper. May be called twice."""
+        for broker in self.brokers.values():
+            broker.kill()  # the last one would wait for other leaders, and it has no records
         for node in self.nodes.values():
             node.request_stop()
-        for process in (*self.brokers.values(), *self.controllers.values()):
-            process.request_stop()
         for node in self.nodes.values():
             node.stop()
-        for process in (*self.brokers.values(), *self.controllers.values()):
-            process.stop()
+        for controller in self.controllers.values():
+            controller.request_stop()
+        for controller in self.controllers.values():
+            controller.stop()
         self.zookeeper.stop()
 
     def kill(self) -> None:

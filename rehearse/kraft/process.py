@@ -17,8 +17,8 @@ from rehearse.phases import LogLine, parse_log_line
 
 _MAIN_CLASS: Final = "kafka.Kafka"
 _LOG_CHUNK_BYTES: Final = 1 << 20
-# Kafka needs three seconds to end; with a dead quorum it tries for ever.
-_STOP_TIMEOUT_S: Final = 30.0
+# A controller needs three seconds to end, and a broker some more: its leaders move first.
+_STOP_TIMEOUT_S: Final = 20.0
 _LOGGING: Final = """\
 log4j.rootLogger=INFO, server
 log4j.appender.server=org.apache.log4j.FileAppender
