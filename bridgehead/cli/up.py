@@ -169,19 +169,18 @@ def up(
 
     The cluster is ready when every broker answers Metadata with all brokers and the controller.
     """
-    from bridgehead.cluster.cluster_file import load_settings
+    from bridgehead.cluster.cluster_file import load_settings, migration_overrides
     from bridgehead.cluster.up_environment import broker_properties, cluster_document, control_at
 
     _check_detach(detach, ui=ui, until_eof=until_eof)
     settings = load_settings(
         data_dir,
         config=config,
-        overrides=override or (),
+        overrides=(*migration_overrides(migrate), *(override or ())),
         brokers=brokers,
         base_port=base_port,
         ports_auto=ports == "auto",
         controller=controller,
-        migrate=migrate,
         zookeeper=zookeeper,
         allow_remote_plaintext=allow_remote_plaintext,
         seal_key=seal_key,

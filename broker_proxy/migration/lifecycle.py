@@ -46,8 +46,8 @@ _REGISTERS_AGAIN: Final = frozenset(
 )
 # What to do after an error of BrokerRegistration or BrokerHeartbeat.
 _REMEDIES: Final[Mapping[ErrorCode, str]] = {
-    ErrorCode.UNSUPPORTED_VERSION: "set inter.broker.protocol.version={level} of this broker and "
-    "the metadata.version of the controller to the same level",
+    ErrorCode.UNSUPPORTED_VERSION: "it has inter.broker.protocol.version={level}; set it to the "
+    "metadata.version of the controller",
     ErrorCode.INCONSISTENT_CLUSTER_ID: "format the controller's storage with the cluster id of "
     "ZooKeeper, {cluster_id}",
     ErrorCode.INVALID_REGISTRATION: "let inter.broker.listener.name of the controller name a "
