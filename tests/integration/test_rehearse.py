@@ -127,7 +127,9 @@ def test_leftover_migration_is_rejected_before_anything_starts(tmp_path: Path) -
     assert not out.exists()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)]
+)
 def test_interrupted_rehearsal_leaves_no_process_and_can_start_again(
     number: signal.Signals, source: str, tmp_path: Path
 ) -> None:
