@@ -111,7 +111,7 @@ class Rehearsal:
 
     async def tree(self) -> ZnodeTree:
         """Return the znodes of the rehearsal's ZooKeeper."""
-        return await read_ensemble(self.participants.connect)
+        return await read_ensemble(self.participants.connect, acls=False)
 
     async def wait(
         self,

@@ -136,7 +136,7 @@ class Run:
             await self._phases()
         except BlockedError as blocked:
             self.report.outcome, self.report.why = blocked.outcome.value, blocked.why
-            await self._note_changes()
+            self._note_changes(await self.rehearsal.tree())
         except (ClusterError, ConnectionLostError, SourceError) as error:
             if not self.report.phases:
                 raise
@@ -223,12 +223,13 @@ class Run:
             )
         self.load.pause()
         try:
-            kraft, written = await self._settled(zookeeper=name != "finalize")
+            kraft, tree = await self._settled()
+            written = items_of_znodes(tree)
             if name != "hybrid":
                 after = _without_load(kraft)
                 title = f"ZooKeeper before → KRaft after {name}"
                 phase.comparisons.append(compare(title, self.before, after, explain))
-            if written is not None:
+            if name != "finalize":
                 back = explained_by(
                     self.findings, [rewritten, lambda d: resurrected(d.item, written)]
                 )
@@ -237,29 +238,24 @@ class Run:
                 )
                 self.report.lost += self.load.missing(written, f"ZooKeeper after {name}")
             self.report.lost += self.load.missing(kraft, f"KRaft's log after {name}")
-            await self._note_changes()
+            self._note_changes(tree)
         finally:
             self.load.resume()
         for comparison in phase.comparisons:
             self.say(_summary(comparison))
 
-    async def _settled(self, *, zookeeper: bool) -> tuple[Items, Items | None]:
-        """Return what KRaft and ZooKeeper have once both have it all; they may never agree."""
-        if not zookeeper:
-            return self.rehearsal.metadata().items(), None
-        deadline = time.monotonic() + (_SETTLE_S if self.options.load else _LAG_S)
+    async def _settled(self) -> tuple[Items, ZnodeTree]:
+        """Return what KRaft and ZooKeeper have once both have the same; they may never have."""
+        is_written = self.report.phases[-1].name != "finalize"
+        limit_s = _SETTLE_S if self.options.load else _LAG_S
+        deadline = time.monotonic() + (limit_s if is_written else 0.0)
         while True:
-            kraft = self.rehearsal.metadata().items()
-            written = items_of_znodes(await self.rehearsal.tree())
-            if kraft == written or time.monotonic() > deadline:
-                return kraft, written
+            kraft, tree = self.rehearsal.metadata().items(), await self.rehearsal.tree()
+            if kraft == items_of_znodes(tree) or time.monotonic() > deadline:
+                return kraft, tree
             await asyncio.sleep(0.5)
 
-    async def _note_changes(self) -> None:
-        try:
-            after = await self.rehearsal.tree()
-        except SourceError:
-            return
+    def _note_changes(self, after: ZnodeTree) -> None:
         names = {item.name for item in self.load.facts if item.kind is Kind.TOKEN}
         self.report.changes = [
             change
