@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 
 _LINE: Final = re.compile(
     r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3})\] (TRACE|DEBUG|INFO|WARN|ERROR|FATAL) "
-    r"(.*?)(?: \(([\w.$]+)\))?$"
 )
+_LINE_CHARS_MAX: Final = 10_000  # a broker logs all of its partitions in one line
 _TRANSITION: Final = re.compile(r"\d+ transitioning from (\w+) to (\w+) state")
 _CLAIM: Final = re.compile(
     r"KRaft controller (\d+) (?:overwriting|creating) /controller .*ZK epoch (\d+)"
@@ -83,13 +83,17 @@ class Transition(NamedTuple):
 def parse_log_line(text: str) -> LogLine | None:
     """Return a line of the log, without secrets; None for a line of a stack trace."""
     match = _LINE.match(text)
+    text = text[:_LINE_CHARS_MAX]
     if match is None:
         # The reason of an error is on a line of its own, and so are its causes.
         is_reason = "xception" in text and not text.startswith("\t")
         return LogLine(None, "", without_secrets(text.strip())) if is_reason else None
     second = datetime.strptime(match[1], "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
     time_s = second.timestamp() + int(match[2]) / 1000
-    return LogLine(time_s, match[3], without_secrets(match[4]))
+    message, parenthesis, logger = text[match.end() :].rpartition(" (")
+    if not parenthesis or not logger.endswith(")") or " " in logger:
+        message = text[match.end() :]
+    return LogLine(time_s, match[3], without_secrets(message))
 
 
 def without_secrets(text: str) -> str:

@@ -35,8 +35,16 @@ def test_recorded_log_of_a_controller_has_every_state_in_order() -> None:
 
 def test_line_has_time_level_and_message() -> None:
     line = parse_log_line(_line("[X id=7] hello (world)", "WARN"))
-    assert line == LogLine(pytest.approx(1772600767.089), "WARN", "[X id=7] hello (world)")
+    assert line == LogLine(1772600767.089, "WARN", "[X id=7] hello (world)")
     assert parse_log_line("\tat kafka.Kafka$.main(Kafka.scala:1)") is None
+
+
+def test_long_line_is_cut_and_takes_no_time() -> None:
+    partitions = ", ".join(f"(topic-{number})" for number in range(200_000))
+    line = parse_log_line(_line(f"Loading {partitions}"))
+    assert line is not None
+    assert line.message.startswith("Loading (topic-0)")
+    assert len(line.message) < 10_000
 
 
 def test_reason_of_a_fault_is_on_the_next_line_and_said_once() -> None:
