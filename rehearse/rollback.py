@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import functools
 import logging
 import shlex
 import shutil
@@ -48,6 +47,7 @@ from rehearse.copying import (
 )
 from rehearse.load import Facts, missing
 from rehearse.metadata import Item, Items, Kind, items_of_znodes
+from rehearse.metadata_log import FOLDER
 from rehearse.participants import Participants
 from rehearse.rehearsal import PATIENCE_S, BlockedError, Rehearsal
 from rehearse.report.document import Phase, Report
@@ -58,8 +58,8 @@ from rehearse.znodes import SourceError, ZnodeTree
 
 TRAPS: Final = ("epochs", "controller", "migration")
 _AFTER_ROLLBACK: Final = "rehearsal-after-rollback"
-# Each start of the controller is one epoch of KRaft.
-_EPOCHS_ABOVE: Final = 2
+# More than a rollback and the restart before it add to /controller_epoch.
+_EPOCHS_ABOVE: Final = 5
 _ELECTION_S: Final = 20.0
 _TRIAL_TIMEOUT_MS: Final = 15_000
 
@@ -136,22 +136,15 @@ class Rollback:
         self.say("the rehearsal is where it was")
 
     async def _raise_krafts_epoch(self) -> None:
-        """Restart the controllers until KRaft's epoch is above ZooKeeper's."""
+        """Let the quorum remember more elections than ZooKeeper's controllers had."""
         znode = await read_znode(self.participants.connect, EPOCH)
         zookeepers = int(znode.data or b"0") if znode is not None else 0
-        while self.rehearsal.metadata().epoch <= zookeepers + _EPOCHS_ABOVE:
-            self.rehearsal.start_controllers(migrating=True)
-            before = self.rehearsal.metadata().epoch
-            await self.rehearsal.wait(
-                "an election in KRaft",
-                functools.partial(self._has_epoch_above, before),
-                _ELECTION_S,
-            )
-            for controller in self.participants.controllers.values():
-                controller.kill()
-
-    async def _has_epoch_above(self, epoch: int) -> bool:
-        return self.rehearsal.metadata().epoch > epoch
+        for controller in self.participants.controllers.values():
+            file = controller.log_dir / FOLDER / "quorum-state"
+            state = orjson.loads(file.read_bytes())
+            epoch = max(int(state["leaderEpoch"]), zookeepers) + _EPOCHS_ABOVE
+            file.write_bytes(orjson.dumps({**state, "leaderEpoch": epoch, "leaderId": -1}))
+            self.say(f"the next epoch of KRaft is {epoch + 1}; /controller_epoch is {zookeepers}")
 
     async def _back(self) -> None:
         if self.phase == "dual-write":
