@@ -75,6 +75,8 @@ class Rehearsal:
         self.participants = participants
         self.progress = {number: Progress() for number in participants.controllers}
         self.patience_s = patience_s
+        self.topics = 0
+        """How many topics there are, which makes steps longer."""
         self._say = say
         self._measured_s = 0.0
 
@@ -90,9 +92,11 @@ class Rehearsal:
     @property
     def topics_limit_s(self) -> float:
         """How long a step may take that reads every topic."""
-        return self.patience_s + _S_PER_TOPIC * self._topics
+        return self.patience_s + self._more_s
 
-    _topics = 0
+    @property
+    def _more_s(self) -> float:
+        return _S_PER_TOPIC * self.topics
 
     def metadata(self, until: MigrationState | None = None) -> Metadata:
         """Return what KRaft has; with `until`, what it had when it entered this state.
@@ -100,10 +104,10 @@ class Rehearsal:
         Raises:
             ClusterError: the log cannot be read.
         """
-        controller = next(
-            (c for c in self.participants.controllers.values() if c.is_running()),
-            next(iter(self.participants.controllers.values())),
-        )
+        controllers = self.participants.controllers
+        # Of a quorum, the leader has the newest records.
+        number = max(controllers, key=lambda n: (controllers[n].is_running(), self._rank(n)))
+        controller = controllers[number]
         try:
             return MetadataLog(controller.log_dir).read(until=until)
         except MetadataLogError as error:
@@ -182,10 +186,10 @@ class Rehearsal:
         for node in self.participants.nodes.values():
             node.start()
         self._say(f"our nodes start as brokers {_ids(self.participants.nodes)}")
-        await self.wait("the start of our nodes", self._nodes_serve, _READY_S)
+        within_s = _READY_S + self._more_s
+        await self.wait("the start of our nodes", self._nodes_serve, within_s)
         if awaits_controller and not hold_controller:
             await self.wait("a ZooKeeper controller", self.zookeeper_controller, _ELECTION_S)
-        self._topics = len((await self.tree()).children("/brokers/topics"))
 
     async def _nodes_serve(self) -> bool:
         return all(node.ready() is not None for node in self.participants.nodes.values())
@@ -300,14 +304,20 @@ class Rehearsal:
             async def start_kafka() -> None:
                 self.participants.start_broker(broker_id)
                 await self.wait(
-                    f"Kafka's broker {broker_id}", functools.partial(_serves, kafka), _JVM_S
+                    f"Kafka's broker {broker_id}",
+                    functools.partial(_serves, kafka),
+                    _JVM_S + self._more_s,
                 )
 
             return _Target(kafka.kill, kafka.freeze, kafka.thaw, start_kafka)
 
         async def start_node() -> None:
             node.start()
-            await self.wait(f"our broker {broker_id}", functools.partial(_is_ready, node), _READY_S)
+            await self.wait(
+                f"our broker {broker_id}",
+                functools.partial(_is_ready, node),
+                _READY_S + self._more_s,
+            )
 
         return _Target(node.kill, node.freeze, node.thaw, start_node)
 
@@ -339,7 +349,9 @@ class Rehearsal:
             if not node.is_running():
                 node.start()
                 await self.wait(
-                    f"our broker {broker_id}", functools.partial(_is_ready, node), _READY_S
+                    f"our broker {broker_id}",
+                    functools.partial(_is_ready, node),
+                    _READY_S + self._more_s,
                 )
                 self._say(f"broker {broker_id} is in ZooKeeper mode again")
 
@@ -360,7 +372,7 @@ class Rehearsal:
         for controller in self.participants.controllers.values():
             controller.stop()
         self.start_controllers(migrating=False)
-        await self.wait("the end of the migration", self._is_finalized, _JVM_S)
+        await self.wait("the end of the migration", self._is_finalized, _JVM_S + self._more_s)
 
     async def _is_finalized(self) -> bool:
         return self.metadata().state is MigrationState.POST_MIGRATION

@@ -90,6 +90,7 @@ class Rollback:
             self.folder, node_command=shlex.split(options.node_command)
         )
         self.rehearsal = Rehearsal(self.participants, say, patience_s=options.patience)
+        self.rehearsal.topics = sum(item.kind is Kind.TOPIC for item in self.before)
         plan = self.participants.plan
         self.report = Report(
             str(self.folder),

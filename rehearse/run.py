@@ -86,6 +86,7 @@ class Run:
         )
         plan = self.participants.plan
         self.rehearsal = Rehearsal(self.participants, self.tell, patience_s=options.patience)
+        self.rehearsal.topics = len(tree.children("/brokers/topics"))
         self.load = AdminLoad(self.participants.client_properties, len(plan.brokers))
         self.report = Report(
             source,
