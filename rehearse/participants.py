@@ -221,6 +221,7 @@ class Participants:
             load_password=secrets.token_hex(),
         )
         folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o700)  # Kafka logs a credential that it cannot read.
         write_json(folder / FILE, dataclasses.asdict(plan))
         return cls(folder, plan, node_command=node_command)
 

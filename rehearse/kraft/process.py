@@ -13,7 +13,7 @@ import psutil
 from bridgehead.cluster.child_process import die_with_parent, send_signal, start_child, stop_child
 from bridgehead.cluster.data_directory import write_private
 from bridgehead.cluster.properties import format_properties
-from rehearse.phases import LogLine, parse_log_line
+from rehearse.phases import LogLine, parse_log_line, without_secrets
 
 _MAIN_CLASS: Final = "kafka.Kafka"
 _LOG_CHUNK_BYTES: Final = 1 << 20
@@ -128,7 +128,7 @@ class KafkaProcess:
                 lines = path.read_text("utf-8", "replace").strip().splitlines()
                 causes = [line for line in lines if "xception" in line or "FATAL" in line]
                 if causes:
-                    return causes[-1].strip()
+                    return without_secrets(causes[-1].strip())
         return ""
 
     def measure(self) -> None:

@@ -87,6 +87,7 @@ def test_plan_is_opened_again_and_shows_no_secret(participants: Participants) ->
     assert plan.load_password not in repr(plan)
     file = participants.folder / "rehearsal.json"
     assert file.stat().st_mode & 0o077 == 0
+    assert participants.folder.stat().st_mode & 0o077 == 0
     assert read_json(file) == orjson.loads(orjson.dumps(dataclasses.asdict(plan)))
 
 
