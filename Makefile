@@ -190,10 +190,16 @@ fmt: setup ## [Change] format and fix
 
 check: lint proto-check test test-long ## [Change] lint, types, generated code, test and test-long
 
-KAFKA_JARS = $(HOME)/.cache/bridgehead/kafka-3.9.1
+KAFKA ?= 3.9.1
+KAFKA_JARS = $(HOME)/.cache/bridgehead/kafka-$(KAFKA)
 
-kafka-jars: ## fetch the jars of Kafka 3.9.1 with Maven, for comparisons
-	@mvn -q -B -f bench/kafka_jars.xml dependency:copy-dependencies -DoutputDirectory=$(KAFKA_JARS)
+kafka-jars: ## fetch the jars of Kafka with Maven, for comparisons and rehearsals (KAFKA=3.9.2)
+	@test -f $(KAFKA_JARS)/kafka_2.13-$(KAFKA).jar -a -f $(KAFKA_JARS)/slf4j-reload4j-1.7.36.jar || \
+		mvn -q -B -f bench/kafka_jars.xml dependency:copy-dependencies -Dkafka.version=$(KAFKA) -DoutputDirectory=$(KAFKA_JARS)
+
+.PHONY: rehearse-all
+rehearse-all: setup kafka-jars ## [Break and judge] give every seeded inconsistency to a real KRaft controller (KAFKA=3.9.2)
+	@PYTHONPATH=. $(BIN)/python -m rehearse.seeded --kafka $(KAFKA) $(ARGS)
 
 TLC_JARS = $(HOME)/.cache/bridgehead/tlc-1.1.0
 
