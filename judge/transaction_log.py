@@ -51,6 +51,7 @@ class LoggedOperation:
     version: int = -1
     ephemeral: bool = False
     error: int = 0
+    acl: bytes | None = None  # of a create or set_acl: the entries as Jute encodes them
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +99,13 @@ class _Reader:
     def text(self) -> str:
         return (self.buffer() or b"").decode("utf-8", "replace")
 
-    def acl(self) -> None:
+    def acl(self) -> bytes:
+        start = self._at
         for _ in range(max(self.number(), 0)):
             self.number()
             self.buffer()
             self.buffer()
+        return self._data[start : self._at]
 
     def is_done(self) -> bool:
         return self._at >= len(self._data)
@@ -111,9 +114,9 @@ class _Reader:
 def _operation(kind: int, record: _Reader) -> LoggedOperation:
     if kind in _CREATES:
         path, data = record.text(), record.buffer()
-        record.acl()
+        acl = record.acl()
         ephemeral = record.flag() if kind in (CREATE, CREATE2) else False
-        return LoggedOperation("create", path, data, 0, ephemeral)
+        return LoggedOperation("create", path, data, 0, ephemeral, acl=acl)
     if kind in _DELETES:
         return LoggedOperation("delete", record.text())
     if kind == SET_DATA:
@@ -122,7 +125,7 @@ def _operation(kind: int, record: _Reader) -> LoggedOperation:
         # ZooKeeper logs the znode's version plus one, even if the check accepts any version.
         return LoggedOperation("check", record.text(), None, record.number() - 1)
     if kind == SET_ACL:
-        return LoggedOperation("set_acl", record.text())
+        return LoggedOperation("set_acl", record.text(), acl=record.acl())
     if kind == ERROR:
         return LoggedOperation("error", error=record.number())
     return LoggedOperation("other")

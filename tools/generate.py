@@ -21,11 +21,13 @@ from event_log import events, evidence
 from judge import properties, verdicts
 from judge.unjudged import UNJUDGED
 from metrics import names
+from tools.generate_benchmarks import benchmarks_page
 from tools.generate_chaos import chaos_page
 from tools.generate_control_api import control_api_page
 from tools.generate_deviations import deviations_page
 from tools.generate_kafka_bugs import kafka_bugs_page
 from tools.generate_kill_matrix import kill_matrix_page
+from tools.generate_migration_findings import migration_findings_page
 from tools.generate_reference import MARK, commands_page, configuration_page, python_api_page
 from tools.markdown import one_line_per_paragraph
 from tools.reachable_code import rights_and_errors
@@ -399,6 +401,7 @@ class Page(NamedTuple):
 
 PAGES: Final[Mapping[str, Page]] = {
     "apis.md": Page(apis_page, ("tools/generate.py", "bridgehead/kafka_wire/apis.py")),
+    "benchmarks.md": Page(benchmarks_page, ("tools/generate_benchmarks.py", "bench/results.json")),
     "chaos.md": Page(
         chaos_page,
         ("tools/generate_chaos.py", "chaos/scenarios", "chaos/faults", "chaos/workloads"),
@@ -417,6 +420,10 @@ PAGES: Final[Mapping[str, Page]] = {
         kill_matrix_page, ("tools/generate_kill_matrix.py", "tests/kill_matrix")
     ),
     "metrics.md": Page(metrics_page, ("metrics/names.py", "tools/generate.py")),
+    "migration-findings.md": Page(
+        migration_findings_page,
+        ("tools/generate_migration_findings.py", "rehearse/checks", "rehearse/seeds.py"),
+    ),
     "properties.md": Page(
         properties_page,
         ("judge/properties", "judge/verdicts.py", "judge/unjudged.py", "event_log/evidence.py"),

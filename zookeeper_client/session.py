@@ -40,7 +40,7 @@ from cluster_model.session_state import (
     SessionState,
     ZooKeeperRejectedError,
 )
-from cluster_model.znodes.access import OPEN_ACCESS, ZooKeeperAccess
+from cluster_model.znodes.access import OPEN_ACCESS, ZnodeAcl, ZooKeeperAccess
 from cluster_model.znodes.operations import Create, Operation
 from zookeeper_client.tls_handler import TlsHandler
 from zookeeper_client.wire import (
@@ -48,6 +48,7 @@ from zookeeper_client.wire import (
     MultiResult,
     PrebuiltMulti,
     Read,
+    ReadDenied,
     ReadResult,
     Stat,
     ZnodeData,
@@ -215,8 +216,9 @@ class ZooKeeperSession:
             hosts=hosts,
             timeout=session_timeout_ms / 1000,
             handler=_LoopHandler(self._loop, access.tls),
+            # Without jitter: kazoo multiplies each delay with it, so the delays would shrink to 0.
             connection_retry=KazooRetry(
-                max_tries=-1, delay=_RECONNECT_DELAY_S, backoff=1, max_jitter=0.2
+                max_tries=-1, delay=_RECONNECT_DELAY_S, backoff=1, max_jitter=0
             ),
             randomize_hosts=True,
             auth_data=[("digest", access.credential.text)] if access.credential else None,
@@ -464,14 +466,33 @@ class ZooKeeperSession:
         Reads in the same request see one state of ZooKeeper. Different requests may see different
         states.
         """
-        chunks = [
-            reads[start : start + READS_PER_REQUEST]
+        return cast(list[ReadResult], await self._read(reads, may_be_denied=False))
+
+    async def read_allowed(self, reads: Sequence[Read]) -> list[ReadResult | ReadDenied]:
+        """Read as `read` does; a znode that this session may not read is ReadDenied."""
+        return await self._read(reads, may_be_denied=True)
+
+    async def _read(
+        self, reads: Sequence[Read], *, may_be_denied: bool
+    ) -> list[ReadResult | ReadDenied]:
+        requests = [
+            MultiRead(
+                reads[start : start + READS_PER_REQUEST], self._chroot, may_be_denied=may_be_denied
+            )
             for start in range(0, len(reads), READS_PER_REQUEST)
         ]
-        replies = await asyncio.gather(
-            *(self._send(MultiRead(chunk, self._chroot)) for chunk in chunks)
-        )
+        replies = await asyncio.gather(*map(self._send, requests))
         return [result for reply in replies for result in reply]
+
+    async def acl(self, path: str) -> tuple[ZnodeAcl, ...] | None:
+        """Return a znode's ACL; None if it does not exist or this session may not read it."""
+        try:
+            entries, _ = await self._watchable(
+                lambda _watcher: self._client.get_acls_async(self._chroot + path), None
+            )
+        except ZooKeeperRejectedError:
+            return None
+        return tuple(ZnodeAcl(entry.perms, entry.id.scheme, entry.id.id) for entry in entries)
 
     def encode(self, operation: Operation) -> bytes:
         """Return an operation's bytes, for `multi`."""

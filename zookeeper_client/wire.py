@@ -34,6 +34,7 @@ _HEADERS: Final = {
 }
 _EPHEMERAL, _SEQUENTIAL = 1, 2
 NO_NODE: Final = -101
+NO_AUTH: Final = -102
 BAD_VERSION: Final = -103
 NODE_EXISTS: Final = -110
 
@@ -170,6 +171,12 @@ class ReadChildren(NamedTuple):
 
 
 Read = ReadData | ReadChildren
+
+
+class ReadDenied(NamedTuple):
+    """The znode's ACL does not allow the session to read it."""
+
+
 # ZnodeData for ReadData, a list of names for ReadChildren; None if the znode does not exist.
 ReadResult = ZnodeData | list[str] | None
 ReadMany = Callable[[Sequence[Read]], Awaitable[list[ReadResult]]]  # a session's multi-read
@@ -180,9 +187,11 @@ class MultiRead:
 
     type = _MULTI_READ
 
-    def __init__(self, reads: Sequence[Read], chroot: str) -> None:
+    def __init__(self, reads: Sequence[Read], chroot: str, *, may_be_denied: bool = False) -> None:
+        """`may_be_denied`: the result of a read without the right is ReadDenied, no error."""
         self._reads = reads
         self._chroot = chroot
+        self._may_be_denied = may_be_denied
 
     def serialize(self) -> bytes:
         """Return the body; MultiRead cannot set watches."""
@@ -195,9 +204,9 @@ class MultiRead:
         parts.append(_DONE)
         return b"".join(parts)
 
-    def deserialize(self, data: bytes, offset: int) -> list[ReadResult]:
+    def deserialize(self, data: bytes, offset: int) -> list[ReadResult | ReadDenied]:
         """Decode the reply: one result per read, None when the znode does not exist."""
-        results: list[ReadResult] = []
+        results: list[ReadResult | ReadDenied] = []
         data += _LENGTH(0)  # `unpack` needs an int after every header; the last one has none.
         unpack, stat_size = _RESULT.unpack_from, _STAT.size
         (kind, done, _, number) = unpack(data, offset)
@@ -215,6 +224,8 @@ class MultiRead:
                 results.append(names)
             elif number == NO_NODE:
                 results.append(None)
+            elif number == NO_AUTH and self._may_be_denied:
+                results.append(ReadDenied())
             else:
                 raise ValueError(f"MultiRead returned error {number}")
             (kind, done, _, number) = unpack(data, offset)

@@ -10,7 +10,18 @@ from typing import Annotated
 import typer
 
 import bridgehead
-from bridgehead.cli import controller, faults, modules, node, status, ui, up, upgrade, zookeeper
+from bridgehead.cli import (
+    controller,
+    faults,
+    modules,
+    node,
+    rehearse,
+    status,
+    ui,
+    up,
+    upgrade,
+    zookeeper,
+)
 from bridgehead.cli.options import say
 from bridgehead.cli.tools import TOOLS
 from bridgehead.cli.tools.tool import ToolCommand, as_command
@@ -40,6 +51,7 @@ GROUPS = (
     ("demo", modules.demo_app),
     ("pipeline", modules.pipeline_app),
     ("chaos", modules.chaos_app),
+    ("rehearse", rehearse.app),
     ("faults", faults.app),
 )
 

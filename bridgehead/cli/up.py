@@ -18,10 +18,10 @@ from bridgehead.cli.options import (
     say,
     say_on_stderr,
 )
-from bridgehead.cli.ui import Page
 
 if TYPE_CHECKING:
     from bridgehead.cluster.settings import ClusterSettings
+    from bridgehead.ui.processes import Page
 
 BrokersOption = Annotated[
     int | None,
@@ -194,6 +194,8 @@ def up(
         advertised=advertised,
     )
     _check_properties(settings, strict=strict)
+    from bridgehead.ui.processes import Page
+
     with Page(data_dir if ui else None) as page:
         _start(
             settings, data_dir, page, detach=detach, until_eof=until_eof, json_output=json_output

@@ -1,4 +1,4 @@
-"""`bridgehead zookeeper start | run`: restart a cluster's ZooKeeper, or run one for containers."""
+"""`bridgehead zookeeper start | run | dump`: restart ZooKeeper, run one, or dump its znodes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,18 @@ from typing import Annotated
 
 import typer
 
-from bridgehead.cli.options import DEFAULT_DATA_DIR, DataDirOption, say
+from bridgehead.cli.options import DEFAULT_DATA_DIR, DataDirOption, run_module, say
+from bridgehead.cli.rehearse import (
+    ChrootOption,
+    ServerPropertiesOption,
+    SnapshotOption,
+    TransactionLogsOption,
+    ZooKeeperOption,
+    optional_arguments,
+    source_arguments,
+)
 
-app = typer.Typer(no_args_is_help=True, help="Restart a cluster's ZooKeeper, or run a server.")
+app = typer.Typer(no_args_is_help=True, help="Restart a cluster's ZooKeeper, run one, or dump one.")
 
 _LOGGING = """\
 status = error
@@ -93,3 +102,34 @@ def run(
     sys.stdout.flush()
     # Replaces this process, so that signals reach the server and its exit status is returned.
     os.execv(command[0], command)  # noqa: S606
+
+
+@app.command()
+def dump(
+    *,
+    to: Annotated[Path, typer.Option(metavar="FILE", help="The file to write.")],
+    zookeeper: ZooKeeperOption = None,
+    snapshot: SnapshotOption = None,
+    chroot: ChrootOption = None,
+    transaction_logs: TransactionLogsOption = None,
+    server_properties: ServerPropertiesOption = None,
+    seal: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="KEYFILE",
+            help="Keep the secrets, encrypted with the key in KEYFILE; a new one is created.",
+        ),
+    ] = None,
+) -> None:
+    """Write Kafka's znodes to a file, without secrets, for `bridgehead rehearse`.
+
+    Nothing is written to ZooKeeper. Credentials, tokens, passwords and unknown configs are left
+    out, unless --seal encrypts them.
+    """
+    files = [f"--server-properties={file}" for file in server_properties or ()]
+    run_module(
+        "rehearse.dumping",
+        *source_arguments(zookeeper, snapshot, dumps=False),
+        *optional_arguments(to=to, chroot=chroot, transaction_logs=transaction_logs, seal=seal),
+        *files,
+    )

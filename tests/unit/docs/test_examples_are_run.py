@@ -34,8 +34,11 @@ RUN_ELSEWHERE: Final[Mapping[Printed, str]] = {
     Printed("README.md", "bridgehead up --detach --override"): (
         "tests/integration/test_examples.py::test_the_rules_on_readmes_first_screen_act_as_it_says"
     ),
-    Printed("README.md", "make image-offline"): (
-        "tests/docker/test_images.py::test_commands_of_the_container_section_work"
+    Printed("README.md", "docker run --detach"): (
+        "tests/docker/test_container.py::test_commands_of_the_page_work"
+    ),
+    Printed("docs/containers.md", "make image-offline"): (
+        "tests/docker/test_images.py::test_commands_that_start_a_compose_cluster_work"
     ),
     Printed("docs/container.md", "docker run --detach"): (
         "tests/docker/test_container.py::test_commands_of_the_page_work"
@@ -48,6 +51,7 @@ RUN_ELSEWHERE: Final[Mapping[Printed, str]] = {
     ),
 }
 _FETCHES: Final = "it fetches packages: `make first-hour` runs it"
+_REHEARSED = "they need Kafka's jars: tests/integration/test_rehearse.py runs the commands"
 _NO_COMMANDS: Final = "it shows text, no commands"
 NOT_RUN: Final[Mapping[Printed, str]] = {
     Printed("ARCHITECTURE.md", " client ──1"): _NO_COMMANDS,
@@ -57,6 +61,12 @@ NOT_RUN: Final[Mapping[Printed, str]] = {
     Printed("docs/chaos.md", "bridgehead chaos list"): (
         "it takes minutes: tests/integration/test_chaos.py runs some scenarios"
     ),
+    Printed("docs/chaos.md", "bridgehead chaos explore"): (
+        "it takes minutes: tests/unit/chaos/test_explore.py explores less"
+    ),
+    Printed("docs/guides/from-zookeeper-to-kraft.md", "own/znodes.jsonl: 1 topic"): _NO_COMMANDS,
+    Printed("docs/guides/from-zookeeper-to-kraft.md", "make kafka-jars"): _REHEARSED,
+    Printed("docs/guides/from-zookeeper-to-kraft.md", "bridgehead rehearse rollback"): _REHEARSED,
     Printed("docs/client-suites.md", "git clone"): (
         "it needs the public repositories and the jars of Kafka"
     ),
@@ -108,7 +118,7 @@ def not_followed(page: str, text: str) -> Iterator[Block]:
 
     A block that is a file counts as run if a later block names the file or its module.
     """
-    skipped = ("In containers", *FOLLOWED.get(page, ()))
+    skipped = FOLLOWED.get(page, ())
     printed = list(blocks(text))
     for number, block in enumerate(printed):
         later = "".join(part.text for part in printed[number:] if part.language == "sh")

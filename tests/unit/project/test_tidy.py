@@ -27,7 +27,7 @@ SOURCE_DOT_FOLDERS = {".ci", ".github"}
 LINES_OF_A_FUNCTION_MAX = 60
 TOP_LEVEL_NAMES = (
     *("cluster_model", "event_log", "metrics", "envelope", "zookeeper_client", "data_plane"),
-    *("controller", "broker_proxy", "node", "judge", "chaos"),
+    *("controller", "broker_proxy", "node", "judge", "chaos", "rehearse"),
     *("demo", "pipeline"),
     *("bench", "deploy", "tools", "tests"),
 )

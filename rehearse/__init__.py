@@ -1,0 +1,1 @@
+"""Rehearses the migration of a cluster's metadata from ZooKeeper to KRaft."""
