@@ -116,6 +116,15 @@ class Node:
         if data_plane is not None:
             data_plane.check_owner(await watcher.until_reply(watcher.find_cluster_id))
 
+    async def _create_paths(self) -> None:
+        """Create the persistent paths of the cluster, unless they exist."""
+        parts, watcher = self._parts, self._parts.broker.watcher
+        # Repeat until the new paths are visible: this broker's ZooKeeper server may lag behind.
+        has_paths = partial(watcher.has_start_up_paths, parts.start_up_paths)
+        while not await watcher.until_reply(has_paths):
+            new_id = encode_uuid(uuid.uuid4().bytes)
+            await watcher.until_reply(partial(parts.controller.prepare, new_id))
+
     def _start_migration(self) -> None:
         parts = self._parts
         if parts.migration is not None:
