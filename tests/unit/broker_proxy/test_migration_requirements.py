@@ -447,7 +447,7 @@ async def test_a_controller_without_the_right_is_named_once(
     assert "super.users" in warning
 
 
-async def test_a_broker_stops_at_once_if_no_controller_answers() -> None:
+async def test_a_broker_stops_at_once_if_no_controller_responds() -> None:
     controllers = Controllers()
     async with Running(PRODUCTION, controllers) as lifecycle:
         await until(lambda: not lifecycle.is_fenced)
