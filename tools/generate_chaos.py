@@ -87,9 +87,9 @@ from 0 in the order of their arrival:
 | deviation | does |
 |---|---|
 | `later` | the message arrives after the next message of another link |
-| `held` | the message, and what follows it on its link, arrives 3 s later: after the session timeout |
+| `held` | the message, and what follows on its link, arrives 3 s later: after the session timeout |
 | `lost` | the connection breaks; the message and what follows it are lost |
-| `killed` | the receiver's process is killed before; at most one process is killed |
+| `killed` | the receiver's process is killed before it arrives; at most one process is killed |
 | `expired` | the ZooKeeper session of the sender ends before the message arrives |
 
 The messages are Envelopes, replies and metadata between the nodes, multis, ZooKeeper's replies to
