@@ -25,7 +25,7 @@ from spec.paths import FILE, GOALS, Path, follow, read_paths, search, write_path
 
 _CANNOT_RUN: Final = 4
 _LIVENESS: Final = "EveryRequestEnds"
-_BEHAVIOURS: Final = 200_000
+_BEHAVIOURS: Final = 20_000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -140,8 +140,11 @@ def _simulate(model: Model, behaviours: int) -> bool:
     began_s = time.monotonic()
     outcome = check(larger, options=("-simulate", f"num={behaviours}", "-depth", "100"))
     seconds = time.monotonic() - began_s
-    states = f"{outcome.generated:11,} states, {seconds:5.1f} s: {outcome.violated or 'holds'}"
-    print(f"{model.name:14}{states}", flush=True)
+    print(
+        f"{model.name:14}{behaviours:9,} behaviours, {seconds:5.1f} s: "
+        f"{outcome.violated or 'holds'}",
+        flush=True,
+    )
     if outcome.violated:
         _print_trace(outcome)
     return not outcome.violated
