@@ -97,7 +97,8 @@ them, and fired watches. First all schedules with one deviation are tried, then 
 so on.
 
 A *history* is what each process and ZooKeeper received, in order. If a run reaches a state that an
-earlier run had, the run is cut off: it would continue in the same way. The default judge judges
+earlier run had, the run is cut off: it would continue in the same way. Times are not part of a
+state, so a run that differs from an earlier one only in times is cut off, too. The judge judges
 each history; what it finds violated is printed with the schedule. `--replay 2:lost,5:killed` runs
 one schedule again. Timers, heartbeats, reads of ZooKeeper and the client's own connection keep
 their default times.
