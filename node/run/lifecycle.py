@@ -73,11 +73,7 @@ class Node:
         )
         await watcher.open()
         await self._check_logs()  # before this node writes anything
-        # Repeat until the new paths are visible: this broker's ZooKeeper server may lag behind.
-        has_paths = partial(watcher.has_start_up_paths, parts.start_up_paths)
-        while not await watcher.until_reply(has_paths):
-            new_id = encode_uuid(uuid.uuid4().bytes)
-            await watcher.until_reply(partial(parts.controller.prepare, new_id))
+        await self._create_paths()
         if parts.direct is not None:
             await parts.direct.open()
         state.cluster_id = await watcher.until_reply(watcher.cluster_id)
@@ -105,6 +101,14 @@ class Node:
         self._register_gauges(server)
         self._schedule_snapshot()
         return server
+
+    async def _create_paths(self) -> None:
+        """Repeat until the new paths are visible: this broker's ZooKeeper server may lag behind."""
+        parts, watcher = self._parts, self._parts.broker.watcher
+        has_paths = partial(watcher.has_start_up_paths, parts.start_up_paths)
+        while not await watcher.until_reply(has_paths):
+            new_id = encode_uuid(uuid.uuid4().bytes)
+            await watcher.until_reply(partial(parts.controller.prepare, new_id))
 
     async def _check_logs(self) -> None:
         """Raise OSError if the logs belong to another cluster or broker."""

@@ -428,3 +428,12 @@ async def test_a_controller_without_the_right_is_named_once(
     (warning,) = [record.getMessage() for record in caplog.records]
     assert "User:ANONYMOUS lacks CLUSTER_ACTION" in warning
     assert "super.users" in warning
+
+
+async def test_a_broker_stops_at_once_if_no_controller_responds() -> None:
+    controllers = Controllers()
+    async with Running(PRODUCTION, controllers) as lifecycle:
+        await until(lambda: not lifecycle.is_fenced)
+        controllers.active = None
+        async with asyncio.timeout(LIMIT_S):
+            assert not await lifecycle.leave(60)
