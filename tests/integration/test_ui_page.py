@@ -418,6 +418,9 @@ def test_only_the_page_itself_gets_responses(run: Path, tmp_path: Path) -> None:
         assert (
             response_of(address, "GET", f"{path}about.json", {"Origin": f"http://{host}"})[0] == 200
         )
+        # A link may lead to the page, as the link to the page of a scenario does.
+        link = {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "navigate"}
+        assert response_of(address, "GET", path, {**link, "Sec-Fetch-Dest": "document"})[0] == 200
         for wrong in ("/", "/about.json", "/wrong/about.json", f"{path[:-2]}/about.json"):
             assert response_of(address, "GET", wrong, {})[0] == 404, wrong
         for headers in (
@@ -426,6 +429,8 @@ def test_only_the_page_itself_gets_responses(run: Path, tmp_path: Path) -> None:
             {"Origin": "http://evil.example"},
             {"Origin": "null"},
             {"Sec-Fetch-Site": "cross-site"},
+            {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors"},
+            {**link, "Sec-Fetch-Dest": "iframe"},
         ):
             assert response_of(address, "GET", f"{path}about.json", headers)[0] == 403, headers
         for name in ("..%2fserver.py", "server.py", "%2e%2e/server.py", "style.css/"):
