@@ -55,12 +55,12 @@ export class BreakIt {
     const id = `${action.name}-${name}`;
     const options = { broker: this.page.cluster.brokers.map(String), scenario: this.scenarios }[kind] ?? choices;
     if (kind === "text" || kind === "number") {
-      const input = html("input", { id, value, size: 10 });
+      const input = html("input", { id, value, size: kind === "number" ? 6 : 16 });
       html("label", { for: id }, `${title} `, input);
       return input;
     }
     const select = html("select", { id, "data-kind": kind }, (isOptional ? [""] : []).concat(options).map((option) =>
-      html("option", { value: option, selected: option === value }, option || "as by default")));
+      html("option", { value: option, selected: option === value }, option || "default")));
     html("label", { for: id }, `${title} `, select);
     return select;
   }
