@@ -202,7 +202,7 @@ class Rollback:
     async def _leads_nothing(self, broker_id: int) -> bool:
         tree = await self.rehearsal.tree()
         return not any(
-            state.get("leader") == broker_id and len(state.get("isr", ())) > 1
+            state.get("leader") == broker_id and len(_list(state.get("isr"))) > 1
             for state in _states(tree)
         )
 
@@ -250,6 +250,10 @@ def _states(tree: ZnodeTree) -> list[dict[str, Any]]:
             if isinstance(content, dict):
                 states.append(content)
     return states
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _highest_state_epoch(tree: ZnodeTree) -> int:
