@@ -196,7 +196,8 @@ def test_metadata_goes_to_kraft_and_back(
             assert clients_see(ours.bootstrap_servers) <= {1, 2, 3}
 
             ours.stop_node(2)  # It asks the controller to move its leaderships.
-            assert "entering controlled shutdown" in kraft.log
+            assert "broker 2 has requested and been granted a controlled shutdown" in kraft.log
+            assert "request from broker 2 to shut down has been granted" in kraft.log
             records.wait_for_more()
             ours.start_node(2)
             wait_until(lambda: follow_kraft(ours), timeout_s=30)
