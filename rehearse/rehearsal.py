@@ -340,6 +340,17 @@ class Rehearsal:
             )
             self._say(f"broker {broker_id} is now a real Kafka broker in KRaft mode")
 
+    async def start_kraft_brokers(self) -> None:
+        """Start Kafka's brokers at once, which have all left before."""
+        for broker_id in self.participants.brokers:
+            self.participants.start_broker(broker_id)
+        for broker_id, broker in self.participants.brokers.items():
+            await self.wait(
+                f"Kafka's broker {broker_id}",
+                functools.partial(_serves, broker),
+                _JVM_S + self._more_s,
+            )
+
     async def back_to_nodes(self) -> None:
         """Replace Kafka's brokers by our nodes in migration mode, one by one."""
         for broker_id, broker in self.participants.brokers.items():

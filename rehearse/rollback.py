@@ -131,8 +131,7 @@ class Rollback:
             await self.rehearsal.start_cluster(awaits_controller=False)
         self.rehearsal.start_controllers()
         if self.phase == "dual-write":
-            for broker_id in self.participants.brokers:
-                self.participants.start_broker(broker_id)
+            await self.rehearsal.start_kraft_brokers()
         await self.rehearsal.until_dual_write()
         self.say("the rehearsal is where it was")
 
