@@ -37,7 +37,7 @@ _FAST_POLL_S: Final = 0.02  # the driver passes states within milliseconds
 _STILL_WAITING_S: Final = 10.0
 _MEASURE_S: Final = 1.0
 _READY_S: Final = 60.0
-_JVM_S: Final = 60.0
+_JVM_S: Final = 120.0
 _LEAVE_S: Final = 60.0
 _ELECTION_S: Final = 30.0
 # The migration reads and syncs with two round trips per topic: 5 ms per topic on a busy laptop.
@@ -336,7 +336,9 @@ class Rehearsal:
             broker = self.participants.brokers[broker_id]
             self.participants.start_broker(broker_id)
             await self.wait(
-                f"Kafka's broker {broker_id}", functools.partial(_serves, broker), _JVM_S
+                f"Kafka's broker {broker_id}",
+                functools.partial(_serves, broker),
+                _JVM_S + self._more_s,
             )
             self._say(f"broker {broker_id} is now a real Kafka broker in KRaft mode")
 
