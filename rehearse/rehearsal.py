@@ -214,7 +214,7 @@ class Rehearsal:
         )
 
     async def until_dual_write(self, at: Callable[[str], Awaitable[None]] | None = None) -> None:
-        """Return when the controller is in DUAL_WRITE; `at` is called with each state that it enters.
+        """Return when the controller is in DUAL_WRITE; `at` gets each state that it enters.
 
         Raises:
             BlockedError: it dies, or waits for the same longer than `patience_s`.
