@@ -139,12 +139,26 @@ class Rollback:
         """Let the quorum remember more elections than ZooKeeper's controllers had."""
         znode = await read_znode(self.participants.connect, EPOCH)
         zookeepers = int(znode.data or b"0") if znode is not None else 0
+        epoch = max(self.rehearsal.metadata().epoch, zookeepers) + _EPOCHS_ABOVE
+        self._remember_epoch(epoch)
+        self.say(f"the next epoch of KRaft is {epoch + 1}; /controller_epoch is {zookeepers}")
+
+    def _remember_epoch(self, epoch: int) -> None:
+        """Write the state of a quorum that has had `epoch` elections."""
+        voters = [{"voterId": number} for number in self.participants.plan.controllers]
+        state = {
+            "clusterId": "",
+            "leaderId": -1,
+            "leaderEpoch": epoch,
+            "votedId": -1,
+            "appliedOffset": 0,
+            "currentVoters": voters,
+            "data_version": 0,
+        }
         for controller in self.participants.controllers.values():
-            file = controller.log_dir / FOLDER / "quorum-state"
-            state = orjson.loads(file.read_bytes())
-            epoch = max(int(state["leaderEpoch"]), zookeepers) + _EPOCHS_ABOVE
-            file.write_bytes(orjson.dumps({**state, "leaderEpoch": epoch, "leaderId": -1}))
-            self.say(f"the next epoch of KRaft is {epoch + 1}; /controller_epoch is {zookeepers}")
+            folder = controller.log_dir / FOLDER
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "quorum-state").write_bytes(orjson.dumps(state))
 
     async def _back(self) -> None:
         if self.phase == "dual-write":
@@ -207,10 +221,14 @@ class Rollback:
 
     async def _second_attempt(self) -> None:
         """Migrate again, with a new log of the controllers."""
+        epoch = self.rehearsal.metadata().epoch
         for controller in self.participants.controllers.values():
             shutil.rmtree(controller.log_dir)
+        if self.trap == "migration":
+            # Kafka compares epochs first: below the one in /migration, it would wait for ever.
+            self._remember_epoch(epoch)
         for progress in self.rehearsal.progress.values():
-            progress.restarted()
+            progress.begin_again()
         self.rehearsal.start_controllers()
         await self.rehearsal.until_dual_write()
 
