@@ -31,7 +31,7 @@ import orjson
 
 from bridgehead.admin import AdminClient, NewTopicWithReplication
 from bridgehead.admin.errors import AdminError
-from bridgehead.cluster.data_directory import read_json
+from bridgehead.cluster.data_directory import read_json, write_json
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.exit_codes import ExitCode
 from cluster_model.session_state import ConnectionLostError
@@ -57,6 +57,7 @@ from rehearse.run import STATE_FILE, clock
 from rehearse.znodes import SourceError, ZnodeTree
 
 TRAPS: Final = ("epochs", "controller", "migration")
+_BACK: Final = "zookeeper"  # the phase in the state file after a rollback
 _AFTER_ROLLBACK: Final = "rehearsal-after-rollback"
 # More than a rollback and the restart before it add to /controller_epoch.
 _EPOCHS_ABOVE: Final = 5
@@ -75,7 +76,13 @@ class Rollback:
                 f"{self.folder} has no rehearsal that reached a phase: `bridgehead rehearse run` "
                 "first."
             )
+        self.state = state
         self.phase = str(state["phase"])
+        if self.phase == _BACK:
+            raise ClusterError(
+                "The rehearsal is back in ZooKeeper already: `bridgehead rehearse run` begins a "
+                "new one."
+            )
         if self.phase == "finalize":
             raise ClusterError(
                 "The rehearsal is finalized, and so there is no way back: Kafka writes nothing to "
@@ -107,9 +114,11 @@ class Rollback:
         began_s = time.monotonic()
         try:
             await self._start_again()
+            self._keep_phase(_BACK)
             await self._phase(f"rollback from {self.phase}", self._back)
             if self.again or self.trap == "migration":
                 await self._phase("second attempt", self._second_attempt)
+                self._keep_phase("hybrid")
         except BlockedError as blocked:
             self.report.outcome, self.report.why = blocked.outcome.value, blocked.why
         except (ClusterError, ConnectionLostError, SourceError) as error:
@@ -120,6 +129,9 @@ class Rollback:
             self.participants.stop()
         self.report.seconds = time.monotonic() - began_s
         return self.report
+
+    def _keep_phase(self, phase: str) -> None:
+        write_json(self.folder / STATE_FILE, {**self.state, "phase": phase})
 
     async def _start_again(self) -> None:
         zookeeper = self.participants.zookeeper
