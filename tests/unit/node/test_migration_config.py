@@ -12,6 +12,9 @@ from broker_proxy.migration.lifecycle import Intervals
 from cluster_model.inter_broker_protocol import feature_level
 from cluster_model.znodes.layout import ControllerZnode, decode_uuid
 from data_plane.log.meta_properties import Owner, directory_ids, write_owner
+from envelope.principal_serde import DefaultPrincipalSerde
+from node.assembly.migration import build_migration
+from node.collaborators import PRODUCTION
 from node.config import NodeConfigError, read_config
 from node.migration_config import MigrationConfig
 
@@ -131,3 +134,26 @@ def test_a_new_owner_of_a_log_directory_keeps_its_id(tmp_path: Path) -> None:
     ids = directory_ids([tmp_path], Owner("", 4), os.urandom)
     write_owner(tmp_path, Owner("cluster", 4))
     assert directory_ids([tmp_path], Owner("cluster", 4), os.urandom) == ids
+
+
+JAAS = (
+    "listener.name.quorum.plain.sasl.jaas.config="
+    "org.apache.kafka.common.security.plain.PlainLoginModule required "
+    'username="b4" password="a-secret";\n'
+)
+WITH_SASL = (
+    "listener.security.protocol.map=QUORUM:SASL_PLAINTEXT,PLAINTEXT:PLAINTEXT\n"
+    "sasl.mechanism.controller.protocol=PLAIN\n"
+)
+
+
+def test_a_broker_logs_in_to_the_controllers_with_their_listeners_properties() -> None:
+    serde = DefaultPrincipalSerde()
+    with pytest.raises(NodeConfigError, match=r"listener.name.quorum.MECHANISM.sasl.jaas.config"):
+        build_migration(read_config(GOOD + WITH_SASL), serde, PRODUCTION)
+    config = read_config(GOOD + WITH_SASL + JAAS)
+    assert build_migration(config, serde, PRODUCTION) is not None
+    assert (
+        build_migration(read_config("broker.id=4\nzookeeper.connect=h\n"), serde, PRODUCTION)
+        is None
+    )
